@@ -1,0 +1,5 @@
+"""`python -m tseval`."""
+
+from tseval.cli import main
+
+main()

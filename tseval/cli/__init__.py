@@ -1,0 +1,85 @@
+"""The `tseval` command: thin click commands, one module each, imported when called.
+
+`tseval --help` must answer in a blink, so this module imports nothing heavy and the group
+loads a command's module only when that command is used.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from tseval.errors import TsevalError, suggest
+
+# Command name to (module below tseval.cli, one-line help). The help stands here so that listing
+# the commands imports none of them; a test compares it with each command's own.
+COMMANDS = {
+    "run": ("run", "Score a model on a suite, write the run, print the table."),
+    "table": ("table", "Print runs and published boards side by side, with ranks."),
+    "suites": ("suites", "List the suites."),
+    "models": ("models", "List the kinds of model and the bundled checkpoints."),
+    "expand": ("expand", "Write out the items of a suite."),
+    "lint": ("lint", "Check grammars."),
+    "train": ("train", "Train models into checkpoints."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command, or say the nearest name."""
+        if cmd_name not in COMMANDS:
+            ctx.fail(f"no such command {cmd_name!r}. {suggest(cmd_name, COMMANDS, 'Commands')}")
+        module, _ = COMMANDS[cmd_name]
+        command = import_module(f"tseval.cli.{module}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="tseval", message="tseval %(version)s")
+def tseval() -> None:
+    """Targeted syntactic evaluation: does a model prefer the grammatical sentence to its twin?"""
+
+
+def main() -> None:
+    """Run the command and turn every error a user can meet into one message and an exit code.
+
+    Exit codes: 0 success, 1 a check failed, 2 bad input or usage, 130 interrupted.
+    """
+    try:
+        code = tseval.main(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except TsevalError as error:
+        click.echo(f"tseval: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader (`| head`) has gone: nothing is wrong. Python would complain again at exit
+        # while flushing, so standard output is pointed away first.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"tseval: {where}{error.strerror or error}", err=True)
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("tseval: interrupted", err=True)
+        sys.exit(130)

@@ -1,0 +1,75 @@
+"""Every error a user can meet.
+
+    TsevalError                 exit code 2: bad input or usage
+    ├── GrammarError            a grammar or lexicon file; names file, line and fix
+    ├── SuiteError              an unknown or malformed suite, case or feature
+    ├── ModelError              a checkpoint or model specification that cannot be used
+    ├── TrainingError           training text or settings that cannot be used
+    ├── RunError                a run directory that cannot be read, written or resumed
+    └── BoardError              a leaderboard file that does not hold what it should
+
+Anything else that reaches a user is a bug of ours.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+class TsevalError(Exception):
+    """Bad input, said in one message: what is wrong, where, and what to do next."""
+
+
+class GrammarError(TsevalError):
+    """A grammar or lexicon that cannot be expanded.
+
+    Args:
+        message: What is wrong.
+        path: The file, if there is one.
+        line: The line in that file, counted from 1.
+        fix: What the author can do about it.
+    """
+
+    def __init__(
+        self, message: str, path: Path | str | None = None, line: int | None = None, fix: str | None = None
+    ):
+        where = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
+        super().__init__(f"{where}{message}" + (f"\n  {fix}" if fix else ""))
+        self.message, self.path, self.line, self.fix = message, path, line, fix
+
+
+class SuiteError(TsevalError):
+    """A suite, case or feature that does not exist or cannot be read."""
+
+
+class ModelError(TsevalError):
+    """A checkpoint or model specification that cannot be used."""
+
+
+class TrainingError(TsevalError):
+    """Training text or settings that cannot be used."""
+
+
+class RunError(TsevalError):
+    """A run directory that cannot be read, written or resumed."""
+
+
+class BoardError(TsevalError):
+    """A leaderboard file that does not hold what it should."""
+
+
+def suggest(wrong: str, known: Iterable[str], what: str) -> str:
+    """Say the nearest known name and list them all, for the second line of a message.
+
+    >>> suggest("verbb", ["verb", "subject"], "Slots")
+    "Did you mean 'verb'? Slots: subject, verb."
+    """
+    names = sorted(known)
+    near = get_close_matches(wrong, names, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    return f"{hint}{what}: {', '.join(names) if names else 'none'}."

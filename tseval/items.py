@@ -1,0 +1,127 @@
+"""Items, contrasts, cases and suites: the values that cross from the grammars to the scorer and the tables.
+
+Items are held by column (Arrow tables), because a suite has hundreds of thousands of them;
+`Case.items()` gives them one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+
+Feature = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """An ordered pair of labels, the better one first."""
+
+    better: str
+    worse: str
+
+    def __str__(self) -> str:
+        return f"{self.better} > {self.worse}"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A minimal set: sentences that differ as little as their labels demand.
+
+    Attributes:
+        case: Name of the case the item belongs to.
+        index: Position in the case's full expansion, from 0; the same under `--limit` and `--sample`.
+        sentences: Label to sentence, in the order of the labels.
+        features: Feature name to value.
+    """
+
+    case: str
+    index: int
+    sentences: Mapping[str, str]
+    features: Mapping[str, Feature]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All items of one grammar or one data-set file.
+
+    Cases with the same dependency, phenomenon and construction share a row of the table
+    (`animate` and `inanimate` variants, for example), pooled by item.
+
+    Attributes:
+        name: Case id, the file's stem.
+        construction: For example `Across an object RC`.
+        phenomenon: For example `Subject-verb agreement`.
+        dependency: `short`, `long`, or None where the distinction is not drawn.
+        contrasts: The ordered pairs of labels that count.
+        index: Each item's position in the full expansion, (items,) int64.
+        sentences: One string column per label, in label order, (items, labels).
+        features: One column per feature, (items, features).
+    """
+
+    name: str
+    construction: str
+    phenomenon: str
+    dependency: str | None
+    contrasts: tuple[Contrast, ...]
+    index: pa.Array
+    sentences: pa.Table
+    features: pa.Table
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Sentence labels, in order."""
+        return tuple(self.sentences.column_names)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items held."""
+        return len(self.index)
+
+    def items(self) -> Iterator[Item]:
+        """Give the items one by one, in order."""
+        for batch in range(0, self.n_items, 4096):
+            indices = self.index[batch : batch + 4096].to_pylist()
+            sentences = self.sentences.slice(batch, 4096).to_pylist()
+            features = self.features.slice(batch, 4096).to_pylist()
+            # A feature table without columns has no rows to give, so features may run short.
+            features += [{}] * (len(indices) - len(features))
+            for row in zip(indices, sentences, features, strict=True):
+                yield Item(self.name, *row)
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A named, ordered collection of cases.
+
+    Attributes:
+        name: Short name, used in file names (`marvin_linzen`).
+        title: As a reader would cite it.
+        source: Reference of the published set, or None.
+        terminator: Token appended to every sentence before scoring (`.`), or None.
+        digest: SHA-256 over everything that can change a score or a table row: labels, contrasts,
+            row names, terminator, sentences and features, in order.
+        complete: False under `--limit`, `--sample` or `--case`.
+    """
+
+    name: str
+    title: str
+    source: str | None
+    terminator: str | None
+    cases: tuple[Case, ...]
+    digest: str
+    complete: bool = True
+
+    @property
+    def n_items(self) -> int:
+        """Number of items over all cases."""
+        return sum(case.n_items for case in self.cases)
+
+    @property
+    def n_contrasts(self) -> int:
+        """Number of contrasts over all cases: the verdicts a run will hold."""
+        return sum(case.n_items * len(case.contrasts) for case in self.cases)
