@@ -1,1 +1,1 @@
-
+"""Targeted syntactic evaluation of language models: exact, fast, honest."""

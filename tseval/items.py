@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 Feature = str | int | float | bool
 
+# Columns of a verdict that are not features; no feature may take one of these names.
+RESERVED_NAMES = frozenset(
+    {"case", "item", "construction", "phenomenon", "dependency", "contrast"}
+    | {"better_score", "worse_score", "correct", "tie", "undecidable"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Contrast:

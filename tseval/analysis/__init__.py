@@ -1,1 +1,1 @@
-
+"""Accuracy, breakdowns, ranks and intervals: DataFrame in, DataFrame out."""

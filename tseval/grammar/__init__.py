@@ -1,1 +1,1 @@
-
+"""Read a grammar file, check it, expand it into items."""

@@ -1,1 +1,1 @@
-
+"""Recurrent language models: cells, the model around them, the checkpoint format."""

@@ -1,1 +1,1 @@
-
+"""Render tables as Markdown, CSV, JSON and LaTeX."""

@@ -1,1 +1,1 @@
-
+"""Turn sentences into log-probabilities, computing each distinct prefix once."""

@@ -1,1 +1,1 @@
-
+"""Train language models into checkpoints."""
