@@ -74,7 +74,7 @@ class Case:
     phenomenon: str
     dependency: str | None
     contrasts: tuple[Contrast, ...]
-    index: pa.Array
+    index: pa.Int64Array
     sentences: pa.Table
     features: pa.Table
 
@@ -96,8 +96,9 @@ class Case:
             features = self.features.slice(batch, 4096).to_pylist()
             # A feature table without columns has no rows to give, so features may run short.
             features += [{}] * (len(indices) - len(features))
-            for row in zip(indices, sentences, features, strict=True):
-                yield Item(self.name, *row)
+            for index, texts, values in zip(indices, sentences, features, strict=True):
+                assert index is not None
+                yield Item(self.name, index, texts, values)
 
 
 @dataclass(frozen=True, slots=True)
