@@ -1,0 +1,98 @@
+"""Accuracy per construction: counts first, ratios and intervals from them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from scipy.stats import binomtest
+
+from tseval.errors import SuiteError, suggest
+from tseval.items import RESERVED_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# What makes a row of the table. Cases that agree in all four are pooled by item.
+ROW = ("dependency", "phenomenon", "construction", "contrast")
+COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
+
+
+def count(verdicts: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Count verdicts per construction, and per value of any features.
+
+    Args:
+        verdicts: One row per item and contrast, as `tseval.verdicts.judge` gives them.
+        by: Features to break the rows down by.
+
+    Returns:
+        One row per dependency, phenomenon, construction, contrast and feature value, in table order,
+        with `n_items`, `n_correct`, `n_tied`, `n_undecidable`; `accuracy`, the correct share of the
+        decidable items; `low` and `high`, the ends of its Wilson 95% interval. The last three are
+        missing where no item is decidable.
+
+    Raises:
+        SuiteError: The suite has no such feature.
+    """
+    features = [str(name) for name in verdicts.columns if name not in RESERVED_NAMES]
+    for feature in by:
+        if feature not in features:
+            raise SuiteError(
+                f"the suite has no feature {feature!r} to break the table down by.\n"
+                f"  {suggest(feature, features, 'Features')}"
+            )
+    groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False)
+    counts = groups.agg(
+        n_items=("correct", "size"),
+        n_correct=("correct", "sum"),
+        n_tied=("tie", "sum"),
+        n_undecidable=("undecidable", "sum"),
+    ).reset_index()
+    counts = in_table_order(counts.astype(dict.fromkeys(COUNTS, "int64")), by)
+    accuracies = exact_accuracy(counts)
+    intervals = [wilson(int(k), int(n)) for k, n in zip(counts["n_correct"], decidable(counts), strict=True)]
+    return counts.assign(
+        accuracy=pd.Series([None if a is None else float(a) for a in accuracies], dtype="float64"),
+        low=pd.Series([None if ends is None else ends[0] for ends in intervals], dtype="float64"),
+        high=pd.Series([None if ends is None else ends[1] for ends in intervals], dtype="float64"),
+    )
+
+
+def in_table_order(rows: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Put rows in the order of the table.
+
+    Short dependencies come before long ones, the rows of a phenomenon and of a construction stand
+    together, all in order of first appearance; feature values ascend.
+    """
+    order = pd.DataFrame({"dependency": rows["dependency"].map({"short": 0, "long": 1}).fillna(2)})
+    for depth in range(2, len(ROW) + 1):
+        groups = rows.groupby(list(ROW[:depth]), sort=False, dropna=False)
+        order[ROW[depth - 1]] = groups.ngroup()
+    order = pd.concat([order, rows[list(by)]], axis=1)
+    return rows.loc[order.sort_values([*ROW, *by], kind="stable").index].reset_index(drop=True)
+
+
+def decidable(counts: pd.DataFrame) -> pd.Series[int]:
+    """Count the items on which accuracy rests."""
+    return counts["n_items"] - counts["n_undecidable"]
+
+
+def exact_accuracy(counts: pd.DataFrame) -> list[Fraction | None]:
+    """Give each row's accuracy as a fraction of whole numbers, None where no item is decidable."""
+    pairs = zip(counts["n_correct"], decidable(counts), strict=True)
+    return [Fraction(int(k), int(n)) if n else None for k, n in pairs]
+
+
+def wilson(n_correct: int, n_items: int) -> tuple[float, float] | None:
+    """Give the ends of the Wilson 95% interval, or None without items.
+
+    The interval treats items as independent draws. Items made from one template are not, so it is
+    a lower bound on the uncertainty.
+
+    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", JASA.
+    """
+    if n_items == 0:
+        return None
+    interval = binomtest(n_correct, n_items).proportion_ci(0.95, method="wilson")
+    return float(interval.low), float(interval.high)

@@ -1,0 +1,47 @@
+"""Ranks of models over the rows of a table, in exact arithmetic.
+
+The digits printed under a table are cut, so a mean must not be off by a rounding error: accuracies
+and means are fractions of whole numbers throughout.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pandas as pd
+
+
+def complete_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Keep the rows that every model has; only these can be ranked or averaged alike.
+
+    Args:
+        accuracy: One row per table row, one column per model, `Fraction` or None.
+    """
+    return accuracy[accuracy.notna().all(axis=1)]
+
+
+def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Rank the models in each row: standard competition ranking, 1 is best.
+
+    Equal accuracies share the smallest rank, and the rank after them is skipped (1, 2, 2, 4).
+    A model without a value is None and so is not counted among those that are better.
+
+    Args:
+        accuracy: One row per table row, one column per model, `Fraction` or None.
+
+    Returns:
+        A frame of the same shape, whole numbers as `Fraction`.
+    """
+    ranks = [_rank(list(row)) for row in accuracy.itertuples(index=False, name=None)]
+    return pd.DataFrame(ranks, index=accuracy.index, columns=accuracy.columns, dtype=object)
+
+
+def _rank(values: list[Fraction | None]) -> list[Fraction | None]:
+    present = [value for value in values if value is not None]
+    return [None if v is None else Fraction(1 + sum(other > v for other in present)) for v in values]
+
+
+def mean(values: pd.DataFrame) -> list[Fraction | None]:
+    """Average each column exactly and unweighted, None for no rows."""
+    columns = (list(values[name]) for name in values.columns)
+    return [sum(column, Fraction(0)) / len(column) if column else None for column in columns]

@@ -1,0 +1,197 @@
+"""Verdicts: which of two sentences a model finds more probable, one row per item and contrast.
+
+Everything here works on whole columns; a suite has hundreds of thousands of contrasts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import ModelError, SuiteError
+from tseval.items import RESERVED_NAMES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tseval.items import Case, Contrast, Suite
+
+ScoreMode = Literal["sentence", "critical", "mean"]
+
+
+def sentences_of(suite: Suite) -> pa.StringArray:
+    """List the distinct sentences of a suite, as the model will be given them.
+
+    Returns:
+        Sentences with the suite's terminator appended, sorted by code point, each once.
+    """
+    columns = [_terminated(case.sentences[label], suite) for case in suite.cases for label in case.labels]
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    distinct = pc.unique(pa.concat_arrays(chunks))
+    return cast("pa.StringArray", distinct.take(pc.sort_indices(distinct)))
+
+
+def judge(suite: Suite, scored: pa.Table, score: ScoreMode = "sentence") -> pa.Table:
+    """Decide every contrast of a suite.
+
+    A contrast is correct when the better sentence scores strictly higher. Equal scores are a tie,
+    and wrong. Two sentences that look the same to the model (`seen`) are undecidable: neither
+    correct nor a tie.
+
+    Args:
+        suite: The items and their contrasts.
+        scored: One row per distinct sentence: `sentence`, `seen`, `logprob` (nats), `words`
+            (nats, one per word of `seen`).
+        score: `sentence` sums the log-probabilities of all words, `mean` divides the sum by the
+            number of words, `critical` takes the first word at which the two sentences differ.
+
+    Returns:
+        Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,
+        `construction`, `phenomenon`, `dependency`, `contrast`, `better_score`, `worse_score`,
+        `correct`, `tie`, `undecidable`, then every feature of the suite, null where a case lacks it.
+        Under `critical` an undecidable contrast has no scores.
+
+    Raises:
+        ModelError: A score is not finite; names the sentence.
+        SuiteError: Two cases give one feature different types, or `critical` meets a sentence that
+            is the beginning of its twin.
+    """
+    _check_finite(scored)
+    features = _feature_types(suite)
+    sums = scored["logprob"].to_numpy()
+    seen = scored["seen"].combine_chunks().dictionary_encode().indices.to_numpy()
+    if score == "mean":
+        sums = sums / pc.list_value_length(scored["words"]).to_numpy()
+    words = _Words(scored) if score == "critical" else None
+    tables = []
+    for case in suite.cases:
+        row_of = {label: _find(_terminated(case.sentences[label], suite), scored) for label in case.labels}
+        for contrast in case.contrasts:
+            better, worse = row_of[contrast.better], row_of[contrast.worse]
+            undecidable = seen[better] == seen[worse]
+            if words is None:
+                scores = sums[better], sums[worse]
+            else:
+                scores = words.critical(better, worse, ~undecidable)
+            tables.append(_verdicts(case, contrast, scores, undecidable))
+    names = tables[0].column_names[: len(RESERVED_NAMES)] + list(features)
+    return pa.concat_tables(tables, promote_options="default").select(names)
+
+
+def _verdicts(
+    case: Case,
+    contrast: Contrast,
+    scores: tuple[NDArray[np.float64], NDArray[np.float64]],
+    undecidable: NDArray[np.bool_],
+) -> pa.Table:
+    """Lay out the verdicts of one case on one contrast, features after them."""
+    better, worse = scores
+    columns: dict[str, pa.Array[Any] | pa.ChunkedArray[Any]] = {
+        "case": _repeat(case.name, case.n_items),
+        "item": case.index,
+        "construction": _repeat(case.construction, case.n_items),
+        "phenomenon": _repeat(case.phenomenon, case.n_items),
+        "dependency": _repeat(case.dependency, case.n_items),
+        "contrast": _repeat(str(contrast), case.n_items),
+        "better_score": pa.array(better, from_pandas=True),
+        "worse_score": pa.array(worse, from_pandas=True),
+        "correct": pa.array((better > worse) & ~undecidable),
+        "tie": pa.array((better == worse) & ~undecidable),
+        "undecidable": pa.array(undecidable),
+    }
+    columns |= {name: case.features[name] for name in case.features.column_names}
+    return pa.Table.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _repeat(value: str | None, length: int) -> pa.StringArray:
+    return pa.repeat(pa.scalar(value, pa.string()), length)
+
+
+def _terminated(column: pa.ChunkedArray[Any], suite: Suite) -> pa.ChunkedArray[Any]:
+    """Append the suite's terminator to every sentence: `the author laughs .`."""
+    text = column.cast(pa.string())
+    if suite.terminator is None:
+        return text
+    # The stubs know only columns joined to columns; Arrow also joins a column to one value.
+    return pc.binary_join_element_wise(text, suite.terminator, " ")  # type: ignore[call-overload, no-any-return]
+
+
+def _find(sentences: pa.ChunkedArray[Any], scored: pa.Table) -> NDArray[np.int64]:
+    """Give each sentence's row among the scored ones."""
+    rows = pc.index_in(sentences, value_set=scored["sentence"])
+    assert rows.null_count == 0, "a sentence of the suite was not scored"
+    return rows.to_numpy().astype(np.int64)
+
+
+def _check_finite(scored: pa.Table) -> None:
+    """Refuse scores that are infinite or not a number: comparing them would decide nothing."""
+    wrong = np.flatnonzero(~np.isfinite(scored["logprob"].to_numpy()))
+    if len(wrong):
+        sentence, value = (scored[name][int(wrong[0])].as_py() for name in ("sentence", "logprob"))
+        others = f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else ""
+        raise ModelError(
+            f"the model gives the log-probability {value} to {sentence!r}{others}.\n"
+            "  Only finite scores can be compared: check the checkpoint for overflow, "
+            "or smooth a model that gives words no probability at all."
+        )
+
+
+def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
+    """Collect the features of all cases in order of appearance, each with its one type."""
+    types: dict[str, tuple[pa.DataType, str]] = {}
+    for case in suite.cases:
+        for field in case.features.schema:
+            assert field.name not in RESERVED_NAMES
+            known, first = types.setdefault(field.name, (field.type, case.name))
+            if known != field.type:
+                raise SuiteError(
+                    f"feature {field.name!r} is {known} in case {first!r} but {field.type} in case "
+                    f"{case.name!r}.\n  Give it values of one type in both."
+                )
+    return {name: kind for name, (kind, _) in types.items()}
+
+
+class _Words:
+    """The words of all scored sentences end to end, with where each sentence starts."""
+
+    def __init__(self, scored: pa.Table) -> None:
+        split = pc.split_pattern(scored["seen"].combine_chunks(), " ")
+        self.ids = split.flatten().dictionary_encode().indices.to_numpy()
+        self.logprobs = pc.list_flatten(scored["words"]).to_numpy()
+        assert len(self.ids) == len(self.logprobs), "log-probabilities do not align with the words seen"
+        self.sentences = scored["seen"]
+        self.lengths = pc.list_value_length(split).to_numpy()
+        self.starts = np.cumsum(self.lengths) - self.lengths
+
+    def critical(
+        self, better: NDArray[np.int64], worse: NDArray[np.int64], decidable: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Score the first word at which each pair differs; not a number where none does.
+
+        Args:
+            better: Rows of the better sentences, (pairs,).
+            worse: Rows of the worse sentences, (pairs,).
+            decidable: False where the two are the same to the model, (pairs,).
+        """
+        scores = np.full((2, len(better)), np.nan)
+        pairs = np.flatnonzero(decidable)
+        position = 0
+        while len(pairs):  # one turn per word position; pairs that have differed drop out
+            b, w = better[pairs], worse[pairs]
+            ended = position >= np.minimum(self.lengths[b], self.lengths[w])
+            if ended.any():
+                first = int(np.flatnonzero(ended)[0])
+                raise SuiteError(
+                    f"{self.sentences[int(b[first])].as_py()!r} and "
+                    f"{self.sentences[int(w[first])].as_py()!r} have no critical word: one is the "
+                    "beginning of the other.\n  Compare whole sentences: --score sentence."
+                )
+            at_b, at_w = self.starts[b] + position, self.starts[w] + position
+            differ = self.ids[at_b] != self.ids[at_w]
+            scores[0, pairs[differ]] = self.logprobs[at_b[differ]]
+            scores[1, pairs[differ]] = self.logprobs[at_w[differ]]
+            pairs, position = pairs[~differ], position + 1
+        return scores[0], scores[1]
