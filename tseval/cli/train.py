@@ -1,0 +1,150 @@
+"""`tseval train`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tseval.errors import TrainingError
+from tseval.models.cells import CELLS
+from tseval.models.language_model import LanguageModel, Sizes, count_parameters
+from tseval.models.vocabulary import Vocabulary
+from tseval.training.corpus import count_words, describe, encode_text
+from tseval.training.language_model import Settings, train_language_model
+
+if TYPE_CHECKING:
+    from tseval.scoring.protocol import Json
+
+DEFAULT = Settings()
+
+
+@click.group()
+def command() -> None:
+    """Train models into checkpoints."""
+
+
+FILE = click.Path(path_type=Path)
+
+
+@command.command()
+@click.option("--arch", type=click.Choice(list(CELLS)), required=True, help="Recurrent cell.")
+@click.option("--train", "train_files", type=FILE, multiple=True, required=True, help="Training text.")
+@click.option("--valid", "valid_file", type=FILE, required=True, help="Validation text.")
+@click.option("--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors).")
+@click.option("--embedding", default=200, show_default=True, help="Width of a word vector.")
+@click.option("--hidden", default=650, show_default=True, help="Width of a recurrent layer.")
+@click.option("--layers", default=2, show_default=True, help="Recurrent layers.")
+@click.option("--dropout", default=0.2, show_default=True, help="Share of units dropped in training.")
+@click.option("--tied", is_flag=True, help="Share embedding and output matrix.")
+@click.option("--vocab-size", type=int, help="Keep the most frequent words only.")
+@click.option("--min-count", default=1, show_default=True, help="Leave out rarer words.")
+@click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring.")
+@click.option("--epochs", default=DEFAULT.epochs, show_default=True)
+@click.option("--batch", default=DEFAULT.batch, show_default=True, help="Parallel columns of text.")
+@click.option("--window", default=DEFAULT.window, show_default=True, help="Words errors go back through.")
+@click.option("--learning-rate", default=DEFAULT.learning_rate, show_default=True, help="Adam's.")
+@click.option(
+    "--schedule", type=click.Choice(["constant", "cosine"]), default=DEFAULT.schedule, show_default=True
+)
+@click.option("--clip", default=DEFAULT.clip, show_default=True, help="Largest gradient norm.")
+@click.option("--seed", default=DEFAULT.seed, show_default=True)
+@click.option(
+    "--precision", type=click.Choice(["float32", "bfloat16"]), default=DEFAULT.precision, show_default=True,
+    help="Type of the matrix products.",
+)  # fmt: skip
+@click.option(
+    "--stored", type=click.Choice(["float32", "float16"]), default=DEFAULT.stored, show_default=True,
+    help="Type of the weights on disk.",
+)  # fmt: skip
+@click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
+def lm(
+    arch: str, train_files: tuple[Path, ...], valid_file: Path, out: Path, embedding: int, hidden: int,
+    layers: int, dropout: float, tied: bool, vocab_size: int | None, min_count: int, lowercase: bool,
+    epochs: int, batch: int, window: int, learning_rate: float, schedule: Literal["constant", "cosine"],
+    clip: float, seed: int, precision: Literal["float32", "bfloat16"],
+    stored: Literal["float32", "float16"], device: str, quiet: bool,
+) -> None:  # fmt: skip
+    """Train a word-level language model on tokenised text, one sentence a line (plain or .gz)."""
+    settings = Settings(epochs, batch, window, learning_rate, schedule, clip, seed, precision, stored)
+    _check_out(out)
+    console = Console(stderr=True, quiet=quiet)
+    counts = count_words(train_files, lowercase=lowercase)
+    vocabulary = Vocabulary.from_counts(counts, size=vocab_size, min_count=min_count, lowercase=lowercase)
+    text = encode_text(train_files, vocabulary), encode_text([valid_file], vocabulary)
+    torch.manual_seed(seed)
+    sizes = Sizes(arch, len(vocabulary), embedding, hidden, layers, dropout, tied)
+    model = LanguageModel(sizes).to(pick_device(device))
+    console.print(
+        f"{arch}: {count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent), "
+        f"{len(vocabulary):,} words, {len(text[0]):,} training tokens"
+    )
+    origin: dict[str, Json] = {
+        "command": shlex.join(["tseval", *sys.argv[1:]]),
+        "files": [asdict(describe(path)) for path in (*train_files, valid_file)],
+    }
+    with _Bar(console, epochs * len(text[0])) as bar:
+        best = train_language_model(model, vocabulary, text, settings, (out, origin), bar)
+    console.print(f"{out}: validation perplexity {best:.2f}")
+
+
+def pick_device(name: str) -> torch.device:
+    """Resolve `auto` to the GPU where there is one.
+
+    Raises:
+        TrainingError: If the device does not exist.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise TrainingError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}") from None
+    return torch.device(name)
+
+
+def _check_out(out: Path) -> None:
+    """Refuse what cannot be written, or must not be overwritten, now rather than after hours."""
+    if out.exists():
+        raise TrainingError(f"{out}: exists already. Choose another --out, or remove it.")
+    if out.suffix not in (".pt", ".safetensors"):
+        raise TrainingError(f"{out}: the name of a checkpoint ends in .pt or .safetensors")
+    if not out.parent.is_dir():
+        raise TrainingError(f"{out}: there is no folder {out.parent}")
+
+
+class _Bar:
+    """Progress bar of a training run on a terminal; plain lines elsewhere."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self.console = console
+        self.bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(), console=console, disable=not console.is_terminal,
+        )  # fmt: skip
+        self.task = self.bar.add_task("training", total=total, rate="")
+        self.smooth: float | None = None
+
+    def __enter__(self) -> _Bar:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def step(self, tokens: int, loss: float) -> None:
+        self.smooth = loss if self.smooth is None else 0.99 * self.smooth + 0.01 * loss
+        speed = self.bar.tasks[0].speed or 0
+        self.bar.update(self.task, advance=tokens, rate=f"loss {self.smooth:.3f}  {speed:,.0f} tokens/s")
+
+    def epoch(self, number: int, perplexity: float, kept: bool) -> None:
+        mark = "saved" if kept else "not better"
+        self.console.print(f"epoch {number}: validation perplexity {perplexity:.2f} ({mark})")

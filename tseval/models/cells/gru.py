@@ -1,0 +1,39 @@
+"""The gated recurrent unit."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tseval.models.cells.cell import FusedCell, State
+
+
+class GRU(FusedCell):
+    """Gated recurrent unit, on torch's own fused layer.
+
+    r = σ(W_r h_{t-1} + U_r x_t + b_r)
+    z = σ(W_z h_{t-1} + U_z x_t + b_z)
+    n = tanh(U_n x_t + b_n + r ∘ (W_n h_{t-1} + b'_n))
+    h_t = (1 - z) ∘ n + z ∘ h_{t-1}
+
+    Source: Cho et al. 2014, in torch's variant, where the reset gate acts after the matrix product,
+    so that the recurrent bias b' stays apart from the input bias.
+    """
+
+    layer_type = nn.GRU
+
+    def project(self, x: Tensor) -> Tensor:
+        """U x + b for the three gates, (..., 3 * hidden)."""
+        u, _, b, _ = self.weights
+        return F.linear(x, u, b)
+
+    def step(self, projected: Tensor, state: State) -> State:
+        """Advance by one word; see `Cell.step`."""
+        (h,) = state
+        _, w, _, b_recurrent = self.weights
+        recurrent = F.linear(h, w, b_recurrent)
+        x_r, x_z, x_n = projected.chunk(3, dim=1)
+        h_r, h_z, h_n = recurrent.chunk(3, dim=1)
+        r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()
+        n = (x_n + r * h_n).tanh()
+        return (n + z * (h - n),)

@@ -1,0 +1,175 @@
+"""A word-level recurrent language model around any of the cells."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tseval.errors import ModelError, suggest
+from tseval.models.cells import CELLS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tseval.models.cells.cell import Cell, State
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Everything that decides the shapes of a model's weights, and its dropout.
+
+    Attributes:
+        arch: Name of a cell in `tseval.models.cells.CELLS`.
+        vocabulary: Number of words.
+        embedding: Width of a word vector.
+        hidden: Width of a recurrent layer.
+        layers: Number of recurrent layers.
+        dropout: Share of units dropped from word vectors, between layers and before the output, in training.
+        tied: Whether the output layer shares its matrix with the embedding; needs embedding == hidden.
+    """
+
+    arch: str
+    vocabulary: int
+    embedding: int
+    hidden: int
+    layers: int
+    dropout: float = 0.0
+    tied: bool = False
+
+    def __post_init__(self) -> None:
+        if self.arch not in CELLS:
+            raise ModelError(
+                f"unknown architecture {self.arch!r}. {suggest(self.arch, CELLS, 'Architectures')}"
+            )
+        for name in ("vocabulary", "embedding", "hidden", "layers"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ModelError(f"{name} size must be a whole number above 0, not {value!r}")
+        if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
+            raise ModelError(f"dropout must be in [0, 1), not {self.dropout!r}")
+        if self.tied and self.embedding != self.hidden:
+            raise ModelError(
+                f"tied weights need equal embedding and hidden sizes, not {self.embedding} and {self.hidden}"
+            )
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, object]) -> Sizes:
+        """Read the sizes a checkpoint holds.
+
+        Raises:
+            ModelError: If a size is missing, unknown or out of range.
+        """
+        try:
+            return cls(**mapping)  # type: ignore[arg-type]
+        except TypeError as error:
+            raise ModelError(f"the model's sizes are not usable: {error}") from None
+
+    def to_mapping(self) -> dict[str, object]:
+        """Give the sizes as a checkpoint holds them."""
+        return asdict(self)
+
+
+class LanguageModel(nn.Module):
+    """Embedding, recurrent layers with dropout between them, output layer.
+
+    Source: the word language model of Gulordava et al. 2018 and Marvin & Linzen 2018.
+
+    Args:
+        sizes: Architecture and shapes.
+    """
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.sizes = sizes
+        cell = CELLS[sizes.arch]
+        self.embedding = nn.Embedding(sizes.vocabulary, sizes.embedding)
+        self.layers = nn.ModuleList(
+            cell(sizes.hidden if layer else sizes.embedding, sizes.hidden) for layer in range(sizes.layers)
+        )
+        self.output = nn.Linear(sizes.hidden, sizes.vocabulary)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        nn.init.uniform_(self.output.weight, -0.1, 0.1)
+        nn.init.zeros_(self.output.bias)
+        if sizes.tied:
+            self.output.weight = self.embedding.weight
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The recurrent layers, first to last."""
+        return list(self.layers)  # type: ignore[arg-type]
+
+    @property
+    def n_core_parameters(self) -> int:
+        """Parameters of the recurrent layers alone, as Table 4 of Bhatt et al. 2020 counts them."""
+        return sum(parameter.numel() for parameter in self.layers.parameters())
+
+    def initial_state(self, batch: int) -> State:
+        """Give the zero state of all layers: the cells' states one after the other, each (batch, hidden)."""
+        return tuple(tensor for cell in self.cells for tensor in cell.initial_state(batch))
+
+    def forward(self, words: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read a window of words.
+
+        Args:
+            words: Word ids, (time, batch).
+            state: State before the window.
+
+        Returns:
+            Outputs of the last layer, (time, batch, hidden), and the state after the window.
+        """
+        dropout = self.sizes.dropout
+        x = F.dropout(self.embedding(words), dropout, self.training)
+        after: State = ()
+        for cell in self.cells:
+            before, state = state[: cell.n_states], state[cell.n_states :]
+            x, last = cell(x, before)
+            x = F.dropout(x, dropout, self.training)
+            after += last
+        return x, after
+
+    def project(self, words: Tensor) -> Tensor:
+        """Give the words' part of the first layer's update, (words, gates * hidden)."""
+        return self.cells[0].project(self.embedding(words))
+
+    def step(self, projected: Tensor, state: State) -> State:
+        """Advance every row by one word, without dropout.
+
+        Args:
+            projected: What `project` gave for each row's word, (rows, gates * hidden).
+            state: Previous state of all layers, each (rows, hidden).
+
+        Returns:
+            Next state of all layers, each (rows, hidden).
+        """
+        after: State = ()
+        for depth, cell in enumerate(self.cells):
+            if depth:
+                projected = cell.project(after[-cell.n_states])
+            before, state = state[: cell.n_states], state[cell.n_states :]
+            after += cell.step(projected, before)
+        return after
+
+    def top(self, state: State) -> Tensor:
+        """Pick the output of the last layer, (rows, hidden), from a state."""
+        return state[-self.cells[-1].n_states]
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Score every word of the vocabulary: (..., hidden) to (..., vocabulary)."""
+        return self.output(hidden)  # type: ignore[no-any-return]
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Count all parameters, tied ones once."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def all_finite(weights: Mapping[str, Tensor]) -> str | None:
+    """Give the name of the first tensor with a NaN or an infinity, or None."""
+    for name, tensor in weights.items():
+        if not torch.isfinite(tensor).all():
+            return name
+    return None
