@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tseval.errors import TrainingError
 from tseval.models.cells import CELLS
+from tseval.models.device import pick_device
 from tseval.models.language_model import LanguageModel, Sizes, count_parameters
 from tseval.models.vocabulary import Vocabulary
 from tseval.training.corpus import count_words, describe, encode_text
@@ -94,21 +95,6 @@ def lm(
     with _Bar(console, epochs * len(text[0])) as bar:
         best = train_language_model(model, vocabulary, text, settings, (out, origin), bar)
     console.print(f"{out}: validation perplexity {best:.2f}")
-
-
-def pick_device(name: str) -> torch.device:
-    """Resolve `auto` to the GPU where there is one.
-
-    Raises:
-        TrainingError: If the device does not exist.
-    """
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        raise TrainingError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}") from None
-    return torch.device(name)
 
 
 def _check_out(out: Path) -> None:

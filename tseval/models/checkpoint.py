@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from tseval.scoring.protocol import Json
 
+BUNDLED = Path(__file__).parent / "bundled"  # checkpoints that come with tseval
 FORMAT = "tseval-checkpoint"
 VERSION = 1
 WEIGHT_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    import pyarrow as pa
+    from torch import Tensor
+
+    State = tuple[Tensor, ...]
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
@@ -29,3 +35,90 @@ class ModelCard:
     fingerprint: str
     protocol: Mapping[str, Json]
     details: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Sentences as a word-level model sees them.
+
+    Attributes:
+        seen: Each sentence's words joined by single spaces, unknown words replaced.
+        tokens: Word ids of all sentences one after the other, (words,) int64.
+        lengths: Number of words of each sentence, (sentences,) int64.
+        n_unknown: Number of unknown words of each sentence, (sentences,) int32.
+    """
+
+    seen: pa.StringArray
+    tokens: np.ndarray
+    lengths: np.ndarray
+    n_unknown: np.ndarray
+
+
+@runtime_checkable
+class SentenceModel(Protocol):
+    """Any model that can give log-probabilities of the words of a sentence: the least an adapter offers.
+
+    Sentences reach it without repetitions and sorted by length, in batches.
+    """
+
+    card: ModelCard
+
+    def word_logprobs(self, sentences: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Score sentences.
+
+        Args:
+            sentences: Tokenised text, words separated by single spaces, the final period included.
+
+        Returns:
+            For every sentence, the natural-log probability of each word given the words before it.
+        """
+        ...
+
+
+@runtime_checkable
+class RecurrentModel(Protocol):
+    """A model whose state after a prefix can be kept and advanced by one word.
+
+    A state is a tuple of tensors whose first dimension runs over rows, one row a prefix. The engine
+    gathers rows and calls `advance` once for every distinct prefix of a suite.
+    """
+
+    card: ModelCard
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory that one row of a state takes."""
+        ...
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the model's vocabulary."""
+        ...
+
+    def start(self) -> State:
+        """Give the state after the start symbol, one row."""
+        ...
+
+    def advance(self, state: State, tokens: np.ndarray) -> State:
+        """Read one more word in every row.
+
+        Args:
+            state: One row for each prefix.
+            tokens: Word id for each row, (rows,) int64.
+        """
+        ...
+
+    def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Give log-probabilities of next words, in nats.
+
+        Args:
+            state: One row for each prefix.
+            rows: Which prefix each word follows, ascending, (words,) int64.
+            tokens: Word ids, (words,) int64.
+
+        Returns:
+            Natural-log probabilities, (words,) float32.
+        """
+        ...
+
+
+Model = SentenceModel | RecurrentModel

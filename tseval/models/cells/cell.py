@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 State = tuple[Tensor, ...]
 
@@ -71,7 +68,7 @@ class Cell(nn.Module):
 class FusedCell(Cell):
     """A cell that torch has a fused layer for; that layer holds the weights and reads windows."""
 
-    layer_type: ClassVar[Callable[[int, int], nn.RNNBase]]
+    layer_type: ClassVar[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]]
     layer: nn.RNNBase
 
     def __init__(self, input_size: int, hidden_size: int) -> None:

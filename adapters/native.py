@@ -1,0 +1,152 @@
+"""Recurrent language models in tseval's own checkpoints.
+
+Protocol of Marvin & Linzen 2018: a fresh zero state for every sentence, `<eos>` as start symbol, the
+words through the final period; the closing `<eos>` is not scored. Unknown words become `<unk>`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from tseval.errors import ModelError, suggest
+from tseval.models.checkpoint import BUNDLED, Checkpoint, load_checkpoint
+from tseval.models.device import pick_device
+from tseval.models.language_model import count_parameters
+from tseval.models.vocabulary import EOS, UNK
+from tseval.scoring.protocol import Encoded, ModelCard
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tseval.models.cells.cell import State
+
+# Logits held at once; a tile this size stays in the cache of a CPU between its matrix product and
+# its log-sum-exp.
+TILE_LOGITS = 4 * 2**20
+
+
+class NativeModel:
+    """A checkpoint on a device, ready to be advanced prefix by prefix.
+
+    Args:
+        name: For file names and headings.
+        checkpoint: What was read.
+        device: Where to compute.
+    """
+
+    def __init__(self, name: str, checkpoint: Checkpoint, device: torch.device) -> None:
+        self.model = checkpoint.model.to(device)
+        self.vocabulary = checkpoint.vocabulary
+        self.device = device
+        self._ids = self.vocabulary.ids()
+        sizes = self.model.sizes
+        self.card = ModelCard(
+            name=name,
+            kind="native",
+            fingerprint=checkpoint.fingerprint,
+            protocol={
+                "start": EOS,
+                "state": "fresh",
+                "unknown": UNK,
+                "lowercase": self.vocabulary.lowercase,
+                "dtype": "float32",
+            },
+            details={
+                "architecture": sizes.arch,
+                "embedding": sizes.embedding,
+                "hidden": sizes.hidden,
+                "layers": sizes.layers,
+                "vocabulary": sizes.vocabulary,
+                "parameters": count_parameters(self.model),
+                "core_parameters": self.model.n_core_parameters,
+                "validation_perplexity": checkpoint.validation_perplexity,
+                "device": str(device),
+            },
+        )
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory that one row of a state takes."""
+        return sum(tensor.nbytes for tensor in self.model.initial_state(1))
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the vocabulary; each distinct word is looked up once."""
+        text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
+        split = pc.utf8_split_whitespace(text)
+        words = split.flatten().dictionary_encode()
+        known = [word if word in self._ids else UNK for word in words.dictionary.to_pylist()]
+        which = words.indices.to_numpy()
+        tokens = np.array([self._ids[word] for word in known], dtype=np.int64)[which]
+        lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        unknown = np.concatenate(([0], np.cumsum(tokens == self._ids[UNK])))
+        seen = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(known).take(words.indices))
+        return Encoded(
+            seen=cast("pa.StringArray", pc.binary_join(seen, " ")),
+            tokens=tokens,
+            lengths=lengths,
+            n_unknown=(unknown[offsets[1:]] - unknown[offsets[:-1]]).astype(np.int32),
+        )
+
+    def start(self) -> State:
+        """Give the state after `<eos>`, one row."""
+        return self.advance(self.model.initial_state(1), np.array([self._ids[EOS]]))
+
+    def advance(self, state: State, tokens: np.ndarray) -> State:
+        """Read one more word in every row; each distinct word is projected once."""
+        distinct, which = np.unique(tokens, return_inverse=True)
+        projected = self.model.project(torch.from_numpy(distinct).to(self.device))
+        return self.model.step(projected[torch.from_numpy(which).to(self.device)], state)
+
+    def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Give log-probabilities of next words, (words,) float32, in nats.
+
+        The logits of the whole vocabulary exist for one tile of rows at a time.
+        """
+        hidden = self.model.top(state)
+        tile = max(1, TILE_LOGITS // self.model.sizes.vocabulary)
+        result = np.empty(len(rows), dtype=np.float32)
+        for start in range(0, len(hidden), tile):
+            first, last = np.searchsorted(rows, [start, start + tile])
+            if first == last:
+                continue
+            logits = self.model.logits(hidden[start : start + tile])
+            log_sum = logits.logsumexp(1)
+            row = torch.from_numpy(rows[first:last] - start).to(self.device)
+            token = torch.from_numpy(tokens[first:last]).to(self.device)
+            result[first:last] = (logits[row, token] - log_sum[row]).cpu().numpy()
+        return result
+
+
+def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:
+    """Open `--model PATH`.
+
+    Raises:
+        ModelError: If the checkpoint cannot be used, or an argument is given: this adapter takes none.
+    """
+    if arguments:
+        raise ModelError(f"a tseval checkpoint takes no --model-args, but got {', '.join(arguments)}")
+    path = Path(rest)
+    return NativeModel(path.stem, load_checkpoint(path), pick_device(device))
+
+
+def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:
+    """Open `--model bundled:NAME`, a checkpoint that comes with tseval.
+
+    Raises:
+        ModelError: If there is no such checkpoint.
+    """
+    if rest not in bundled_names():
+        raise ModelError(f"no bundled checkpoint {rest!r}. {suggest(rest, bundled_names(), 'Bundled')}")
+    return open_checkpoint(str(BUNDLED / f"{rest}.pt"), arguments, device)
+
+
+def bundled_names() -> list[str]:
+    """Name the checkpoints that come with tseval."""
+    return sorted(path.stem for path in BUNDLED.glob("*.pt"))

@@ -1,0 +1,193 @@
+"""Score sentences: every distinct prefix is computed once, in bounded memory.
+
+The same log-probabilities as sentence-by-sentence scoring, up to float32 rounding: what is shared
+between two sentences is exactly the computation that both would have done.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from tseval.errors import ModelError
+from tseval.scoring.protocol import Encoded, RecurrentModel, SentenceModel
+from tseval.scoring.trie import Level, Trie, build_trie
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tseval.scoring.protocol import Model, State
+
+# Sentences scored, and saved, at a time. Sorted sentences share their prefixes with their neighbours,
+# so that cutting the suite repeats only the few prefixes that straddle a cut.
+SHARD = 16_384
+# Memory for the states of two neighbouring levels of a trie.
+STATE_BYTES = 384 * 2**20
+# Rows advanced together: enough for full speed of a matrix product, few enough to stay in the cache.
+BLOCK = 2_048
+# Sentences that an opaque model gets at a time.
+BATCH = 64
+
+
+def shards(sentences: pa.StringArray) -> list[pa.StringArray]:
+    """Cut sorted sentences into the slices that are scored and saved one by one."""
+    return [sentences.slice(start, SHARD) for start in range(0, len(sentences), SHARD)]
+
+
+class Scorer:
+    """Scores shards of sentences with one model.
+
+    It remembers the size of batch that fitted into memory, and counts the contexts it computed.
+
+    Attributes:
+        n_contexts: Prefixes computed so far; for an opaque model, words.
+        warnings: What a reader of the results should know.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.n_contexts = 0
+        self.warnings: list[str] = []
+        self._rows = BATCH
+        if isinstance(model, RecurrentModel):
+            self._rows = min(SHARD, max(1, STATE_BYTES // (2 * model.row_bytes)))
+
+    @torch.inference_mode()
+    def score(self, sentences: pa.StringArray) -> pa.Table:
+        """Score one shard of distinct, sorted sentences.
+
+        Returns:
+            One row per sentence, in order: `sentence`, `seen` (its words as the model sees them),
+            `logprob` (nats, float64, the sum over its words), `words` (nats, float32, each word's),
+            `n_unknown`.
+
+        Raises:
+            ModelError: If a log-probability is not finite, naming the sentence; or if memory does not
+                suffice even for the smallest batch.
+        """
+        if isinstance(self.model, RecurrentModel):
+            return self._score_recurrent(self.model, sentences)
+        return self._score_opaque(self.model, sentences)
+
+    def _score_recurrent(self, model: RecurrentModel, sentences: pa.StringArray) -> pa.Table:
+        encoded = model.encode(sentences)
+        if len(encoded.lengths) and encoded.lengths.min() < 1:
+            raise ModelError("a sentence without words cannot be scored")
+        starts = np.concatenate(([0], np.cumsum(encoded.lengths)))
+
+        def part(start: int, stop: int) -> np.ndarray:
+            tokens = encoded.tokens[starts[start] : starts[stop]]
+            trie = build_trie(tokens, encoded.lengths[start:stop])
+            self.n_contexts += trie.n_contexts
+            words: np.ndarray = _node_logprobs(model, trie)[trie.paths]
+            return words
+
+        return _table(sentences, encoded, self._in_memory(len(sentences), part))
+
+    def _score_opaque(self, model: SentenceModel, sentences: pa.StringArray) -> pa.Table:
+        texts = [str(text) for text in sentences.to_pylist()]
+        lengths = np.array([len(text.split()) for text in texts], dtype=np.int64)
+        order = np.argsort(lengths, kind="stable")
+
+        def part(start: int, stop: int) -> np.ndarray:
+            batch = [texts[i] for i in order[start:stop]]
+            rows = model.word_logprobs(batch)
+            for text, row in zip(batch, rows, strict=True):
+                if len(row) != len(text.split()):
+                    raise ModelError(
+                        f"{model.card.name} gave {len(row)} log-probabilities for the "
+                        f"{len(text.split())} words of {text!r}"
+                    )
+            return np.array([value for row in rows for value in row], dtype=np.float32)
+
+        by_length = self._in_memory(len(texts), part)
+        self.n_contexts += len(by_length)
+        rows = np.split(by_length, np.cumsum(lengths[order])[:-1])
+        words = np.concatenate([rows[i] for i in np.argsort(order)])
+        none_unknown = np.zeros(len(texts), dtype=np.int32)
+        return _table(sentences, Encoded(sentences, np.empty(0), lengths, none_unknown), words)
+
+    def _in_memory(self, n_sentences: int, part: Callable[[int, int], np.ndarray]) -> np.ndarray:
+        """Join the words' log-probabilities of parts small enough for memory; halve the parts if need be."""
+        pieces: list[np.ndarray] = []
+        start = 0
+        while start < n_sentences:
+            stop = min(start + self._rows, n_sentences)
+            try:
+                pieces.append(part(start, stop))
+            except (MemoryError, RuntimeError) as error:
+                if not _out_of_memory(error):
+                    raise
+                self._halve(stop - start)
+            else:
+                start = stop
+        return np.concatenate(pieces)
+
+    def _halve(self, tried: int) -> None:
+        if tried == 1:
+            raise ModelError("not enough memory to score even one sentence: try another --device")
+        self._rows = tried // 2
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        self.warnings.append(f"out of memory with {tried} sentences at once; went on with {self._rows}")
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    """Tell lack of memory, on either kind of device, from other faults."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return "allocate memory" in str(error)  # torch's CPU allocator raises a plain RuntimeError
+
+
+def _node_logprobs(model: RecurrentModel, trie: Trie) -> np.ndarray:
+    """Compute the log-probability of every node given its parent, all levels one after the other."""
+    state = model.start()
+    first = trie.levels[0]
+    result = [model.logprobs(state, first.parents, first.tokens)]
+    parent_row = np.zeros(1, dtype=np.int64)  # row of `state` that holds a node of the level before
+    for level, following in zip(trie.levels, trie.levels[1:], strict=False):
+        blocks: list[State] = []
+        logprobs = np.empty(len(following.tokens), dtype=np.float32)
+        for inner, children in _blocks(level, following):
+            rows = torch.from_numpy(parent_row[level.parents[inner]]).to(state[0].device)
+            block = model.advance(tuple(tensor[rows] for tensor in state), level.tokens[inner])
+            # Positions in the level become rows of this block: children of the first inner node are row 0.
+            rows_of_children = np.searchsorted(inner, following.parents[children])
+            logprobs[children] = model.logprobs(block, rows_of_children, following.tokens[children])
+            blocks.append(block)
+        state = tuple(torch.cat(tensors) for tensors in zip(*blocks, strict=True))
+        parent_row = np.zeros(len(level.tokens), dtype=np.int64)
+        parent_row[level.inner] = np.arange(len(level.inner))
+        result.append(logprobs)
+    return np.concatenate(result)
+
+
+def _blocks(level: Level, following: Level) -> Iterator[tuple[np.ndarray, slice]]:
+    """Cut a level into blocks: positions of inner nodes, and the slice of their children."""
+    for start in range(0, len(level.inner), BLOCK):
+        inner = level.inner[start : start + BLOCK]
+        first, last = np.searchsorted(following.parents, [inner[0], inner[-1] + 1])
+        yield inner, slice(int(first), int(last))
+
+
+def _table(sentences: pa.StringArray, encoded: Encoded, words: np.ndarray) -> pa.Table:
+    """Gather word log-probabilities, (words,), into one row per sentence."""
+    offsets = np.concatenate(([0], np.cumsum(encoded.lengths)))
+    sums = np.add.reduceat(words.astype(np.float64), offsets[:-1]) if len(words) else np.empty(0)
+    if not np.isfinite(sums).all():
+        row = int(np.flatnonzero(~np.isfinite(sums))[0])
+        raise ModelError(
+            f"log-probability {sums[row]} of the sentence {sentences[row].as_py()!r}: not finite"
+        )
+    return pa.table(
+        {
+            "sentence": sentences,
+            "seen": encoded.seen,
+            "logprob": pa.array(sums, pa.float64()),
+            "words": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(words, pa.float32())),
+            "n_unknown": pa.array(encoded.n_unknown, pa.int32()),
+        }
+    )
