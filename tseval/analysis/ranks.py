@@ -45,3 +45,9 @@ def mean(values: pd.DataFrame) -> list[Fraction | None]:
     """Average each column exactly and unweighted, None for no rows."""
     columns = (list(values[name]) for name in values.columns)
     return [sum(column, Fraction(0)) / len(column) if column else None for column in columns]
+
+
+def cut(value: Fraction, decimals: int) -> Fraction:
+    """Cut a number to some decimals without rounding, as the published values are: 0.979 to 0.97."""
+    scale = 10**decimals
+    return Fraction(value.numerator * scale // value.denominator, scale)

@@ -1,0 +1,1 @@
+"""The parts of `tseval.runs`: key, manifest, files, writing, reading."""

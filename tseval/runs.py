@@ -1,0 +1,21 @@
+"""Run directories: written atomically, resumed after a kill, read by everything that comes later."""
+
+from tseval.run_directory.key import RunKey
+from tseval.run_directory.manifest import Manifest, ModelFacts, SuiteFacts, describe_model, describe_suite
+from tseval.run_directory.reading import Run, find_interrupted, read_run
+from tseval.run_directory.writing import RunWriter, fresh_directory, start_run
+
+__all__ = [
+    "Manifest",
+    "ModelFacts",
+    "Run",
+    "RunKey",
+    "RunWriter",
+    "SuiteFacts",
+    "describe_model",
+    "describe_suite",
+    "find_interrupted",
+    "fresh_directory",
+    "read_run",
+    "start_run",
+]
