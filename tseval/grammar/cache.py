@@ -1,0 +1,110 @@
+"""Expanded suites on disk, so that the second run need not expand again.
+
+One file holds a JSON line about the suite, then two Arrow streams per case. It is keyed by the content
+of every source file and of the code that expands them, and carries its own checksum: whatever is wrong
+with the cache, the suite is expanded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tseval.items import Case, Contrast, Suite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FORMAT = 1
+_CODE = Path(__file__).parent
+
+
+def cache_folder() -> Path:
+    """Name the folder of the cache: `$XDG_CACHE_HOME/tseval`, or `~/.cache/tseval`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path("~/.cache").expanduser()) / "tseval"
+
+
+def suite_key(path: Path) -> str:
+    """Hash everything that an expansion follows from: the suite's files and our code."""
+    digest = hashlib.sha256(f"{FORMAT} {path.resolve().name}".encode())
+    folder = path if path.is_dir() else path.parent
+    sources = [*folder.rglob("*.jinja"), *folder.rglob("*.yaml"), *folder.rglob("*.yml")]
+    if path.is_file():
+        sources = [path, *(file for file in sources if file.suffix != ".jinja")]
+    for file in [*sorted(sources), *sorted(_CODE.glob("*.py")), _CODE.parent / "suites.py"]:
+        content = file.read_bytes()
+        digest.update(f"\n{file.relative_to(folder) if folder in file.parents else file.name}".encode())
+        digest.update(f" {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def save_suite(suite: Suite, key: str) -> None:
+    """Write an expanded suite; where the cache cannot be written, do without."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    for case in suite.cases:
+        index = pa.table({"index": case.index})
+        for table in (index, case.sentences, case.features):
+            with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+                writer.write_table(table)
+    streams = sink.getvalue()
+    about = {
+        "checksum": hashlib.sha256(streams).hexdigest(),
+        "suite": _fields(suite, ("name", "title", "source", "terminator", "digest")),
+        "cases": [
+            _fields(case, ("name", "construction", "phenomenon", "dependency"))
+            | {"contrasts": [asdict(contrast) for contrast in case.contrasts]}
+            for case in suite.cases
+        ],
+    }
+    path = _path(key)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(json.dumps(about).encode() + b"\n" + streams.to_pybytes())
+        temporary.replace(path)
+    except OSError:
+        return
+
+
+def load_suite(key: str) -> Suite | None:
+    """Read an expanded suite, or None where it is absent or damaged."""
+    try:
+        head, _, streams = _path(key).read_bytes().partition(b"\n")
+        about = json.loads(head)
+        if hashlib.sha256(streams).hexdigest() != about["checksum"]:
+            return None
+        cases = tuple(_read_cases(about["cases"], pa.BufferReader(streams)))
+        return Suite(cases=cases, **about["suite"])
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        return None
+
+
+def _read_cases(fields: list[dict[str, str]], source: pa.BufferReader) -> Iterable[Case]:
+    for about in fields:
+        index, sentences, features = (pa.ipc.open_stream(source).read_all() for _ in range(3))
+        yield Case(
+            name=about["name"],
+            construction=about["construction"],
+            phenomenon=about["phenomenon"],
+            dependency=about["dependency"],
+            contrasts=tuple(Contrast(**contrast) for contrast in about["contrasts"]),
+            index=index.column("index").combine_chunks(),
+            sentences=sentences,
+            features=features,
+        )
+
+
+def _fields(value: Suite | Case, names: tuple[str, ...]) -> dict[str, object]:
+    return {name: getattr(value, name) for name in names}
+
+
+def _path(key: str) -> Path:
+    return cache_folder() / f"{key[:32]}.arrow"

@@ -1,0 +1,338 @@
+"""The template language a grammar may use: a small, bounded part of Jinja.
+
+A grammar is untrusted input. Its code is checked before it is compiled (a white list of constructs, no
+private attributes), values offer no methods, and everything that can grow is charged to a budget: steps
+of a loop, calls of a macro, characters of text.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, ClassVar
+
+from jinja2 import StrictUndefined, Undefined, nodes, pass_context
+from jinja2.runtime import LoopContext, Macro
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from tseval.errors import GrammarError, suggest
+from tseval.grammar.lexicon import NUMBERS, Word
+from tseval.grammar.source import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2.runtime import Context
+
+WORK_PER_TEXT = 50_000
+SECONDS = 60.0
+_LARGEST_NUMBER = 10**15
+_LOOP_ATTRIBUTES = frozenset(
+    {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
+)
+
+
+class Budget:
+    """What rendering may still cost: characters and steps for one text, seconds for a block of items."""
+
+    def __init__(self) -> None:
+        self._left = WORK_PER_TEXT
+        self._deadline = time.monotonic() + SECONDS
+
+    def start_block(self) -> None:
+        """Allow the full time again, for the next block of items."""
+        self._deadline = time.monotonic() + SECONDS
+
+    def start_text(self) -> None:
+        """Allow the full work again, for the next text.
+
+        Raises:
+            GrammarError: The time of this block is over.
+        """
+        self._left = WORK_PER_TEXT
+        if time.monotonic() > self._deadline:
+            raise GrammarError(
+                f"rendering takes longer than {SECONDS:.0f} seconds.", fix="Use fewer slots in one phrase."
+            )
+
+    def spend(self, amount: int) -> None:
+        """Charge characters or steps.
+
+        Raises:
+            GrammarError: The budget of this text is used up.
+        """
+        self._left -= amount
+        if self._left < 0:
+            raise GrammarError(
+                "this text takes too many steps or grows too long.",
+                fix="Look for a loop or a macro that does not end.",
+            )
+
+
+def as_text(value: object) -> str:
+    """Print a value: words, text and numbers only.
+
+    Raises:
+        GrammarError: Anything else, a list for example.
+    """
+    if isinstance(value, Word):
+        return value.text
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, Undefined):
+        str(value)  # raises, with Jinja's own account of what is undefined
+    raise GrammarError(
+        f"{_kind(value)} cannot be printed.", fix="Print words, text and numbers; loop over lists."
+    )
+
+
+def agree(word: object, with_: object) -> Word:
+    """Inflect a word for the number of another (or `sing`, `plur`).
+
+    Raises:
+        GrammarError: The word has no such form, or there is no number to agree with.
+    """
+    return _word(word).inflected(_number(with_))
+
+
+def disagree(word: object, with_: object) -> Word:
+    """Inflect a word for the number that the other does not have."""
+    return _word(word).inflected(NUMBERS[1 - NUMBERS.index(_number(with_))])
+
+
+def match(word: object, with_: object) -> str:
+    """Say whether two words have the same number: `match` or `mismatch`."""
+    return "match" if _number(word) == _number(with_) else "mismatch"
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """Compiles and runs the code of one grammar.
+
+    Attributes:
+        budget: What rendering may still cost.
+        macro_costs: Macro name to the cost of one call.
+    """
+
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+    allowed_filters: ClassVar[frozenset[str]] = frozenset(
+        {"agree", "disagree", "match", "capitalize", "lower", "upper"}
+        | {"first", "last", "length", "join", "int"}
+    )
+
+    def __init__(self) -> None:
+        # Without the optimizer nothing is evaluated at compile time, outside the budget.
+        super().__init__(undefined=StrictUndefined, autoescape=False, optimized=False)
+        self.budget = Budget()
+        self.macro_costs: Mapping[str, int] = {}
+        self.finalize = self._print
+        self.filters = {
+            "agree": agree,
+            "disagree": disagree,
+            "match": match,
+            "capitalize": lambda value: (text := self._text(value))[:1].upper() + text[1:],
+            "lower": lambda value: self._text(value).lower(),
+            "upper": lambda value: self._text(value).upper(),
+            "first": lambda values: as_list(values)[0],
+            "last": lambda values: as_list(values)[-1],
+            "length": lambda values: len(as_list(values)),
+            "int": int,
+            "join": self._join,
+            # Not for authors: `harden` puts these into the compiled code.
+            "counted_": self._counted,
+            "flat_": self._flat,
+            "joined_": self._join,
+        }
+        self.tests = {name: self.tests[name] for name in ("odd", "even", "divisibleby", "in")}
+        self.globals = {"range": range, "words": self._count_words}
+
+    def getattr(self, obj: object, attribute: str) -> object:
+        """Look up `word.number`, `word.lemma`, a form of a word, or a property of the loop."""
+        if isinstance(obj, Word):
+            if attribute == "number":
+                return _number(obj)
+            return obj.lemma if attribute == "lemma" else obj.form(attribute)
+        if isinstance(obj, LoopContext) and attribute in _LOOP_ATTRIBUTES:
+            return getattr(obj, attribute)
+        if isinstance(obj, Undefined):
+            str(obj)
+        raise GrammarError(f"{_kind(obj)} has no {attribute!r}.", fix="Only words and 'loop' have parts.")
+
+    def getitem(self, obj: object, argument: object) -> object:
+        """Look up a form of a word, a place in a list, or an entry of a mapping."""
+        if isinstance(obj, Word) and isinstance(argument, str):
+            return self.getattr(obj, argument)
+        if isinstance(obj, (list, tuple, range, str)) and isinstance(argument, int):
+            return obj[argument]
+        if isinstance(obj, dict) and argument in obj:
+            return obj[argument]
+        if isinstance(argument, Undefined):
+            str(argument)
+        raise GrammarError(
+            f"{_kind(obj)} has no entry {as_text(argument)!r}.", fix="Use a form, a position or a key."
+        )
+
+    def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805
+        """Call a macro, `range` or `words`: nothing else can be called."""
+        if isinstance(__obj, Macro):
+            __self.budget.spend(__self.macro_costs.get(__obj.name, 1))
+            return __obj(*args, **kwargs)
+        if __obj is range or __obj == __self._count_words:
+            return __obj(*args)
+        raise GrammarError(f"{_kind(__obj)} cannot be called.", fix="Only macros, range and words can.")
+
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
+        """Calculate with small numbers; join text and lists with `+`, repeat text with `*`."""
+        if isinstance(left, (int, float)) and isinstance(right, (int, float)) and operator != "**":
+            result = super().call_binop(context, operator, left, right)
+            if abs(result) > _LARGEST_NUMBER:
+                raise GrammarError("a number grows too large.", fix="Numbers are for counting.")
+            return result
+        if operator == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+            self.budget.spend(len(left) + len(right))
+            return (*left, *right)
+        if operator == "+" and isinstance(left, (str, Word)) and isinstance(right, (str, Word)):
+            return self._join([left, right])
+        if operator == "*" and isinstance(left, str) and isinstance(right, int):
+            self.budget.spend(len(left) * right)
+            return left * right
+        raise GrammarError(
+            f"'{operator}' cannot combine {_kind(left)} and {_kind(right)}.", fix="Join texts with '~'."
+        )
+
+    @pass_context
+    def _print(self, context: Context, value: object) -> str:
+        return self._text(value)
+
+    def _text(self, value: object) -> str:
+        text = as_text(value)
+        self.budget.spend(len(text))
+        return text
+
+    def _join(self, values: object, separator: str = "") -> str:
+        texts = [self._text(value) for value in as_list(values)]
+        self.budget.spend(len(self._text(separator)) * len(texts))
+        return separator.join(texts)
+
+    def _count_words(self, *parts: object) -> int:
+        """Count the words of texts, words and lists of them."""
+        texts = [text for part in parts for text in (part if isinstance(part, (list, tuple)) else [part])]
+        return sum(len(self._text(text).split()) for text in texts)
+
+    def _counted(self, values: object, cost: int) -> object:
+        self.budget.spend(cost * len(as_list(values)))
+        return values
+
+    def _flat(self, values: object) -> object:
+        """Keep lists flat: lists of lists could hold far more than the text that wrote them."""
+        for value in values.values() if isinstance(values, dict) else as_list(values):
+            if isinstance(value, (list, tuple, dict, range)):
+                raise GrammarError("a list cannot hold lists.", fix="Write separate lists.")
+            self.budget.spend(1)
+        return values
+
+
+def check(tree: nodes.Node) -> None:
+    """Refuse every construct that a grammar has no use for.
+
+    Raises:
+        GrammarError: Names the construct and its line, without the file.
+    """
+    for node in tree.find_all(nodes.Node):
+        name = type(node).__name__
+        if name not in _ALLOWED_NODES or (isinstance(node, nodes.For) and node.recursive):
+            what = "a recursive loop" if isinstance(node, nodes.For) else f"'{_TAGS.get(name, name.lower())}'"
+            raise GrammarError(f"{what} is not allowed.", line=node.lineno, fix="Tags: for, if, set, macro.")
+        private = {nodes.Getattr: "attr", nodes.Name: "name"}.get(type(node))
+        word = getattr(node, private) if private else None
+        if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
+            word = node.arg.value
+        if isinstance(word, str) and word.startswith("_"):
+            raise GrammarError(
+                f"{word!r} may not be used.", line=node.lineno, fix="Names do not begin with an underscore."
+            )
+        if isinstance(node, nodes.Filter) and node.name not in Sandbox.allowed_filters:
+            raise GrammarError(
+                f"there is no filter {node.name!r}.",
+                line=node.lineno,
+                fix=suggest(node.name, Sandbox.allowed_filters, "Filters"),
+            )
+
+
+def harden(node: nodes.Node, sandbox: Sandbox) -> None:
+    """Rewrite checked code so that loops and `~` are charged to the budget."""
+    for field, value in node.iter_fields():
+        children = value if isinstance(value, list) else [value]
+        hardened = [_hardened(child, sandbox) for child in children]
+        setattr(node, field, hardened if isinstance(value, list) else hardened[0])
+    if isinstance(node, nodes.For):
+        cost = nodes.Const(text_cost(node), lineno=node.lineno)
+        node.iter = _filter(node.iter, "counted_", [cost])
+    node.set_environment(sandbox)
+
+
+def text_cost(node: nodes.Node) -> int:
+    """Bound the characters that one pass through a block prints by itself."""
+    return 1 + sum(len(data.data) for data in node.find_all(nodes.TemplateData))
+
+
+def _hardened(child: object, sandbox: Sandbox) -> object:
+    if isinstance(child, nodes.Node):
+        harden(child, sandbox)
+        if isinstance(child, nodes.Concat):
+            return _filter(nodes.List(child.nodes, lineno=child.lineno), "joined_", [])
+        if isinstance(child, (nodes.List, nodes.Dict)) or (
+            isinstance(child, nodes.Tuple) and child.ctx == "load"
+        ):
+            return _filter(child, "flat_", [])
+    return child
+
+
+def _filter(value: nodes.Expr, name: str, arguments: list[nodes.Expr]) -> nodes.Filter:
+    return nodes.Filter(value, name, arguments, [], None, None, lineno=value.lineno)
+
+
+def _word(value: object) -> Word:
+    if not isinstance(value, Word):
+        raise GrammarError(f"{_kind(value)} cannot be inflected.", fix="Only words of the lexicon can agree.")
+    return value
+
+
+def _number(value: object) -> str:
+    if isinstance(value, Word) and value.number is not None:
+        return value.number
+    if isinstance(value, str) and value in NUMBERS:
+        return value
+    raise GrammarError(f"{_kind(value)} has no number.", fix="Name a noun slot, or write 'sing' or 'plur'.")
+
+
+def as_list(value: object) -> list[object] | tuple[object, ...] | range:
+    if isinstance(value, (list, tuple, range)):
+        return value
+    raise GrammarError(f"{_kind(value)} is not a list.", fix="Loop over a repeated slot or over range(...).")
+
+
+def _kind(value: object) -> str:
+    """Name a value in a message."""
+    if isinstance(value, Word):
+        return repr(value.lemma)
+    if isinstance(value, str):
+        return repr(value if len(value) <= 40 else f"{value[:40]}...")
+    if isinstance(value, Undefined):
+        return "a value that is not defined"
+    if isinstance(value, Macro) or callable(value):
+        return "a macro"
+    return describe(value)
+
+
+_TAGS = {"Pow": "**", "FromImport": "import", "CallBlock": "call", "FilterBlock": "filter"} | {
+    "AssignBlock": "set block",
+    "ScopedEvalContextModifier": "autoescape",
+    "NSRef": "namespace",
+}
+_ALLOWED_NODES = frozenset(
+    {"Output", "TemplateData", "Name", "Const", "Tuple", "List", "Dict", "Pair", "CondExpr", "Filter"}
+    | {"Test", "Call", "Keyword", "Getattr", "Getitem", "Slice", "Concat", "Add", "Sub", "Mul", "Div"}
+    | {"FloorDiv", "Mod", "Neg", "Pos", "Not", "And", "Or", "Compare", "Operand", "For", "If", "Macro"}
+    | {"Assign", "Template"}
+)

@@ -1,0 +1,200 @@
+"""Reading grammar, lexicon and suite files: text, YAML with line numbers, and errors that name the line.
+
+The files are untrusted. YAML is read as plain data (no tags, no aliases), and only `true`, `false`,
+numbers and `null` are more than text, so that the determiner *no* stays a determiner.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from tseval.errors import GrammarError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
+Keys = tuple[str | int, ...]
+
+MAX_BYTES = 1 << 20
+
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_INT = re.compile(r"[-+]?\d{1,18}")
+_FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][-+]?\d{1,3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A YAML mapping that remembers where everything stood.
+
+    Attributes:
+        path: The file it was read from.
+        data: The mapping.
+        lines: Path of keys to line in the file, counted from 1.
+    """
+
+    path: Path
+    data: dict[str, Value]
+    lines: Mapping[Keys, int]
+
+    def line(self, *keys: str | int) -> int:
+        """Find the line of an entry, or of the nearest entry around it."""
+        while keys not in self.lines:
+            keys = keys[:-1]
+        return self.lines[keys]
+
+    def error(self, message: str, *keys: str | int, fix: str | None = None) -> GrammarError:
+        """Make the error that points at an entry."""
+        return GrammarError(message, self.path, self.line(*keys), fix)
+
+    def check_keys(self, known: Collection[str]) -> None:
+        """Refuse keys that mean nothing.
+
+        Raises:
+            GrammarError: A key is not one of `known`.
+        """
+        for key in self.data:
+            if key not in known:
+                raise self.error(f"unknown key {key!r}.", key, fix=suggest(key, known, "Keys"))
+
+    def text(self, key: str) -> str | None:
+        """Read an optional text entry.
+
+        Raises:
+            GrammarError: The entry is something else.
+        """
+        value = self.data.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self.error(f"{key!r} must be text, not {describe(value)}.", key, fix="Put it in quotes.")
+        return value
+
+    def mapping(self, key: str) -> dict[str, Value]:
+        """Read an optional mapping; empty where absent.
+
+        Raises:
+            GrammarError: The entry is something else.
+        """
+        value = self.data.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.error(
+                f"{key!r} must be a mapping, not {describe(value)}.",
+                key,
+                fix=f"Write one 'name: value' per line, indented under '{key}:'.",
+            )
+        return value
+
+
+def describe(value: object) -> str:
+    """Name a kind of value the way an author knows it."""
+    if value is None:
+        return "empty"
+    kinds = {str: "text", bool: "true or false", int: "a number", float: "a number", dict: "a mapping"}
+    return kinds.get(type(value), "a list")
+
+
+def read_text(path: Path) -> str:
+    """Read a small UTF-8 file, with line ends as newlines.
+
+    Raises:
+        GrammarError: The file is missing, too large or not UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise GrammarError(f"cannot be read: {error.strerror}.", path) from None
+    if len(raw) > MAX_BYTES:
+        raise GrammarError(f"the file is larger than {MAX_BYTES:,} bytes.", path, fix="Split it.")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise GrammarError("the file is not UTF-8 text.", path, line, "Save it in UTF-8.") from None
+    return text.replace("\r\n", "\n")
+
+
+def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = False) -> Document:
+    """Read a YAML mapping from untrusted text.
+
+    Args:
+        text: The YAML.
+        path: The file it comes from, for messages.
+        first_line: The line in that file on which `text` begins.
+        words: Take every scalar as text, also `true` and `1984`: for lexicons.
+
+    Raises:
+        GrammarError: Not YAML, not a mapping, an alias, a tag, a repeated key, nested too deeply.
+    """
+    padded = "\n" * (first_line - 1) + text
+    try:
+        root = yaml.compose(padded, Loader=_NoAliases)
+        lines: dict[Keys, int] = {(): first_line}
+        data = {} if root is None else _value(root, (), lines, words, path)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = first_line if mark is None else mark.line + 1
+        raise GrammarError(f"not valid YAML: {error.problem}.", path, line, _YAML_FIX) from None
+    except yaml.reader.ReaderError as error:
+        line = padded.count("\n", 0, error.position) + 1
+        raise GrammarError(
+            "a control character, which YAML does not allow.", path, line, "Delete it."
+        ) from None
+    except RecursionError:
+        raise GrammarError("the YAML is nested too deeply.", path, first_line, "Flatten it.") from None
+    if not isinstance(data, dict):
+        raise GrammarError(f"expected a mapping, found {describe(data)}.", path, first_line, _YAML_FIX)
+    return Document(path, data, lines)
+
+
+_YAML_FIX = "Write one 'key: value' per line, indent with spaces, and quote text that holds ': ' or ' #'."
+
+
+class _NoAliases(yaml.BaseLoader):
+    """Compose nodes, refusing aliases: a few of them can stand for billions of values."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(None, None, "aliases (*name) are refused", event.start_mark)
+        return super().compose_node(parent, index)
+
+
+def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, path: Path) -> Value:
+    """Turn a node into plain data, noting the line of every key and list entry."""
+    line = node.start_mark.line + 1
+    kind = {yaml.ScalarNode: "str", yaml.SequenceNode: "seq", yaml.MappingNode: "map"}[type(node)]
+    if node.tag != f"tag:yaml.org,2002:{kind}":
+        raise GrammarError(f"the YAML tag {node.tag!r} is refused.", path, line, "Remove it.")
+    if isinstance(node, yaml.ScalarNode):
+        return node.value if words or node.style is not None else _scalar(node.value)
+    if isinstance(node, yaml.SequenceNode):
+        values: list[Value] = []
+        for position, child in enumerate(node.value):
+            lines[*keys, position] = child.start_mark.line + 1
+            values.append(_value(child, (*keys, position), lines, words, path))
+        return values
+    mapping: dict[str, Value] = {}
+    for key_node, child in node.value:
+        key, line = key_node.value, key_node.start_mark.line + 1
+        if not isinstance(key, str):
+            raise GrammarError("a key must be text.", path, line, _YAML_FIX)
+        if key in mapping:
+            raise GrammarError(f"the key {key!r} stands twice.", path, line, "Keep one of them.")
+        lines[*keys, key] = line
+        mapping[key] = _value(child, (*keys, key), lines, words, path)
+    return mapping
+
+
+def _scalar(text: str) -> Value:
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
