@@ -59,6 +59,7 @@ class Board:
         title: As a reader would cite it.
         source: Full reference.
         suite: Name of the suite the models were scored on.
+        score: How sentences were scored: `sentence`, `critical` or `mean`.
         decimals: Decimals the accuracies are cut to (not rounded).
         models: In the order of the columns.
         rows: In the order of the table.
@@ -69,6 +70,7 @@ class Board:
     title: str
     source: str
     suite: str
+    score: str
     decimals: int
     models: tuple[BoardModel, ...]
     rows: tuple[BoardRow, ...]
@@ -141,7 +143,7 @@ class _Reader:
         if repeated := [i for i, key in enumerate(keys) if key in keys[:i]]:
             raise self.wrong(f"rows[{repeated[0]}]", "repeats an earlier row")
         notes = self.field(content, "notes", list)
-        texts = {name: self.field(content, name, str) for name in ("name", "title", "source", "suite")}
+        texts = {name: self.field(content, name, str) for name in _TEXTS}
         return Board(**texts, decimals=decimals, models=models, rows=rows, notes=tuple(map(str, notes)))
 
     def model(self, entry: dict[str, object], where: str) -> BoardModel:
@@ -173,4 +175,5 @@ class _Reader:
         )
 
 
+_TEXTS = ("name", "title", "source", "suite", "score")
 _KINDS: dict[type, str] = {str: "a text in quotes", int: "a whole number", list: "a list", dict: "a mapping"}

@@ -1,5 +1,6 @@
 """Run directories: written atomically, resumed after a kill, read by everything that comes later."""
 
+from tseval.run_directory.files import write_text
 from tseval.run_directory.key import RunKey
 from tseval.run_directory.manifest import Manifest, ModelFacts, SuiteFacts, describe_model, describe_suite
 from tseval.run_directory.reading import Run, find_interrupted, read_run
@@ -18,4 +19,5 @@ __all__ = [
     "fresh_directory",
     "read_run",
     "start_run",
+    "write_text",
 ]

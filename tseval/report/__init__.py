@@ -1,1 +1,7 @@
-"""Render tables as Markdown, CSV, JSON and LaTeX."""
+"""Tables of runs and published boards, as Markdown, CSV, JSON and LaTeX."""
+
+from tseval.report.render import FORMATS, Format, render
+from tseval.report.sources import open_sources
+from tseval.report.table import Table, make_table
+
+__all__ = ["FORMATS", "Format", "Table", "make_table", "open_sources", "render"]

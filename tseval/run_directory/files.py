@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tseval.errors import RunError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -58,3 +60,15 @@ def from_parquet(content: bytes) -> pa.Table:
 def digest(content: bytes) -> str:
     """SHA-256 of a file's bytes, in hex."""
     return sha256(content).hexdigest()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all.
+
+    Raises:
+        RunError: The file cannot be written.
+    """
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None

@@ -29,10 +29,9 @@ class RunKey:
         fingerprint: SHA-256 of the model's weights and vocabulary.
         score: `sentence`, `critical` or `mean`.
         terminator: Token appended to every sentence, or None.
-        dtype: Number type of the forward pass, for example `float32`.
         items: `all`, or how items were selected: `limit=100`.
         tseval: Version of tseval.
-        protocol: The adapter's presentation of sentences: start symbol, unknown words, ...
+        protocol: The adapter's presentation of sentences: start symbol, unknown words, dtype, ...
     """
 
     suite: str = field(compare=False)
@@ -41,7 +40,6 @@ class RunKey:
     fingerprint: str
     score: str
     terminator: str | None
-    dtype: str
     items: str
     tseval: str
     protocol: Mapping[str, Json]
@@ -58,7 +56,6 @@ class RunKey:
             "score": self.score,
             **{name: _text(value) for name, value in sorted(self.protocol.items())},
             "terminator": _text(self.terminator),
-            "dtype": self.dtype,
             "items": self.items,
             "tseval": self.tseval,
         }

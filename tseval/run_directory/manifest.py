@@ -191,7 +191,11 @@ def key_of(manifest: Mapping[str, object], directory: Path) -> RunKey:
 
 _AGAIN = "Run tseval run again into a new directory."
 # The fields that are read later and their types; a mapping stands for itself.
-_RUNNING: dict[str, Kind] = {"status": str, "signature": str, "key": {"suite": str, "model": str}}
+_RUNNING: dict[str, Kind] = {
+    "status": str,
+    "signature": str,
+    "key": {"suite": str, "model": str, "score": str},
+}
 _COMPLETE: dict[str, Kind] = _RUNNING | {
     "suite": {"name": str, "title": str, "digest": str, "complete": bool},
     "model": {"name": str, "details": dict},

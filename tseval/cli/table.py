@@ -1,0 +1,28 @@
+"""`tseval table`: print runs and published boards side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tseval.report import FORMATS, Format, make_table, open_sources, render
+from tseval.runs import write_text
+
+
+@click.command("table", short_help="Print runs and published boards side by side, with ranks.")
+@click.argument("sources", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
+@click.option("--by", multiple=True, metavar="FEATURE", help="Break rows down by a feature; may be repeated.")
+@click.option("-o", "output", type=click.Path(path_type=Path), help="Write to a file.")
+def command(sources: tuple[str, ...], form: Format, by: tuple[str, ...], output: Path | None) -> None:
+    """Print runs and published boards side by side, with ranks.
+
+    RUN_OR_BOARD is a run directory, a board's folder, or the name of a board that comes
+    with tseval (bhatt2020).
+    """
+    text = render(make_table(open_sources(sources), by), form)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(output, text)

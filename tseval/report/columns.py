@@ -1,0 +1,198 @@
+"""One column of a table: a run of ours, or one model of a published board."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.analysis.accuracy import ROW, exact_accuracy
+from tseval.errors import BoardError, RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.boards import Board
+    from tseval.runs import Run
+    from tseval.scoring.protocol import Json
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A model in a table.
+
+    Attributes:
+        heading: Name of the model, made distinct where two models share it.
+        origin: Name of the run's directory or of the board.
+        suite: Name of the suite.
+        score: `sentence`, `critical` or `mean`.
+        rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
+            features, `n_items`; for a run the other counts, `accuracy`, `low`, `high`; for a
+            published model `printed`.
+        decimals: Decimals a published accuracy is cut to; None for a run.
+        digest: The suite's digest; None for a published model.
+        complete: Whether the whole suite was scored.
+        signature: The run's signature; None for a published model.
+        perplexity: Validation perplexity as printed, None where it is not known.
+        parameters: Number of parameters as printed, None where it is not known.
+        notes: What a reader must know about this column.
+    """
+
+    heading: str
+    origin: str
+    suite: str
+    score: str
+    rows: pd.DataFrame
+    decimals: int | None
+    digest: str | None
+    complete: bool
+    signature: str | None
+    perplexity: str | None
+    parameters: str | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def published(self) -> bool:
+        """Whether the values stand in a paper rather than in a run."""
+        return self.decimals is not None
+
+    def exact(self, by: Sequence[str]) -> dict[Key, Fraction | None]:
+        """Map each row's key to its exact accuracy, None where there is none."""
+        if self.published:
+            values = [None if text is None else Fraction(text) for text in self.printed(by).values()]
+        else:
+            values = exact_accuracy(self.rows)
+        return dict(zip(self.keys(by), values, strict=True))
+
+    def printed(self, by: Sequence[str]) -> dict[Key, str | None]:
+        """Map each row's key to the published accuracy as printed; empty for a run."""
+        return dict(zip(self.keys(by), self.rows["printed"], strict=True)) if self.published else {}
+
+    def keys(self, by: Sequence[str]) -> list[Key]:
+        """Identify the rows, missing values as None."""
+        cells = self.rows[[*ROW, *by]].astype(object)
+        return list(cells.where(cells.notna(), None).itertuples(index=False, name=None))
+
+
+def column_of(run: Run, by: Sequence[str] = ()) -> Column:
+    """Make a column from a run.
+
+    Raises:
+        SuiteError: The run's suite has no such feature.
+    """
+    model, suite = run.manifest["model"], run.manifest["suite"]
+    perplexity = model["details"].get("validation_perplexity")
+    core = model["details"].get("core_parameters")
+    return Column(
+        heading=model["name"],
+        origin=run.name,
+        suite=suite["name"],
+        score=str(run.manifest["key"]["score"]),
+        rows=run.table(by),
+        decimals=None,
+        digest=suite["digest"],
+        complete=suite["complete"],
+        signature=run.manifest["signature"],
+        perplexity=f"{perplexity:.2f}" if isinstance(perplexity, int | float) else None,
+        parameters=_millions(model["details"].get("parameters") if core is None else core),
+        notes=() if core is None else ("Parameters count the recurrent core only, where there is one.",),
+    )
+
+
+def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
+    """Make a column from each model of a board.
+
+    Raises:
+        BoardError: A breakdown is asked for; a board has no items to break down.
+    """
+    if by:
+        raise BoardError(
+            f"{board.name} is a published board: it has rows but no items, so it cannot be broken down "
+            f"by {by[0]!r}.\n  Leave out the board, or --by."
+        )
+    return [
+        Column(
+            heading=model.name,
+            origin=board.name,
+            suite=board.suite,
+            score=board.score,
+            rows=pd.DataFrame(
+                [
+                    (*(getattr(row, name) for name in ROW), row.n_items, row.accuracy.get(model.name))
+                    for row in board.rows
+                ],
+                columns=[*ROW, "n_items", "printed"],
+                dtype=object,
+            ),
+            decimals=board.decimals,
+            digest=None,
+            complete=True,
+            signature=None,
+            perplexity=model.validation_perplexity,
+            parameters=model.parameters,
+            notes=(f"Published: {board.title}. {board.source}", *board.notes),
+        )
+        for model in board.models
+    ]
+
+
+def distinct(columns: Sequence[Column]) -> list[Column]:
+    """Give every column a heading of its own: equal names get their origin, then a number."""
+    shared = Counter(column.heading for column in columns)
+    named = [
+        replace(column, heading=f"{column.heading} ({column.origin})")
+        if shared[column.heading] > 1
+        else column
+        for column in columns
+    ]
+    seen: Counter[str] = Counter()
+    for i, column in enumerate(named):
+        seen[column.heading] += 1
+        if seen[column.heading] > 1:
+            named[i] = replace(column, heading=f"{column.heading} #{seen[column.heading]}")
+    return named
+
+
+def refuse_unlike(columns: Sequence[Column]) -> None:
+    """Refuse columns that were not scored on the same items: their rows mean different things.
+
+    Raises:
+        RunError: Names both columns and what differs.
+    """
+    first = next((column for column in columns if not column.published), columns[0])
+    for column in columns:
+        if column.suite != first.suite or (column.digest or first.digest) != first.digest:
+            raise RunError(
+                f"{_described(first)} and {_described(column)} are over different items, so one table "
+                "cannot hold both.\n  Score both on the same suite with the same --limit or none."
+            )
+        if column.published:
+            _refuse_other_counts(column, first)
+
+
+def _refuse_other_counts(published: Column, run: Column) -> None:
+    """Hold a run to the item counts behind a published table; a `--limit` fails here."""
+    counts = dict(zip(published.keys(()), published.rows["n_items"], strict=True))
+    for key, n_items in zip(run.keys(()), run.rows["n_items"], strict=True):
+        if counts.get(key, n_items) != n_items:
+            raise RunError(
+                f"{run.origin} has {n_items:,} items in {key[2]!r} where {published.origin} has "
+                f"{counts[key]:,}, so one table cannot hold both.\n"
+                "  Score the whole suite, without --limit, or leave out the board."
+            )
+
+
+def _described(column: Column) -> str:
+    return f"{column.origin} ({column.suite}" + (
+        f"@{column.digest[:8]})" if column.digest else ", published)"
+    )
+
+
+def _millions(count: Json) -> str | None:
+    """Print a number of parameters as papers do: 1402950 as 1.4M."""
+    return f"{count / 1e6:.3g}M" if isinstance(count, int) and not isinstance(count, bool) else None
