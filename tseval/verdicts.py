@@ -15,6 +15,8 @@ from tseval.errors import ModelError, SuiteError
 from tseval.items import RESERVED_NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from tseval.items import Case, Contrast, Suite
@@ -28,9 +30,7 @@ def sentences_of(suite: Suite) -> pa.StringArray:
     Returns:
         Sentences with the suite's terminator appended, sorted by code point, each once.
     """
-    columns = [_terminated(case.sentences[label], suite) for case in suite.cases for label in case.labels]
-    chunks = [chunk for column in columns for chunk in column.chunks]
-    distinct = pc.unique(pa.concat_arrays(chunks))
+    distinct = pc.unique(_sentences(suite))
     return cast("pa.StringArray", distinct.take(pc.sort_indices(distinct)))
 
 
@@ -67,8 +67,7 @@ def judge(suite: Suite, scored: pa.Table, score: ScoreMode = "sentence") -> pa.T
         sums = sums / pc.list_value_length(scored["words"]).to_numpy()
     words = _Words(scored) if score == "critical" else None
     tables = []
-    for case in suite.cases:
-        row_of = {label: _find(_terminated(case.sentences[label], suite), scored) for label in case.labels}
+    for case, row_of in zip(suite.cases, _find(suite, scored), strict=True):
         for contrast in case.contrasts:
             better, worse = row_of[contrast.better], row_of[contrast.worse]
             undecidable = seen[better] == seen[worse]
@@ -110,20 +109,26 @@ def _repeat(value: str | None, length: int) -> pa.StringArray:
     return pa.repeat(pa.scalar(value, pa.string()), length)
 
 
-def _terminated(column: pa.ChunkedArray[Any], suite: Suite) -> pa.ChunkedArray[Any]:
-    """Append the suite's terminator to every sentence: `the author laughs .`."""
-    text = column.cast(pa.string())
+def _sentences(suite: Suite) -> pa.Array[Any]:
+    """Give all sentences, case by case, label by label, with the terminator: `the author laughs .`."""
+    columns = (case.sentences[label] for case in suite.cases for label in case.labels)
+    text = pa.concat_arrays([chunk.cast(pa.string()) for column in columns for chunk in column.chunks])
     if suite.terminator is None:
         return text
     # The stubs know only columns joined to columns; Arrow also joins a column to one value.
     return pc.binary_join_element_wise(text, suite.terminator, " ")  # type: ignore[call-overload, no-any-return]
 
 
-def _find(sentences: pa.ChunkedArray[Any], scored: pa.Table) -> NDArray[np.int64]:
-    """Give each sentence's row among the scored ones."""
-    rows = pc.index_in(sentences, value_set=scored["sentence"])
+def _find(suite: Suite, scored: pa.Table) -> Iterator[dict[str, NDArray[np.int64]]]:
+    """Give, for each case, the rows of its sentences among the scored ones, by label."""
+    # One look-up for the whole suite: each would index all scored sentences anew.
+    rows = pc.index_in(_sentences(suite), value_set=scored["sentence"])
     assert rows.null_count == 0, "a sentence of the suite was not scored"
-    return rows.to_numpy().astype(np.int64)
+    remaining = rows.to_numpy().astype(np.int64)
+    for case in suite.cases:
+        by_label = remaining[: case.n_items * len(case.labels)].reshape(-1, case.n_items)
+        remaining = remaining[by_label.size :]
+        yield dict(zip(case.labels, by_label, strict=True))
 
 
 def _check_finite(scored: pa.Table) -> None:

@@ -12,7 +12,9 @@ from tseval.errors import SuiteError, suggest
 from tseval.items import RESERVED_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
+
+    from tseval.items import Suite
 
 # What makes a row of the table. Cases that agree in all four are pooled by item.
 ROW = ("dependency", "phenomenon", "construction", "contrast")
@@ -35,13 +37,8 @@ def count(verdicts: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     Raises:
         SuiteError: The suite has no such feature.
     """
-    features = [str(name) for name in verdicts.columns if name not in RESERVED_NAMES]
-    for feature in by:
-        if feature not in features:
-            raise SuiteError(
-                f"the suite has no feature {feature!r} to break the table down by.\n"
-                f"  {suggest(feature, features, 'Features')}"
-            )
+    _check_known(by, [str(name) for name in verdicts.columns if name not in RESERVED_NAMES])
+    by = list(dict.fromkeys(by))
     groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False)
     counts = groups.agg(
         n_items=("correct", "size"),
@@ -57,6 +54,24 @@ def count(verdicts: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
         low=pd.Series([None if ends is None else ends[0] for ends in intervals], dtype="float64"),
         high=pd.Series([None if ends is None else ends[1] for ends in intervals], dtype="float64"),
     )
+
+
+def check_features(suite: Suite, by: Sequence[str]) -> None:
+    """Refuse features that a suite does not have, before anything is scored.
+
+    Raises:
+        SuiteError: Names the feature, and the nearest one the suite has.
+    """
+    _check_known(by, {name for case in suite.cases for name in case.features.column_names})
+
+
+def _check_known(by: Sequence[str], features: Collection[str]) -> None:
+    for feature in by:
+        if feature not in features:
+            raise SuiteError(
+                f"the suite has no feature {feature!r} to break the table down by.\n"
+                f"  {suggest(feature, features, 'Features')}"
+            )
 
 
 def in_table_order(rows: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tseval.report import FORMATS, Format, make_table, open_sources, render
+from tseval.report import FORMATS, Format, build_table, open_sources, render
 from tseval.runs import write_text
 
 
@@ -21,7 +21,7 @@ def command(sources: tuple[str, ...], form: Format, by: tuple[str, ...], output:
     RUN_OR_BOARD is a run directory, a board's folder, or the name of a board that comes
     with tseval (bhatt2020).
     """
-    text = render(make_table(open_sources(sources), by), form)
+    text = render(build_table(open_sources(sources), by), form)
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -2,6 +2,6 @@
 
 from tseval.report.render import FORMATS, Format, render
 from tseval.report.sources import open_sources
-from tseval.report.table import Table, make_table
+from tseval.report.table import Table, build_table
 
-__all__ = ["FORMATS", "Format", "Table", "make_table", "open_sources", "render"]
+__all__ = ["FORMATS", "Format", "Table", "build_table", "open_sources", "render"]

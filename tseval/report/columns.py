@@ -195,4 +195,6 @@ def _described(column: Column) -> str:
 
 def _millions(count: Json) -> str | None:
     """Print a number of parameters as papers do: 1402950 as 1.4M."""
-    return f"{count / 1e6:.3g}M" if isinstance(count, int) and not isinstance(count, bool) else None
+    if not isinstance(count, int) or isinstance(count, bool):
+        return None
+    return f"{count / 1e6:.3g}M" if count >= 1000 else str(count)

@@ -29,7 +29,7 @@ def render(table: Table, format: Format = "md") -> str:
     """Render a table.
 
     Args:
-        table: From `tseval.report.make_table`.
+        table: From `tseval.report.build_table`.
         format: `md` and `latex` print what people read, accuracies cut to a few decimals; `csv` and
             `json` hold counts and full precision, accuracy as a fraction.
 

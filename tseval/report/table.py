@@ -54,7 +54,7 @@ class Table:
         return printed_decimals(self.columns) or RUN_DECIMALS
 
 
-def make_table(sources: Sequence[Run | Board], by: Sequence[str] = ()) -> Table:
+def build_table(sources: Sequence[Run | Board], by: Sequence[str] = ()) -> Table:
     """Put runs and published boards side by side.
 
     Args:
@@ -66,6 +66,7 @@ def make_table(sources: Sequence[Run | Board], by: Sequence[str] = ()) -> Table:
         SuiteError: A run's suite has no such feature.
         BoardError: A board cannot be broken down.
     """
+    by = tuple(dict.fromkeys(by))
     columns: list[Column] = []
     for source in sources:
         columns += columns_of(source, by) if isinstance(source, Board) else [column_of(source, by)]
@@ -79,7 +80,7 @@ def make_table(sources: Sequence[Run | Board], by: Sequence[str] = ()) -> Table:
     )
     return Table(
         columns=tuple(columns),
-        by=tuple(by),
+        by=by,
         rows=rows,
         accuracy=accuracy,
         ranks=rank_rows(complete_rows(accuracy)),

@@ -41,11 +41,11 @@ class SuiteFacts(TypedDict):
 
 
 class ModelFacts(TypedDict):
-    """A model, as a manifest describes it; `spec` is what the user asked for."""
+    """A model, as a manifest describes it; `spec` is what the user asked for, if it came by name."""
 
     name: str
     kind: str
-    spec: str
+    spec: str | None
     fingerprint: str
     protocol: dict[str, Json]
     details: dict[str, Json]
@@ -85,8 +85,8 @@ def describe_suite(suite: Suite) -> SuiteFacts:
     }
 
 
-def describe_model(card: ModelCard, spec: str) -> ModelFacts:
-    """Describe a model for a manifest; `spec` is what the user asked for."""
+def describe_model(card: ModelCard, spec: str | None = None) -> ModelFacts:
+    """Describe a model for a manifest; `spec` is what the user asked for, if it came by name."""
     return {
         "name": card.name,
         "kind": card.kind,
