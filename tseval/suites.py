@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, suggest
 from tseval.grammar.cache import load_suite as load_cached
@@ -19,7 +17,7 @@ from tseval.grammar.cache import save_suite, suite_key
 from tseval.items import Case, Suite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tseval.grammar.folder import SuiteFolder
 
@@ -112,6 +110,7 @@ def stream_cases(
         limit: The first so many items of all the cases together.
         sample: So many items drawn uniformly from all the cases together, in order.
         seed: Of the draw.
+
     Returns:
         How many items there will be, and the blocks; a large case comes in several.
 
@@ -179,15 +178,16 @@ def suite_digest(terminator: str | None, cases: Sequence[Case]) -> str:
     return digest.hexdigest()
 
 
-def _columns(table: pa.Table) -> list[tuple[str, pa.Array]]:
+def _columns(table: pa.Table) -> list[tuple[str, pa.Array[Any]]]:
     return [(name, table.column(name).combine_chunks()) for name in table.column_names]
 
 
-def _hash_column(digest: hashlib._Hash, column: pa.Array) -> None:
+def _hash_column(digest: hashlib._Hash, column: pa.Array[Any]) -> None:
     if pa.types.is_string(column.type):
-        lengths = pc.binary_length(column).to_numpy(zero_copy_only=False)
-        digest.update(lengths.astype("<i4").tobytes())
-        digest.update("".join(column.to_pylist()).encode())
+        texts: list[Any] = column.to_pylist()
+        lengths = np.array([len(text) for text in texts], dtype="<i4")
+        digest.update(lengths.tobytes())
+        digest.update("".join(texts).encode())
     else:
         values = column.to_numpy(zero_copy_only=False)
         kind = {"b": "u1", "i": "<i8", "f": "<f8"}[values.dtype.kind]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import pyarrow as pa
 
@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FORMAT = 1
+
+
+class About(TypedDict):
+    """What the head of the file says about a case."""
+
+    name: str
+    construction: str
+    phenomenon: str
+    dependency: str | None
+    contrasts: list[dict[str, str]]
+
+
 _CODE = Path(__file__).parent
 
 
@@ -87,7 +99,7 @@ def load_suite(key: str) -> Suite | None:
         return None
 
 
-def _read_cases(fields: list[dict[str, str]], source: pa.BufferReader) -> Iterable[Case]:
+def _read_cases(fields: list[About], source: pa.BufferReader) -> Iterable[Case]:
     for about in fields:
         index, sentences, features = (pa.ipc.open_stream(source).read_all() for _ in range(3))
         yield Case(
@@ -96,7 +108,7 @@ def _read_cases(fields: list[dict[str, str]], source: pa.BufferReader) -> Iterab
             phenomenon=about["phenomenon"],
             dependency=about["dependency"],
             contrasts=tuple(Contrast(**contrast) for contrast in about["contrasts"]),
-            index=index.column("index").combine_chunks(),
+            index=pa.array(index.column("index").combine_chunks(), type=pa.int64()),
             sentences=sentences,
             features=features,
         )

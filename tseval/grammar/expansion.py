@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import GrammarError
 from tseval.grammar.lexicon import Word
 from tseval.grammar.slots import slot_codes
 from tseval.grammar.template import Code
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from tseval.grammar.grammar import Grammar
     from tseval.grammar.slots import Binding
 
+    # Text, whole numbers, numbers or truth values: Arrow's stubs have no name for the union.
+    Column = pa.Array[Any]
     Render = Callable[[Mapping[str, Binding]], Feature]
 
 MAX_ITEMS = 2_000_000
@@ -40,6 +41,7 @@ def choose_rows(
         limit: Take only the first so many; applied after sampling.
         sample: Draw so many uniformly without replacement; all, where there are fewer.
         seed: Of the draw. The same seed gives the same items on every machine.
+
     Returns:
         Positions in ascending order.
     """
@@ -104,17 +106,17 @@ class _Block:
         self._grammar, self._n_items = grammar, len(index)
         self._slots = {slot.name: slot for slot in grammar.slots}
         self._codes = slot_codes(grammar.slots, index)
-        self._distinct: dict[tuple[str, ...], tuple[NDArray[np.int64], pa.Array]] = {}
+        self._distinct: dict[tuple[str, ...], tuple[NDArray[np.int64], Column]] = {}
         next(iter(grammar.sentences.values()))[0].start_block()
 
-    def sentence(self, line: Sequence[Code]) -> pa.Array:
+    def sentence(self, line: Sequence[Code]) -> Column:
         """Assemble one labelled line for all items."""
         columns = [self._column(code.slots, code.text) for code in line]
         return _single_spaced(_joined(columns))
 
-    def features(self) -> dict[str, pa.Array]:
+    def features(self) -> dict[str, Column]:
         """Give the fillers and numbers of all slots, then the declared features."""
-        columns: dict[str, pa.Array] = {}
+        columns: dict[str, Column] = {}
         for name, slot in self._slots.items():
             columns[name] = self._column((name,), lambda binding: _lemma(*binding.values()))
             if slot.has_number:
@@ -124,9 +126,9 @@ class _Block:
                 columns[name] = (
                     self._column(code.slots, code.value)
                     if isinstance(code, Code)
-                    else self._column((), lambda _, value=code: value)
+                    else pa.repeat(code, self._n_items)
                 )
-            except pa.ArrowInvalid:
+            except pa.ArrowException:
                 raise self._grammar.document.error(
                     f"the feature {name!r} has values of several kinds.",
                     *("features", name),
@@ -134,20 +136,21 @@ class _Block:
                 ) from None
         return columns
 
-    def _column(self, names: tuple[str, ...], render: Render) -> pa.Array:
+    def _column(self, names: tuple[str, ...], render: Render) -> Column:
         """Render once per distinct binding of some slots, then give every item its value."""
         if names not in self._distinct:
             self._distinct[names] = self._distinct_bindings(names)
         rows, inverse = self._distinct[names]
         slots = [self._slots[name] for name in names]
         codes = [self._codes[name][rows].tolist() for name in names]
-        values = [
+        values: list[Any] = [
             render({slot.name: slot.binding(code) for slot, code in zip(slots, binding, strict=True)})
             for binding in (zip(*codes, strict=True) if names else [()] * len(rows))
         ]
-        return pa.array(values).take(inverse)
+        column: Column = pa.array(values).take(inverse)
+        return column
 
-    def _distinct_bindings(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], pa.Array]:
+    def _distinct_bindings(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], Column]:
         """Find one row for every distinct binding of some slots, and every row's binding."""
         combined = np.zeros(self._n_items, dtype=np.int64)
         for name in names:
@@ -161,11 +164,14 @@ class _Block:
         return rows, pa.array(inverse)
 
 
-def _joined(columns: list[pa.Array]) -> pa.Array:
-    return columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, "")
+def _joined(columns: list[Column]) -> Column:
+    if len(columns) == 1:
+        return columns[0]
+    joined: Column = pc.binary_join_element_wise(*columns, "")  # type: ignore[call-overload]
+    return joined
 
 
-def _single_spaced(texts: pa.Array) -> pa.Array:
+def _single_spaced(texts: Column) -> Column:
     """Leave one space between words and none around the sentence; most texts need no change."""
     if pc.any(pc.match_substring_regex(texts, r"^\s|\s\s|[\t\r\n\v\f]|\s$")).as_py():
         return pc.ascii_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))

@@ -17,12 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-KEYS = ("construction", "phenomenon", "dependency", "source", "lexicon") + (
-    "slots",
-    "features",
-    "contrasts",
-    "expect",
-)
+_ROW_KEYS = ("construction", "phenomenon", "dependency")
+KEYS = (*_ROW_KEYS, "source", "lexicon", "slots", "features", "contrasts", "expect")
 _DEPENDENCIES = ("short", "long")
 _MAX_BODY = 1 << 16
 _FENCE = "---"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NUMBERS = ("sing", "plur")
 
 # Adding or dropping a bare `s` gives no English word here: box, city, watches, goes, tries, has.
-_NOUN_EXCEPTIONS = ("s", "x", "z", "ch", "sh") + tuple(f"{letter}y" for letter in "bcdfghjklmnpqrstvwxz")
+_NOUN_EXCEPTIONS = ("s", "x", "z", "ch", "sh", *(f"{letter}y" for letter in "bcdfghjklmnpqrstvwxz"))
 _VERB_EXCEPTIONS = ("ss", "xes", "zes", "ches", "shes", "sses", "oes", "ies")
 
 

@@ -178,7 +178,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             __self.budget.spend(__self.macro_costs.get(__obj.name, 1))
             return __obj(*args, **kwargs)
         if __obj is range or __obj == __self._count_words:
-            return __obj(*args)
+            return __obj(*args)  # type: ignore[call-overload]
         raise GrammarError(f"{_kind(__obj)} cannot be called.", fix="Only macros, range and words can.")
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
@@ -243,10 +243,7 @@ def check(tree: nodes.Node) -> None:
         if name not in _ALLOWED_NODES or (isinstance(node, nodes.For) and node.recursive):
             what = "a recursive loop" if isinstance(node, nodes.For) else f"'{_TAGS.get(name, name.lower())}'"
             raise GrammarError(f"{what} is not allowed.", line=node.lineno, fix="Tags: for, if, set, macro.")
-        private = {nodes.Getattr: "attr", nodes.Name: "name"}.get(type(node))
-        word = getattr(node, private) if private else None
-        if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
-            word = node.arg.value
+        word = _looked_up(node)
         if isinstance(word, str) and word.startswith("_"):
             raise GrammarError(
                 f"{word!r} may not be used.", line=node.lineno, fix="Names do not begin with an underscore."
@@ -288,7 +285,16 @@ def _hardened(child: object, sandbox: Sandbox) -> object:
     return child
 
 
-def _filter(value: nodes.Expr, name: str, arguments: list[nodes.Expr]) -> nodes.Filter:
+def _looked_up(node: nodes.Node) -> object:
+    """Tell which name, attribute or key a node looks up, if it does."""
+    if isinstance(node, nodes.Name):
+        return node.name
+    if isinstance(node, nodes.Getattr):
+        return node.attr
+    return node.arg.value if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) else None
+
+
+def _filter(value: nodes.Node, name: str, arguments: list[nodes.Expr]) -> nodes.Filter:
     return nodes.Filter(value, name, arguments, [], None, None, lineno=value.lineno)
 
 
@@ -307,6 +313,11 @@ def _number(value: object) -> str:
 
 
 def as_list(value: object) -> list[object] | tuple[object, ...] | range:
+    """Take a list, a repeated slot or a range.
+
+    Raises:
+        GrammarError: Anything else.
+    """
     if isinstance(value, (list, tuple, range)):
         return value
     raise GrammarError(f"{_kind(value)} is not a list.", fix="Loop over a repeated slot or over range(...).")

@@ -5,6 +5,7 @@ Items are numbered by mixed radix: slots in the order of the front matter, the l
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -63,7 +64,7 @@ class Slot:
     @property
     def n_bindings(self) -> int:
         """How many different values the slot can have: the bound of its codes."""
-        return len(self.fillers) ** (1 if self.repeat is None else self.repeat)
+        return math.prod([len(self.fillers)] * (1 if self.repeat is None else self.repeat))
 
     @property
     def has_number(self) -> bool:
@@ -87,6 +88,7 @@ def slot_codes(slots: Sequence[Slot], rows: NDArray[np.int64]) -> dict[str, NDAr
     Args:
         slots: All slots of the grammar, in order.
         rows: Positions in the full expansion, (items,).
+
     Returns:
         Slot name to codes for `Slot.binding`, (items,) each.
     """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
@@ -17,6 +16,7 @@ from tseval.errors import GrammarError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from pathlib import Path
 
 Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
 Keys = tuple[str | int, ...]
@@ -24,6 +24,7 @@ Keys = tuple[str | int, ...]
 MAX_BYTES = 1 << 20
 
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
 _INT = re.compile(r"[-+]?\d{1,18}")
 _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][-+]?\d{1,3})")
 
@@ -161,7 +162,7 @@ class _NoAliases(yaml.BaseLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
+            event = self.peek_event()  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(None, None, "aliases (*name) are refused", event.start_mark)
         return super().compose_node(parent, index)
 
@@ -173,6 +174,8 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
     if node.tag != f"tag:yaml.org,2002:{kind}":
         raise GrammarError(f"the YAML tag {node.tag!r} is refused.", path, line, "Remove it.")
     if isinstance(node, yaml.ScalarNode):
+        if _HALF_CHARACTER.search(node.value):
+            raise GrammarError("this text holds half a character.", path, line, "Correct its \\u escape.")
         return node.value if words or node.style is not None else _scalar(node.value)
     if isinstance(node, yaml.SequenceNode):
         values: list[Value] = []

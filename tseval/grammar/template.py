@@ -74,7 +74,10 @@ class Code:
             self._sandbox.budget.start_text()
             context = self._template.new_context(dict(bindings))
             text = "".join(self._template.root_render_func(context))
-            return text, context.vars.get(_RESULT)
+            value = context.vars.get(_RESULT, text)
+            if isinstance(value, str):
+                value.encode()  # an escape may have made half a character, which no output can hold
+            return text, value
 
     def _located(self) -> _Located:
         return _Located(self._path, self.line, self._template)

@@ -1,0 +1,72 @@
+"""`tseval expand`: write out the items of a suite."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tseval.items import Case
+
+_LONG = 200_000
+
+
+@click.command(help="Write out the items of a suite.")
+@click.argument("suite")
+@click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case; may be repeated.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["tsv", "jsonl", "parquet"]),
+    default="tsv",
+    show_default=True,
+    help="tsv: the case, then the sentences in label order, without a header.",
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N items.")
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="N items drawn uniformly, in order.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: print.")
+def command(
+    suite: str,
+    cases: tuple[str, ...],
+    format_: str,
+    limit: int | None,
+    sample: int | None,
+    seed: int,
+    output: Path | None,
+) -> None:
+    """Write out the items of SUITE, a bundled name or a path."""
+    if format_ == "parquet" and output is None:
+        raise click.UsageError("--format parquet writes a file: add -o FILE.")
+
+    from tseval.grammar.export import write_items, written_whole
+    from tseval.suites import stream_cases
+
+    n_items, blocks = stream_cases(suite, cases=cases, limit=limit, sample=sample, seed=seed)
+    blocks = _with_progress(blocks, n_items)
+    if output is None:
+        write_items(blocks, format_, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        with written_whole(output) as out:
+            write_items(blocks, format_, out)
+
+
+def _with_progress(blocks: Iterable[Case], n_items: int) -> Iterator[Case]:
+    """Show a bar for long expansions, where someone is watching."""
+    if n_items < _LONG or not sys.stderr.isatty():
+        yield from blocks
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("items", total=n_items)
+        for case in blocks:
+            yield case
+            progress.advance(task, case.n_items)
