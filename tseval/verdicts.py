@@ -126,7 +126,7 @@ def _find(suite: Suite, scored: pa.Table) -> Iterator[dict[str, NDArray[np.int64
     assert rows.null_count == 0, "a sentence of the suite was not scored"
     remaining = rows.to_numpy().astype(np.int64)
     for case in suite.cases:
-        by_label = remaining[: case.n_items * len(case.labels)].reshape(-1, case.n_items)
+        by_label = remaining[: case.n_items * len(case.labels)].reshape(len(case.labels), case.n_items)
         remaining = remaining[by_label.size :]
         yield dict(zip(case.labels, by_label, strict=True))
 

@@ -1,0 +1,215 @@
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tseval.errors import ModelError, SuiteError
+from tseval.verdicts import judge, sentences_of
+
+NPI = ("grammatical", "intrusive", "ungrammatical")
+
+
+@pytest.fixture
+def one(make_case, make_suite):
+    """A suite of one pair."""
+
+    def make(better, worse, **keywords):
+        return make_suite(make_case("pair", [(better, worse)]), **keywords)
+
+    return make
+
+
+def verdict(suite, scored, mode="sentence"):
+    (row,) = judge(suite, scored, mode).to_pylist()
+    return row
+
+
+def test_sentences_are_distinct_sorted_and_end_in_the_terminator(make_case, make_suite):
+    suite = make_suite(make_case("a", [("b x", "a x")]), make_case("b", [("a x", "é x"), ("B x", "b x")]))
+    assert sentences_of(suite).to_pylist() == sorted({"b x .", "a x .", "é x .", "B x ."})
+
+
+def test_without_a_terminator_sentences_stay_as_they_are(one):
+    assert sentences_of(one("a b", "a c", terminator=None)).to_pylist() == ["a b", "a c"]
+
+
+def test_the_more_probable_sentence_wins_and_scores_are_sums_in_nats(one, score):
+    suite = one("the author laughs", "the author laugh")
+    row = verdict(suite, score(suite, {"laughs": -2.5, "laugh": -3.25}))
+    # the, author, . are -1 each
+    assert (row["better_score"], row["worse_score"]) == (-5.5, -6.25)
+    assert (row["correct"], row["tie"], row["undecidable"]) == (True, False, False)
+
+
+def test_a_less_probable_sentence_is_wrong_without_a_tie(one, score):
+    suite = one("the author laughs", "the author laugh")
+    row = verdict(suite, score(suite, {"laughs": -4.0}))
+    assert (row["correct"], row["tie"], row["undecidable"]) == (False, False, False)
+
+
+def test_a_tie_counts_as_wrong(one, score):
+    suite = one("the author laughs", "the author laugh")
+    row = verdict(suite, score(suite, {}))
+    assert (row["correct"], row["tie"], row["undecidable"]) == (False, True, False)
+
+
+def test_sentences_that_look_the_same_to_the_model_are_undecidable_and_no_tie(one, score):
+    suite = one("the author guffaws", "the author guffaw")
+    row = verdict(suite, score(suite, {}, unknown={"guffaws", "guffaw"}))
+    assert (row["correct"], row["tie"], row["undecidable"]) == (False, False, True)
+
+
+def test_an_unknown_word_in_both_sentences_leaves_the_pair_decidable(one, score):
+    suite = one("the zorb laughs", "the zorb laugh")
+    row = verdict(suite, score(suite, {"laughs": -0.5}, unknown={"zorb"}))
+    assert (row["correct"], row["undecidable"]) == (True, False)
+
+
+def test_the_mean_score_divides_by_the_words_and_can_turn_a_verdict(one, score):
+    suite = one("a b c", "a")
+    words = {"a": -2.0, "b": -1.0, "c": -1.0, ".": -2.0}
+    assert verdict(suite, score(suite, words))["correct"] is False  # -6 against -4
+    row = verdict(suite, score(suite, words), "mean")
+    assert (row["better_score"], row["worse_score"], row["correct"]) == (-1.5, -2.0, True)
+
+
+def test_the_critical_score_takes_the_first_word_that_differs(one, score):
+    suite = one("the author laughs today", "the author laugh tonight")
+    row = verdict(suite, score(suite, {"laughs": -0.5, "laugh": -0.75, "today": -9.0}), "critical")
+    assert (row["better_score"], row["worse_score"], row["correct"]) == (-0.5, -0.75, True)
+
+
+def test_the_critical_word_is_found_in_what_the_model_sees(one, score):
+    suite = one("the zorb laughs", "the blick laugh")
+    words = {"laughs": -0.5, "<unk>": -4.0}
+    row = verdict(suite, score(suite, words, unknown={"zorb", "blick"}), "critical")
+    assert (row["better_score"], row["worse_score"]) == (-0.5, -1.0)
+
+
+def test_an_undecidable_pair_has_no_critical_score(one, score):
+    suite = one("the zorb laughs", "the blick laughs")
+    row = verdict(suite, score(suite, {}, unknown={"zorb", "blick"}), "critical")
+    assert (row["better_score"], row["worse_score"], row["undecidable"]) == (None, None, True)
+
+
+def test_critical_refuses_a_sentence_that_begins_its_twin(one, score):
+    suite = one("the author laughs", "the author laughs loudly", terminator=None)
+    with pytest.raises(SuiteError) as caught:
+        judge(suite, score(suite, {}), "critical")
+    assert "'the author laughs' and 'the author laughs loudly' have no critical word" in str(caught.value)
+    assert "--score sentence" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [-math.inf, math.nan])
+def test_a_score_that_is_not_finite_names_its_sentence(one, score, value):
+    suite = one("the author laughs", "the author laugh")
+    with pytest.raises(ModelError, match=r"to 'the author laugh \.'\.\n"):
+        judge(suite, score(suite, {"laugh": value}))
+
+
+def test_more_scores_that_are_not_finite_are_counted(one, score):
+    suite = one("the author laughs", "the author laugh")
+    with pytest.raises(ModelError, match=r"nan to '.*' \(and 1 more\)"):
+        judge(suite, score(suite, {"author": math.nan}))
+
+
+def test_every_contrast_of_an_item_gets_its_own_verdict(make_case, make_suite, score):
+    contrasts = [NPI[:2], NPI[1:], (NPI[0], NPI[2])]
+    case = make_case("npi", [("no a ever", "the no ever", "the a ever")], labels=NPI, contrasts=contrasts)
+    suite = make_suite(case)
+    table = judge(suite, score(suite, {"no": -0.5, "the": -2.0, "a": -0.25}))
+    assert table["contrast"].to_pylist() == [
+        "grammatical > intrusive",
+        "intrusive > ungrammatical",
+        "grammatical > ungrammatical",
+    ]
+    # no a ever . = -2.75; the no ever . = -4.5; the a ever . = -4.25
+    assert table["correct"].to_pylist() == [True, False, True]
+
+
+def test_features_of_all_cases_stand_in_every_verdict_and_are_null_where_a_case_lacks_them(
+    make_case, make_suite, score
+):
+    first = make_case("first", [("a b", "a c")], features={"number": ["sing"], "n": [2]})
+    second = make_case("second", [("d b", "d c")], features={"attractor": ["plur"], "number": ["plur"]})
+    suite = make_suite(first, second)
+    table = judge(suite, score(suite, {}))
+    assert table.column_names[:6] == ["case", "item", "construction", "phenomenon", "dependency", "contrast"]
+    assert table.column_names[11:] == ["number", "n", "attractor"]
+    assert table.select(["number", "n", "attractor"]).to_pylist() == [
+        {"number": "sing", "n": 2, "attractor": None},
+        {"number": "plur", "n": None, "attractor": "plur"},
+    ]
+    assert table.schema.field("n").type == pa.int64()
+
+
+def test_a_feature_of_two_types_names_both_cases(make_case, make_suite, score):
+    suite = make_suite(
+        make_case("first", [("a b", "a c")], features={"n": [2]}),
+        make_case("second", [("d b", "d c")], features={"n": ["two"]}),
+    )
+    with pytest.raises(SuiteError) as caught:
+        judge(suite, score(suite, {}))
+    assert "feature 'n' is int64 in case 'first' but string in case 'second'" in str(caught.value)
+
+
+def test_items_keep_the_positions_of_the_full_expansion(make_case, make_suite, score):
+    case = replace(make_case("late", [("a b", "a c"), ("d b", "d c")]), index=pa.array([40, 7], pa.int64()))
+    suite = make_suite(case)
+    assert judge(suite, score(suite, {}))["item"].to_pylist() == [40, 7]
+
+
+def test_a_sentence_that_was_not_scored_is_our_mistake(one, score):
+    scored = score(one("a b", "a c"), {})
+    with pytest.raises(AssertionError, match="was not scored"):
+        judge(one("a b", "a d"), scored)
+
+
+def test_verdicts_agree_with_a_plain_loop_over_random_scores(make_case, make_suite, score):
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(12)]
+    rows = [tuple(" ".join(rng.choice(words, rng.integers(2, 6))) for _ in range(3)) for _ in range(400)]
+    suite = make_suite(
+        make_case("left", rows[:150], labels=NPI, contrasts=[NPI[:2], NPI[1:]]),
+        make_case("right", rows[150:], labels=NPI, contrasts=[(NPI[2], NPI[0])]),
+    )
+    # Multiples of 1/4, so that sums are exact and ties occur.
+    logprobs = {word: -float(rng.integers(1, 8)) / 4 for word in words}
+    scored = score(suite, logprobs, unknown={"w0", "w1"})
+    total = dict(zip(scored["sentence"].to_pylist(), scored["logprob"].to_pylist(), strict=True))
+    seen = dict(zip(scored["sentence"].to_pylist(), scored["seen"].to_pylist(), strict=True))
+    expected = []
+    for case in suite.cases:
+        for contrast in case.contrasts:
+            for i, texts in enumerate(case.sentences.to_pylist()):
+                b, w = (texts[label] + " ." for label in (contrast.better, contrast.worse))
+                same = seen[b] == seen[w]
+                expected.append((case.name, i, total[b] > total[w] and not same,
+                                 total[b] == total[w] and not same, same))  # fmt: skip
+    table = judge(suite, scored).select(["case", "item", "correct", "tie", "undecidable"])
+    assert [tuple(row.values()) for row in table.to_pylist()] == expected
+    assert sum(row[3] for row in expected) > 5  # ties do occur
+
+
+def test_a_suite_of_the_size_of_marvin_and_linzen_is_judged_in_seconds(make_case, make_suite):
+    rows = [(f"the author{i} x y laughs", f"the author{i} x y laugh") for i in range(140_000)]
+    suite = make_suite(make_case("large", rows))
+    sentences = sentences_of(suite)
+    n_words = 6
+    logprobs = np.random.default_rng(0).random(len(sentences) * n_words, dtype="f4")
+    offsets = np.arange(0, len(logprobs) + 1, n_words, dtype="i4")
+    scored = pa.table(
+        {
+            "sentence": sentences,
+            "seen": sentences,
+            "logprob": logprobs.reshape(-1, n_words).sum(1, dtype="f8"),
+            "words": pa.ListArray.from_arrays(offsets, logprobs),
+        }
+    )
+    for mode in ("sentence", "mean", "critical"):
+        started = time.process_time()
+        assert judge(suite, scored, mode).num_rows == 140_000
+        assert time.process_time() - started < 4  # a loop per row takes longer
