@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from small import make_case, make_suite, score
 
 from tseval.errors import ModelError, SuiteError
 from tseval.verdicts import judge, sentences_of
@@ -12,14 +13,9 @@ from tseval.verdicts import judge, sentences_of
 NPI = ("grammatical", "intrusive", "ungrammatical")
 
 
-@pytest.fixture
-def one(make_case, make_suite):
+def one(better, worse, **keywords):
     """A suite of one pair."""
-
-    def make(better, worse, **keywords):
-        return make_suite(make_case("pair", [(better, worse)]), **keywords)
-
-    return make
+    return make_suite(make_case("pair", [(better, worse)]), **keywords)
 
 
 def verdict(suite, scored, mode="sentence"):
@@ -27,16 +23,16 @@ def verdict(suite, scored, mode="sentence"):
     return row
 
 
-def test_sentences_are_distinct_sorted_and_end_in_the_terminator(make_case, make_suite):
+def test_sentences_are_distinct_sorted_and_end_in_the_terminator():
     suite = make_suite(make_case("a", [("b x", "a x")]), make_case("b", [("a x", "é x"), ("B x", "b x")]))
     assert sentences_of(suite).to_pylist() == sorted({"b x .", "a x .", "é x .", "B x ."})
 
 
-def test_without_a_terminator_sentences_stay_as_they_are(one):
+def test_without_a_terminator_sentences_stay_as_they_are():
     assert sentences_of(one("a b", "a c", terminator=None)).to_pylist() == ["a b", "a c"]
 
 
-def test_the_more_probable_sentence_wins_and_scores_are_sums_in_nats(one, score):
+def test_the_more_probable_sentence_wins_and_scores_are_sums_in_nats():
     suite = one("the author laughs", "the author laugh")
     row = verdict(suite, score(suite, {"laughs": -2.5, "laugh": -3.25}))
     # the, author, . are -1 each
@@ -44,31 +40,31 @@ def test_the_more_probable_sentence_wins_and_scores_are_sums_in_nats(one, score)
     assert (row["correct"], row["tie"], row["undecidable"]) == (True, False, False)
 
 
-def test_a_less_probable_sentence_is_wrong_without_a_tie(one, score):
+def test_a_less_probable_sentence_is_wrong_without_a_tie():
     suite = one("the author laughs", "the author laugh")
     row = verdict(suite, score(suite, {"laughs": -4.0}))
     assert (row["correct"], row["tie"], row["undecidable"]) == (False, False, False)
 
 
-def test_a_tie_counts_as_wrong(one, score):
+def test_a_tie_counts_as_wrong():
     suite = one("the author laughs", "the author laugh")
     row = verdict(suite, score(suite, {}))
     assert (row["correct"], row["tie"], row["undecidable"]) == (False, True, False)
 
 
-def test_sentences_that_look_the_same_to_the_model_are_undecidable_and_no_tie(one, score):
+def test_sentences_that_look_the_same_to_the_model_are_undecidable_and_no_tie():
     suite = one("the author guffaws", "the author guffaw")
     row = verdict(suite, score(suite, {}, unknown={"guffaws", "guffaw"}))
     assert (row["correct"], row["tie"], row["undecidable"]) == (False, False, True)
 
 
-def test_an_unknown_word_in_both_sentences_leaves_the_pair_decidable(one, score):
+def test_an_unknown_word_in_both_sentences_leaves_the_pair_decidable():
     suite = one("the zorb laughs", "the zorb laugh")
     row = verdict(suite, score(suite, {"laughs": -0.5}, unknown={"zorb"}))
     assert (row["correct"], row["undecidable"]) == (True, False)
 
 
-def test_the_mean_score_divides_by_the_words_and_can_turn_a_verdict(one, score):
+def test_the_mean_score_divides_by_the_words_and_can_turn_a_verdict():
     suite = one("a b c", "a")
     words = {"a": -2.0, "b": -1.0, "c": -1.0, ".": -2.0}
     assert verdict(suite, score(suite, words))["correct"] is False  # -6 against -4
@@ -76,26 +72,26 @@ def test_the_mean_score_divides_by_the_words_and_can_turn_a_verdict(one, score):
     assert (row["better_score"], row["worse_score"], row["correct"]) == (-1.5, -2.0, True)
 
 
-def test_the_critical_score_takes_the_first_word_that_differs(one, score):
+def test_the_critical_score_takes_the_first_word_that_differs():
     suite = one("the author laughs today", "the author laugh tonight")
     row = verdict(suite, score(suite, {"laughs": -0.5, "laugh": -0.75, "today": -9.0}), "critical")
     assert (row["better_score"], row["worse_score"], row["correct"]) == (-0.5, -0.75, True)
 
 
-def test_the_critical_word_is_found_in_what_the_model_sees(one, score):
+def test_the_critical_word_is_found_in_what_the_model_sees():
     suite = one("the zorb laughs", "the blick laugh")
     words = {"laughs": -0.5, "<unk>": -4.0}
     row = verdict(suite, score(suite, words, unknown={"zorb", "blick"}), "critical")
     assert (row["better_score"], row["worse_score"]) == (-0.5, -1.0)
 
 
-def test_an_undecidable_pair_has_no_critical_score(one, score):
+def test_an_undecidable_pair_has_no_critical_score():
     suite = one("the zorb laughs", "the blick laughs")
     row = verdict(suite, score(suite, {}, unknown={"zorb", "blick"}), "critical")
     assert (row["better_score"], row["worse_score"], row["undecidable"]) == (None, None, True)
 
 
-def test_critical_refuses_a_sentence_that_begins_its_twin(one, score):
+def test_critical_refuses_a_sentence_that_begins_its_twin():
     suite = one("the author laughs", "the author laughs loudly", terminator=None)
     with pytest.raises(SuiteError) as caught:
         judge(suite, score(suite, {}), "critical")
@@ -104,19 +100,19 @@ def test_critical_refuses_a_sentence_that_begins_its_twin(one, score):
 
 
 @pytest.mark.parametrize("value", [-math.inf, math.nan])
-def test_a_score_that_is_not_finite_names_its_sentence(one, score, value):
+def test_a_score_that_is_not_finite_names_its_sentence(value):
     suite = one("the author laughs", "the author laugh")
     with pytest.raises(ModelError, match=r"to 'the author laugh \.'\.\n"):
         judge(suite, score(suite, {"laugh": value}))
 
 
-def test_more_scores_that_are_not_finite_are_counted(one, score):
+def test_more_scores_that_are_not_finite_are_counted():
     suite = one("the author laughs", "the author laugh")
     with pytest.raises(ModelError, match=r"nan to '.*' \(and 1 more\)"):
         judge(suite, score(suite, {"author": math.nan}))
 
 
-def test_every_contrast_of_an_item_gets_its_own_verdict(make_case, make_suite, score):
+def test_every_contrast_of_an_item_gets_its_own_verdict():
     contrasts = [NPI[:2], NPI[1:], (NPI[0], NPI[2])]
     case = make_case("npi", [("no a ever", "the no ever", "the a ever")], labels=NPI, contrasts=contrasts)
     suite = make_suite(case)
@@ -130,9 +126,7 @@ def test_every_contrast_of_an_item_gets_its_own_verdict(make_case, make_suite, s
     assert table["correct"].to_pylist() == [True, False, True]
 
 
-def test_features_of_all_cases_stand_in_every_verdict_and_are_null_where_a_case_lacks_them(
-    make_case, make_suite, score
-):
+def test_features_of_all_cases_stand_in_every_verdict_and_are_null_where_a_case_lacks_them():
     first = make_case("first", [("a b", "a c")], features={"number": ["sing"], "n": [2]})
     second = make_case("second", [("d b", "d c")], features={"attractor": ["plur"], "number": ["plur"]})
     suite = make_suite(first, second)
@@ -146,7 +140,7 @@ def test_features_of_all_cases_stand_in_every_verdict_and_are_null_where_a_case_
     assert table.schema.field("n").type == pa.int64()
 
 
-def test_a_feature_of_two_types_names_both_cases(make_case, make_suite, score):
+def test_a_feature_of_two_types_names_both_cases():
     suite = make_suite(
         make_case("first", [("a b", "a c")], features={"n": [2]}),
         make_case("second", [("d b", "d c")], features={"n": ["two"]}),
@@ -156,19 +150,19 @@ def test_a_feature_of_two_types_names_both_cases(make_case, make_suite, score):
     assert "feature 'n' is int64 in case 'first' but string in case 'second'" in str(caught.value)
 
 
-def test_items_keep_the_positions_of_the_full_expansion(make_case, make_suite, score):
+def test_items_keep_the_positions_of_the_full_expansion():
     case = replace(make_case("late", [("a b", "a c"), ("d b", "d c")]), index=pa.array([40, 7], pa.int64()))
     suite = make_suite(case)
     assert judge(suite, score(suite, {}))["item"].to_pylist() == [40, 7]
 
 
-def test_a_sentence_that_was_not_scored_is_our_mistake(one, score):
+def test_a_sentence_that_was_not_scored_is_our_mistake():
     scored = score(one("a b", "a c"), {})
     with pytest.raises(AssertionError, match="was not scored"):
         judge(one("a b", "a d"), scored)
 
 
-def test_verdicts_agree_with_a_plain_loop_over_random_scores(make_case, make_suite, score):
+def test_verdicts_agree_with_a_plain_loop_over_random_scores():
     rng = np.random.default_rng(0)
     words = [f"w{i}" for i in range(12)]
     rows = [tuple(" ".join(rng.choice(words, rng.integers(2, 6))) for _ in range(3)) for _ in range(400)]
@@ -194,7 +188,7 @@ def test_verdicts_agree_with_a_plain_loop_over_random_scores(make_case, make_sui
     assert sum(row[3] for row in expected) > 5  # ties do occur
 
 
-def test_a_suite_of_the_size_of_marvin_and_linzen_is_judged_in_seconds(make_case, make_suite):
+def test_a_suite_of_the_size_of_marvin_and_linzen_is_judged_in_seconds():
     rows = [(f"the author{i} x y laughs", f"the author{i} x y laugh") for i in range(140_000)]
     suite = make_suite(make_case("large", rows))
     sentences = sentences_of(suite)

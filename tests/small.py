@@ -1,0 +1,88 @@
+"""Small suites and runs, built by hand, for every room below the scorer."""
+
+import numpy as np
+import pyarrow as pa
+
+from tseval.items import Case, Contrast, Suite
+from tseval.report import build_table, render
+from tseval.runs import Run, RunKey, describe_model, describe_suite, start_run
+from tseval.scoring.protocol import ModelCard
+from tseval.verdicts import judge, sentences_of
+
+
+def make_case(name, rows, *, labels=("grammatical", "ungrammatical"), contrasts=None, features=None, **row):
+    """Make a case from rows of sentences, one per label."""
+    kind = {"construction": "Simple", "phenomenon": "Subject-verb agreement", "dependency": "short"} | row
+    columns = zip(*rows, strict=True)
+    return Case(
+        name=name,
+        contrasts=tuple(Contrast(*pair) for pair in contrasts or [labels]),
+        index=pa.array(range(len(rows)), pa.int64()),
+        sentences=pa.table({label: list(column) for label, column in zip(labels, columns, strict=True)}),
+        features=pa.table(features or {}),
+        **kind,
+    )
+
+
+def make_suite(*cases, name="small", terminator=".", digest="5" * 64, complete=True):
+    """Make a suite from cases."""
+    return Suite(name, "Small 2020", None, terminator, cases, digest, complete)
+
+
+def score(suite, word_logprobs, default=-1.0, unknown=()):
+    """Score a suite's sentences from a table of word log-probabilities; unknown words become <unk>."""
+    sentences = sentences_of(suite).to_pylist()
+    seen = [" ".join("<unk>" if w in unknown else w for w in s.split(" ")) for s in sentences]
+    words = [[word_logprobs.get(w, default) for w in s.split(" ")] for s in seen]
+    return pa.table(
+        {
+            "sentence": pa.array(sentences),
+            "seen": pa.array(seen),
+            "logprob": pa.array([float(np.sum(np.float32(w), dtype="f8")) for w in words]),
+            "words": pa.array(words, pa.list_(pa.float32())),
+            "n_unknown": pa.array([s.split(" ").count("<unk>") for s in seen], pa.int32()),
+        }
+    )
+
+
+def make_key(suite, model="lstm", fingerprint="a" * 64, mode="sentence", **protocol):
+    """Make the key of a run."""
+    return RunKey(
+        suite=suite.name,
+        suite_digest=suite.digest,
+        model=model,
+        fingerprint=fingerprint,
+        score=mode,
+        terminator=suite.terminator,
+        items="all" if suite.complete else "selected",
+        tseval="0.1.0",
+        protocol={"dtype": "float32", "start": "<eos>"} | protocol,
+    )
+
+
+def make_extra(suite, key, **details):
+    """Make what only the caller of `finish` knows."""
+    card = ModelCard(key.model, "native", key.fingerprint, key.protocol, details)
+    return {
+        "suite": describe_suite(suite),
+        "model": describe_model(card, "lstm.pt"),
+        "device": "cpu",
+        "timings": {"scoring_seconds": 0.5},
+        "warnings": [],
+        "counts": {"contexts": 7},
+    }
+
+
+def make_run(suite, word_logprobs, *, path=None, model="lstm", mode="sentence", unknown=(), **details):
+    """Score a suite and give the run, written to a directory where one is named."""
+    key = make_key(suite, model, mode=mode)
+    extra = make_extra(suite, key, **details)
+    scored = score(suite, word_logprobs, unknown=unknown)
+    verdicts = judge(suite, scored, mode)
+    run = Run.of(key, extra, scored, verdicts)
+    if path is not None:
+        table = build_table([run])
+        with start_run(path, key) as writer:
+            tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
+            writer.finish(scored, verdicts, extra, tables)
+    return run
