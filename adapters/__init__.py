@@ -1,4 +1,50 @@
-"""Adapters: one module per kind of model, imported as `tseval.adapters`."""
+"""Adapters: one module per kind of model, imported as `tseval.adapters`.
+
+An adapter is a function `(rest, arguments, device) -> model`, registered under its scheme in the
+entry-point group `tseval.adapters`; the model satisfies one of the protocols of
+`tseval.scoring.protocol`. `--model SCHEME:REST` finds it; a bare path is opened by `native`.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.errors import ModelError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tseval.scoring.protocol import Model
 
 if __name__ != "tseval.adapters":
     raise ImportError("import tseval.adapters: the folder adapters/ is a part of the tseval package")
+
+
+def open_model(spec: str, arguments: Mapping[str, str] | None = None, device: str = "auto") -> Model:
+    """Open a model by name.
+
+    Args:
+        spec: Path of a checkpoint, or `scheme:rest` (`bundled:lstm`).
+        arguments: What the adapter should know besides, as in `--model-args`.
+        device: `auto`, `cpu`, `cuda` or `cuda:1`.
+
+    Raises:
+        ModelError: If no adapter answers to the scheme, or the model cannot be used.
+    """
+    scheme, colon, rest = spec.partition(":")
+    if not colon or Path(spec).exists():
+        scheme, rest = "native", spec
+    known = adapters()
+    if scheme not in known:
+        raise ModelError(
+            f"{spec}: no such checkpoint, and no adapter for {scheme!r}. {suggest(scheme, known, 'Adapters')}"
+        )
+    model: Model = known[scheme].load()(rest, arguments or {}, device)
+    return model
+
+
+def adapters() -> dict[str, EntryPoint]:
+    """List the installed adapters by scheme."""
+    return {entry.name: entry for entry in entry_points(group="tseval.adapters")}

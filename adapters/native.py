@@ -78,7 +78,7 @@ class NativeModel:
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Bring sentences to the vocabulary; each distinct word is looked up once."""
         text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
-        split = pc.utf8_split_whitespace(text)
+        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(text))
         words = split.flatten().dictionary_encode()
         known = [word if word in self._ids else UNK for word in words.dictionary.to_pylist()]
         which = words.indices.to_numpy()

@@ -1,5 +1,38 @@
-"""Targeted syntactic evaluation of language models: exact, fast, honest."""
+"""Targeted syntactic evaluation of language models: exact, fast, honest.
 
+model = tseval.load_model("bundled:lstm")
+suite = tseval.load_suite("marvin_linzen")
+run = tseval.evaluate(model, suite)
+run.table()        # pandas DataFrame, one row per construction
+run.verdicts       # one row per contrast, all features
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from tseval.adapters import open_model as load_model
+    from tseval.evaluation import evaluate
+    from tseval.runs import read_run
+    from tseval.suites import load_suite
+
+__all__ = ["evaluate", "load_model", "load_suite", "read_run"]
 __version__ = version("tseval")
+
+# Public name to (module, name there): imported on first use, so that `import tseval` stays quick.
+_PUBLIC = {
+    "evaluate": ("tseval.evaluation", "evaluate"),
+    "load_model": ("tseval.adapters", "open_model"),
+    "load_suite": ("tseval.suites", "load_suite"),
+    "read_run": ("tseval.runs", "read_run"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'tseval' has no attribute {name!r}")
+    module, inner = _PUBLIC[name]
+    return getattr(import_module(module), inner)

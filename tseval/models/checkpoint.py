@@ -13,6 +13,7 @@ import json
 import os
 import pickle
 import tempfile
+import warnings
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,14 +109,15 @@ def save_checkpoint(
         "validation_perplexity": validation_perplexity,
         "fingerprint": fingerprint(model.sizes, vocabulary, weights),
     }
+    plain = json.dumps(header)  # also holds the .pt header to plain data, which is all that loads again
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     temporary = Path(name)
     try:
         if path.suffix == ".safetensors":
-            save_file(weights, temporary, metadata={"tseval": json.dumps(header)})
+            save_file(weights, temporary, metadata={"tseval": plain})
         else:
-            torch.save({**header, "weights": weights}, temporary)
+            torch.save({**json.loads(plain), "weights": weights}, temporary)
         temporary.chmod(0o644)
         temporary.replace(path)
     finally:
@@ -191,17 +193,21 @@ def _read_pt(path: Path, start: bytes) -> dict[str, object]:
         raise ModelError(f"{path}: truncated or damaged checkpoint ({error})") from None
     if damaged:
         raise ModelError(f"{path}: damaged checkpoint: wrong checksum in {damaged}")
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError:
-        raise ModelError(f"{path}: refused, because reading it would execute code{_foreign(path)}") from None
-    except (RuntimeError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError) as error:
-        raise ModelError(
-            f"{path}: not a checkpoint that can be read ({str(error).splitlines()[0]})"
-        ) from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch wonders at pickle protocols; what matters is raised
+        content = _load_weights_only(path)
     if not isinstance(content, dict):
         raise ModelError(f"{path}: not a tseval checkpoint (it holds a {type(content).__name__})")
     return content
+
+
+def _load_weights_only(path: Path) -> object:
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise ModelError(f"{path}: refused, because reading it would execute code{_foreign(path)}") from None
+    except (RuntimeError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError) as error:
+        raise ModelError(f"{path}: not a readable checkpoint ({str(error).splitlines()[0]})") from None
 
 
 def _describe(start: bytes) -> str:

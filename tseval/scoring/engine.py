@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError
@@ -68,14 +69,14 @@ class Scorer:
             ModelError: If a log-probability is not finite, naming the sentence; or if memory does not
                 suffice even for the smallest batch.
         """
+        if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
+            raise ModelError("a sentence without words cannot be scored")
         if isinstance(self.model, RecurrentModel):
             return self._score_recurrent(self.model, sentences)
         return self._score_opaque(self.model, sentences)
 
     def _score_recurrent(self, model: RecurrentModel, sentences: pa.StringArray) -> pa.Table:
         encoded = model.encode(sentences)
-        if len(encoded.lengths) and encoded.lengths.min() < 1:
-            raise ModelError("a sentence without words cannot be scored")
         starts = np.concatenate(([0], np.cumsum(encoded.lengths)))
 
         def part(start: int, stop: int) -> np.ndarray:

@@ -102,7 +102,7 @@ def train_language_model(
         started = time.monotonic()
         loss = _train_epoch(model, train, optimiser, settings, (epoch - 1, windows), progress)
         kept = _as_stored(model, settings.stored)
-        perplexity = math.exp(mean_loss(kept, valid, settings.window))
+        perplexity = _perplexity(mean_loss(kept, valid, settings.window))
         course.append(
             {
                 "epoch": epoch,
@@ -118,6 +118,8 @@ def train_language_model(
                 out[0], kept, vocabulary, training=record, validation_perplexity=best, dtype=settings.stored
             )
         progress.epoch(epoch, perplexity, better)
+    if best == math.inf:
+        raise TrainingError("the validation perplexity was never finite. Lower --learning-rate or --clip.")
     return best
 
 
@@ -159,6 +161,11 @@ def _train_epoch(
         total += value
         progress.step(words[1:].numel(), value)
     return total / windows
+
+
+def _perplexity(loss: float) -> float:
+    """Turn nats a token into a perplexity; a loss too large for a float, or NaN, is infinitely bad."""
+    return math.exp(loss) if loss < 700 else math.inf
 
 
 def _set_rate(optimiser: torch.optim.Adam, settings: Settings, share: float) -> None:
@@ -207,7 +214,7 @@ def _provenance(settings: Settings) -> dict[str, Json]:
         "settings": asdict(settings),
         "versions": {
             "tseval": tseval.__version__,
-            "torch": torch.__version__,
+            "torch": str(torch.__version__),
             "python": platform.python_version(),
         },
     }

@@ -1,0 +1,100 @@
+"""`tseval train lm`, as a user runs it, on small text whose best perplexity is known."""
+
+import math
+import random
+import subprocess
+
+import pytest
+import torch
+
+from tseval.models.cells import CELLS
+from tseval.models.checkpoint import load_checkpoint
+from tseval.training.corpus import columns, encode_text
+from tseval.training.language_model import mean_loss
+
+
+def tseval(*arguments, cwd):
+    return subprocess.run(
+        ["tseval", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+def train(cwd, *extra, out="model.pt", arch="lstm"):
+    small = "--embedding 16 --hidden 16 --layers 1 --dropout 0 --epochs 4 --batch 8 --learning-rate 0.02 --clip 1"
+    files = "--train", "train.txt", "--valid", "valid.txt", "--out", out
+    return tseval("train", "lm", "--arch", arch, *files, *small.split(), *extra, cwd=cwd)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Sentences of a noun out of four, uniformly, and a verb that agrees with it."""
+    draw = random.Random(0)
+    pairs = ["author laughs", "pilot laughs", "authors laugh", "pilots laugh"]
+    for name, size in (("train.txt", 1500), ("valid.txt", 400)):
+        (tmp_path / name).write_text("".join(f"the {draw.choice(pairs)} .\n" for _ in range(size)))
+    return tmp_path
+
+
+@pytest.mark.parametrize("arch", sorted(CELLS))
+def test_every_architecture_learns_agreement_to_the_entropy_of_the_source(corpus, arch):
+    result = train(corpus, arch=arch)
+    assert result.returncode == 0, result.stderr
+    # Five tokens a sentence, one of them a free choice among four: log(4) / 5 nats a token.
+    assert load_checkpoint(corpus / "model.pt").validation_perplexity == pytest.approx(4**0.2, rel=0.02)
+
+
+def test_the_checkpoint_records_how_it_came_about(corpus):
+    assert train(corpus, "--stored", "float16").returncode == 0
+    checkpoint = load_checkpoint(corpus / "model.pt")
+    training = checkpoint.training
+    assert training["command"].startswith("tseval train lm --arch lstm --train train.txt")
+    assert [file["tokens"] for file in training["files"]] == [1500 * 5, 400 * 5]
+    assert training["settings"]["learning_rate"] == 0.02
+    assert len(training["course"]) >= 1
+    # The recorded perplexity is that of the weights in the file, recomputed here from the text.
+    valid = columns(encode_text([corpus / "valid.txt"], checkpoint.vocabulary), 32)
+    again = math.exp(mean_loss(checkpoint.model, valid, window=7))
+    assert checkpoint.validation_perplexity == pytest.approx(again, rel=1e-5)
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(corpus):
+    for out, seed in (("a.pt", 1), ("b.pt", 1), ("c.pt", 2)):
+        assert train(corpus, "--seed", seed, "--epochs", 1, out=out).returncode == 0
+    a, b, c = (load_checkpoint(corpus / name).fingerprint for name in ("a.pt", "b.pt", "c.pt"))
+    assert a == b != c
+
+
+def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
+    result = train(corpus, "--learning-rate", "1e30", "--clip", "1e30")
+    assert result.returncode == 2
+    assert "Lower --learning-rate or --clip" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (("--tied", "--embedding", 8), "tied weights need equal embedding and hidden sizes"),
+        (("--dropout", 1), "dropout must be in [0, 1)"),
+        (("--hidden", 0), "hidden size must be a whole number above 0"),
+        (("--valid", "absent.txt"), "absent.txt: cannot be read"),
+        (("--device", "abacus"), "device 'abacus' cannot be used"),
+        (("--batch", 100_000), "too few for a batch"),
+        (("--out", "train.txt"), "train.txt: exists already"),
+        (("--out", "model.bin"), "ends in .pt or .safetensors"),
+        (("--out", "absent/model.pt"), "there is no folder absent"),
+        (("--arch", "lstn"), "'lstn' is not one of"),
+    ],
+)
+def test_bad_settings_get_one_message(corpus, extra, message):
+    result = train(corpus, *extra)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (corpus / "model.pt").exists()
+
+
+def test_weights_keep_float32_in_memory_whatever_is_stored(corpus):
+    assert train(corpus, "--stored", "float16", "--epochs", 1).returncode == 0
+    dtypes = {tensor.dtype for tensor in load_checkpoint(corpus / "model.pt").model.state_dict().values()}
+    assert dtypes == {torch.float32}

@@ -1,0 +1,34 @@
+"""The tiled cross-entropy against torch's own."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from tseval.training.loss import TILE, cross_entropy
+
+
+def problem(rows):
+    torch.manual_seed(0)
+    shapes = (rows, 16), (50, 16), (50,)
+    return *(torch.randn(shape, requires_grad=True) for shape in shapes), torch.randint(0, 50, (rows,))
+
+
+@pytest.mark.parametrize("rows", [1, TILE - 1, TILE, 2 * TILE + 3])
+def test_loss_and_gradients_are_torchs(rows):
+    hidden, weight, bias, targets = problem(rows)
+    ours = cross_entropy(hidden, weight, bias, targets)
+    torchs = F.cross_entropy(F.linear(hidden, weight, bias), targets)
+    torch.testing.assert_close(ours, torchs)
+    inputs = hidden, weight, bias
+    pairs = zip(torch.autograd.grad(ours * 3, inputs), torch.autograd.grad(torchs * 3, inputs), strict=True)
+    for ours_grad, torchs_grad in pairs:
+        torch.testing.assert_close(ours_grad, torchs_grad)
+
+
+def test_bfloat16_products_stay_close():
+    hidden, weight, bias, targets = problem(700)
+    exact = cross_entropy(hidden, weight, bias, targets)
+    rounded = cross_entropy(hidden, weight, bias, targets, torch.bfloat16)
+    assert rounded.dtype == torch.float32
+    torch.testing.assert_close(rounded, exact, rtol=5e-3, atol=0)
+    assert rounded != exact

@@ -1,0 +1,114 @@
+"""`tseval run`."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from tseval.analysis.accuracy import check_features
+from tseval.errors import ModelError
+from tseval.suites import load_suite
+from tseval.verdicts import ScoreMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tseval.items import Suite
+    from tseval.runs import Run
+    from tseval.scoring.protocol import Model
+
+RUNS = Path("runs")
+
+
+@click.command()
+@click.option("--model", "spec", required=True, help="Checkpoint, or SCHEME:REST (bundled:lstm).")
+@click.option("--model-args", default="", help="key=value,... for the model's adapter.")
+@click.option("--suite", "suites", multiple=True, default=["marvin_linzen"], show_default=True,
+              help="Name of a suite, or path of a grammar or folder.")  # fmt: skip
+@click.option("--case", "cases", multiple=True, help="Only these cases.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first N items of each case.")
+@click.option("--score", type=click.Choice(get_args(ScoreMode)), default="sentence", show_default=True,
+              help="Compare whole sentences, the first word that differs, or means per word.")  # fmt: skip
+@click.option("--by", multiple=True, metavar="FEATURE", help="Break the table down by a feature.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
+@click.option("--out", type=click.Path(path_type=Path), help="Directory for the run.")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
+@click.option("--quiet", is_flag=True, help="Print the table and errors only.")
+def command(
+    spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
+    score: ScoreMode, by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Score a model on a suite, write the run, print the table."""
+    loaded = [load_suite(name, cases=cases, limit=limit) for name in suites]
+    for suite in loaded:
+        check_features(suite, by)
+    # Adapters bring torch along; unknown suites and features are told without waiting for it.
+    from tseval.adapters import open_model
+
+    model = open_model(spec, _arguments(model_args), device)
+    for suite in loaded:
+        where = out / suite.name if out and len(loaded) > 1 else out
+        run, path = _score(model, suite, score, where, resume, quiet)
+        _print(run, path, by, quiet)
+
+
+def _score(
+    model: Model, suite: Suite, score: ScoreMode, out: Path | None, resume: bool, quiet: bool
+) -> tuple[Run, Path]:
+    """Score one suite into its directory, saying how to go on if the user stops it."""
+    from tseval.evaluation import evaluate, run_key
+    from tseval.runs import find_interrupted, fresh_directory
+
+    key = run_key(model, suite, score)
+    if out is None:
+        interrupted = find_interrupted(RUNS, key) if resume else None
+        out = interrupted or fresh_directory(RUNS, key, datetime.now())
+    try:
+        with _progress(f"{model.card.name} on {suite.name}", quiet) as progress:
+            return evaluate(model, suite, score=score, out=out, resume=resume, progress=progress), out
+    except KeyboardInterrupt:
+        click.echo(f"\nWhat was scored is saved: add --resume --out {out} to go on.", err=True)
+        raise
+
+
+def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
+    """Print the table, and on standard error where the run is and what it took."""
+    from tseval.report import build_table, render
+
+    click.echo(render(build_table([run], by), "md"))
+    if quiet:
+        return
+    counts, seconds = run.manifest["counts"], run.manifest["timings"]["scoring_seconds"]
+    took = f"{counts['sentences']:,} sentences, {counts['contexts']:,} contexts, {seconds:.1f} s"
+    click.echo(f"{took}\n{path}\n{run.manifest['signature']}", err=True)
+    for warning in run.manifest["warnings"]:
+        click.echo(f"warning: {warning}", err=True)
+
+
+@contextmanager
+def _progress(title: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Draw a progress bar on a terminal; elsewhere, and when quiet, nothing."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _arguments(text: str) -> dict[str, str]:
+    """Read `key=value,...`."""
+    pairs = [pair.partition("=") for pair in text.split(",") if pair]
+    for key, equals, _ in pairs:
+        if not key or not equals:
+            raise ModelError(f"--model-args {text!r}: write key=value,key=value")
+    return {key: value for key, _, value in pairs}

@@ -1,0 +1,127 @@
+"""Score a suite with a model: the one path from sentences to a run."""
+
+from __future__ import annotations
+
+import time
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tseval.report import build_table, render
+from tseval.runs import Run, RunKey, describe_model, describe_suite, read_run, start_run
+from tseval.scoring.engine import Scorer, shards
+from tseval.verdicts import ScoreMode, judge, sentences_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tseval.items import Suite
+    from tseval.runs import RunWriter
+    from tseval.scoring.protocol import Model
+
+
+def run_key(model: Model, suite: Suite, score: ScoreMode = "sentence") -> RunKey:
+    """Name everything that could change a number of a run."""
+    return RunKey(
+        suite=suite.name,
+        suite_digest=suite.digest,
+        model=model.card.name,
+        fingerprint=model.card.fingerprint,
+        score=score,
+        terminator=suite.terminator,
+        items="all" if suite.complete else f"{suite.n_items} selected",
+        tseval=version("tseval"),
+        protocol=model.card.protocol,
+    )
+
+
+def evaluate(
+    model: Model,
+    suite: Suite,
+    *,
+    score: ScoreMode = "sentence",
+    out: Path | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Score every sentence of a suite and decide its contrasts.
+
+    Args:
+        model: As `tseval.load_model` gives it, or any object that satisfies a protocol of
+            `tseval.scoring.protocol`.
+        suite: As `tseval.load_suite` gives it.
+        score: What two sentences are compared by: `sentence` (sum of log-probabilities), `mean` (per
+            word) or `critical` (the first word that differs).
+        out: Directory to write the run to; None keeps it in memory.
+        resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
+        progress: Called with the numbers of sentences done and of all sentences.
+
+    Raises:
+        RunError: If `out` cannot be written, or holds something else.
+        ModelError: If the model gives a score that is not finite.
+    """
+    key = run_key(model, suite, score)
+    if out is None:
+        return Run.of(key, *_results(model, suite, score, None, progress))
+    with start_run(out, key, resume) as writer:
+        if not writer.complete:
+            extra, scored, verdicts = _results(model, suite, score, writer, progress)
+            table = build_table([Run.of(key, extra, scored, verdicts)])
+            tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
+            writer.finish(scored, verdicts, extra, tables)
+    return read_run(out)
+
+
+def _results(
+    model: Model,
+    suite: Suite,
+    score: ScoreMode,
+    writer: RunWriter | None,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[dict[str, object], pa.Table, pa.Table]:
+    """Give what only we know for the manifest, the scored sentences and the verdicts."""
+    started = time.monotonic()
+    scorer = Scorer(model)
+    parts, n_resumed = _score_parts(scorer, suite, writer, progress)
+    scored_at = time.monotonic()
+    scored = pa.concat_tables(parts)
+    verdicts = judge(suite, scored, score)
+    extra: dict[str, object] = {
+        "suite": describe_suite(suite),
+        "model": describe_model(model.card),
+        "device": str(model.card.details.get("device", "unknown")),
+        "timings": {
+            "scoring_seconds": round(scored_at - started, 3),
+            "verdict_seconds": round(time.monotonic() - scored_at, 3),
+        },
+        "counts": {"contexts": scorer.n_contexts, "resumed_sentences": n_resumed},
+        "warnings": scorer.warnings,
+    }
+    return extra, scored, verdicts
+
+
+def _score_parts(
+    scorer: Scorer,
+    suite: Suite,
+    writer: RunWriter | None,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[list[pa.Table], int]:
+    """Score the suite's sentences shard by shard, taking from the run directory what is there."""
+    sentences = sentences_of(suite)
+    parts: list[pa.Table] = []
+    n_done, n_resumed = 0, 0
+    for i, shard in enumerate(shards(sentences)):
+        part = writer.load_part(i) if writer else None
+        if part is None:
+            part = scorer.score(shard)
+            if writer:
+                writer.save_part(i, part)
+        else:
+            n_resumed += len(part)
+        parts.append(part)
+        n_done += len(shard)
+        if progress:
+            progress(n_done, len(sentences))
+    return parts, n_resumed
