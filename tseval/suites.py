@@ -122,7 +122,7 @@ def stream_cases(
         suite = load_suite(spec, cases=cases)
         return suite.n_items, iter(suite.cases)
 
-    from tseval.grammar.expansion import check_size, choose_rows, expand_blocks  # noqa: PLC0415
+    from tseval.grammar.expansion import LARGEST_INDEX, check_size, choose_rows, expand_blocks  # noqa: PLC0415
     from tseval.grammar.folder import read_folder  # noqa: PLC0415
 
     folder = read_folder(find_suite(spec))
@@ -130,6 +130,8 @@ def stream_cases(
     for grammar in grammars:
         check_size(grammar, 0)
     ends = np.cumsum([grammar.n_items for grammar in grammars], dtype=object)
+    if ends[-1] > LARGEST_INDEX:
+        raise SuiteError(f"{spec}: more items than can be numbered.\n  Choose fewer cases with --case.")
     rows = choose_rows(int(ends[-1]), limit, sample, seed)
 
     def blocks() -> Iterator[Case]:

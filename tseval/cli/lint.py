@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from tseval.errors import SuiteError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @click.command(help="Check grammars.")
@@ -18,13 +24,29 @@ import click
 )
 def command(suites: tuple[str, ...], vocab: Path | None) -> None:
     """Check each SUITE, a bundled name or a path; exit with 1 if there is anything to report."""
-    from tseval.grammar.lint import lint, read_vocabulary
+    from tseval.grammar.lint import lint
     from tseval.suites import find_suite
 
-    vocabulary = None if vocab is None else read_vocabulary(vocab)
-    findings = [finding for suite in suites for finding in lint(find_suite(suite), vocabulary)]
+    knows = None if vocab is None else _known_words(vocab)
+    findings = [finding for suite in suites for finding in lint(find_suite(suite), knows)]
     for finding in findings:
         click.echo(str(finding))
     if findings:
         sys.exit(1)
     click.echo("No findings.", err=True)
+
+
+def _known_words(path: Path) -> Callable[[str], bool]:
+    """Read a vocabulary: text with one word per line, or a checkpoint."""
+    if path.suffix in {".pt", ".safetensors"}:
+        from tseval.models.checkpoint import read_vocabulary
+
+        vocabulary = read_vocabulary(path)
+        words = frozenset(vocabulary.words)
+        return lambda word: (word.lower() if vocabulary.lowercase else word) in words
+    try:
+        words = frozenset(word.strip() for word in path.read_text("utf-8").split("\n"))
+    except UnicodeDecodeError:
+        fix = "Give UTF-8 text with one word per line, or a checkpoint (.pt, .safetensors)."
+        raise SuiteError(f"{path}: not a vocabulary.\n  {fix}") from None
+    return words.__contains__

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tseval.grammar.code import Code
 from tseval.grammar.lexicon import Word
 from tseval.grammar.slots import slot_codes
-from tseval.grammar.template import Code
 from tseval.items import Case, Contrast, Feature
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MAX_ITEMS = 2_000_000
 BLOCK = 1 << 16
-_LARGEST_INDEX = (1 << 63) - 1
+LARGEST_INDEX = (1 << 63) - 1
 
 
 def choose_rows(
@@ -60,8 +60,10 @@ def check_size(grammar: Grammar, n_wanted: int | None = None) -> None:
     """
     fix = "Use --limit N or --sample N, or shorten the slots."
     n_items = grammar.n_items
-    if n_items > _LARGEST_INDEX:
-        raise grammar.document.error(f"{n_items:.1e} items cannot be numbered.", "slots", fix=fix)
+    if n_items > LARGEST_INDEX:
+        raise grammar.document.error(
+            "more items than can be numbered (9 quintillion).", "slots", fix="Shorten the slots."
+        )
     if n_items > MAX_ITEMS and n_wanted is None:
         raise grammar.document.error(
             f"{n_items:,} items; a full expansion may have {MAX_ITEMS:,}.", "slots", fix=fix

@@ -58,7 +58,7 @@ def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:
     for case in blocks:
         columns = [case.sentences.column(label).combine_chunks() for label in case.labels]
         cells: list[Any] = [pa.repeat(case.name, case.n_items), *columns]
-        lines = pc.binary_join_element_wise(*cells, "\t")  # type: ignore[call-overload]
+        lines = pc.binary_join_element_wise(*cells, "\t")
         text = "\n".join(lines.to_pylist())
         out.write(f"{text}\n".encode() if case.n_items else b"")
 

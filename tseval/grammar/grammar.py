@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import GrammarError, suggest
+from tseval.grammar.code import Code
 from tseval.grammar.lexicon import Lexicon, load_lexicon
 from tseval.grammar.slots import Slot, read_slots
 from tseval.grammar.source import Document, Value, describe, parse_yaml, read_text
-from tseval.grammar.template import Code, Sentences
+from tseval.grammar.template import Sentences
 from tseval.items import RESERVED_NAMES, Contrast, Feature
 
 if TYPE_CHECKING:

@@ -46,19 +46,21 @@ class Word:
         """Look up one form.
 
         Raises:
-            GrammarError: The entry has no such form; the message points into the lexicon.
+            GrammarError: The entry has no such form. A missing number points into the lexicon; any
+                other name is more likely a slip in the grammar, whose line the caller adds.
         """
         if name in self.forms:
             return self.forms[name]
-        fix = "Only a noun that adds a plain -s and a verb phrase whose first word drops one are regular"
-        known = ", ".join(self.forms) or "none"
+        message = f"{self.lemma!r} has no form {name!r}."
+        if name not in NUMBERS:
+            where = f"It is defined at {self.path}:{self.line}."
+            raise GrammarError(message, fix=f"{suggest(name, self.forms, 'Forms')} {where}")
         raise GrammarError(
-            f"{self.lemma!r} has no form {name!r} (forms: {known}).",
+            message,
             self.path,
             self.line,
-            f"{fix}: write {{sing: ..., plur: ...}} here, or add the word to 'irregular'."
-            if name in NUMBERS
-            else f"Add it here: {{{name}: ..., ...}}.",
+            "Regular are nouns that add a plain -s and verb phrases whose first word drops one: "
+            "write {sing: ..., plur: ...} here, or add the word to 'irregular'.",
         )
 
     def inflected(self, number: str) -> Word:

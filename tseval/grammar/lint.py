@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING
 
-from tseval.errors import SuiteError
 from tseval.grammar.expansion import check_size, expand
 from tseval.grammar.folder import SUITE_FILE, SuiteFolder, read_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from tseval.grammar.grammar import Grammar
@@ -48,12 +46,12 @@ class Finding:
         return f"{where}: {self.severity}: {self.message}"
 
 
-def lint(path: Path, vocabulary: Collection[str] | None = None) -> list[Finding]:
+def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[Finding]:
     """Check a suite folder or a single grammar.
 
     Args:
         path: The folder, or one `.jinja` file; of its lexicon then only what it uses is judged.
-        vocabulary: The words a model knows, if they are to be compared.
+        knows: Tells whether a model knows a word, where that is to be checked.
 
     Returns:
         What was found, in the order of the cases; empty when all is well.
@@ -72,33 +70,13 @@ def lint(path: Path, vocabulary: Collection[str] | None = None) -> list[Finding]
         words |= dict.fromkeys(word for text in _sentences(case) for word in text.split())
     if path.is_dir():
         findings += _folder_findings(folder, grammars)
-    if vocabulary is not None and (missing := [word for word in words if word not in vocabulary]):
+    if knows is not None and (missing := [word for word in words if not knows(word)]):
         findings.append(
             Finding(
                 "warning", path, None, f"{len(missing)} words are not in the vocabulary: {_some(missing)}."
             )
         )
     return findings
-
-
-def read_vocabulary(path: Path) -> frozenset[str]:
-    """Read a vocabulary: a text file with one word per line, or a model checkpoint.
-
-    Raises:
-        SuiteError: The file is neither.
-        ModelError: A checkpoint that cannot be read.
-    """
-    if path.suffix in {".pt", ".safetensors"}:
-        from tseval.models import checkpoint
-
-        return frozenset(checkpoint.read_vocabulary(path))
-    try:
-        words = path.read_text("utf-8").split("\n")
-    except UnicodeDecodeError:
-        raise SuiteError(
-            f"{path}: not a vocabulary.\n  Give UTF-8 text with one word per line, or a checkpoint (.pt)."
-        ) from None
-    return frozenset(word.strip() for word in words)
 
 
 def minimal_step(one: str, other: str) -> bool:
@@ -176,7 +154,8 @@ def _duplicates(grammar: Grammar, case: Case) -> Iterator[Finding]:
     repeated = sum(count - 1 for count in counts.values())
     if repeated:
         (texts, count), *_ = counts.most_common(1)
-        message = f"{repeated:,} of {case.n_items:,} items repeat another, for example {texts[0]!r} ({count} times)."
+        example = f"{texts[0]!r} ({count} times)"
+        message = f"{repeated:,} of {case.n_items:,} items repeat another, for example {example}."
         yield Finding("error", grammar.path, grammar.sentences[case.labels[0]][0].line, message)
 
 

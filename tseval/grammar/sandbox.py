@@ -1,20 +1,20 @@
-"""The template language a grammar may use: a small, bounded part of Jinja.
+"""Where the code of a grammar runs: values without methods, and a budget for everything that can grow.
 
-A grammar is untrusted input. Its code is checked before it is compiled (a white list of constructs, no
-private attributes), values offer no methods, and everything that can grow is charged to a budget: steps
-of a loop, calls of a macro, characters of text.
+A grammar is untrusted input. Its code has been checked (`language.check`); here words offer their forms
+and nothing else, and steps of loops, calls of macros and characters of text are charged to a budget.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from jinja2 import StrictUndefined, Undefined, nodes, pass_context
+from jinja2 import StrictUndefined, Undefined, pass_context
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from tseval.errors import GrammarError, suggest
+from tseval.errors import GrammarError
+from tseval.grammar.language import TESTS
 from tseval.grammar.lexicon import NUMBERS, Word
 from tseval.grammar.source import describe
 
@@ -81,7 +81,8 @@ def as_text(value: object) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, Undefined):
-        str(value)  # raises, with Jinja's own account of what is undefined
+        str(value)  # most raise here, with Jinja's own account of what is undefined
+        raise GrammarError("an inline 'if' without an 'else' prints nothing.", fix="Add \"else ''\".")
     raise GrammarError(
         f"{_kind(value)} cannot be printed.", fix="Print words, text and numbers; loop over lists."
     )
@@ -115,10 +116,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
     """
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
-    allowed_filters: ClassVar[frozenset[str]] = frozenset(
-        {"agree", "disagree", "match", "capitalize", "lower", "upper"}
-        | {"first", "last", "length", "join", "int"}
-    )
 
     def __init__(self) -> None:
         # Without the optimizer nothing is evaluated at compile time, outside the budget.
@@ -138,12 +135,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "length": lambda values: len(as_list(values)),
             "int": int,
             "join": self._join,
-            # Not for authors: `harden` puts these into the compiled code.
+            # Not for authors: `language.harden` puts these into the compiled code.
             "counted_": self._counted,
             "flat_": self._flat,
             "joined_": self._join,
         }
-        self.tests = {name: self.tests[name] for name in ("odd", "even", "divisibleby", "in")}
+        self.tests = {name: self.tests[name] for name in TESTS}
         self.globals = {"range": range, "words": self._count_words}
 
     def getattr(self, obj: object, attribute: str) -> object:
@@ -232,72 +229,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return values
 
 
-def check(tree: nodes.Node) -> None:
-    """Refuse every construct that a grammar has no use for.
-
-    Raises:
-        GrammarError: Names the construct and its line, without the file.
-    """
-    for node in tree.find_all(nodes.Node):
-        name = type(node).__name__
-        if name not in _ALLOWED_NODES or (isinstance(node, nodes.For) and node.recursive):
-            what = "a recursive loop" if isinstance(node, nodes.For) else f"'{_TAGS.get(name, name.lower())}'"
-            raise GrammarError(f"{what} is not allowed.", line=node.lineno, fix="Tags: for, if, set, macro.")
-        word = _looked_up(node)
-        if isinstance(word, str) and word.startswith("_"):
-            raise GrammarError(
-                f"{word!r} may not be used.", line=node.lineno, fix="Names do not begin with an underscore."
-            )
-        if isinstance(node, nodes.Filter) and node.name not in Sandbox.allowed_filters:
-            raise GrammarError(
-                f"there is no filter {node.name!r}.",
-                line=node.lineno,
-                fix=suggest(node.name, Sandbox.allowed_filters, "Filters"),
-            )
-
-
-def harden(node: nodes.Node, sandbox: Sandbox) -> None:
-    """Rewrite checked code so that loops and `~` are charged to the budget."""
-    for field, value in node.iter_fields():
-        children = value if isinstance(value, list) else [value]
-        hardened = [_hardened(child, sandbox) for child in children]
-        setattr(node, field, hardened if isinstance(value, list) else hardened[0])
-    if isinstance(node, nodes.For):
-        cost = nodes.Const(text_cost(node), lineno=node.lineno)
-        node.iter = _filter(node.iter, "counted_", [cost])
-    node.set_environment(sandbox)
-
-
-def text_cost(node: nodes.Node) -> int:
-    """Bound the characters that one pass through a block prints by itself."""
-    return 1 + sum(len(data.data) for data in node.find_all(nodes.TemplateData))
-
-
-def _hardened(child: object, sandbox: Sandbox) -> object:
-    if isinstance(child, nodes.Node):
-        harden(child, sandbox)
-        if isinstance(child, nodes.Concat):
-            return _filter(nodes.List(child.nodes, lineno=child.lineno), "joined_", [])
-        if isinstance(child, (nodes.List, nodes.Dict)) or (
-            isinstance(child, nodes.Tuple) and child.ctx == "load"
-        ):
-            return _filter(child, "flat_", [])
-    return child
-
-
-def _looked_up(node: nodes.Node) -> object:
-    """Tell which name, attribute or key a node looks up, if it does."""
-    if isinstance(node, nodes.Name):
-        return node.name
-    if isinstance(node, nodes.Getattr):
-        return node.attr
-    return node.arg.value if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) else None
-
-
-def _filter(value: nodes.Node, name: str, arguments: list[nodes.Expr]) -> nodes.Filter:
-    return nodes.Filter(value, name, arguments, [], None, None, lineno=value.lineno)
-
-
 def _word(value: object) -> Word:
     if not isinstance(value, Word):
         raise GrammarError(f"{_kind(value)} cannot be inflected.", fix="Only words of the lexicon can agree.")
@@ -334,16 +265,3 @@ def _kind(value: object) -> str:
     if isinstance(value, Macro) or callable(value):
         return "a macro"
     return describe(value)
-
-
-_TAGS = {"Pow": "**", "FromImport": "import", "CallBlock": "call", "FilterBlock": "filter"} | {
-    "AssignBlock": "set block",
-    "ScopedEvalContextModifier": "autoescape",
-    "NSRef": "namespace",
-}
-_ALLOWED_NODES = frozenset(
-    {"Output", "TemplateData", "Name", "Const", "Tuple", "List", "Dict", "Pair", "CondExpr", "Filter"}
-    | {"Test", "Call", "Keyword", "Getattr", "Getitem", "Slice", "Concat", "Add", "Sub", "Mul", "Div"}
-    | {"FloorDiv", "Mod", "Neg", "Pos", "Not", "And", "Or", "Compare", "Operand", "For", "If", "Macro"}
-    | {"Assign", "Template"}
-)

@@ -1,4 +1,4 @@
-"""The sentences of a grammar: labelled lines, their top-level fragments, and compiled code.
+"""The sentences of a grammar: labelled lines and their top-level fragments.
 
 A labelled line is a row of fragments: text, `{{ ... }}`, a whole `{% for %}` or `{% if %}` block. A
 fragment depends only on the slots it names (through macros and sets too), so it is rendered once per
@@ -11,116 +11,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jinja2 import TemplateSyntaxError, UndefinedError, meta, nodes
+from jinja2 import meta, nodes
 from jinja2.environment import Template
 from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
-from tseval.grammar.sandbox import Sandbox, as_text, check, harden, text_cost
+from tseval.grammar.code import RESULT, Code, SyntaxErrors
+from tseval.grammar.language import check, harden, text_cost
+from tseval.grammar.sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from tseval.grammar.slots import Binding
-    from tseval.items import Feature
 
 _LABEL = re.compile(r"([^\W\d]\w*)[ \t]*:(?=\s|$)")
-_RESULT = "_result"
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Compiled code and the slots it depends on.
-
-    Attributes:
-        slots: Names of the slots it uses, in the order of the front matter.
-        line: Where it stands in the grammar file.
-    """
-
-    slots: tuple[str, ...]
-    line: int
-    _template: Template
-    _sandbox: Sandbox
-    _path: Path
-
-    def text(self, bindings: Mapping[str, Binding]) -> str:
-        """Render a fragment.
-
-        Raises:
-            GrammarError: The code fails or exceeds its budget; the message names the line.
-        """
-        text, _ = self._run(bindings)
-        return text
-
-    def value(self, bindings: Mapping[str, Binding]) -> Feature:
-        """Evaluate a feature.
-
-        Raises:
-            GrammarError: As in `text`, or the value is a list.
-        """
-        _, value = self._run(bindings)
-        if isinstance(value, (str, int, float, bool)):
-            return value
-        with self._located():
-            return as_text(value)
-
-    def start_block(self) -> None:
-        """Allow the full rendering time again."""
-        self._sandbox.budget.start_block()
-
-    def _run(self, bindings: Mapping[str, Binding]) -> tuple[str, object]:
-        with self._located():
-            self._sandbox.budget.start_text()
-            context = self._template.new_context(dict(bindings))
-            text = "".join(self._template.root_render_func(context))
-            value = context.vars.get(_RESULT, text)
-            if isinstance(value, str):
-                value.encode()  # an escape may have made half a character, which no output can hold
-            return text, value
-
-    def _located(self) -> _Located:
-        return _Located(self._path, self.line, self._template)
-
-
-class _Located:
-    """Turn whatever goes wrong in a grammar's code into one message with the line."""
-
-    def __init__(self, path: Path, line: int, template: Template):
-        self._path, self._line, self._template = path, line, template
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if error is None or (isinstance(error, GrammarError) and error.path is not None):
-            return
-        line = self._line_of(error)
-        if isinstance(error, GrammarError):
-            raise GrammarError(error.message, self._path, line, error.fix) from None
-        if isinstance(error, RecursionError):
-            fix = "Look for a macro that calls itself."
-            raise GrammarError("macros are nested too deeply.", self._path, line, fix) from None
-        if isinstance(error, UndefinedError):
-            raise GrammarError(f"{error.message}.", self._path, line, _UNDEFINED_FIX) from None
-        if isinstance(error, (TypeError, ValueError, LookupError, ArithmeticError)):
-            reason = str(error) or type(error).__name__
-            raise GrammarError(f"cannot be rendered: {reason}.", self._path, line, _TYPES_FIX) from None
-
-    def _line_of(self, error: BaseException) -> int:
-        """Find the innermost line of the template in the traceback."""
-        line, frame = self._line, error.__traceback__
-        for _ in range(50):
-            if frame is None:
-                break
-            if frame.tb_frame.f_globals.get("__jinja_template__") is self._template:
-                line = self._template.get_corresponding_lineno(frame.tb_lineno)
-            frame = frame.tb_next
-        return line
-
-
-_UNDEFINED_FIX = "Give every inline 'if' an 'else', and every macro its arguments."
-_TYPES_FIX = "Check the kinds of the values: words, text, numbers, lists."
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +79,12 @@ class Sentences:
         Raises:
             GrammarError: Not an expression, or something undefined in it.
         """
-        with _SyntaxErrors(self._path, line, _FEATURE_FIX):
+        with SyntaxErrors(self._path, line, _FEATURE_FIX):
             parser = Parser(self._sandbox, "\n" * (line - 1) + source, state="variable")
             expression = parser.parse_expression()
             if not parser.stream.eos:
                 parser.fail("this is more than one expression", line)
-            assign = nodes.Assign(nodes.Name(_RESULT, "store"), expression, lineno=line)
+            assign = nodes.Assign(nodes.Name(RESULT, "store"), expression, lineno=line)
             check(expression_tree := nodes.Template([nodes.Output([expression])], lineno=line))
             self._check_names(expression_tree, _FEATURE_FIX)
             harden(assign, self._sandbox)
@@ -187,7 +92,7 @@ class Sentences:
 
     def _parse(self, source: str, line: int) -> list[nodes.Node]:
         """Parse and check template code that begins on a given line."""
-        with _SyntaxErrors(self._path, line, _BLOCK_FIX):
+        with SyntaxErrors(self._path, line, _BLOCK_FIX):
             tree = self._sandbox.parse("\n" * (line - 1) + source)
             check(tree)
             harden(tree, self._sandbox)
@@ -296,7 +201,7 @@ class Sentences:
         slots, definitions = self._needs(body)
         tree = nodes.Template([*definitions, *body], lineno=1)
         tree.set_environment(self._sandbox)
-        with _SyntaxErrors(self._path, line, None):
+        with SyntaxErrors(self._path, line, None):
             template = Template.from_code(
                 self._sandbox, self._sandbox.compile(tree), self._sandbox.make_globals(None)
             )
@@ -306,26 +211,6 @@ class Sentences:
 _FEATURE_FIX = "A feature is an expression; for plain text write \"'text'\", with both pairs of quotes."
 _LABEL_FIX = "Write for example 'grammatical: the {{ subject }} ...', one sentence on one line."
 _BLOCK_FIX = "Every {{, {% for %}, {% if %} must close on its own labelled line."
-
-
-class _SyntaxErrors:
-    """Turn Jinja's complaints about code into ours."""
-
-    def __init__(self, path: Path, line: int, fix: str | None):
-        self._path, self._line, self._fix = path, line, fix
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, GrammarError) and error.path is None:
-            raise GrammarError(error.message, self._path, error.line or self._line, error.fix) from None
-        if isinstance(error, TemplateSyntaxError):
-            message = (error.message or "syntax error").rstrip(".")
-            raise GrammarError(f"{message}.", self._path, max(error.lineno, self._line), self._fix) from None
-        if isinstance(error, (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError)):
-            message = "the code is nested too deeply or too large."
-            raise GrammarError(message, self._path, self._line, "Simplify it.") from None
 
 
 def _split(lines: list[str], first_line: int) -> tuple[str, list[tuple[str, str, int]]]:
