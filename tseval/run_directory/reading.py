@@ -74,7 +74,7 @@ def read_run(path: Path) -> Run:
     if manifest["status"] != "complete":
         parts = len(list((path / PARTS).glob("*.parquet")))
         raise RunError(
-            f"{path} holds an incomplete run ({parts} parts saved).\n"
+            f"{path} holds an incomplete run (parts saved: {parts}).\n"
             f"  Go on with it: tseval run, with the options it was started with, --resume --out {path}."
         )
     complete = cast("Manifest", manifest)

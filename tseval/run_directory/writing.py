@@ -240,5 +240,5 @@ class RunWriter:
             parts = len(list((self.path / PARTS).glob("*.parquet")))
             raise RunError(
                 f"{self.path / name} cannot be written: {error.strerror or error}.\n"
-                f"  {parts} parts are saved. Make room, then go on with --resume --out {self.path}."
+                f"  Parts saved so far: {parts}. Make room, then go on with --resume --out {self.path}."
             ) from None

@@ -1,0 +1,454 @@
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from small import make_case, make_extra, make_key, make_run, make_suite, score
+
+from tseval.errors import RunError
+from tseval.runs import Run, find_interrupted, fresh_directory, read_run, start_run
+from tseval.verdicts import judge
+
+TESTS = Path(__file__).parent
+SUITE = make_suite(
+    make_case("a", [("a b", "a c"), ("d b", "d c")], features={"number": ["sing", "plur"], "n": [1, 2]}),
+    make_case("b", [("e b", "e c")], construction="Other"),
+)
+KEY = make_key(SUITE)
+WORDS = {"b": -0.5}
+
+
+@pytest.fixture
+def part():
+    return score(SUITE, WORDS)
+
+
+def message(action, *arguments, **keywords):
+    with pytest.raises(RunError) as caught:
+        action(*arguments, **keywords)
+    return str(caught.value)
+
+
+def interrupt(path, key=KEY, parts=()):
+    """Leave a run as a killed process would."""
+    with start_run(path, key) as writer:
+        for i, scored in enumerate(parts):
+            writer.save_part(i, scored)
+
+
+def python(code, *arguments):
+    """Start a piece of Python that can use the tests' small suites."""
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": str(TESTS)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+# A run that is written, then read
+
+
+def test_a_finished_run_reads_back_as_it_was_scored(tmp_path):
+    memory, path = make_run(SUITE, WORDS), tmp_path / "deep" / "run"
+    make_run(SUITE, WORDS, path=path)
+    run = read_run(path)
+    assert run.load_verdicts().equals(memory.load_verdicts())
+    assert run.load_sentences().equals(memory.load_sentences())
+    assert run.table().equals(memory.table())
+    assert run.name == "run"
+    assert sorted(entry.name for entry in path.iterdir()) == [
+        "manifest.json", "sentences.parquet", "table.csv", "table.md", "verdicts.parquet",
+    ]  # fmt: skip
+
+
+def test_the_manifest_counts_what_was_scored(tmp_path):
+    make_run(SUITE, {}, path=tmp_path / "run", unknown={"b", "c"}, validation_perplexity=50.0)
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    # Six sentences of three words; every pair is <unk> against <unk>.
+    assert manifest["counts"] == {
+        "items": 3, "contrasts": 3, "sentences": 6, "tokens": 18,
+        "correct": 0, "tied": 0, "undecidable": 3, "contexts": 7,
+    }  # fmt: skip
+    assert manifest["status"] == "complete"
+    assert manifest["suite"]["digest"] == SUITE.digest
+    assert manifest["model"]["spec"] == "lstm.pt"
+    assert manifest["model"]["details"] == {"validation_perplexity": 50.0}
+    assert manifest["versions"]["python"] == sys.version.split()[0]
+
+
+def test_whole_numbers_and_truth_values_stay_so_beside_missing_ones():
+    verdicts = make_run(SUITE, WORDS).verdicts
+    assert verdicts["n"].tolist()[:2] == [1, 2]
+    assert str(verdicts["n"].dtype) == "Int64"
+    assert verdicts["n"].isna().tolist() == [False, False, True]
+
+
+def test_importing_runs_verdicts_and_tables_does_not_import_torch():
+    rooms = "tseval.verdicts, tseval.runs, tseval.report, tseval.cli.table"
+    code = f"import sys, {rooms}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# Signatures and keys
+
+
+def test_the_signature_names_everything_that_could_change_a_number():
+    assert KEY.signature == (
+        "suite:small@55555555|model:lstm@aaaaaaaa|score:sentence|dtype:float32|start:<eos>"
+        "|terminator:.|items:all|tseval:0.1.0"
+    )
+
+
+def test_a_model_name_cannot_forge_a_part_of_the_signature():
+    forged = make_key(SUITE, "x|score:mean\nsuite:y").signature
+    assert forged.count("|") == KEY.signature.count("|")
+    assert "\n" not in forged
+
+
+def test_names_do_not_identify_a_run_but_digests_do():
+    assert replace(KEY, model="renamed", suite="renamed") == KEY
+    for name in ("suite_digest", "fingerprint", "score", "terminator", "items", "tseval"):
+        assert replace(KEY, **{name: "other"}) != KEY
+    assert replace(KEY, protocol={"dtype": "float32", "start": None}) != KEY
+
+
+# Places a run cannot go
+
+
+def test_a_file_is_no_place_for_a_run(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    assert message(start_run, file, KEY) == f"{file} is a file.\n  Name a directory for the run with --out."
+
+
+def test_a_directory_below_a_file_cannot_be_made(tmp_path):
+    (tmp_path / "file").touch()
+    assert "run cannot be written: Not a directory.\n" in message(start_run, tmp_path / "file" / "run", KEY)
+
+
+def test_a_directory_that_may_not_be_written_is_said_so(tmp_path):
+    code = """
+        import sys, pathlib
+        from small import *
+        import os
+        os.setuid(65534)
+        suite = make_suite(make_case("a", [("a b", "a c")]))
+        start_run(pathlib.Path(sys.argv[1]), make_key(suite))
+    """
+    if os.getuid() != 0:
+        pytest.skip("needs root to become another user")
+    tmp_path.chmod(0o555)
+    # Other users must reach the folder at all.
+    for folder in (tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    process = python(code, tmp_path / "run")
+    assert f"{tmp_path}/run cannot be written: Permission denied." in process.communicate()[1]
+
+
+def test_a_directory_of_something_else_is_left_untouched(tmp_path):
+    (tmp_path / "thesis.tex").write_text("dear")
+    for resume in (False, True):
+        text = message(start_run, tmp_path, KEY, resume=resume)
+        assert f"{tmp_path} is not empty and not a run (it holds 'thesis.tex')" in text
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_complete_run_is_not_overwritten(tmp_path):
+    make_run(SUITE, WORDS, path=tmp_path / "run")
+    before = (tmp_path / "run" / "manifest.json").read_bytes()
+    text = message(start_run, tmp_path / "run", KEY)
+    assert "run holds a complete run.\n  Read it with tseval table" in text
+    assert (tmp_path / "run" / "manifest.json").read_bytes() == before
+
+
+def test_an_interrupted_run_asks_for_resume(tmp_path):
+    interrupt(tmp_path / "run")
+    text = message(start_run, tmp_path / "run", KEY)
+    assert "run holds an interrupted run.\n  Go on with it by adding --resume" in text
+
+
+def test_a_run_of_another_key_cannot_be_resumed_and_says_what_differs(tmp_path):
+    interrupt(tmp_path / "run")
+    other = make_key(SUITE, fingerprint="b" * 64, lowercase=True)
+    text = message(start_run, tmp_path / "run", other, resume=True)
+    assert f"(fingerprint: {'a' * 64}, not {'b' * 64}; lowercase: null, not true)" in text
+
+
+def test_an_empty_directory_and_a_missing_one_can_be_resumed_into(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "missing"):
+        with start_run(tmp_path / name, KEY, resume=True) as writer:
+            assert not writer.complete
+
+
+# Resuming
+
+
+def test_a_resumed_run_has_its_parts_and_a_complete_one_needs_none(tmp_path, part):
+    interrupt(tmp_path, parts=[part.slice(0, 3)])
+    with start_run(tmp_path, KEY, resume=True) as writer:
+        assert writer.load_part(0).equals(part.slice(0, 3))
+        assert writer.load_part(1) is None
+        writer.finish(part, judge(SUITE, part), make_extra(SUITE, KEY), {"table.md": "", "table.csv": ""})
+    assert not (tmp_path / "parts").exists()
+    with start_run(tmp_path, KEY, resume=True) as writer:
+        assert writer.complete
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-20], lambda b: b[:40] + b"\xff" + b[41:], lambda b: b""])
+def test_a_damaged_part_is_scored_again(tmp_path, part, damage):
+    interrupt(tmp_path, parts=[part])
+    (file,) = (tmp_path / "parts").iterdir()
+    file.write_bytes(damage(file.read_bytes()))
+    with start_run(tmp_path, KEY, resume=True) as writer:
+        assert writer.load_part(0) is None
+        writer.save_part(0, part)
+        assert writer.load_part(0).equals(part)
+    assert len(list((tmp_path / "parts").iterdir())) == 1
+
+
+KILLED = """
+    import sys, pathlib
+    from small import *
+    suite = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
+    scored = score(suite, {"b": -0.5})
+    writer = start_run(pathlib.Path(sys.argv[1]), make_key(suite))
+    i = 0
+    while True:  # writes without end, so that the kill falls into a write
+        writer.save_part(i, scored.slice(i % 4, 1))
+        i += 1
+        print(i, flush=True)
+"""
+
+
+def test_a_run_killed_while_writing_resumes_and_loses_no_saved_part(tmp_path):
+    suite = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
+    scored, key = score(suite, {"b": -0.5}), make_key(suite)
+    process = python(KILLED, tmp_path / "run")
+    for _ in range(20):
+        saved = int(process.stdout.readline())
+    assert "is being written by another tseval" in message(start_run, tmp_path / "run", key, resume=True)
+    assert find_interrupted(tmp_path, key) is None  # in progress is not interrupted
+    process.send_signal(signal.SIGKILL)
+    rest, _ = process.communicate()
+    saved = int((rest.split() or [saved])[-1])
+    assert find_interrupted(tmp_path, key) == tmp_path / "run"
+    assert f"holds an incomplete run ({len(list((tmp_path / 'run' / 'parts').glob('*.parquet')))} parts" in (
+        message(read_run, tmp_path / "run")
+    )
+    with start_run(tmp_path / "run", key, resume=True) as writer:
+        for i in range(saved):
+            assert writer.load_part(i).equals(scored.slice(i % 4, 1))
+        assert not list((tmp_path / "run").rglob("*.partial"))
+        tables = {"table.md": "", "table.csv": ""}
+        writer.finish(scored, judge(suite, scored), make_extra(suite, key), tables)
+    assert read_run(tmp_path / "run").manifest["counts"]["correct"] == 2
+
+
+def test_a_partial_file_left_by_a_kill_is_removed(tmp_path, part):
+    interrupt(tmp_path, parts=[part])
+    (tmp_path / "parts" / "000001-00.parquet.partial").write_bytes(b"half")
+    start_run(tmp_path, KEY, resume=True).close()
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_two_writers_cannot_hold_one_run(tmp_path):
+    with start_run(tmp_path, KEY):
+        text = message(start_run, tmp_path, KEY, resume=True)
+        assert text.startswith(f"{tmp_path} is being written by another tseval.\n  Wait")
+    start_run(tmp_path, KEY, resume=True).close()
+
+
+def test_the_newest_interrupted_run_with_the_key_is_found(tmp_path):
+    assert find_interrupted(tmp_path / "runs", KEY) is None
+    for seconds, name in enumerate(["old", "new", "other"]):
+        interrupt(tmp_path / name, make_key(SUITE, fingerprint="b" * 64) if name == "other" else KEY)
+        os.utime(tmp_path / name / "manifest.json", (1000 + seconds, 1000 + seconds))
+    make_run(SUITE, WORDS, path=tmp_path / "done")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "manifest.json").write_text("{")
+    assert find_interrupted(tmp_path, KEY) == tmp_path / "new"
+
+
+# A disk that fills up
+
+
+FULL = """
+    import resource, sys, pathlib
+    from small import *
+    from tseval.errors import RunError
+    suite = make_suite(make_case("a", [(f"a{i} b", f"a{i} c") for i in range(3000)]))
+    scored, key = score(suite, {"b": -0.5}), make_key(suite)
+    writer = start_run(pathlib.Path(sys.argv[1]), key)
+    writer.save_part(0, scored.slice(0, 5))
+    if sys.argv[2] == "limit":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
+    try:
+        if sys.argv[3] == "part":
+            writer.save_part(1, scored)
+        else:
+            tables = {"table.md": "", "table.csv": ""}
+            writer.finish(scored, judge(suite, scored), make_extra(suite, key), tables)
+    except RunError as error:
+        print(error)
+"""
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A file system of 32 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = os.getuid() == 0 and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=32k", "none", disk], check=False, capture_output=True
+    ).returncode == 0  # fmt: skip
+    if not mounted:
+        pytest.skip("needs the right to mount a file system of its own")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def check_full(root, disk, step, reason, name):
+    output, errors = python(FULL, root / "run", disk, step).communicate()
+    assert errors == ""
+    assert (
+        f"{reason}.\n  Parts saved so far: 1. Make room, then go on with --resume --out {root / 'run'}."
+        in output
+    )
+    assert output.startswith(f"{root / 'run'}/{name}")
+    assert not list((root / "run").rglob("*.partial"))
+    assert json.loads((root / "run" / "manifest.json").read_text())["status"] == "running"
+    suite = make_suite(make_case("a", [(f"a{i} b", f"a{i} c") for i in range(3000)]))
+    with start_run(root / "run", make_key(suite), resume=True) as writer:
+        assert writer.load_part(0).num_rows == 5
+        assert writer.load_part(1) is None
+
+
+@pytest.mark.parametrize(("step", "name"), [("part", "parts/000001-"), ("finish", "sentences.parquet")])
+def test_a_full_disk_is_one_message_and_saved_parts_stay(tiny_disk, step, name):
+    check_full(tiny_disk, "disk", step, "No space left on device", name)
+
+
+@pytest.mark.parametrize(("step", "name"), [("part", "parts/000001-"), ("finish", "sentences.parquet")])
+def test_a_file_size_limit_is_one_message_and_saved_parts_stay(tmp_path, step, name):
+    assert resource.RLIMIT_FSIZE is not None
+    check_full(tmp_path, "limit", step, "File too large", name)
+
+
+# Runs that cannot be read
+
+
+@pytest.fixture
+def finished(tmp_path):
+    make_run(SUITE, WORDS, path=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def rewrite(path, **changes):
+    manifest = json.loads((path / "manifest.json").read_text())
+    (path / "manifest.json").write_text(json.dumps(manifest | changes))
+
+
+def test_a_directory_without_a_manifest_is_not_a_run(tmp_path):
+    assert message(read_run, tmp_path) == f"{tmp_path} is not a run: it has no manifest.json."
+
+
+def test_an_incomplete_run_says_how_to_go_on(tmp_path, part):
+    interrupt(tmp_path, parts=[part, part])
+    text = message(read_run, tmp_path)
+    assert f"{tmp_path} holds an incomplete run (parts saved: 2)" in text
+    assert f"--resume --out {tmp_path}" in text
+
+
+def test_a_manifest_that_is_not_json_is_damaged(finished):
+    (finished / "manifest.json").write_text('{"format": 1, ')
+    assert "manifest.json is damaged: it is not JSON" in message(read_run, finished)
+
+
+def test_a_manifest_of_broken_bytes_is_damaged(finished):
+    (finished / "manifest.json").write_bytes(b"\xff\xfe")
+    assert "manifest.json is damaged: it is not JSON" in message(read_run, finished)
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"format": "1"}'])
+def test_another_json_file_is_not_a_manifest(finished, content):
+    (finished / "manifest.json").write_text(content)
+    assert "is not the manifest of a run: it states no format" in message(read_run, finished)
+
+
+def test_a_newer_format_asks_for_an_upgrade(finished):
+    rewrite(finished, format=2)
+    text = message(read_run, finished)
+    assert "has format 2, and this tseval reads formats up to 1" in text
+    assert "upgrade" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"signature": None}, "signature"),
+        ({"suite": []}, "suite"),
+        ({"suite": {"name": "x", "title": "x", "digest": 5}}, "suite.digest"),
+        ({"key": {}}, "key.suite"),
+        ({"files": None}, "files"),
+    ],
+)
+def test_a_manifest_with_a_wrong_field_names_it(finished, changes, named):
+    rewrite(finished, **changes)
+    assert f"manifest.json is damaged: {named} is missing or wrong" in message(read_run, finished)
+
+
+def test_a_key_of_other_parts_is_damaged(tmp_path):
+    interrupt(tmp_path)
+    rewrite(tmp_path, key={"suite": "s", "model": "m", "score": "mean", "colour": "red"})
+    assert "'key' is wrong" in message(start_run, tmp_path, KEY, resume=True)
+
+
+def test_an_edited_table_of_verdicts_is_refused(finished):
+    content = bytearray((finished / "verdicts.parquet").read_bytes())
+    content[60] ^= 1
+    (finished / "verdicts.parquet").write_bytes(content)
+    run = read_run(finished)
+    assert "verdicts.parquet is not the file the manifest describes" in message(lambda: run.verdicts)
+
+
+def test_a_missing_table_is_said_so(finished):
+    (finished / "sentences.parquet").unlink()
+    run = read_run(finished)
+    assert "sentences.parquet: No such file or directory" in message(lambda: run.sentences)
+
+
+# Names of directories
+
+
+def test_names_from_outside_cannot_leave_the_folder_of_runs(tmp_path):
+    now = datetime(2026, 3, 4, 5, 6, 7)
+    key = replace(KEY, model="../../etc/pass wd", suite="..")
+    path = fresh_directory(tmp_path, key, now)
+    assert path == tmp_path / "etc-pass-wd--unnamed--20260304T050607"
+    long = fresh_directory(tmp_path, replace(KEY, model="m" * 500), now)
+    assert len(long.name) < 160
+
+
+def test_two_runs_in_one_second_get_two_directories(tmp_path):
+    now = datetime(2026, 3, 4, 5, 6, 7)
+    first = fresh_directory(tmp_path, KEY, now)
+    first.mkdir()
+    assert fresh_directory(tmp_path, KEY, now) == first.with_name(first.name + "-2")
+
+
+def test_a_run_in_memory_needs_no_directory():
+    run = make_run(SUITE, WORDS)
+    assert isinstance(run, Run)
+    assert run.table()["n_correct"].tolist() == [2, 1]
+    assert isinstance(run.load_verdicts(), pa.Table)
