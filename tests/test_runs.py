@@ -243,9 +243,8 @@ def test_a_run_killed_while_writing_resumes_and_loses_no_saved_part(tmp_path):
     rest, _ = process.communicate()
     saved = int((rest.split() or [saved])[-1])
     assert find_interrupted(tmp_path, key) == tmp_path / "run"
-    assert f"holds an incomplete run ({len(list((tmp_path / 'run' / 'parts').glob('*.parquet')))} parts" in (
-        message(read_run, tmp_path / "run")
-    )
+    parts = len(list((tmp_path / "run" / "parts").glob("*.parquet")))
+    assert f"holds an incomplete run (parts saved: {parts})" in message(read_run, tmp_path / "run")
     with start_run(tmp_path / "run", key, resume=True) as writer:
         for i in range(saved):
             assert writer.load_part(i).equals(scored.slice(i % 4, 1))

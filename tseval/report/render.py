@@ -79,7 +79,8 @@ def _csv(table: Table) -> str:
     """Write one line per model and row, counts and full precision."""
     frames = [_long(table, column) for column in table.columns]
     rows = pd.concat(frames, ignore_index=True)
-    for name in rows.columns:
+    rows = rows.astype(dict.fromkeys([*COUNTS, "rank"], "Int64"))  # not 60.0 where another model has none
+    for name in rows.columns.difference([*COUNTS, "rank"]):
         rows[name] = rows[name].map(lambda value: text.cell(value) if isinstance(value, str) else value)
     return rows.rename(columns=text.cell).to_csv(index=False, lineterminator="\n")
 
@@ -104,10 +105,10 @@ def _json(table: Table) -> str:
     """Write columns, rows, means and notes; keys are stable, absent values null."""
     content = {
         "format": 1,
-        "by": list(table.by),
+        "by": list(map(text.plain, table.by)),
         "columns": [_facts(column) for column in table.columns],
         "rows": [
-            {name: _json_value(value) for name, value in row.items()}
+            {text.plain(str(name)): _json_value(value) for name, value in row.items()}
             for column in table.columns
             for row in _long(table, column).to_dict("records")
         ],

@@ -1,0 +1,247 @@
+import csv
+import io
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from small import make_case, make_run, make_suite
+
+from tseval.boards import Board, BoardModel, BoardRow
+from tseval.errors import BoardError, RunError, SuiteError
+from tseval.report import build_table, render
+
+NPI = ("grammatical", "intrusive", "ungrammatical")
+# 100 items, of which the first k are right when only the words right0 ... are probable.
+PAIRS = [(f"right{i}", f"wrong{i}") for i in range(100)]
+
+
+def hundred(**row):
+    return make_suite(make_case("a", PAIRS, **row))
+
+
+def words(n_correct, n_tied=0):
+    """Word probabilities that get the first items right and tie the next."""
+    ties = dict.fromkeys((f"right{i}" for i in range(n_correct, n_correct + n_tied)), -1.0)
+    wrong = {f"right{i}": -2.0 for i in range(n_correct + n_tied, 100)}
+    return {f"right{i}": -0.5 for i in range(n_correct)} | ties | wrong
+
+
+def board(accuracy, n_items=100, suite="small", decimals=2):
+    row = BoardRow(
+        "short", "Subject-verb agreement", "Simple", "grammatical > ungrammatical", n_items, accuracy
+    )
+    models = tuple(BoardModel(name, "50.25", None) for name in accuracy)
+    return Board("paper", "A paper", "Someone 2020.", suite, "sentence", decimals, models, (row,), ())
+
+
+def lines(table, form="md"):
+    """Cells of each line of the Markdown table, by label; later lines with a label hide earlier ones."""
+    text = render(table, form)
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in rows}
+
+
+def test_one_run_shows_items_accuracy_interval_ties_and_undecidable_items():
+    run = make_run(hundred(), words(60, n_tied=10), unknown={"right90", "wrong90"})
+    table = lines(build_table([run]))
+    assert table["lstm on small"] == ["Items", "Accuracy", "95% interval", "Ties", "Undecidable"]
+    items, accuracy, interval, ties, undecidable = table["Simple"]
+    assert (items, accuracy, ties, undecidable) == ("100", "0.606", "10", "1")  # 60 of 99, cut
+    low, high = map(float, interval.split(" to "))
+    assert low < 60 / 99 < high
+
+
+def test_an_interval_holds_the_accuracy_printed_beside_it():
+    for k in (0, 1, 50, 99, 100):
+        _, accuracy, interval, *_ = lines(build_table([make_run(hundred(), words(k))]))["Simple"]
+        low, high = map(float, interval.split(" to "))
+        assert low <= float(accuracy) <= high
+
+
+def test_without_decidable_items_there_is_a_dash():
+    run = make_run(make_suite(make_case("a", [("a b", "a c")])), {}, unknown={"b", "c"})
+    assert lines(build_table([run]))["Simple"] == ["1", "–", "–", "0", "1"]
+    assert "NaN" not in render(build_table([run]), "json")
+    assert "nan" not in render(build_table([run]), "csv")
+
+
+def test_runs_alone_are_ranked_on_exact_counts():
+    many = [(f"right{i}", f"wrong{i}") for i in range(2000)]
+    suite = make_suite(make_case("a", many))
+    almost = {f"right{i}": -0.5 for i in range(1999)} | {"right1999": -2.0}
+    runs = [
+        make_run(suite, almost, model="almost"),
+        make_run(suite, almost | {"right1999": -0.5}, model="all"),
+    ]
+    table = lines(build_table(runs))
+    assert table["Simple"] == ["0.999", "1.000"]
+    assert table["Mean arithmetic rank"] == ["2", "1"]
+
+
+def test_a_run_beside_a_board_is_cut_before_it_is_ranked():
+    suite = make_suite(make_case("a", [(f"r{i}", f"w{i}") for i in range(1000)]))
+    # 889 of 1000 is more than 0.88, but a paper that cuts would have printed 0.88 too.
+    run = make_run(suite, {f"r{i}": -0.5 for i in range(889)} | {f"r{i}": -2.0 for i in range(889, 1000)})
+    text = build_table([run, board({"GRU": "0.88"}, n_items=1000)])
+    assert lines(text)["Simple"] == ["0.88", "0.88"]
+    assert lines(text)["Mean arithmetic rank"] == ["1", "1"]
+    assert "runs are cut alike, not rounded, before they are ranked" in render(text)
+
+
+def test_29_of_100_beside_a_board_is_not_cut_to_28():
+    table = build_table([make_run(hundred(), words(29)), board({"GRU": "0.29"})])
+    assert lines(table)["Simple"] == ["0.29", "0.29"]
+    assert list(table.ranks.iloc[0]) == [1, 1]
+
+
+def test_published_values_stay_as_they_were_printed():
+    assert lines(build_table([board({"A": "0.5", "B": "0.50", "C": "1"})]))["Simple"] == ["0.5", "0.50", "1"]
+
+
+def test_ties_and_undecidable_items_are_never_silent_beside_other_models():
+    tied = make_run(hundred(), words(60, n_tied=3), model="tied")
+    clear = make_run(hundred(), words(60), model="clear")
+    text = render(build_table([tied, clear]))
+    assert "tied: of 100 contrasts 3 are ties, counted as wrong, and 0 are undecidable" in text
+    assert "clear: of" not in text
+
+
+def test_a_construction_with_several_contrasts_names_them():
+    contrasts = [NPI[:2], NPI[1:]]
+    suite = make_suite(make_case("npi", [("a", "b", "c")], labels=NPI, contrasts=contrasts))
+    rows = lines(build_table([make_run(suite, {})]))
+    assert "Simple (grammatical vs. intrusive)" in rows
+    assert "Simple (intrusive vs. ungrammatical)" in rows
+
+
+def test_sections_and_groups_stand_above_their_rows():
+    suite = make_suite(
+        make_case("a", [("a", "b")], dependency="long", phenomenon="P", construction="Far"),
+        make_case("b", [("a", "b")], dependency="short", phenomenon="P", construction="Near"),
+    )
+    labels = list(lines(build_table([make_run(suite, {})])))
+    expected = ["**Short-range dependency**", "*P*", "Near", "**Long-range dependency**", "Far"]
+    assert [label for label in labels if label in expected] == expected
+
+
+def test_suites_without_dependencies_have_no_sections():
+    text = render(build_table([make_run(hundred(dependency=None), words(50))]))
+    assert "dependency" not in text
+    assert "None" not in text
+
+
+def test_a_breakdown_has_a_row_per_value():
+    features = {"n": [1, 2] * 50, "kind": ["x"] * 100}
+    run = make_run(hundred(features=features), words(50))
+    table = lines(build_table([run], ["n", "kind", "n"]))
+    assert table["Simple, n 1, kind x"][:2] == ["50", "0.500"]
+    assert table["Simple, n 2, kind x"][:2] == ["50", "0.500"]
+
+
+def test_rows_that_only_one_column_has_are_left_out_of_ranks_and_said_so():
+    suite = make_suite(make_case("a", PAIRS), make_case("b", [("x", "y")], construction="Other"))
+    run = make_run(suite, words(60) | {"x": -0.5})
+    text = build_table([run, board({"GRU": "0.5"})])
+    assert lines(text)["Other"] == ["1.00", "–"]
+    assert lines(text)["All 1 rows"] == ["0.60", "0.50"]
+    assert "1 of 2 rows lack a value and are left out of means and ranks" in render(text)
+
+
+# Headings
+
+
+def test_two_models_of_one_name_get_headings_of_their_own():
+    run = make_run(hundred(), words(60), model="GRU")
+    table = build_table([replace(run, name="first"), replace(run, name="second"), board({"GRU": "0.5"})])
+    assert [column.heading for column in table.columns] == ["GRU (first)", "GRU (second)", "GRU (paper)"]
+
+
+def test_the_same_run_twice_is_numbered():
+    run = make_run(hundred(), words(60))
+    headings = [column.heading for column in build_table([run, run]).columns]
+    assert headings == ["lstm (lstm)", "lstm (lstm) #2"]
+
+
+# What one table cannot hold
+
+
+def test_runs_over_different_items_are_refused():
+    other = make_suite(make_case("a", PAIRS[:5]), digest="6" * 64, complete=False)
+    runs = [make_run(hundred(), words(60)), make_run(other, words(60), model="gru")]
+    with pytest.raises(RunError) as caught:
+        build_table(runs)
+    assert "lstm (small@55555555) and gru (small@66666666) are over different items" in str(caught.value)
+
+
+def test_a_board_of_another_suite_is_refused():
+    with pytest.raises(RunError, match=r"paper \(blimp, published\) are over different items"):
+        build_table([make_run(hundred(), words(60)), board({"GRU": "0.5"}, suite="blimp")])
+
+
+def test_a_part_of_a_suite_is_refused_beside_a_board():
+    part = make_suite(make_case("a", PAIRS), complete=False)
+    with pytest.raises(RunError) as caught:
+        build_table([make_run(part, words(60)), board({"GRU": "0.5"}, n_items=22400)])
+    assert "lstm has 100 items in 'Simple' where paper has 22,400" in str(caught.value)
+    assert "without --limit" in str(caught.value)
+
+
+def test_a_part_of_a_suite_is_marked_as_such():
+    part = make_suite(make_case("a", PAIRS), complete=False)
+    text = render(build_table([make_run(part, words(60))]))
+    assert "Only a part of the suite was scored: these are not results on the suite." in text
+
+
+def test_columns_scored_in_different_ways_are_said_so():
+    runs = [make_run(hundred(), words(60)), make_run(hundred(), words(60), model="gru", mode="mean")]
+    assert "different ways (lstm: sentence, gru: mean)" in render(build_table(runs))
+
+
+def test_a_board_cannot_be_broken_down():
+    with pytest.raises(BoardError, match="paper is a published board: it has rows but no items"):
+        build_table([board({"GRU": "0.5"})], ["number"])
+
+
+def test_a_run_cannot_be_broken_down_by_what_its_suite_lacks():
+    with pytest.raises(SuiteError, match="no feature 'number'"):
+        build_table([make_run(hundred(), words(5))], ["number"])
+
+
+# Files
+
+
+def test_csv_holds_counts_and_full_precision_of_every_model():
+    run = make_run(hundred(features={"n": [1] * 100}), words(60, n_tied=1), unknown={"right99", "wrong99"})
+    rows = list(csv.DictReader(io.StringIO(render(build_table([run, board({"GRU": "0.5"})]), "csv"))))
+    assert [row["model"] for row in rows] == ["lstm", "GRU"]
+    ours, theirs = rows
+    counts = {name: ours[name] for name in ("n_items", "n_correct", "n_tied", "n_undecidable")}
+    assert counts == {"n_items": "100", "n_correct": "60", "n_tied": "1", "n_undecidable": "1"}
+    assert float(ours["accuracy"]) == 60 / 99
+    assert (theirs["accuracy"], theirs["n_correct"], theirs["rank"]) == ("0.5", "", "2")
+
+
+def test_json_holds_rows_means_and_signatures():
+    run = make_run(hundred(), words(60), validation_perplexity=52.734, core_parameters=5_600_000)
+    content = json.loads(render(build_table([run, board({"GRU": "0.5"})]), "json"))
+    assert [column["model"] for column in content["columns"]] == ["lstm", "GRU"]
+    assert content["columns"][0]["signature"] == run.manifest["signature"]
+    assert content["columns"][0]["validation_perplexity"] == "52.73"
+    assert content["columns"][0]["parameters"] == "5.6M"
+    assert content["rows"][0]["n_correct"] == 60
+    assert content["rows"][1]["n_correct"] is None
+    assert content["means"][-1]["rank"] == {"lstm": 1.0, "GRU": 2.0}
+
+
+def test_facts_that_no_model_has_are_left_out():
+    assert "Validation perplexity" not in lines(build_table([make_run(hundred(), words(5))] * 2))
+    table = lines(build_table([make_run(hundred(), words(5), parameters=117_000_000), board({"GRU": "0.5"})]))
+    assert table["Validation perplexity"] == ["–", "50.25"]
+    assert table["Parameters"] == ["117M", "–"]
+
+
+def test_means_are_exact_fractions():
+    suite = make_suite(make_case("a", PAIRS[:3]), make_case("b", PAIRS[3:6], construction="Other"))
+    (last,) = build_table([make_run(suite, words(1))]).means
+    assert last.accuracy == (Fraction(1, 6),)
