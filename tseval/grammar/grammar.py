@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import GrammarError, suggest
-from tseval.grammar.code import Code
 from tseval.grammar.lexicon import Lexicon, load_lexicon
 from tseval.grammar.slots import Slot, read_slots
 from tseval.grammar.source import Document, Value, describe, parse_yaml, read_text
@@ -17,6 +16,8 @@ from tseval.items import RESERVED_NAMES, Contrast, Feature
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from tseval.grammar.code import Code
 
 _ROW_KEYS = ("construction", "phenomenon", "dependency")
 KEYS = (*_ROW_KEYS, "source", "lexicon", "slots", "features", "contrasts", "expect")

@@ -173,9 +173,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Call a macro, `range` or `words`: nothing else can be called."""
         if isinstance(__obj, Macro):
             __self.budget.spend(__self.macro_costs.get(__obj.name, 1))
-            return __obj(*args, **kwargs)
-        if __obj is range or __obj == __self._count_words:
-            return __obj(*args)  # type: ignore[call-overload]
+        if isinstance(__obj, Macro) or __obj is range or __obj == __self._count_words:
+            return __context.call(__obj, *args, **kwargs)
         raise GrammarError(f"{_kind(__obj)} cannot be called.", fix="Only macros, range and words can.")
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:

@@ -1,0 +1,45 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+LEXICON = """\
+irregular: {is: are, child: children}
+noun:
+  person: [author, security guard, child]
+  odd: [box]
+  fixed: [{sing: mouse, plur: mice}]
+verb:
+  main: [laughs, is tall]
+  past: [said]
+  odd: [watches]
+pronoun:
+  reflexive: [{sing: himself, plur: themselves}]
+determiner:
+  npi:
+    - {licensor: no, intrusive: the}
+    - {licensor: few, intrusive: some}
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def write_grammar(tmp_path: Path) -> Callable[..., Path]:
+    """Write a grammar (and its lexicon) of which only some parts are given; the body begins on line 9."""
+
+    def write(
+        body: str, slots: str = "{subject: noun.person, verb: verb.main}", more: str = "", name: str = "case"
+    ) -> Path:
+        (tmp_path / "lexicon.yaml").write_text(LEXICON)
+        path = tmp_path / f"{name}.jinja"
+        path.write_text(
+            f"---\nconstruction: C\nphenomenon: P\nsource: null\nlexicon: lexicon.yaml\nslots: {slots}\n"
+            f"{more}\n---\n{body}"
+        )
+        return path
+
+    return write
