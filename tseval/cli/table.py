@@ -10,7 +10,7 @@ from tseval.report import FORMATS, Format, build_table, open_sources, render
 from tseval.runs import write_text
 
 
-@click.command("table", short_help="Print runs and published boards side by side, with ranks.")
+@click.command("table")
 @click.argument("sources", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
 @click.option("--by", multiple=True, metavar="FEATURE", help="Break rows down by a feature; may be repeated.")

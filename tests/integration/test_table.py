@@ -1,0 +1,96 @@
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from small import make_case, make_run, make_suite
+
+from tseval.boards import BUNDLED
+
+COMMAND = Path(sys.executable).parent / "tseval"
+SUITE = make_suite(
+    make_case("a", [(f"right{i}", f"wrong{i}") for i in range(8)], features={"number": ["sing", "plur"] * 4})
+)
+WORDS = {f"right{i}": -0.5 for i in range(6)} | {"right6": -2.0}
+
+
+def tseval(*arguments, code=0, **keywords):
+    """Run the installed command; give standard output, or standard error where it fails."""
+    command = [COMMAND, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **keywords)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr if code else done.stdout
+
+
+def cells(text, label):
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {label} ")]
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+@pytest.fixture
+def run(tmp_path):
+    make_run(SUITE, WORDS, path=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_the_published_board_prints_the_mean_ranks_of_the_paper():
+    text = tseval("table", "bhatt2020")
+    assert cells(text, "marvin_linzen") == ["SRN", "GRU", "LSTM", "DRNN", "SDRNN", "Ab-DRNN", "ON-LSTM"]
+    assert cells(text, "Mean arithmetic rank") == ["5.94", "3", "3.31", "3.52", "3.68", "4.73", "2.94"]
+    assert cells(text, "Parameters") == ["1.4M", "4.2M", "5.6M", "1.4M", "1.4M", "0.55M", "–"]
+
+
+def test_a_board_is_found_by_name_and_by_path():
+    assert tseval("table", BUNDLED / "bhatt2020") == tseval("table", "bhatt2020", cwd="/")
+
+
+def test_the_boards_readme_holds_the_table_that_the_tool_prints():
+    readme = (BUNDLED / "bhatt2020" / "README.md").read_text()
+    assert tseval("table", "bhatt2020") in readme
+
+
+def test_a_run_prints_its_counts(run):
+    text = tseval("table", run)
+    assert cells(text, "Simple") == ["8", "0.750", "0.409 to 0.929", "1", "0"]
+    assert text == (run / "table.md").read_text()
+
+
+def test_a_run_is_broken_down_by_a_feature(run):
+    text = tseval("table", run, "--by", "number")
+    assert cells(text, "Simple, number plur")[:2] == ["4", "0.750"]
+
+
+def test_a_table_is_written_to_a_file(run, tmp_path):
+    out = tmp_path / "out.json"
+    assert tseval("table", run, "--format", "json", "-o", out) == ""
+    assert json.loads(out.read_text())["rows"][0]["n_tied"] == 1
+    (row,) = csv.DictReader(io.StringIO(tseval("table", run, "--format", "csv")))
+    assert row["n_correct"] == "6"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["bhat2020"], "there is no run or board at 'bhat2020'.\n  Name a run"),
+        (["bhatt2020", "--by", "number"], "bhatt2020 is a published board: it has rows but no items"),
+        (["/"], "/ is not a run: it has no manifest.json."),
+        (["RUN", "--by", "numbr"], "down by.\n  Did you mean 'number'?"),
+        (["RUN", "bhatt2020"], "bhatt2020 (marvin_linzen, published) are over different items"),
+        (["bhatt2020", "-o", "/proc/none/x.md"], "x.md cannot be written: No such file or directory."),
+        (["none.json"], "none.json: No such file or directory."),
+        ([], "Missing argument 'RUN_OR_BOARD...'"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_message_and_exit_code_2(run, arguments, expected):
+    arguments = [run if argument == "RUN" else argument for argument in arguments]
+    assert expected in tseval("table", *arguments, code=2)
+
+
+def test_a_reader_that_leaves_early_is_no_error(run):
+    piped = f"{COMMAND} table bhatt2020 | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

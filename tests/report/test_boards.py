@@ -1,0 +1,117 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tseval.boards import BUNDLED, bundled_boards, read_board
+from tseval.errors import BoardError
+
+BOARD = {
+    "format": 1,
+    "name": "paper",
+    "title": "A paper",
+    "source": "Someone 2020.",
+    "suite": "small",
+    "score": "sentence",
+    "decimals": 2,
+    "models": [{"name": "GRU", "validation_perplexity": "53.78", "parameters": None}, {"name": "SRN"}],
+    "rows": [
+        {
+            "dependency": "short",
+            "phenomenon": "P",
+            "construction": "C",
+            "contrast": "grammatical > ungrammatical",
+            "n_items": 140,
+            "accuracy": {"GRU": "0.95"},
+        }
+    ],
+    "notes": [],
+}
+TABLE4 = Path(__file__).parents[2] / ".." / "shared" / "design" / "table4.json"
+
+
+def changed(path, value):
+    """The board with one field replaced, or removed for None."""
+    board = json.loads(json.dumps(BOARD))
+    *steps, last = path
+    place = board
+    for step in steps:
+        place = place[step]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return board
+
+
+def message(tmp_path, content):
+    file = tmp_path / "board.json"
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(BoardError) as caught:
+        read_board(tmp_path)
+    assert str(caught.value).startswith(f"{file}: ")
+    return str(caught.value).removeprefix(f"{file}: ")
+
+
+def test_a_board_reads_from_its_file_or_its_folder(tmp_path):
+    (tmp_path / "board.json").write_text(json.dumps(BOARD))
+    board = read_board(tmp_path)
+    assert read_board(tmp_path / "board.json") == board
+    assert board.rows[0].accuracy == {"GRU": "0.95"}
+    assert [model.validation_perplexity for model in board.models] == ["53.78", None]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (["format"], 2, "format: is 2, but this tseval reads format 1."),
+        (["format"], None, "format: is missing."),
+        (["title"], 7, "title: should be a text in quotes, not 7."),
+        (["decimals"], True, "decimals: should be a whole number, not true."),
+        (["decimals"], 0, "decimals: should be at least 1, not 0."),
+        (["models"], [], "models: should name each model once, and at least one."),
+        (["models", 1, "name"], "GRU", "models: should name each model once, and at least one."),
+        (["models", 0], "GRU", "models[0]: should be a mapping."),
+        (["models", 0, "parameters"], 14, "models[0].parameters: should be a text in quotes, not 14."),
+        (["rows"], {}, "rows: should be a list, not {}."),
+        (["rows"], BOARD["rows"] * 2, "rows[1]: repeats an earlier row."),
+        (["rows", 0, "contrast"], None, "rows[0].contrast: is missing."),
+        (["rows", 0, "accuracy"], [], "rows[0].accuracy: should be a mapping, not []."),
+        (["rows", 0, "accuracy", "LSTM"], "0.5", "rows[0].accuracy.LSTM: is not one of the board's models."),
+        (["rows", 0, "accuracy", "GRU"], 0.95, "rows[0].accuracy.GRU: should be a text in quotes, not 0.95."),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path, path, value, expected):
+    assert message(tmp_path, changed(path, value)) == expected
+
+
+@pytest.mark.parametrize("printed", ["95", "1.01", "-0.5", "0.955", ".95", "0,95", "nan", "", "0.95\n"])
+def test_an_accuracy_is_a_fraction_of_few_decimals(tmp_path, printed):
+    text = message(tmp_path, changed(["rows", 0, "accuracy", "GRU"], printed))
+    assert text.startswith("rows[0].accuracy.GRU: should be a fraction from 0 to 1 with at most 2 decimals")
+
+
+def test_a_file_that_is_no_json_is_said_so(tmp_path):
+    assert message(tmp_path, "{").startswith("not a JSON file (")
+    assert message(tmp_path, "[]") == "the file: should be a mapping."
+
+
+def test_a_missing_board_is_said_so(tmp_path):
+    with pytest.raises(BoardError, match=r"none\.json: No such file or directory"):
+        read_board(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("name", bundled_boards())
+def test_every_bundled_board_reads_and_stands_under_its_own_name(name):
+    assert read_board(BUNDLED / name).name == name
+
+
+def test_the_bundled_table_4_is_the_papers_digit_by_digit():
+    if not TABLE4.exists():
+        pytest.skip("needs ../shared/design/table4.json, a second transcription of the paper's Table 4")
+    oracle, board = json.loads(TABLE4.read_text()), read_board(BUNDLED / "bhatt2020")
+    assert [row.accuracy for row in board.rows] == [row["accuracy"] for row in oracle["rows"]]
+    assert [row.n_items for row in board.rows] == [row["items"] for row in oracle["rows"]]
+    for fact in ("validation_perplexity", "parameters"):
+        ours = {model.name: getattr(model, fact) or "-" for model in board.models}
+        assert ours == oracle[fact]
