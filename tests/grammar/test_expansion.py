@@ -41,10 +41,11 @@ def disagree(word: Form, other: Form) -> Form:
 
 
 PERSON = [("author", "authors"), ("security guard", "security guards"), ("child", "children")]
-PERSONS = [
-    Form(sing, number, sing=sing, plur=plur) for sing, plur in PERSON for number in ("sing", "plur")
+PERSONS = [Form(sing, number, sing=sing, plur=plur) for sing, plur in PERSON for number in ("sing", "plur")]
+VERBS = [
+    Form("laughs", None, sing="laughs", plur="laugh"),
+    Form("is tall", None, sing="is tall", plur="are tall"),
 ]
-VERBS = [Form("laughs", None, sing="laughs", plur="laugh"), Form("is tall", None, sing="is tall", plur="are tall")]
 NPI = [
     Form("no", None, licensor="no", intrusive="the"),
     Form("few", None, licensor="few", intrusive="some"),
@@ -66,7 +67,7 @@ PIECES = [
     "{{ aux }} ",
     "{{ det['licensor'] }} {{ 'x' if depth > 1 else det['intrusive'] }} ",
     "{% for noun in chain %}{{ pp(noun) }}{% endfor %} ",
-    "{% for noun in chain[:depth] %}{{ loop.index }}{{ noun }}{{ ',' if not loop.last else '' }} {% endfor %}",
+    "{% for noun in chain[:depth] %}{{ loop.index }}{{ noun }}{{ '' if loop.last else ',' }} {% endfor %}",
     "{% if depth is odd %}{{ twice(chain[0]) }}{% elif subject.number == 'sing' %}or{% endif %} ",
     "{% for i in range(depth) %}very {% endfor %}",
     "{{ depth * 2 + 1 }} {{ subject ~ '-' ~ verb }} ",
@@ -74,7 +75,7 @@ PIECES = [
 
 
 def items_by_plain_jinja(line: str) -> Iterator[str]:
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701 - text, not HTML
     environment.filters |= {"agree": agree, "disagree": disagree}
     template = environment.from_string(DEFINITIONS + line)
     chains = list(itertools.product(PERSONS, repeat=2))
@@ -114,8 +115,9 @@ def test_a_noun_ranges_over_both_numbers_unless_one_is_fixed(write_grammar: Writ
 
 def test_features_name_fillers_numbers_and_what_is_declared(write_grammar: WriteGrammar) -> None:
     features = (
-        "features: {attractor: second | match(subject), length: 'words(subject, \"and\", chain)', half: 1 / 2, "
-        'same: subject.number == second.number, kind: "\'plain\'", fixed: 7, flag: true, noun: second}'
+        "features: {attractor: second | match(subject), half: 1 / 2, "
+        "length: 'words(subject, \"and\", chain)', "
+        "same: subject.number == second.number, kind: \"'plain'\", fixed: 7, flag: true, noun: second}"
     )
     path = write_grammar(
         "a: {{ subject }} {{ second }}\nb: x",
@@ -133,8 +135,8 @@ def test_features_name_fillers_numbers_and_what_is_declared(write_grammar: Write
         "chain_number": "sing, sing",
         "tense": "past",
         "attractor": "mismatch",
-        "length": 5,
         "half": 0.5,
+        "length": 5,
         "same": False,
         "kind": "plain",
         "fixed": 7,
@@ -152,7 +154,12 @@ def test_white_space_collapses_to_single_spaces(write_grammar: WriteGrammar) -> 
 
 def test_the_numbers_of_yaml_1_1_do_not_eat_determiners(write_grammar: WriteGrammar) -> None:
     path = write_grammar("a: {{ det.licensor }} {{ word }}\nb: x", "{det: determiner.npi, word: [no, on]}")
-    assert load_suite(path).cases[0].sentences.column("a").to_pylist() == ["no no", "no on", "few no", "few on"]
+    assert load_suite(path).cases[0].sentences.column("a").to_pylist() == [
+        "no no",
+        "no on",
+        "few no",
+        "few on",
+    ]
 
 
 HUGE = "{" + ", ".join(f"s{i}: {{class: noun.person, repeat: 4}}" for i in range(4)) + "}"
@@ -188,7 +195,9 @@ def reference_item(path: Path, index: int) -> Item:
 
 def test_a_full_expansion_of_billions_is_refused_before_rendering(write_grammar: WriteGrammar) -> None:
     path = write_grammar(HUGE_BODY, HUGE)
-    with pytest.raises(GrammarError, match=r"case.jinja:6: 2,821,109,907,456 items; .* 2,000,000.\n  Use --limit"):
+    with pytest.raises(
+        GrammarError, match=r"case.jinja:6: 2,821,109,907,456 items; .* 2,000,000.\n  Use --limit"
+    ):
         load_suite(path)
 
 
@@ -201,7 +210,7 @@ def test_more_items_than_can_be_numbered_are_refused(write_grammar: WriteGrammar
 def test_cases_that_together_cannot_be_numbered_are_refused(write_grammar: WriteGrammar) -> None:
     for name in ("one", "two", "three"):
         path = write_grammar("a: x\nb: y", "{s: {class: noun.person, repeat: 24}}", name=name)
-    with pytest.raises(SuiteError, match="more items than can be numbered.\n  Choose fewer cases"):
+    with pytest.raises(SuiteError, match=r"more items than can be numbered.\n  Choose fewer cases"):
         stream_cases(path.parent, sample=1)
 
 

@@ -34,9 +34,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
 
 @pytest.fixture(scope="module")
 def lines(suite: Suite) -> dict[str, list[str]]:
-    return {
-        case.name: ["\t".join(item.sentences.values()) for item in case.items()] for case in suite.cases
-    }
+    return {case.name: ["\t".join(item.sentences.values()) for item in case.items()] for case in suite.cases}
 
 
 def test_every_case_has_the_published_items(published: dict, lines: dict[str, list[str]]) -> None:

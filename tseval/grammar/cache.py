@@ -47,13 +47,11 @@ def suite_key(path: Path) -> str:
     """Hash everything that an expansion follows from: the suite's files and our code."""
     digest = hashlib.sha256(f"{FORMAT} {path.resolve().name}".encode())
     folder = path if path.is_dir() else path.parent
-    sources = [*folder.rglob("*.jinja"), *folder.rglob("*.yaml"), *folder.rglob("*.yml")]
-    if path.is_file():
-        sources = [path, *(file for file in sources if file.suffix != ".jinja")]
-    for file in [*sorted(sources), *sorted(_CODE.glob("*.py")), _CODE.parent / "suites.py"]:
+    grammars = [path] if path.is_file() else sorted(folder.glob("*.jinja"))
+    code = [*sorted(_CODE.glob("*.py")), _CODE.parent / "suites.py"]
+    for file in [*grammars, *sorted(folder.glob("*.yaml")), *code]:
         content = file.read_bytes()
-        digest.update(f"\n{file.relative_to(folder) if folder in file.parents else file.name}".encode())
-        digest.update(f" {len(content)}\n".encode() + content)
+        digest.update(f"\n{file.name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 

@@ -158,12 +158,12 @@ def _lexicon(document: Document, lexicons: dict[Path, Lexicon]) -> Lexicon | Non
         return None
     path = document.path.parent / name
     # A grammar from a stranger must not make us read (and quote in messages) other files.
-    if ".." in path.relative_to(document.path.parent).parts if not name.startswith("/") else True:
-        fix = "Name a file beside the grammar, such as lexicon.yaml."
-        raise document.error(f"the lexicon {name!r} lies outside the grammar's folder.", "lexicon", fix=fix)
+    if path.parent != document.path.parent or path.suffix != ".yaml":
+        fix = "Name a .yaml file beside the grammar, such as lexicon.yaml."
+        raise document.error(f"{name!r} cannot be a lexicon.", "lexicon", fix=fix)
     if not path.is_file():
         raise document.error(
-            f"there is no lexicon {name!r}.", "lexicon", fix="Paths are relative to the grammar."
+            f"there is no lexicon {name!r}.", "lexicon", fix="It must lie beside the grammar."
         )
     if path not in lexicons:
         lexicons[path] = load_lexicon(path)

@@ -73,7 +73,10 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[Finding
     if knows is not None and (missing := [word for word in words if not knows(word)]):
         findings.append(
             Finding(
-                "warning", path, None, f"{len(missing)} words are not in the vocabulary: {_some(missing)}."
+                "warning",
+                path,
+                None,
+                f"words missing from the vocabulary ({len(missing)}): {_some(missing)}.",
             )
         )
     return findings

@@ -1,0 +1,204 @@
+"""The installed commands `expand`, `suites` and `lint`, as a user meets them."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+DESIGN = Path(__file__).parents[2] / ".." / "shared" / "design"
+TSEVAL = Path(sys.executable).with_name("tseval")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def tseval(cache: Path, tmp_path: Path):
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"XDG_CACHE_HOME": str(cache)}
+        command = [str(TSEVAL), *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+        )
+
+    return run
+
+
+def succeed(result: subprocess.CompletedProcess[str]) -> str:
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name, n_items in (("one", 3), ("two", 5)):
+        body = "good: {{ x }} good\nbad: {{ x }} bad\n"
+        head = f"construction: C\nphenomenon: P\nslots: {{x: {list(range(n_items))}}}\n"
+        (folder / f"{name}.jinja").write_text(f"---\n{head}---\n{body}")
+    return folder
+
+
+@pytest.mark.skipif(not DESIGN.exists(), reason="the published digests are not at hand")
+def test_the_tab_separated_suite_is_the_published_one(tseval) -> None:
+    rows: dict[str, list[str]] = {}
+    for row in succeed(tseval("expand", "marvin_linzen")).splitlines():
+        case, line = row.split("\t", 1)
+        rows.setdefault(case, []).append(line)
+    published = json.loads((DESIGN / "marvin_linzen.json").read_text())["cases"]
+    assert {
+        name: (len(lines), hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest())
+        for name, lines in rows.items()
+    } == {name: (case["items"], case["sha256_all_lines_sorted"]) for name, case in published.items()}
+
+
+@pytest.mark.skipif(not DESIGN.exists(), reason="the published digests are not at hand")
+def test_the_conditions_of_the_json_lines_are_the_published_ones(tseval) -> None:
+    published = json.loads((DESIGN / "marvin_linzen.json").read_text())["cases"]
+    for name in ("npi_across_inanim", "prep_anim", "vp_coord"):
+        conditions: dict[str, list[str]] = {}
+        for row in succeed(
+            tseval("expand", "marvin_linzen", "--case", name, "--format", "jsonl")
+        ).splitlines():
+            item = json.loads(row)
+            line = "\t".join(item["sentences"].values())
+            conditions.setdefault(item["features"]["condition"], []).append(line)
+        expected = published[name]["conditions"]
+        assert {
+            key: hashlib.sha256("\n".join(lines).encode()).hexdigest() for key, lines in conditions.items()
+        } == {key: condition["sha256_original_order"] for key, condition in expected.items()}
+
+
+def test_expansion_is_quick_from_cold_and_from_cache(tseval, cache: Path) -> None:
+    for file in cache.glob("tseval/*"):
+        file.unlink()
+    seconds = []
+    for _ in range(4):
+        start = time.perf_counter()
+        succeed(tseval("expand", "marvin_linzen", "-o", "all.tsv"))
+        seconds.append(time.perf_counter() - start)
+    # Budgets are 5 s and 0.5 s; the slack is for machines that do other work as well.
+    assert seconds[0] < 10
+    assert min(seconds[1:]) < 1.5
+
+
+def test_limit_counts_items_over_the_cases_in_order(tseval, mine: Path) -> None:
+    out = succeed(tseval("expand", "./mine", "--limit", "4"))
+    assert out == "one\t0 good\t0 bad\none\t1 good\t1 bad\none\t2 good\t2 bad\ntwo\t0 good\t0 bad\n"
+    assert succeed(tseval("expand", "./mine", "--limit", "1", "--case", "two")) == "two\t0 good\t0 bad\n"
+    assert len(succeed(tseval("expand", "./mine", "--limit", "99")).splitlines()) == 8
+
+
+def test_a_sample_is_drawn_from_all_cases_and_repeats_under_its_seed(tseval, mine: Path) -> None:
+    full = succeed(tseval("expand", "./mine")).splitlines()
+    drawn = [succeed(tseval("expand", "./mine", "--sample", "4", "--seed", str(seed))) for seed in range(4)]
+    assert succeed(tseval("expand", "./mine", "--sample", "4", "--seed", "2")) == drawn[2]
+    assert len(set(drawn)) > 1
+    for sample in drawn:
+        rows = sample.splitlines()
+        assert len(set(rows)) == 4
+        assert rows == [row for row in full if row in rows]
+    assert {row.split("\t")[0] for sample in drawn for row in sample.splitlines()} == {"one", "two"}
+
+
+def test_json_lines_hold_sentences_features_and_row_names(tseval, mine: Path) -> None:
+    rows = [json.loads(row) for row in succeed(tseval("expand", "./mine", "--format", "jsonl")).splitlines()]
+    assert rows[3] == {
+        "case": "two",
+        "item": 0,
+        "sentences": {"good": "0 good", "bad": "0 bad"},
+        "features": {"x": 0},
+        "construction": "C",
+        "phenomenon": "P",
+        "dependency": None,
+    }
+
+
+def test_parquet_has_a_column_for_every_label_and_feature(tseval, mine: Path, tmp_path: Path) -> None:
+    text = (mine / "two.jinja").read_text()
+    (mine / "two.jinja").write_text(text.replace("slots", "features: {double: x * 2}\nslots"))
+    succeed(tseval("expand", "./mine", "--format", "parquet", "-o", "items.parquet"))
+    table = pq.read_table(tmp_path / "items.parquet")
+    assert table.column_names == [
+        *("case", "item", "construction", "phenomenon", "dependency", "good", "bad", "x", "double"),
+    ]
+    assert table.column("double").to_pylist() == [None, None, None, 0, 2, 4, 6, 8]
+
+
+def test_parquet_needs_a_file(tseval, mine: Path) -> None:
+    result = tseval("expand", "./mine", "--format", "parquet")
+    assert result.returncode == 2
+    assert "--format parquet writes a file: add -o FILE." in result.stderr
+
+
+def test_a_failed_expansion_leaves_the_old_file(tseval, mine: Path, tmp_path: Path) -> None:
+    (tmp_path / "items.tsv").write_text("old")
+    (mine / "two.jinja").write_text((mine / "two.jinja").read_text().replace("bad: ", "bad: {{ 1 / x }}"))
+    result = tseval("expand", "./mine", "--limit", "8", "-o", "items.tsv")
+    assert result.returncode == 2
+    assert result.stderr == (
+        "tseval: mine/two.jinja:7: cannot be rendered: division by zero.\n"
+        "  Check the kinds of the values: words, text, numbers, lists.\n"
+    )
+    assert (tmp_path / "items.tsv").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["items.tsv", "mine"]
+
+
+def test_a_folder_that_does_not_exist_is_one_message(tseval, mine: Path) -> None:
+    result = tseval("expand", "./mine", "-o", "no/items.tsv")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "tseval: no/items.tsv: No such file or directory\n"
+
+
+def test_output_may_go_to_a_pipe(tseval, mine: Path) -> None:
+    assert len(succeed(tseval("expand", "./mine", "-o", "/dev/stdout")).splitlines()) == 8
+
+
+def test_unknown_names_are_one_message_with_the_nearest(tseval) -> None:
+    result = tseval("expand", "marvin_linzen", "--case", "vp_cord")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(
+        "tseval: suite 'marvin_linzen' has no case 'vp_cord'.\n  Did you mean 'vp_coord'? Cases: "
+    )
+
+
+def test_suites_lists_names_and_sizes(tseval) -> None:
+    rows = [line.split() for line in succeed(tseval("suites")).splitlines()]
+    assert rows[0] == ["name", "title", "cases", "items", "contrasts"]
+    assert ["marvin_linzen", "Marvin", "&", "Linzen", "2018", "22", "163,124", "184,772"] in rows
+
+
+def test_lint_is_clean_for_the_bundled_suite(tseval) -> None:
+    result = tseval("lint", "marvin_linzen")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "No findings.\n")
+
+
+def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("good\n.\n0\n1\n2\n3\n4\n")
+    result = tseval("lint", "./mine", "--vocab", "words.txt")
+    assert (result.returncode, result.stderr) == (1, "")
+    assert result.stdout == "mine: warning: words missing from the vocabulary (1): bad.\n"
+    (mine / "one.jinja").write_text("---\n")
+    assert tseval("lint", "./mine").returncode == 2
+    (tmp_path / "words.txt").write_bytes(b"\xff\xfe")
+    result = tseval("lint", "marvin_linzen", "--vocab", "words.txt")
+    assert result.returncode == 2
+    assert result.stderr.startswith("tseval: words.txt: not a vocabulary.\n  Give UTF-8 text with one word")
+
+
+def test_commands_import_neither_torch_nor_pandas() -> None:
+    code = (
+        "import sys, tseval.cli.expand, tseval.cli.lint, tseval.cli.suites, tseval.suites; "
+        "import tseval.grammar.lint, tseval.grammar.export; print({'torch', 'pandas'} & set(sys.modules))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "set()\n"
