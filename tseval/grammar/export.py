@@ -7,6 +7,7 @@ import os
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -56,11 +57,13 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
 
 def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:
     for case in blocks:
-        columns = [case.sentences.column(label).combine_chunks() for label in case.labels]
-        cells: list[Any] = [pa.repeat(case.name, case.n_items), *columns]
-        lines = pc.binary_join_element_wise(*cells, "\t")
-        text = "\n".join(lines.to_pylist())
-        out.write(f"{text}\n".encode() if case.n_items else b"")
+        columns: list[Any] = [case.sentences.column(label).combine_chunks() for label in case.labels]
+        columns[-1] = pc.binary_join_element_wise(columns[-1], "", "\n")
+        lines = pc.binary_join_element_wise(case.name, *columns, "\t")
+        # The rows of a text column lie one after the other in memory: that is the file.
+        _, offsets, texts = lines.buffers()
+        if texts is not None:
+            out.write(memoryview(texts)[: np.frombuffer(offsets, dtype=np.int32)[case.n_items]])
 
 
 def _write_jsonl(blocks: Iterable[Case], out: IO[bytes]) -> None:
