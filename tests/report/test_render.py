@@ -241,6 +241,14 @@ def test_facts_that_no_model_has_are_left_out():
     assert table["Parameters"] == ["117M", "–"]
 
 
+def test_what_parameters_count_is_said_once_and_only_where_they_are_printed():
+    run, note = make_run(hundred(), words(5), core_parameters=1_402_950), "count the recurrent core only"
+    assert note not in render(build_table([run]))
+    text = build_table([run, replace(run, name="again")])
+    assert lines(text)["Parameters"] == ["1.4M", "1.4M"]
+    assert render(text).count(note) == 1
+
+
 def test_means_are_exact_fractions():
     suite = make_suite(make_case("a", PAIRS[:3]), make_case("b", PAIRS[3:6], construction="Other"))
     (last,) = build_table([make_run(suite, words(1))]).means

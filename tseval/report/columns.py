@@ -100,7 +100,7 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         signature=run.manifest["signature"],
         perplexity=f"{perplexity:.2f}" if isinstance(perplexity, int | float) else None,
         parameters=_millions(model["details"].get("parameters") if core is None else core),
-        notes=() if core is None else ("Parameters count the recurrent core only, where there is one.",),
+        notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
     )
 
 

@@ -132,7 +132,8 @@ def _notes(columns: Sequence[Column], accuracy: pd.DataFrame) -> Iterator[str]:
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         yield f"The columns are scored in different ways ({modes}), so ranks do not compare models alone."
-    yield from dict.fromkeys(note for column in columns for note in column.notes)
+    if len(columns) > 1 or not runs:  # a run alone prints none of the facts that these explain
+        yield from dict.fromkeys(note for column in columns for note in column.notes)
 
 
 def printed_decimals(columns: Sequence[Column]) -> int | None:
