@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tseval.errors import SuiteError
-from tseval.grammar.cache import cache_folder
+from tseval.grammar.cache import cache_folder, suite_key
+from tseval.grammar.cache import load_suite as load_cached
 from tseval.items import Contrast, Suite
 from tseval.suites import TEMPLATES, available_suites, load_suite, suite_digest
 
@@ -136,14 +137,22 @@ def test_any_change_to_a_source_file_is_seen(folder: Path) -> None:
     assert second.digest != first.digest
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "emptied", "scrambled"])
+def test_any_damage_to_the_cache_is_noticed(folder: Path) -> None:
+    load_suite(folder)
+    (cached,) = cache_folder().iterdir()
+    raw = cached.read_bytes()
+    assert load_cached(suite_key(folder)) is not None
+    for position in range(0, len(raw), 23):
+        cached.write_bytes(raw[:position] + bytes([raw[position] ^ 1]) + raw[position + 1 :])
+        assert load_cached(suite_key(folder)) is None, position
+
+
+@pytest.mark.parametrize("damage", ["truncated", "emptied", "scrambled"])
 def test_a_damaged_cache_is_expanded_again(folder: Path, damage: str) -> None:
     fresh = load_suite(folder)
     (cached,) = cache_folder().iterdir()
-    raw = bytearray(cached.read_bytes())
-    if damage == "flipped":
-        raw[-200] ^= 1
-    new = {"truncated": raw[: len(raw) // 2], "flipped": raw, "emptied": b"", "scrambled": b"[]\nx"}[damage]
+    raw = cached.read_bytes()
+    new = {"truncated": raw[: len(raw) // 2], "emptied": b"", "scrambled": b"[]\nx"}[damage]
     cached.write_bytes(new)
     assert content(load_suite(folder)) == content(fresh)
     assert cached.read_bytes() != new

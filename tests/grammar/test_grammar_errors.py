@@ -85,6 +85,12 @@ TOO_MUCH = (
         ("{{ '\\ud800' }}", "this text holds half a character.\n  Correct its \\u escape."),
         ("{% for x in range(99999999) %}{% endfor %}", TOO_MUCH),
         ("{{ 'a' * 1000000000 }}", TOO_MUCH),
+        ("{{ 1e400 }}", "a number is too large.\n  Numbers are for counting."),
+        ("{{ none }}", "nothing cannot be printed."),
+        (
+            "{{ ' ' }}",
+            "the sentence of an item is empty.\n  Let every combination of fillers print something.",
+        ),
     ],
 )
 def test_the_code_of_a_sentence(write_grammar: WriteGrammar, code: str, what: str) -> None:
@@ -208,6 +214,7 @@ def test_slots(write_grammar: WriteGrammar, slots: str, what: str) -> None:
             "'animate' is not defined.\n  Slots, macros and sets: subject, verb. A feature",
         ),
         ("features: {f: 1 2}", "this is more than one expression."),
+        ("features: {f: 1e400}", "a number is too large."),
         ("features: {f: '('}", "unexpected 'end of template'.\n  A feature is an expression; for plain text"),
         (
             "features: {f: [1]}",

@@ -1,8 +1,8 @@
 """Expanded suites on disk, so that the second run need not expand again.
 
-One file holds a JSON line about the suite, then two Arrow streams per case. It is keyed by the content
-of every source file and of the code that expands them, and carries its own checksum: whatever is wrong
-with the cache, the suite is expanded again.
+One file holds a checksum of all that follows, a JSON line about the suite, and three Arrow streams per
+case. It is keyed by the content of every source file and of the code that expands them. Whatever is
+wrong with the cache, the suite is expanded again.
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ def save_suite(suite: Suite, key: str) -> None:
         for table in (index, case.sentences, case.features):
             with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
                 writer.write_table(table)
-    streams = sink.getvalue()
     about = {
-        "checksum": hashlib.sha256(streams).hexdigest(),
         "suite": _fields(suite, ("name", "title", "source", "terminator", "digest")),
         "cases": [
             _fields(case, ("name", "construction", "phenomenon", "dependency"))
@@ -74,11 +72,13 @@ def save_suite(suite: Suite, key: str) -> None:
             for case in suite.cases
         ],
     }
+    content = json.dumps(about).encode() + b"\n" + sink.getvalue().to_pybytes()
+    checksum = hashlib.sha256(content).hexdigest().encode()
     path = _path(key)
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(json.dumps(about).encode() + b"\n" + streams.to_pybytes())
+        temporary.write_bytes(checksum + b"\n" + content)
         temporary.replace(path)
     except OSError:
         return
@@ -87,10 +87,11 @@ def save_suite(suite: Suite, key: str) -> None:
 def load_suite(key: str) -> Suite | None:
     """Read an expanded suite, or None where it is absent or damaged."""
     try:
-        head, _, streams = _path(key).read_bytes().partition(b"\n")
-        about = json.loads(head)
-        if hashlib.sha256(streams).hexdigest() != about["checksum"]:
+        checksum, _, content = _path(key).read_bytes().partition(b"\n")
+        if hashlib.sha256(content).hexdigest().encode() != checksum:
             return None
+        head, _, streams = content.partition(b"\n")
+        about = json.loads(head)
         cases = tuple(_read_cases(about["cases"], pa.BufferReader(streams)))
         return Suite(cases=cases, **about["suite"])
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tseval.errors import GrammarError
 from tseval.grammar.code import Code
 from tseval.grammar.lexicon import Word
 from tseval.grammar.slots import slot_codes
@@ -114,7 +115,11 @@ class _Block:
     def sentence(self, line: Sequence[Code]) -> Column:
         """Assemble one labelled line for all items."""
         columns = [self._column(code.slots, code.text) for code in line]
-        return _single_spaced(_joined(columns))
+        texts = _single_spaced(_joined(columns))
+        if pc.any(pc.equal(texts, pa.scalar(""))).as_py():
+            fix = "Let every combination of fillers print something."
+            raise GrammarError("the sentence of an item is empty.", self._grammar.path, line[0].line, fix)
+        return texts
 
     def features(self) -> dict[str, Column]:
         """Give the fillers and numbers of all slots, then the declared features."""

@@ -5,6 +5,7 @@ Checked on the syntax tree, before anything is compiled.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from jinja2 import nodes
@@ -48,6 +49,8 @@ def check(tree: nodes.Node) -> None:
                 line=node.lineno,
                 fix="Use {{ }}, for, if, set, macro and + - * / // % ~.",
             )
+        if isinstance(node, nodes.Const) and isinstance(node.value, float) and not isfinite(node.value):
+            raise GrammarError("a number is too large.", line=node.lineno, fix="Numbers are for counting.")
         word = _looked_up(node)
         if isinstance(word, str) and word.startswith("_"):
             raise GrammarError(

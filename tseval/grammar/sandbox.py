@@ -261,6 +261,8 @@ def _kind(value: object) -> str:
         return repr(value if len(value) <= 40 else f"{value[:40]}...")
     if isinstance(value, Undefined):
         return "a value that is not defined"
-    if isinstance(value, Macro) or callable(value):
+    if isinstance(value, LoopContext):
+        return "the loop"
+    if callable(value):
         return "a macro"
-    return describe(value)
+    return "nothing" if value is None else describe(value)

@@ -26,7 +26,7 @@ MAX_BYTES = 1 << 20
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
 _INT = re.compile(r"[-+]?\d{1,18}")
-_FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][-+]?\d{1,3})")
+_FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][-+]?\d{1,2})")
 
 
 @dataclass(frozen=True, slots=True)
