@@ -248,7 +248,9 @@ def test_streamed_blocks_join_to_the_whole(write_grammar: WriteGrammar) -> None:
 def test_a_fragment_is_rendered_once_per_distinct_binding(write_grammar: WriteGrammar) -> None:
     # 280,000 items, but no phrase has more than 6 bindings: by item this takes a minute.
     slots = "{" + ", ".join(f"s{i}: noun.person" for i in range(7)) + "}"
-    body = "a: x " + " ".join(f"{{% if s{i}.number == 'sing' %}}{{{{ s{i} }}}}{{% endif %}}" for i in range(7))
+    body = "a: x " + " ".join(
+        f"{{% if s{i}.number == 'sing' %}}{{{{ s{i} }}}}{{% endif %}}" for i in range(7)
+    )
     start = time.perf_counter()
     suite = load_suite(write_grammar(f"{body}\nb: x", slots))
     assert suite.n_items == 6**7
