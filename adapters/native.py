@@ -17,6 +17,7 @@ import torch
 from tseval.errors import ModelError, suggest
 from tseval.models.checkpoint import BUNDLED, Checkpoint, load_checkpoint
 from tseval.models.device import pick_device
+from tseval.models.head import chosen_logits, log_normaliser
 from tseval.models.language_model import count_parameters
 from tseval.models.vocabulary import EOS, UNK
 from tseval.scoring.protocol import Encoded, ModelCard
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tseval.models.cells.cell import State
-
-# Logits held at once; a tile this size stays in the cache of a CPU between its matrix product and
-# its log-sum-exp.
-TILE_LOGITS = 4 * 2**20
 
 
 class NativeModel:
@@ -107,20 +104,12 @@ class NativeModel:
     def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Give log-probabilities of next words, (words,) float32, in nats.
 
-        The logits of the whole vocabulary exist for one tile of rows at a time.
+        Logits of the whole vocabulary never exist at once.
         """
-        hidden = self.model.top(state)
-        tile = max(1, TILE_LOGITS // self.model.sizes.vocabulary)
-        result = np.empty(len(rows), dtype=np.float32)
-        for start in range(0, len(hidden), tile):
-            first, last = np.searchsorted(rows, [start, start + tile])
-            if first == last:
-                continue
-            logits = self.model.logits(hidden[start : start + tile])
-            log_sum = logits.logsumexp(1)
-            row = torch.from_numpy(rows[first:last] - start).to(self.device)
-            token = torch.from_numpy(tokens[first:last]).to(self.device)
-            result[first:last] = (logits[row, token] - log_sum[row]).cpu().numpy()
+        hidden, output = self.model.top(state), self.model.output
+        row, token = (torch.from_numpy(index).to(self.device) for index in (rows, tokens))
+        logits = chosen_logits(hidden[row], output.weight, output.bias, token)
+        result: np.ndarray = (logits - log_normaliser(hidden, output.weight, output.bias)[row]).cpu().numpy()
         return result
 
 

@@ -93,9 +93,9 @@ class Case:
         for batch in range(0, self.n_items, 4096):
             indices = self.index[batch : batch + 4096].to_pylist()
             sentences = self.sentences.slice(batch, 4096).to_pylist()
-            features = self.features.slice(batch, 4096).to_pylist()
-            # A feature table without columns has no rows to give, so features may run short.
-            features += [{}] * (len(indices) - len(features))
+            # A table without columns cannot be sliced: it does not know its rows.
+            named = self.features.num_columns > 0
+            features = self.features.slice(batch, 4096).to_pylist() if named else [{}] * len(indices)
             for index, texts, values in zip(indices, sentences, features, strict=True):
                 assert index is not None
                 yield Item(self.name, index, texts, values)

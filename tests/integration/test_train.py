@@ -20,7 +20,8 @@ def tseval(*arguments, cwd):
 
 
 def train(cwd, *extra, out="model.pt", arch="lstm"):
-    small = "--embedding 16 --hidden 16 --layers 1 --dropout 0 --epochs 4 --batch 8 --learning-rate 0.02 --clip 1"
+    small = "--embedding 16 --hidden 16 --layers 1 --dropout 0 --epochs 4 --batch 8"
+    small += " --learning-rate 0.02 --clip 1"
     files = "--train", "train.txt", "--valid", "valid.txt", "--out", out
     return tseval("train", "lm", "--arch", arch, *files, *small.split(), *extra, cwd=cwd)
 

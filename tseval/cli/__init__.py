@@ -6,6 +6,7 @@ loads a command's module only when that command is used.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -60,6 +61,9 @@ def main() -> None:
 
     Exit codes: 0 success, 1 a check failed, 2 bad input or usage, 130 interrupted.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no dash gets a question mark
     try:
         code = tseval.main(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

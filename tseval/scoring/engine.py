@@ -28,7 +28,7 @@ SHARD = 16_384
 # Memory for the states of two neighbouring levels of a trie.
 STATE_BYTES = 384 * 2**20
 # Rows advanced together: enough for full speed of a matrix product, few enough to stay in the cache.
-BLOCK = 2_048
+BLOCK = 1_024
 # Sentences that an opaque model gets at a time.
 BATCH = 64
 
@@ -153,8 +153,7 @@ def _node_logprobs(model: RecurrentModel, trie: Trie) -> np.ndarray:
         blocks: list[State] = []
         logprobs = np.empty(len(following.tokens), dtype=np.float32)
         for inner, children in _blocks(level, following):
-            rows = torch.from_numpy(parent_row[level.parents[inner]]).to(state[0].device)
-            block = model.advance(tuple(tensor[rows] for tensor in state), level.tokens[inner])
+            block = model.advance(_take(state, parent_row[level.parents[inner]]), level.tokens[inner])
             # Positions in the level become rows of this block: children of the first inner node are row 0.
             rows_of_children = np.searchsorted(inner, following.parents[children])
             logprobs[children] = model.logprobs(block, rows_of_children, following.tokens[children])
@@ -164,6 +163,12 @@ def _node_logprobs(model: RecurrentModel, trie: Trie) -> np.ndarray:
         parent_row[level.inner] = np.arange(len(level.inner))
         result.append(logprobs)
     return np.concatenate(result)
+
+
+def _take(state: State, rows: np.ndarray) -> State:
+    """Gather the rows of a state."""
+    index = torch.from_numpy(rows).to(state[0].device)
+    return tuple(tensor[index] for tensor in state)
 
 
 def _blocks(level: Level, following: Level) -> Iterator[tuple[np.ndarray, slice]]:

@@ -1,0 +1,241 @@
+"""How fast is the prefix-trie engine? One run, one model, the same sentences, ratios printed.
+
+Compares, on the whole of Marvin & Linzen (2018):
+
+    one      one sentence at a time, as LM_syneval scores them
+    padded   batches of 64 distinct sentences sorted by length, fused layers, log-sum-exp
+    trie     the engine of tseval
+
+The model has random weights: speed does not depend on their values. `trie` scores every sentence;
+`one` and `padded` would take hours and minutes, so they score evenly spaced sentences and batches of the
+length-sorted suite, and their log-probabilities are compared with those of the engine. Every method runs
+in a process of its own, which gives its peak memory.
+
+    python benchmarks/score.py                       # LSTM, embedding 200, hidden 650, 10,000 words
+    python benchmarks/score.py --vocabulary 50000
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+import pyarrow as pa
+import torch
+from tabulate import tabulate
+
+import tseval
+from tseval.adapters.native import NativeModel
+from tseval.models.checkpoint import load_checkpoint, save_checkpoint
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.vocabulary import Vocabulary
+from tseval.scoring import engine
+from tseval.verdicts import sentences_of
+
+PADDED_BATCH = 64
+METHODS = ("one", "padded", "trie")
+
+
+def make_checkpoint(path: Path, vocabulary: int, embedding: int, hidden: int, layers: int) -> None:
+    """Save an LSTM with random weights over the suite's words and made-up ones."""
+    words = {
+        word for text in sentences_of(tseval.load_suite("marvin_linzen")).to_pylist() for word in text.split()
+    }
+    padding = (f"word{i}" for i in range(vocabulary - len(words) - 2))
+    torch.manual_seed(0)
+    model = LanguageModel(Sizes("lstm", vocabulary, embedding, hidden, layers))
+    words_by_id = Vocabulary(("<eos>", "<unk>", *sorted(words), *padding), lowercase=True)
+    save_checkpoint(path, model, words_by_id, training={}, validation_perplexity=None)
+
+
+def by_length(native: NativeModel) -> tuple[list[str], list[list[int]]]:
+    """Give the suite's distinct sentences and their word ids, `<eos>` in front, shortest first."""
+    sentences = sentences_of(tseval.load_suite("marvin_linzen"))
+    encoded = native.encode(sentences)
+    ids = [[0, *part] for part in np.split(encoded.tokens, np.cumsum(encoded.lengths)[:-1])]
+    order = np.argsort(encoded.lengths, kind="stable")
+    return [sentences[int(i)].as_py() for i in order], [ids[i] for i in order]
+
+
+@torch.inference_mode()
+def score_batch(model: LanguageModel, rows: list[list[int]]) -> list[float]:
+    """Score sentences in one padded batch with the model's own fused forward pass."""
+    width = max(map(len, rows))
+    words = torch.tensor([row + [0] * (width - len(row)) for row in rows]).t()
+    outputs, _ = model(words[:-1], model.initial_state(len(rows)))
+    logits = model.logits(outputs)
+    chosen = logits.gather(2, words[1:, :, None]).squeeze(2) - logits.logsumexp(2)
+    real = torch.arange(width - 1)[:, None] < torch.tensor([len(row) - 1 for row in rows])
+    return torch.where(real, chosen, 0.0).double().sum(0).tolist()
+
+
+@torch.inference_mode()
+def score_one(model: LanguageModel, row: list[int]) -> float:
+    """Score one sentence word for word, with the whole log-softmax, as LM_syneval does."""
+    words = torch.tensor(row)
+    outputs, _ = model(words[:-1, None], model.initial_state(1))
+    table = torch.log_softmax(model.logits(outputs[:, 0]), dim=1)
+    return sum(table[position, word].item() for position, word in enumerate(row[1:]))
+
+
+def measure(method: str, checkpoint: Path, sample: int) -> dict[str, object]:
+    """Run one method and give its speed, its peak memory and some log-probabilities."""
+    native = NativeModel(checkpoint.stem, load_checkpoint(checkpoint), torch.device("cpu"))
+    if method == "trie":
+        return measure_trie(native)
+    sentences, ids = by_length(native)
+    if method == "one":
+        chosen = [[i] for i in np.linspace(0, len(ids) - 1, sample).astype(int)]
+    else:
+        starts = np.linspace(0, len(ids) - PADDED_BATCH, max(2, 4 * sample // PADDED_BATCH)).astype(int)
+        chosen = [list(range(start, start + PADDED_BATCH)) for start in starts]
+    scores: list[float] = []
+    score_batch(native.model, ids[:PADDED_BATCH])  # the first products of a process are slow
+    started, cpu = time.perf_counter(), time.process_time()
+    for batch in chosen:
+        rows = [ids[i] for i in batch]
+        scores += [score_one(native.model, rows[0])] if method == "one" else score_batch(native.model, rows)
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    picked = [i for batch in chosen for i in batch]
+    return {
+        "sentences": len(picked),
+        "seconds": seconds,
+        "cpu": cpu,
+        "scores": {sentences[i]: score for i, score in zip(picked, scores, strict=True)},
+    }
+
+
+def measure_trie(native: NativeModel) -> dict[str, object]:
+    """Run the engine on the whole suite, timing its parts."""
+    spent: dict[str, float] = {}
+    timed(native, "encode", spent, "encode")
+    timed(native, "advance", spent, "cell")
+    timed(native, "logprobs", spent, "head")
+    timed(engine, "build_trie", spent, "trie")
+    timed(engine, "_take", spent, "gather")
+    timed(engine, "_table", spent, "table")
+    sentences = sentences_of(tseval.load_suite("marvin_linzen"))
+    scorer = engine.Scorer(native)
+    started, cpu = time.perf_counter(), time.process_time()
+    scored = pa.concat_tables([scorer.score(shard) for shard in engine.shards(sentences)])
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    return {
+        "sentences": len(sentences),
+        "seconds": seconds,
+        "cpu": cpu,
+        "contexts": scorer.n_contexts,
+        "parts": {**spent, "everything else": seconds - sum(spent.values())},
+        "scores": dict(zip(scored["sentence"].to_pylist(), scored["logprob"].to_pylist(), strict=True)),
+    }
+
+
+def timed(owner: object, name: str, spent: dict[str, float], part: str) -> None:
+    """Replace a function by one that also adds up the time it takes."""
+    inner = getattr(owner, name)
+
+    def outer(*arguments: object) -> object:
+        started = time.perf_counter()
+        result = inner(*arguments)
+        spent[part] = spent.get(part, 0.0) + time.perf_counter() - started
+        return result
+
+    setattr(owner, name, outer)
+
+
+def share_of_products(checkpoint: Path) -> float:
+    """Give the share of the engine's time that is spent inside matrix products, on two shards."""
+    native = NativeModel(checkpoint.stem, load_checkpoint(checkpoint), torch.device("cpu"))
+    parts = engine.shards(sentences_of(tseval.load_suite("marvin_linzen")))
+    scorer = engine.Scorer(native)
+    scorer.score(parts[0].slice(0, 500))
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        started = time.perf_counter()
+        for part in (parts[2], parts[len(parts) // 2]):
+            scorer.score(part)
+        seconds = time.perf_counter() - started
+    products = {"aten::mm", "aten::addmm", "aten::addmm_", "aten::bmm"}
+    inside = sum(row.self_cpu_time_total for row in profile.key_averages() if row.key in products)
+    return inside / 1e6 / seconds
+
+
+def child(method: str, checkpoint: Path, sample: int, threads: int) -> dict[str, object]:
+    """Measure one method in a process of its own."""
+    command = [sys.executable, __file__, "--child", method, "--checkpoint", str(checkpoint)]
+    command += ["--sample", str(sample), "--threads", str(threads)]
+    result = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    content: dict[str, object] = json.loads(result.stdout)
+    return content
+
+
+@click.command()
+@click.option("--vocabulary", default=10_000, show_default=True)
+@click.option("--embedding", default=200, show_default=True)
+@click.option("--hidden", default=650, show_default=True)
+@click.option("--layers", default=2, show_default=True)
+@click.option("--sample", default=1_000, show_default=True, help="Sentences that are scored one at a time.")
+@click.option("--threads", default=torch.get_num_threads(), show_default=True)
+@click.option("--child", "method", hidden=True)
+@click.option("--checkpoint", type=click.Path(path_type=Path), hidden=True)
+def main(
+    vocabulary: int, embedding: int, hidden: int, layers: int, sample: int, threads: int,
+    method: str | None, checkpoint: Path | None,
+) -> None:  # fmt: skip
+    """Print sentences per second, peak memory and ratios."""
+    torch.set_num_threads(threads)
+    if method and checkpoint:
+        result = (
+            {"share": share_of_products(checkpoint)}
+            if method == "profile"
+            else measure(method, checkpoint, sample)
+        )
+        result["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        click.echo(json.dumps(result))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = Path(folder) / "lstm.pt"
+        make_checkpoint(checkpoint, vocabulary, embedding, hidden, layers)
+        results = {name: child(name, checkpoint, sample, threads) for name in METHODS}
+        share = child("profile", checkpoint, sample, threads)["share"]
+    report(results, share)
+
+
+def report(results: dict[str, dict], share: float) -> None:
+    """Print what was measured."""
+    speeds = {name: result["sentences"] / result["seconds"] for name, result in results.items()}
+    rows = [
+        (name, f"{result['sentences']:,}", f"{result['seconds']:.1f}", f"{speeds[name]:,.0f}",
+         f"{result['sentences'] / result['cpu']:,.0f}", f"{result['peak_mb']:,.0f}",
+         f"{speeds['trie'] / speeds[name]:.1f}")
+        for name, result in results.items()
+    ]  # fmt: skip
+    headings = [
+        "method",
+        "sentences",
+        "seconds",
+        "per second",
+        "per CPU second",
+        "peak MB",
+        "trie is faster by",
+    ]
+    click.echo(tabulate(rows, headings))
+    trie = results["trie"]
+    for name in ("one", "padded"):
+        pairs = [(score, trie["scores"][text]) for text, score in results[name]["scores"].items()]
+        worst = max(abs(a - b) for a, b in pairs)
+        click.echo(
+            f"largest difference of a sentence's log-probability, {name} against trie: {worst:.1e} nats"
+        )
+    parts = ", ".join(f"{name} {took / trie['seconds']:.1%}" for name, took in trie["parts"].items())
+    click.echo(f"{trie['contexts']:,} contexts; time of the engine: {parts}")
+    click.echo(f"inside matrix products: {share:.0%}")
+
+
+if __name__ == "__main__":
+    main()
