@@ -1,0 +1,54 @@
+"""Follow a page of the documentation to the letter: write its files, run its commands."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from doctest import ELLIPSIS, OutputChecker
+from pathlib import Path
+
+# ```language, then, for a file, its path and perhaps `append`.
+BLOCK = re.compile(r"^```(\w+)(?: (\S+)( append)?)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of a page, what the page says it prints, and what it printed."""
+
+    line: str
+    quoted: str
+    printed: str
+
+    def keeps_its_word(self) -> bool:
+        """Compare the two, as doctest does: `...` on the page stands for anything."""
+        return OutputChecker().check_output(self.quoted + "\n", self.printed + "\n", ELLIPSIS)
+
+
+def follow(page: Path, folder: Path, environment: dict[str, str]) -> list[Command]:
+    """Write the named blocks of a page into a folder and run its console blocks there, in order.
+
+    Raises:
+        AssertionError: A command failed; holds what it said.
+    """
+    commands = []
+    for language, name, append, content in BLOCK.findall(page.read_text("utf-8")):
+        if name:
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text((path.read_text("utf-8") if append else "") + content, "utf-8")
+        elif language == "console":
+            commands += [_run(step, folder, environment) for step in content.removeprefix("$ ").split("\n$ ")]
+    return commands
+
+
+def _run(step: str, folder: Path, environment: dict[str, str]) -> Command:
+    line, _, quoted = step.partition("\n")
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=folder,
+        check=False,
+    )
+    assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    return Command(line, quoted.rstrip("\n"), (done.stdout + done.stderr).rstrip("\n"))
