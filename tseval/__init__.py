@@ -10,7 +10,6 @@ run.verdicts       # one row per contrast, all features
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from tseval.suites import load_suite
 
 __all__ = ["evaluate", "load_model", "load_suite", "read_run"]
-__version__ = version("tseval")
 
 # Public name to (module, name there): imported on first use, so that `import tseval` stays quick.
 _PUBLIC = {
@@ -32,6 +30,9 @@ _PUBLIC = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        # Reading the installed metadata takes longer than all else that `tseval --help` does.
+        return import_module("importlib.metadata").version("tseval")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'tseval' has no attribute {name!r}")
     module, inner = _PUBLIC[name]

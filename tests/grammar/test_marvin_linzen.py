@@ -111,7 +111,7 @@ def test_polarity_items_count_three_contrasts(suite: Suite) -> None:
     )
 
 
-def test_intervening_words_stand_between_subject_and_verb(suite: Suite) -> None:
+def test_the_distance_is_the_words_between_subject_and_verb(suite: Suite) -> None:
     # An independent count: in these cases the target is the last word group, and the subject the first.
     (case,) = (case for case in suite.cases if case.name == "obj_rel_across_anim")
     for item in list(case.items())[::97]:
@@ -119,7 +119,29 @@ def test_intervening_words_stand_between_subject_and_verb(suite: Suite) -> None:
         verb = len(str(item.features["verb"]).split())
         words = item.sentences["grammatical"].split()
         between = words[1 + len(subject.split()) : len(words) - verb]
-        assert item.features["n_intervening"] == len(between)
+        assert item.features["distance"] == len(between)
+
+
+NUMBER_OF_NOUN = {
+    **dict.fromkeys(["languages", "shows", "years", "colleagues"], "plur"),
+    **dict.fromkeys(["tennis", "journal", "day"], "sing"),
+}
+
+
+def test_intervening_nouns_and_attractors_are_counted_by_head_noun(suite: Suite) -> None:
+    # Linzen et al. 2016: an attractor is an intervening noun of the other number.
+    cases = {case.name: case for case in suite.cases}
+    for item in cases["long_vp_coord"].items():
+        sentence = item.sentences["grammatical"]
+        nouns = [NUMBER_OF_NOUN[w] for w in sentence.split(" and ")[0].split() if w in NUMBER_OF_NOUN]
+        assert item.features["n_intervening"] == len(nouns), sentence
+        opposite = sum(number != item.features["subject_number"] for number in nouns)
+        assert item.features["n_attractors"] == opposite, sentence
+    for name in ("prep_anim", "subj_rel", "obj_rel_no_comp_across_inanim", "reflexives_across"):
+        for item in list(cases[name].items())[::89]:
+            assert item.features["n_intervening"] == 1
+            mismatch = item.features["embedded_number"] != item.features["subject_number"]
+            assert item.features["n_attractors"] == int(mismatch)
 
 
 def test_every_grammar_keeps_its_own_promises() -> None:

@@ -79,7 +79,7 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     """Print the table, and on standard error where the run is and what it took."""
     from tseval.report import build_table, render
 
-    click.echo(render(build_table([run], by), "md"))
+    click.echo(render(build_table([run], by), "md"), nl=False)
     if quiet:
         return
     counts, seconds = run.manifest["counts"], run.manifest["timings"]["scoring_seconds"]

@@ -6,13 +6,13 @@ import math
 import platform
 import time
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import torch
 from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 
-import tseval
 from tseval.errors import TrainingError
 from tseval.models.checkpoint import StoredType, save_checkpoint, stored_weights
 from tseval.models.language_model import LanguageModel
@@ -213,7 +213,7 @@ def _provenance(settings: Settings) -> dict[str, Json]:
     return {
         "settings": asdict(settings),
         "versions": {
-            "tseval": tseval.__version__,
+            "tseval": version("tseval"),
             "torch": str(torch.__version__),
             "python": platform.python_version(),
         },

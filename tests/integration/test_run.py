@@ -1,0 +1,436 @@
+"""`tseval run`, as a user runs it: real checkpoints, real suites, real kills."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import tseval
+from tseval.adapters.native import NativeModel
+from tseval.models.checkpoint import load_checkpoint, save_checkpoint
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.vocabulary import Vocabulary
+from tseval.verdicts import sentences_of
+
+
+def command(*arguments, cwd, **options):
+    return subprocess.run(
+        ["tseval", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def suite_words():
+    sentences = sentences_of(tseval.load_suite("marvin_linzen")).to_pylist()
+    return sorted({word for sentence in sentences for word in sentence.split()})
+
+
+def save(path, words, arch="lstm", hidden=24):
+    torch.manual_seed(0)
+    vocabulary = Vocabulary(("<eos>", "<unk>", *words), lowercase=True)
+    model = LanguageModel(Sizes(arch, len(vocabulary), 16, hidden, 2))
+    for parameter in model.output.parameters():
+        torch.nn.init.normal_(parameter)  # far from uniform, so that scores differ
+    save_checkpoint(path, model, vocabulary, training={}, validation_perplexity=None)
+    return path
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory, suite_words):
+    return save(tmp_path_factory.mktemp("model") / "small.pt", suite_words)
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory, checkpoint):
+    folder = tmp_path_factory.mktemp("whole")
+    result = command("run", "--model", checkpoint, "--out", "run", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return folder / "run", result
+
+
+def test_the_whole_suite_is_scored_and_counted(whole_run):
+    path, result = whole_run
+    manifest = json.loads((path / "manifest.json").read_text())
+    counts = manifest["counts"]
+    # Totals published with the item files of Marvin & Linzen 2018.
+    assert (counts["items"], counts["contrasts"], counts["sentences"]) == (163_124, 184_772, 279_252)
+    assert counts["tokens"] == 2_521_500
+    # 435,273 distinct prefixes; those that straddle a cut between two shards are computed twice.
+    assert 435_273 <= counts["contexts"] < 435_273 * 1.001
+    assert len(pd.read_parquet(path / "verdicts.parquet")) == 184_772
+    assert (path / "table.md").read_text() == result.stdout
+    assert manifest["signature"] in result.stderr
+
+
+def test_every_case_scores_as_sentence_by_sentence(whole_run, checkpoint):
+    path, _ = whole_run
+    scored = pq.read_table(path / "sentences.parquet").to_pandas().set_index("sentence")["logprob"]
+    native = NativeModel("small", load_checkpoint(checkpoint), torch.device("cpu"))
+    ids = native.vocabulary.ids()
+    suite = tseval.load_suite("marvin_linzen", sample=15, seed=7)
+    assert len(suite.cases) == 22
+    for sentence in sentences_of(suite).to_pylist():
+        words = torch.tensor([ids[word] for word in ["<eos>", *sentence.split()]])
+        with torch.inference_mode():
+            outputs, _ = native.model(words[:, None], native.model.initial_state(1))
+            table = native.model.logits(outputs[:-1, 0]).log_softmax(1)
+        alone = table.double().gather(1, words[1:, None]).sum().item()
+        assert scored[sentence] == pytest.approx(alone, abs=5e-5)
+
+
+def test_verdicts_follow_from_the_saved_scores(whole_run):
+    path, _ = whole_run
+    scored = pd.read_parquet(path / "sentences.parquet").set_index("sentence")["logprob"]
+    verdicts = pd.read_parquet(path / "verdicts.parquet")
+    for case in tseval.load_suite("marvin_linzen").cases:
+        rows = verdicts[verdicts["case"] == case.name]
+        for contrast in case.contrasts:
+            ours = rows[rows["contrast"] == str(contrast)].sort_values("item")
+            better = [scored[f"{text} ."] for text in case.sentences[contrast.better].to_pylist()]
+            worse = [scored[f"{text} ."] for text in case.sentences[contrast.worse].to_pylist()]
+            assert (ours["correct"].to_numpy() == (np.array(better) > np.array(worse))).all()
+
+
+def test_the_python_api_gives_the_numbers_of_the_command(whole_run, checkpoint):
+    path, _ = whole_run
+    model = tseval.load_model(str(checkpoint))
+    suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt", "npi_across_anim"])
+    run = tseval.evaluate(model, suite)
+    theirs = tseval.read_run(path).verdicts
+    theirs = theirs[theirs["case"].isin(["simple_agrmt", "npi_across_anim"])]
+    assert len(run.verdicts) == len(theirs) == 140 + 3 * 4800
+    np.testing.assert_allclose(run.verdicts["better_score"], theirs["better_score"], atol=1e-4)
+    table = run.table()
+    assert table["n_items"].tolist() == [140, 4800, 4800, 4800]
+
+
+def test_a_breakdown_by_a_feature_splits_every_row(whole_run, checkpoint, tmp_path):
+    result = command(
+        "run", "--model", checkpoint, "--case", "prep_anim", "--by", "attractor", "--out", "run", cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr
+    assert "match" in result.stdout
+    assert "mismatch" in result.stdout
+    run = tseval.read_run(tmp_path / "run")
+    assert run.table(["attractor"])["n_items"].tolist() == [8400, 8400]
+
+
+def test_limit_takes_the_first_items_of_each_case_and_says_so(checkpoint, tmp_path):
+    result = command("run", "--model", checkpoint, "--limit", 4, "--out", "run", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    verdicts = tseval.read_run(tmp_path / "run").verdicts
+    assert (verdicts.groupby("case")["item"].nunique() == 4).all()
+    assert "items:88 selected" in result.stderr
+
+
+def test_scores_can_be_compared_at_the_first_word_that_differs(checkpoint, tmp_path):
+    for score in ("critical", "mean"):
+        arguments = "--case", "simple_agrmt", "--score", score, "--out", score
+        assert command("run", "--model", checkpoint, *arguments, cwd=tmp_path).returncode == 0
+    scored = pd.read_parquet(tmp_path / "critical" / "sentences.parquet").set_index("sentence")["words"]
+    row = tseval.read_run(tmp_path / "critical").verdicts.iloc[0]
+    assert row["better_score"] == pytest.approx(scored["the author laughs ."][2])
+    assert row["worse_score"] == pytest.approx(scored["the author laugh ."][2])
+
+
+def test_unknown_words_make_items_undecidable_and_are_reported_apart(suite_words, tmp_path):
+    words = [word for word in suite_words if word not in {"laugh", "laughs", "swims"}]
+    path = save(tmp_path / "small.pt", words)
+    result = command("run", "--model", path, "--case", "simple_agrmt", "--out", "run", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    verdicts = tseval.read_run(tmp_path / "run").verdicts
+    # `the author laughs` and `the author laugh` look the same; `swims` against `swim` does not.
+    undecidable = verdicts[verdicts["undecidable"]]
+    assert len(undecidable) == 20
+    assert set(undecidable["verb"]) == {"laughs"}
+    table = tseval.read_run(tmp_path / "run").table()
+    assert table["accuracy"][0] == table["n_correct"][0] / 120
+
+
+def test_a_run_lands_in_runs_by_default_and_two_do_not_collide(checkpoint, tmp_path):
+    for _ in range(2):
+        assert command("run", "--model", checkpoint, "--limit", 1, cwd=tmp_path).returncode == 0
+    names = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert len(names) == 2
+    assert all(name.startswith("small--marvin_linzen--") for name in names)
+
+
+def test_several_suites_give_several_runs(checkpoint, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "lexicon.yaml").write_text("noun:\n  animate: [author, pilot]\n")
+    (tmp_path / "mine" / "simple.jinja").write_text(
+        "---\nconstruction: Simple\nphenomenon: Agreement\nlexicon: lexicon.yaml\n"
+        "slots:\n  subject: {class: noun.animate, number: sing}\n---\n"
+        "grammatical:   the {{ subject }} laughs\nungrammatical: the {{ subject }} laugh\n"
+    )
+    arguments = "--suite", "./mine", "--suite", "marvin_linzen", "--limit", 2, "--out", "both"
+    result = command("run", "--model", checkpoint, *arguments, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["marvin_linzen", "mine"]
+
+
+def test_quiet_prints_the_table_only(checkpoint, tmp_path):
+    result = command("run", "--model", checkpoint, "--limit", 1, "--quiet", cwd=tmp_path)
+    assert result.stderr == ""
+    assert "Across a subject RC" in result.stdout
+
+
+@pytest.fixture(scope="module")
+def slow_checkpoint(tmp_path_factory, suite_words):
+    """Large enough that a run lasts some seconds and can be stopped in the middle."""
+    return save(tmp_path_factory.mktemp("model") / "slow.pt", suite_words, hidden=400)
+
+
+def start_and_stop(checkpoint, cwd, stop):
+    """Start a run, stop it by a signal once two parts are saved, and give its exit code."""
+    process = subprocess.Popen(
+        ["tseval", "run", "--model", checkpoint, "--out", "run"],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while len(list((cwd / "run" / "parts").glob("*.parquet"))) < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(stop)
+    _, message = process.communicate(timeout=60)
+    return process.returncode, message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_run_resumes_and_scores_nothing_twice(slow_checkpoint, tmp_path, stop):
+    code, message = start_and_stop(slow_checkpoint, tmp_path, stop)
+    if stop == signal.SIGINT:
+        assert code == 130
+        assert "--resume --out run" in message
+        assert "Traceback" not in message
+    unfinished = command("table", "run", cwd=tmp_path)
+    assert unfinished.returncode == 2
+    assert "incomplete" in unfinished.stderr
+
+    saved = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "parts").glob("*.parquet")}
+    assert len(saved) >= 2
+    n_saved = sum(pq.read_metadata(path).num_rows for path in saved)
+    resumed = command("run", "--model", slow_checkpoint, "--out", "run", "--resume", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["counts"]["resumed_sentences"] == n_saved
+    assert manifest["counts"]["sentences"] == 279_252
+
+    # The same numbers as a run that nobody stopped, over the part of the suite that was in flight.
+    whole = tseval.evaluate(
+        tseval.load_model(str(slow_checkpoint)), tseval.load_suite("marvin_linzen", cases=["simple_npi_anim"])
+    )
+    theirs = tseval.read_run(tmp_path / "run").verdicts
+    theirs = theirs[theirs["case"] == "simple_npi_anim"]
+    np.testing.assert_allclose(whole.verdicts["better_score"], theirs["better_score"], atol=1e-4)
+
+
+def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
+    assert command("run", "--model", checkpoint, "--limit", 3, cwd=tmp_path).returncode == 0
+    (path,) = (tmp_path / "runs").iterdir()
+    # What a kill just before the end leaves behind: everything but the final manifest.
+    manifest = json.loads((path / "manifest.json").read_text())
+    running = {name: manifest[name] for name in ("format", "signature", "key")} | {"status": "running"}
+    (path / "manifest.json").write_text(json.dumps(running))
+    result = command("run", "--model", checkpoint, "--limit", 3, "--resume", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert list((tmp_path / "runs").iterdir()) == [path]
+    assert json.loads((path / "manifest.json").read_text())["status"] == "complete"
+
+
+def test_another_models_run_is_not_resumed(checkpoint, suite_words, tmp_path):
+    assert command("run", "--model", checkpoint, "--limit", 2, "--out", "run", cwd=tmp_path).returncode == 0
+    before = (tmp_path / "run" / "verdicts.parquet").read_bytes()
+    other = save(tmp_path / "small.pt", suite_words, arch="gru")
+    arguments = "--limit", 2, "--out", "run", "--resume"
+    result = command("run", "--model", other, *arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "fingerprint" in result.stderr
+    assert (tmp_path / "run" / "verdicts.parquet").read_bytes() == before
+
+
+class Payload:
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.trace),)
+
+
+@pytest.fixture(scope="module")
+def bad_models(tmp_path_factory, checkpoint):
+    """A folder of checkpoints that cannot be used, each in its own way."""
+    folder = tmp_path_factory.mktemp("bad")
+    content = checkpoint.read_bytes()
+    (folder / "truncated.pt").write_bytes(content[: len(content) // 2])
+    (folder / "text.pt").write_text("the author laughs .\n")
+    (folder / "pickle.pt").write_bytes(pickle.dumps(Payload(folder / "executed")))
+    torch.save({"format": "tseval-checkpoint", "weights": Payload(folder / "executed")}, folder / "code.pt")
+    good = torch.load(checkpoint, weights_only=True)
+    torch.save({**good, "vocabulary": good["vocabulary"][:-3]}, folder / "short.pt")
+    good["weights"]["output.bias"][3] = float("nan")
+    torch.save(good, folder / "nan.pt")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("absent.pt", "no such checkpoint"),
+        ("truncated.pt", "truncated or damaged"),
+        ("text.pt", "a text file"),
+        ("pickle.pt", "refused"),
+        ("code.pt", "refused, because reading it would execute code (posix.mkdir)"),
+        ("short.pt", "the vocabulary has"),
+        ("nan.pt", "'output.bias' holds NaN"),
+    ],
+)
+def test_a_bad_checkpoint_gets_one_message_and_writes_nothing(bad_models, tmp_path, name, message):
+    result = command("run", "--model", bad_models / name, "--out", "run", cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert name in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "run").exists()
+    assert not (bad_models / "executed").exists()
+
+
+GRAMMAR = """---
+construction: Simple
+phenomenon: Agreement
+lexicon: lexicon.yaml
+slots:
+{slots}
+---
+grammatical:   the {{{{ subject }}}} {good}
+ungrammatical: the {{{{ subject }}}} laugh
+"""
+SUBJECT = "  subject: {class: noun.animate, number: sing}"
+MANY = "\n".join([SUBJECT, *(f"  extra{i}: noun.animate" for i in range(30))])
+
+
+@pytest.mark.parametrize(
+    ("slots", "good", "message"),
+    [
+        ("  subject: [", "laughs", "simple.jinja:"),
+        (SUBJECT, "{{ subjct }} laughs", "Did you mean 'subject'?"),
+        ("  subject: noun.none", "laughs", "noun.none"),
+        (MANY, "laughs", "items"),
+        (SUBJECT, "{% for i in range(10000000000) %}x{% endfor %}", "simple.jinja:8"),
+        (SUBJECT, "{{ ''.__class__ }} laughs", "simple.jinja:8"),
+    ],
+    ids=["yaml", "undefined", "empty class", "billions", "endless", "escape"],
+)
+def test_a_bad_grammar_gets_one_message_that_names_the_file(checkpoint, tmp_path, slots, good, message):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    empty = "  none: []\n" if "noun.none" in slots else ""
+    (folder / "lexicon.yaml").write_text(f"noun:\n  animate: [author, pilot]\n{empty}")
+    (folder / "simple.jinja").write_text(GRAMMAR.format(slots=slots, good=good))
+    started = time.monotonic()
+    result = command("run", "--model", checkpoint, "--suite", "./mine", "--out", "run", cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "mine/" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "run").exists()
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--suite", "marvin_linsen"), "Did you mean 'marvin_linzen'?"),
+        (("--case", "simple_agreement"), "simple_agrmt"),
+        (("--by", "atractor"), "Did you mean 'attractor'?"),
+        (("--model-args", "nonsense"), "write key=value"),
+        (("--model-args", "bos=true"), "takes no --model-args"),
+        (("--device", "abacus"), "device 'abacus' cannot be used"),
+        (("--model", "hff:gpt2"), "no adapter for 'hff'"),
+        (("--model", "bundled:lstn"), "no bundled checkpoint 'lstn'"),
+        (("--limit", "0"), "--limit"),
+    ],
+)
+def test_bad_arguments_get_one_message(checkpoint, tmp_path, arguments, message):
+    result = command("run", "--model", checkpoint, *arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_output_that_exists_is_not_touched(checkpoint, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "notes.txt").write_text("mine")
+    for out, message in (("file", "is a file"), ("folder", "not empty and not a run")):
+        result = command("run", "--model", checkpoint, "--limit", 1, "--out", out, cwd=tmp_path)
+        assert result.returncode == 2
+        assert message in result.stderr
+    assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "notes.txt").read_text() == "mine"
+    arguments = "--limit", 1, "--out", "run"
+    assert command("run", "--model", checkpoint, *arguments, cwd=tmp_path).returncode == 0
+    again = command("run", "--model", checkpoint, *arguments, cwd=tmp_path)
+    assert again.returncode == 2
+    assert "holds a complete run" in again.stderr
+
+
+@pytest.mark.skipif(not Path("/sys/kernel").exists(), reason="no file system that even root cannot write")
+def test_a_read_only_place_is_named(checkpoint, tmp_path):
+    result = command("run", "--model", checkpoint, "--limit", 1, "--out", "/sys/run", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "/sys/run cannot be written" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_device_for_the_table_is_one_message(checkpoint, tmp_path):
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            ["tseval", "run", "--model", checkpoint, "--limit", "1", "--out", "run"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == 2
+    assert "No space left on device" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert tseval.read_run(tmp_path / "run").manifest["status"] == "complete"
+
+
+def test_a_full_disk_in_the_middle_of_a_run_loses_nothing(checkpoint, tmp_path):
+    # A file size limit stands in for a full disk: the first part fits, the final files do not.
+    limited = f"ulimit -f 900; exec tseval run --model {checkpoint} --out run"
+    result = subprocess.run(
+        ["bash", "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2
+    assert "cannot be written" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(list((tmp_path / "run" / "parts").glob("*.parquet"))) >= 1
+    resumed = command("run", "--model", checkpoint, "--out", "run", "--resume", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    assert tseval.read_run(tmp_path / "run").manifest["counts"]["resumed_sentences"] > 0
+
+
+def test_models_lists_adapters_and_bundled_checkpoints(tmp_path):
+    result = command("models", cwd=tmp_path)
+    assert result.returncode == 0
+    assert "native" in result.stdout
+    assert "bundled:lstm" in result.stdout

@@ -1,0 +1,39 @@
+"""Log-probabilities from an output layer, without ever holding logits of the whole vocabulary."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+# Logits held at once. On a CPU a tile stays in the cache between its matrix product and its exponentials
+# (2**20 measured fastest of 2**17 to 2**23, 95% of the speed of the product alone); a GPU wants large ones.
+TILE_LOGITS = {"cpu": 2**20, "cuda": 2**26}
+
+
+def log_normaliser(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Logarithm of the softmax's denominator, log Σ_v exp(w_v · h + b_v), for every row.
+
+    The sum runs over tiles of the vocabulary, each scaled by its own maximum, so that nothing overflows.
+
+    Args:
+        hidden: Outputs of the last layer, (rows, hidden).
+        weight: Output matrix, (vocabulary, hidden).
+        bias: Output bias, (vocabulary,).
+
+    Returns:
+        (rows,), in the type of `hidden`.
+    """
+    width = max(1, TILE_LOGITS[hidden.device.type] // max(1, len(hidden)))
+    total = hidden.new_full((len(hidden),), float("-inf"))
+    for words in range(0, len(weight), width):
+        tile = slice(words, words + width)
+        logits = torch.addmm(bias[tile], hidden, weight[tile].t())
+        top = logits.amax(1, keepdim=True)
+        part = logits.sub_(top).exp_().sum(1).log_().add_(top.squeeze(1))
+        total = torch.logaddexp(total, part)
+    return total
+
+
+def chosen_logits(hidden: Tensor, weight: Tensor, bias: Tensor, words: Tensor) -> Tensor:
+    """Logit of one word for every row: (rows, hidden), word ids (rows,) to (rows,)."""
+    return (hidden * weight[words]).sum(1) + bias[words]
