@@ -12,7 +12,7 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import pyarrow as pa
 
@@ -107,7 +107,7 @@ def _read_cases(fields: list[About], source: pa.BufferReader) -> Iterable[Case]:
             phenomenon=about["phenomenon"],
             dependency=about["dependency"],
             contrasts=tuple(Contrast(**contrast) for contrast in about["contrasts"]),
-            index=pa.array(index.column("index").combine_chunks(), type=pa.int64()),
+            index=cast("pa.Int64Array", index.column("index").combine_chunks()),
             sentences=sentences,
             features=features,
         )
