@@ -12,6 +12,7 @@ from pages import Command, follow
 
 pytest.importorskip("pip", reason="the tutorial installs a package with pip")
 pytest.importorskip("hatchling", reason="the tutorial's package is built by hatchling")
+pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial-own-checkpoint.md"
 

@@ -1,0 +1,222 @@
+"""The documentation keeps its promises: commands parse, links lead somewhere, names exist."""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from pages import follow
+
+from tseval.boards import bundled_boards
+from tseval.cli import COMMANDS
+from tseval.suites import available_suites, load_suite
+
+ROOT = Path(__file__).parents[1]
+PUBLISHED = ROOT / ".." / "shared" / "design" / "marvin_linzen.json"
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("leaderboards/**/*.md")]
+CASES = {case.name: case for case in load_suite("marvin_linzen").cases}
+
+CODE = re.compile(r"^```.*?^```$|(?:^    [^\n]*\n)+", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`([^`\n]+)`")
+# A command, perhaps after a prompt, a pipe, an opening bracket or settings of variables.
+CALL = re.compile(r"^(?:\$ )?(?:.*?(?:\$\(|[|&] ))?(?:\w+=\S+ )*tseval\s+(.*)")
+UNPIPED = re.compile(r"""(?:[^|<>;&()"']|"[^"]*"|'[^']*')*""")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+SYNOPSIS = re.compile(r"[\[…]|\.\.\.|\b[A-Z_]{3,}\b")
+
+
+def page_id(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def commands(text: str) -> list[list[str]]:
+    """Every `tseval ...` in code, as words; what is piped or redirected ends it."""
+    found = []
+    for code in [*CODE.findall(text), *INLINE.findall(CODE.sub("", text))]:
+        for line in code.replace("\\\n", " ").splitlines():
+            if called := CALL.match(line.strip()):
+                whole = called[1].partition(" #")[0]
+                first = UNPIPED.match(whole)[0]
+                found.append(shlex.split(whole if SYNOPSIS.search(first) else first))
+    return [words for words in found if words]
+
+
+def find_command(words: list[str]) -> tuple[click.Command | None, list[str]]:
+    """Find the command that a line calls, and what it is given."""
+    if words[0] not in COMMANDS:
+        return None, words
+    command = import_module(f"tseval.cli.{COMMANDS[words[0]][0]}").command
+    name, *arguments = words
+    if isinstance(command, click.Group) and arguments and arguments[0] != "...":
+        name, *arguments = arguments
+        command = command.commands.get(name)
+    return command, arguments
+
+
+def wrong_with(words: list[str]) -> str | None:
+    """Say what a command line has wrong, as the installed command would."""
+    if words[0] in {"--help", "--version", "COMMAND"}:
+        return None
+    command, arguments = find_command(words)
+    if command is None:
+        return f"no such command: {shlex.join(words)}"
+    if not arguments or SYNOPSIS.search(shlex.join(arguments)):
+        # A mention or a synopsis: only its options can be held to anything.
+        known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}
+        named = {option for word in arguments for option in re.findall(r"^\[?(--?[a-z][a-z-]*)", word)}
+        return f"no such option: {sorted(named - known)}" if named - known else None
+    try:
+        context = command.make_context(words[0], arguments)
+    except click.MissingParameter:
+        return None  # a command may be named without all that it needs
+    except click.UsageError as error:
+        missing_file = isinstance(error, click.BadParameter) and isinstance(error.param.type, click.Path)
+        return None if missing_file else error.format_message()
+    return wrong_name(words[0], context.params)
+
+
+def wrong_name(name: str, values: dict[str, object]) -> str | None:
+    """Say which suite, case or board does not exist."""
+    suites = {"run": values.get("suites"), "expand": [values.get("suite")], "lint": values.get("suites")}
+    named = [str(suite) for suite in suites.get(name) or ()]
+    for suite in named:
+        if "/" not in suite and suite not in available_suites():
+            return f"no suite {suite}"
+    if "marvin_linzen" in named:
+        for case in values.get("cases") or ():
+            if case not in CASES:
+                return f"no case {case}"
+        for feature in values.get("by") or ():
+            if not any(feature in case.features.column_names for case in CASES.values()):
+                return f"no feature {feature}"
+    if name == "table":
+        for source in values["sources"]:
+            if "/" not in source and source not in bundled_boards():
+                return f"no board {source}"
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_commands_parse(page: Path) -> None:
+    wrong = {shlex.join(words): wrong_with(words) for words in commands(page.read_text("utf-8"))}
+    assert {line: message for line, message in wrong.items() if message} == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tseval run --model a.pt --sweet marvin_linzen", "No such option '--sweet'."),
+        ("tseval run --model a.pt --score total", "'total' is not one of"),
+        ("tseval run --model a.pt --suite marvin_lin | head", "no suite marvin_lin"),
+        ("tseval expand marvin_linzen --case simple > items.tsv", "no case simple"),
+        ("tseval run --model a.pt --by atractor", "no feature atractor"),
+        ("tseval table RUN... [--form md]", "no such option: ['--form']"),
+        ("tseval table bhatt2021", "no board bhatt2021"),
+        ("tseval score", "no such command: score"),
+        ("tseval train llm --arch lstm", "no such command: train llm"),
+    ],
+)
+def test_a_wrong_command_is_noticed(line: str, message: str) -> None:
+    for text in (f"```console\n$ {line}\n```\n", f"    {line}\n", f"Try `{line}`."):
+        (words,) = commands(text)
+        assert message in str(wrong_with(words))
+
+
+def anchors(page: Path) -> set[str]:
+    """Heading anchors as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", CODE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for link in LINK.findall(CODE.sub("", page.read_text("utf-8"))):
+        if link.startswith(("https://", "http://", "mailto:")):
+            continue
+        target, _, anchor = link.partition("#")
+        path = page.parent / target if target else page
+        if not path.exists() or (anchor and anchor not in anchors(path)):
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_cases_that_are_named_exist(page: Path) -> None:
+    # A name in code that begins like a case, `simple_...`, is meant to be one.
+    first_words = {name.partition("_")[0] for name in CASES}
+    named = {
+        name for name in INLINE.findall(page.read_text("utf-8")) if re.fullmatch(r"[a-z]+_[a-z_]+", name)
+    }
+    assert {name for name in named if name.partition("_")[0] in first_words} <= CASES.keys()
+
+
+def test_the_index_lists_every_page() -> None:
+    linked = {
+        (ROOT / "docs" / link).resolve()
+        for link in LINK.findall((ROOT / "docs/README.md").read_text("utf-8"))
+    }
+    assert linked == {page.resolve() for page in ROOT.glob("docs/**/*.md") if page.name != "README.md"}
+
+
+def test_a_decision_fits_a_screen() -> None:
+    for page in ROOT.glob("docs/decisions/*.md"):
+        text = page.read_text("utf-8")
+        assert len(text.splitlines()) <= 30, page.name
+        assert text.index("**Context.**") < text.index("**Decision.**") < text.index("**Consequences.**")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent == ROOT], ids=page_id)
+def test_targets_of_make_exist(page: Path) -> None:
+    if not (ROOT / "Makefile").exists():
+        pytest.skip("no Makefile: not a checkout")
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = re.findall(r"(?:^    |`)make ([a-z]+)", page.read_text("utf-8"), re.MULTILINE)
+    assert set(named) <= targets
+
+
+def published_rows() -> list[tuple[str, str, str, str]]:
+    """Row, case, items and digest of every case on the page of the suite."""
+    page = (ROOT / "docs/marvin-linzen.md").read_text("utf-8")
+    return re.findall(r"^\| (.+?) \| `(\w+)` \| ([\d,]+) \| `(\w{16})` \|$", page, re.MULTILINE)
+
+
+def test_the_suites_page_lists_its_rows_in_order() -> None:
+    listed = [(row, case, items) for row, case, items, _ in published_rows()]
+    assert listed == [(case.construction, case.name, f"{case.n_items:,}") for case in CASES.values()]
+
+
+def test_the_grammars_expand_to_the_digests_on_the_page() -> None:
+    for _, name, _, digest in published_rows():
+        lines = sorted("\t".join(item.sentences.values()) for item in CASES[name].items())
+        assert hashlib.sha256("\n".join(lines).encode()).hexdigest().startswith(digest), name
+
+
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published digests are not at hand")
+def test_the_digests_on_the_page_are_the_published_ones() -> None:
+    published = json.loads(PUBLISHED.read_text("utf-8"))["cases"]
+    assert {name: digest for _, name, _, digest in published_rows()} == {
+        name: case["sha256_all_lines_sorted"][:16] for name, case in published.items()
+    }
+
+
+def test_the_suites_page_shows_first_items() -> None:
+    page = (ROOT / "docs/marvin-linzen.md").read_text("utf-8")
+    examples = re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE)
+    assert len(examples) == 5
+    for name, sentences in examples:
+        assert sentences == " / ".join(next(CASES[name].items()).sentences.values())
+
+
+def test_the_suites_page_is_reproduced_by_its_commands(tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    followed = follow(ROOT / "docs/marvin-linzen.md", tmp_path, os.environ | {"PATH": path})
+    assert len(followed) == 4
+    for command in followed:
+        assert command.keeps_its_word(), f"{command.line} prints:\n{command.printed}"
