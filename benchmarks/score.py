@@ -2,12 +2,14 @@
 
 Compares, on the whole of Marvin & Linzen (2018):
 
-    one      one sentence at a time, as LM_syneval scores them
+    syneval  one sentence at a time with all that LM_syneval computes on the way: the mean loss of the
+             sentence, and for each word its surprisal and the entropy of the prediction, gradients recorded
+    one      one sentence at a time and nothing else: one forward pass, one log-softmax
     padded   batches of 64 distinct sentences sorted by length, fused layers, log-sum-exp
     trie     the engine of tseval
 
 The model has random weights: speed does not depend on their values. `trie` scores every sentence;
-`one` and `padded` would take hours and minutes, so they score evenly spaced sentences and batches of the
+the others would take minutes to hours, so they score evenly spaced sentences or batches of the
 length-sorted suite, and their log-probabilities are compared with those of the engine. Every method runs
 in a process of its own, which gives its peak memory.
 
@@ -30,6 +32,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 from tabulate import tabulate
+from torch.nn import functional as F
 
 import tseval
 from tseval.adapters.native import NativeModel
@@ -40,7 +43,7 @@ from tseval.scoring import engine
 from tseval.verdicts import sentences_of
 
 PADDED_BATCH = 64
-METHODS = ("one", "padded", "trie")
+METHODS = ("syneval", "one", "padded", "trie")
 
 
 def make_checkpoint(path: Path, vocabulary: int, embedding: int, hidden: int, layers: int) -> None:
@@ -78,11 +81,29 @@ def score_batch(model: LanguageModel, rows: list[list[int]]) -> list[float]:
 
 @torch.inference_mode()
 def score_one(model: LanguageModel, row: list[int]) -> float:
-    """Score one sentence word for word, with the whole log-softmax, as LM_syneval does."""
+    """Score one sentence in one forward pass, with the whole log-softmax."""
     words = torch.tensor(row)
     outputs, _ = model(words[:-1, None], model.initial_state(1))
     table = torch.log_softmax(model.logits(outputs[:, 0]), dim=1)
     return sum(table[position, word].item() for position, word in enumerate(row[1:]))
+
+
+def score_as_syneval(model: LanguageModel, row: list[int]) -> float:
+    """Score one sentence with the work of LM_syneval's test program (Marvin & Linzen 2018).
+
+    It also computes the sentence's mean loss, and word by word two softmaxes for the entropy of the
+    prediction and one for the surprisal, before it picks the surprisal of the word itself. It was written
+    for a PyTorch whose `volatile` inputs switched gradients off; since 0.4 they do nothing, so that the
+    program records gradients it never uses. So does this.
+    """
+    words = torch.tensor(row)
+    outputs, _ = model(words[:-1, None], model.initial_state(1))
+    logits = model.logits(outputs[:, 0])
+    F.cross_entropy(logits, words[1:]).item()
+    entropies = [-(torch.softmax(word, 0) * torch.log_softmax(word, 0)).sum() for word in logits]
+    surprisals = [-torch.log_softmax(word, 0) for word in logits]
+    assert len(torch.stack(entropies)) == len(surprisals)
+    return -sum(surprisal[word].item() for surprisal, word in zip(surprisals, row[1:], strict=True))
 
 
 def measure(method: str, checkpoint: Path, sample: int) -> dict[str, object]:
@@ -91,17 +112,22 @@ def measure(method: str, checkpoint: Path, sample: int) -> dict[str, object]:
     if method == "trie":
         return measure_trie(native)
     sentences, ids = by_length(native)
-    if method == "one":
+    if method != "padded":
         chosen = [[i] for i in np.linspace(0, len(ids) - 1, sample).astype(int)]
     else:
         starts = np.linspace(0, len(ids) - PADDED_BATCH, max(2, 4 * sample // PADDED_BATCH)).astype(int)
         chosen = [list(range(start, start + PADDED_BATCH)) for start in starts]
+    score = {
+        "syneval": lambda model, rows: [score_as_syneval(model, rows[0])],
+        "one": lambda model, rows: [score_one(model, rows[0])],
+        "padded": score_batch,
+    }[method]
     scores: list[float] = []
     score_batch(native.model, ids[:PADDED_BATCH])  # the first products of a process are slow
     started, cpu = time.perf_counter(), time.process_time()
     for batch in chosen:
         rows = [ids[i] for i in batch]
-        scores += [score_one(native.model, rows[0])] if method == "one" else score_batch(native.model, rows)
+        scores += score(native.model, rows)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     picked = [i for batch in chosen for i in batch]
     return {
@@ -226,7 +252,7 @@ def report(results: dict[str, dict], share: float) -> None:
     ]
     click.echo(tabulate(rows, headings))
     trie = results["trie"]
-    for name in ("one", "padded"):
+    for name in METHODS[:-1]:
         pairs = [(score, trie["scores"][text]) for text, score in results[name]["scores"].items()]
         worst = max(abs(a - b) for a, b in pairs)
         click.echo(
