@@ -65,7 +65,7 @@ def make_extra(suite, key, **details):
     card = ModelCard(key.model, "native", key.fingerprint, key.protocol, details)
     return {
         "suite": describe_suite(suite),
-        "model": describe_model(card, "lstm.pt"),
+        "model": describe_model(card),
         "device": "cpu",
         "timings": {"scoring_seconds": 0.5},
         "warnings": [],

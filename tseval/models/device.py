@@ -17,6 +17,7 @@ def pick_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        raise ModelError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}") from None
+    except (RuntimeError, AssertionError):
+        here = "auto, cpu, cuda" if torch.cuda.is_available() else "auto, cpu"
+        raise ModelError(f"device {name!r} cannot be used here. Devices: {here}.") from None
     return torch.device(name)

@@ -41,11 +41,10 @@ class SuiteFacts(TypedDict):
 
 
 class ModelFacts(TypedDict):
-    """A model, as a manifest describes it; `spec` is what the user asked for, if it came by name."""
+    """A model, as a manifest describes it: the fields of its card."""
 
     name: str
     kind: str
-    spec: str | None
     fingerprint: str
     protocol: dict[str, Json]
     details: dict[str, Json]
@@ -85,12 +84,11 @@ def describe_suite(suite: Suite) -> SuiteFacts:
     }
 
 
-def describe_model(card: ModelCard, spec: str | None = None) -> ModelFacts:
-    """Describe a model for a manifest; `spec` is what the user asked for, if it came by name."""
+def describe_model(card: ModelCard) -> ModelFacts:
+    """Describe a model for a manifest."""
     return {
         "name": card.name,
         "kind": card.kind,
-        "spec": spec,
         "fingerprint": card.fingerprint,
         "protocol": dict(card.protocol),
         "details": dict(card.details),
