@@ -6,6 +6,8 @@ import torch
 
 from tseval.errors import ModelError
 
+KINDS = ("cpu", "cuda", "mps")  # devices that really compute
+
 
 def pick_device(name: str) -> torch.device:
     """Resolve a device name; `auto` is the GPU where there is one.
@@ -16,8 +18,10 @@ def pick_device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.empty(0, device=name)
+        usable = torch.empty(0, device=name).device.type in KINDS
     except (RuntimeError, AssertionError):
+        usable = False
+    if not usable:
         here = "auto, cpu, cuda" if torch.cuda.is_available() else "auto, cpu"
-        raise ModelError(f"device {name!r} cannot be used here. Devices: {here}.") from None
+        raise ModelError(f"device {name!r} cannot be used here. Devices: {here}.")
     return torch.device(name)
