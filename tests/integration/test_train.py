@@ -77,7 +77,9 @@ def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
     [
         (("--tied", "--embedding", 8), "tied weights need equal embedding and hidden sizes"),
         (("--dropout", 1), "dropout must be in [0, 1)"),
-        (("--hidden", 0), "hidden size must be a whole number above 0"),
+        (("--hidden", 0), "0 is not in the range x>=1"),
+        (("--epochs", 0), "0 is not in the range x>=1"),
+        (("--clip", -1), "-1.0 is not in the range x>0"),
         (("--valid", "absent.txt"), "absent.txt: cannot be read"),
         (("--device", "abacus"), "device 'abacus' cannot be used"),
         (("--batch", 100_000), "too few for a batch"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -33,6 +33,8 @@ def command() -> None:
 
 
 FILE = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
+POSITIVE = click.FloatRange(min=0, min_open=True)
 
 
 @command.command()
@@ -40,23 +42,30 @@ FILE = click.Path(path_type=Path)
 @click.option("--train", "train_files", type=FILE, multiple=True, required=True, help="Training text.")
 @click.option("--valid", "valid_file", type=FILE, required=True, help="Validation text.")
 @click.option("--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors).")
-@click.option("--embedding", default=200, show_default=True, help="Width of a word vector.")
-@click.option("--hidden", default=650, show_default=True, help="Width of a recurrent layer.")
-@click.option("--layers", default=2, show_default=True, help="Recurrent layers.")
+@click.option("--embedding", type=COUNT, default=200, show_default=True, help="Width of a word vector.")
+@click.option("--hidden", type=COUNT, default=650, show_default=True, help="Width of a recurrent layer.")
+@click.option("--layers", type=COUNT, default=2, show_default=True, help="Recurrent layers.")
 @click.option("--dropout", default=0.2, show_default=True, help="Share of units dropped in training.")
 @click.option("--tied", is_flag=True, help="Share embedding and output matrix.")
-@click.option("--vocab-size", type=int, help="Keep the most frequent words only.")
-@click.option("--min-count", default=1, show_default=True, help="Leave out rarer words.")
+@click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only.")
+@click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave out rarer words.")
 @click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring.")
-@click.option("--epochs", default=DEFAULT.epochs, show_default=True)
-@click.option("--batch", default=DEFAULT.batch, show_default=True, help="Parallel columns of text.")
-@click.option("--window", default=DEFAULT.window, show_default=True, help="Words errors go back through.")
-@click.option("--learning-rate", default=DEFAULT.learning_rate, show_default=True, help="Adam's.")
+@click.option("--epochs", type=COUNT, default=DEFAULT.epochs, show_default=True, help="Passes over the text.")
 @click.option(
-    "--schedule", type=click.Choice(["constant", "cosine"]), default=DEFAULT.schedule, show_default=True
+    "--batch", type=COUNT, default=DEFAULT.batch, show_default=True, help="Parallel columns of text."
 )
-@click.option("--clip", default=DEFAULT.clip, show_default=True, help="Largest gradient norm.")
-@click.option("--seed", default=DEFAULT.seed, show_default=True)
+@click.option(
+    "--window", type=COUNT, default=DEFAULT.window, show_default=True, help="Words errors go back through."
+)
+@click.option(
+    "--learning-rate", type=POSITIVE, default=DEFAULT.learning_rate, show_default=True, help="Adam's."
+)
+@click.option(
+    "--schedule", type=click.Choice(["constant", "cosine"]), default=DEFAULT.schedule, show_default=True,
+    help="Course of the learning rate; cosine ends at zero.",
+)  # fmt: skip
+@click.option("--clip", type=POSITIVE, default=DEFAULT.clip, show_default=True, help="Largest gradient norm.")
+@click.option("--seed", default=DEFAULT.seed, show_default=True, help="Of initial weights and dropout.")
 @click.option(
     "--precision", type=click.Choice(["float32", "bfloat16"]), default=DEFAULT.precision, show_default=True,
     help="Type of the matrix products.",
@@ -77,13 +86,15 @@ def lm(
     """Train a word-level language model on tokenised text, one sentence a line (plain or .gz)."""
     settings = Settings(epochs, batch, window, learning_rate, schedule, clip, seed, precision, stored)
     _check_out(out)
+    # What can be wrong with the settings is said before the text is read; the vocabulary comes from the text.
+    sizes = Sizes(arch, 1, embedding, hidden, layers, dropout, tied)
+    place = pick_device(device)
     console = Console(stderr=True, quiet=quiet)
     counts = count_words(train_files, lowercase=lowercase)
     vocabulary = Vocabulary.from_counts(counts, size=vocab_size, min_count=min_count, lowercase=lowercase)
     text = encode_text(train_files, vocabulary), encode_text([valid_file], vocabulary)
     torch.manual_seed(seed)
-    sizes = Sizes(arch, len(vocabulary), embedding, hidden, layers, dropout, tied)
-    model = LanguageModel(sizes).to(pick_device(device))
+    model = LanguageModel(replace(sizes, vocabulary=len(vocabulary))).to(place)
     console.print(
         f"{arch}: {count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent), "
         f"{len(vocabulary):,} words, {len(text[0]):,} training tokens"
