@@ -96,14 +96,14 @@ def score_as_syneval(model: LanguageModel, row: list[int]) -> float:
     for a PyTorch whose `volatile` inputs switched gradients off; since 0.4 they do nothing, so that the
     program records gradients it never uses. So does this.
     """
-    words = torch.tensor(row)
+    words = torch.tensor([*row, row[0]])  # it also reads the final period and predicts a closing <eos>
     outputs, _ = model(words[:-1, None], model.initial_state(1))
     logits = model.logits(outputs[:, 0])
     F.cross_entropy(logits, words[1:]).item()
     entropies = [-(torch.softmax(word, 0) * torch.log_softmax(word, 0)).sum() for word in logits]
     surprisals = [-torch.log_softmax(word, 0) for word in logits]
     assert len(torch.stack(entropies)) == len(surprisals)
-    return -sum(surprisal[word].item() for surprisal, word in zip(surprisals, row[1:], strict=True))
+    return -sum(surprisal[word].item() for surprisal, word in zip(surprisals, row[1:], strict=False))
 
 
 def measure(method: str, checkpoint: Path, sample: int) -> dict[str, object]:
