@@ -14,7 +14,15 @@ import pytest
 from small import make_case, make_extra, make_key, make_run, make_suite, score
 
 from tseval.errors import RunError
-from tseval.runs import Run, find_interrupted, fresh_directory, read_run, start_run
+from tseval.runs import (
+    Run,
+    contexts_of,
+    find_interrupted,
+    fresh_directory,
+    read_run,
+    start_run,
+    with_contexts,
+)
 from tseval.verdicts import judge
 
 TESTS = Path(__file__).parent
@@ -214,6 +222,18 @@ def test_a_damaged_part_is_scored_again(tmp_path, part, damage):
         writer.save_part(0, part)
         assert writer.load_part(0).equals(part)
     assert len(list((tmp_path / "parts").iterdir())) == 1
+
+
+def test_a_resumed_run_knows_how_many_contexts_each_saved_part_took(tmp_path, part):
+    interrupt(tmp_path, parts=[with_contexts(part.slice(0, 3), 12_345), part.slice(3)])
+    with start_run(tmp_path, KEY, resume=True) as writer:
+        parts = [writer.load_part(i) for i in range(2)]
+        assert [contexts_of(saved) for saved in parts] == [12_345, 0]
+        joined = pa.concat_tables(parts)
+        tables = {"table.md": "", "table.csv": ""}
+        writer.finish(joined, judge(SUITE, joined), make_extra(SUITE, KEY), tables)
+    # The first part's number is not that of all sentences.
+    assert b"contexts" not in (read_run(tmp_path).load_sentences().schema.metadata or {})
 
 
 KILLED = """

@@ -1,6 +1,6 @@
 """Run directories: written atomically, resumed after a kill, read by everything that comes later."""
 
-from tseval.run_directory.files import write_text
+from tseval.run_directory.files import contexts_of, with_contexts, write_text
 from tseval.run_directory.key import RunKey
 from tseval.run_directory.manifest import Manifest, ModelFacts, SuiteFacts, describe_model, describe_suite
 from tseval.run_directory.reading import Run, find_interrupted, read_run
@@ -13,11 +13,13 @@ __all__ = [
     "RunKey",
     "RunWriter",
     "SuiteFacts",
+    "contexts_of",
     "describe_model",
     "describe_suite",
     "find_interrupted",
     "fresh_directory",
     "read_run",
     "start_run",
+    "with_contexts",
     "write_text",
 ]

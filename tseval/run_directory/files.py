@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PARTIAL = ".partial"
+CONTEXTS = b"contexts"
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -55,6 +56,17 @@ def to_parquet(table: pa.Table) -> bytes:
 def from_parquet(content: bytes) -> pa.Table:
     """Read the bytes of a parquet file."""
     return pq.read_table(pa.BufferReader(content))
+
+
+def with_contexts(scored: pa.Table, n_contexts: int) -> pa.Table:
+    """Note on scored sentences how many contexts were computed for them; parquet keeps the note."""
+    return scored.replace_schema_metadata({CONTEXTS: str(n_contexts)})
+
+
+def contexts_of(scored: pa.Table) -> int:
+    """Read how many contexts were computed for scored sentences; 0 where it was not noted."""
+    noted = (scored.schema.metadata or {}).get(CONTEXTS, b"")
+    return int(noted) if noted.isdigit() else 0
 
 
 def digest(content: bytes) -> str:

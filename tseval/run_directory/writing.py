@@ -219,6 +219,7 @@ class RunWriter:
         Raises:
             RunError: The disk is full or the like; the parts stay.
         """
+        scored = scored.replace_schema_metadata(None)  # what joined parts carry is the first part's
         contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(verdicts)}
         contents |= {name: text.encode() for name, text in tables.items()}
         for name, content in contents.items():
