@@ -22,7 +22,7 @@ if __name__ != "tseval.adapters":
     raise ImportError("import tseval.adapters: the folder adapters/ is a part of the tseval package")
 
 
-def open_model(spec: str, arguments: Mapping[str, str] | None = None, device: str = "auto") -> Model:
+def open_model(spec: str | Path, arguments: Mapping[str, str] | None = None, device: str = "auto") -> Model:
     """Open a model by name.
 
     Args:
@@ -33,6 +33,9 @@ def open_model(spec: str, arguments: Mapping[str, str] | None = None, device: st
     Raises:
         ModelError: If no adapter answers to the scheme, or the model cannot be used.
     """
+    spec = str(spec)
+    if not spec:
+        raise ModelError("no model is named: give the path of a checkpoint, or bundled:lstm")
     scheme, colon, rest = spec.partition(":")
     if not colon or Path(spec).exists():
         scheme, rest = "native", spec

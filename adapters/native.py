@@ -122,7 +122,9 @@ def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> Nat
     if arguments:
         raise ModelError(f"a tseval checkpoint takes no --model-args, but got {', '.join(arguments)}")
     path = Path(rest)
-    return NativeModel(path.stem, load_checkpoint(path), pick_device(device))
+    # A file name need not be text; the model's name must be.
+    name = path.stem.encode("utf-8", "replace").decode()
+    return NativeModel(name, load_checkpoint(path), pick_device(device))
 
 
 def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 
+from tseval.errors import SuiteError, suggest
 from tseval.report import build_table, render
 from tseval.runs import Run, RunKey, describe_model, describe_suite, read_run, start_run
-from tseval.scoring.engine import Scorer, shards
+from tseval.scoring.engine import Scorer, n_contexts, shards
 from tseval.verdicts import ScoreMode, judge, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tseval.items import Suite
     from tseval.runs import RunWriter
@@ -42,7 +43,7 @@ def evaluate(
     suite: Suite,
     *,
     score: ScoreMode = "sentence",
-    out: Path | None = None,
+    out: str | Path | None = None,
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
@@ -59,12 +60,16 @@ def evaluate(
         progress: Called with the numbers of sentences done and of all sentences.
 
     Raises:
+        SuiteError: If `score` is none of the three.
         RunError: If `out` cannot be written, or holds something else.
         ModelError: If the model gives a score that is not finite.
     """
+    if score not in get_args(ScoreMode):
+        raise SuiteError(f"unknown score {score!r}. {suggest(score, get_args(ScoreMode), 'Scores')}")
     key = run_key(model, suite, score)
     if out is None:
         return Run.of(key, *_results(model, suite, score, None, progress))
+    out = Path(out)
     with start_run(out, key, resume) as writer:
         if not writer.complete:
             extra, scored, verdicts = _results(model, suite, score, writer, progress)
@@ -86,7 +91,8 @@ def _results(
     scorer = Scorer(model)
     parts, n_resumed = _score_parts(scorer, suite, writer, progress)
     scored_at = time.monotonic()
-    scored = pa.concat_tables(parts)
+    contexts = sum(n_contexts(part) for part in parts)
+    scored = pa.concat_tables(parts).replace_schema_metadata(None)
     verdicts = judge(suite, scored, score)
     extra: dict[str, object] = {
         "suite": describe_suite(suite),
@@ -96,7 +102,7 @@ def _results(
             "scoring_seconds": round(scored_at - started, 3),
             "verdict_seconds": round(time.monotonic() - scored_at, 3),
         },
-        "counts": {"contexts": scorer.n_contexts, "resumed_sentences": n_resumed},
+        "counts": {"contexts": contexts, "resumed_sentences": n_resumed},
         "warnings": scorer.warnings,
     }
     return extra, scored, verdicts
@@ -112,6 +118,8 @@ def _score_parts(
     sentences = sentences_of(suite)
     parts: list[pa.Table] = []
     n_done, n_resumed = 0, 0
+    if progress:
+        progress(0, len(sentences))
     for i, shard in enumerate(shards(sentences)):
         part = writer.load_part(i) if writer else None
         if part is None:

@@ -16,6 +16,7 @@ import torch
 
 import tseval
 from tseval.adapters.native import NativeModel
+from tseval.errors import SuiteError
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
@@ -178,6 +179,55 @@ def test_several_suites_give_several_runs(checkpoint, tmp_path):
     assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["marvin_linzen", "mine"]
 
 
+def test_suites_of_one_name_are_refused_before_scoring(checkpoint, tmp_path):
+    arguments = "--suite", "marvin_linzen", "--suite", "marvin_linzen", "--limit", 1
+    result = command("run", "--model", checkpoint, *arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "two suites are called 'marvin_linzen'" in result.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_reader_that_goes_away_is_no_failure(tmp_path):
+    for line in (
+        "tseval expand marvin_linzen | head -1",
+        "tseval table bhatt2020 | true",
+        "tseval --help | true",
+    ):
+        script = f"{line} > /dev/null; exit ${{PIPESTATUS[0]}}"
+        result = subprocess.run(
+            ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (result.returncode, result.stderr) == (0, ""), line
+
+
+def test_closed_and_full_streams_leave_a_whole_run(checkpoint, tmp_path):
+    for redirection, code in ((">&-", 0), ("2>&-", 0), ("2>/dev/full", 2)):
+        folder = tmp_path / str(code) / redirection.strip("><&-/2")
+        folder.mkdir(parents=True, exist_ok=True)
+        script = f"tseval run --model {checkpoint} --limit 1 --out run{code} {redirection}"
+        result = subprocess.run(
+            ["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == code, redirection
+        assert "Traceback" not in result.stderr
+        assert tseval.read_run(folder / f"run{code}").manifest["status"] == "complete"
+        subprocess.run(["rm", "-r", folder / f"run{code}"], check=True)
+
+
+def test_a_file_name_that_is_not_text_is_scored_all_the_same(checkpoint, tmp_path):
+    odd = os.fsencode(tmp_path) + b"/\xff|=1.pt"
+    Path(os.fsdecode(odd)).write_bytes(checkpoint.read_bytes())
+    result = command("run", "--model", os.fsdecode(odd), "--limit", 1, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_unknown_score_is_refused_by_the_api(checkpoint):
+    suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt"], limit=1)
+    with pytest.raises(SuiteError, match=r"Did you mean 'mean'?"):
+        tseval.evaluate(tseval.load_model(checkpoint), suite, score="meen")
+
+
 def test_quiet_prints_the_table_only(checkpoint, tmp_path):
     result = command("run", "--model", checkpoint, "--limit", 1, "--quiet", cwd=tmp_path)
     assert result.stderr == ""
@@ -229,6 +279,7 @@ def test_a_stopped_run_resumes_and_scores_nothing_twice(slow_checkpoint, tmp_pat
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["counts"]["resumed_sentences"] == n_saved
     assert manifest["counts"]["sentences"] == 279_252
+    assert 435_273 <= manifest["counts"]["contexts"] < 435_273 * 1.001
 
     # The same numbers as a run that nobody stopped, over the part of the suite that was in flight.
     whole = tseval.evaluate(

@@ -79,6 +79,10 @@ def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
         (("--dropout", 1), "dropout must be in [0, 1)"),
         (("--hidden", 0), "0 is not in the range x>=1"),
         (("--epochs", 0), "0 is not in the range x>=1"),
+        (("--learning-rate", "nan"), "nan is not a finite number"),
+        (("--seed", 10**30), "is not in the range"),
+        (("--hidden", 10**7), "does not fit into memory: lower --hidden"),
+        (("--min-count", 999_999), "no word of the training text occurs 999999 times"),
         (("--clip", -1), "-1.0 is not in the range x>0"),
         (("--valid", "absent.txt"), "absent.txt: cannot be read"),
         (("--device", "abacus"), "device 'abacus' cannot be used"),
@@ -95,6 +99,21 @@ def test_bad_settings_get_one_message(corpus, extra, message):
     assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert not (corpus / "model.pt").exists()
+
+
+def test_a_full_disk_is_one_message(corpus):
+    # A limit on the size of files stands in for a full disk.
+    command = (
+        "ulimit -f 4; exec tseval train lm --arch srn --train train.txt --valid valid.txt --out model.pt"
+    )
+    result = subprocess.run(
+        ["bash", "-c", f"{command} --embedding 16 --hidden 16 --epochs 1 --batch 8"],
+        cwd=corpus, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert "model.pt: File too large" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert sorted(path.name for path in corpus.iterdir()) == ["train.txt", "valid.txt"]
 
 
 def test_weights_keep_float32_in_memory_whatever_is_stored(corpus):

@@ -3,6 +3,7 @@
 import os
 import pickle
 import shutil
+import zipfile
 
 import pytest
 import torch
@@ -84,7 +85,7 @@ class Payload:
         return os.mkdir, (str(self.trace),)
 
 
-@pytest.mark.parametrize("protocol", [2, 4])
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_code_in_a_checkpoint_is_refused_and_not_run(tmp_path, protocol):
     trace = tmp_path / "executed"
     hostile = tmp_path / "hostile.pt"
@@ -100,13 +101,59 @@ def test_the_refusal_names_what_would_have_been_called(tmp_path):
         load_checkpoint(tmp_path / "hostile.pt")
 
 
-def test_a_bare_pickle_is_refused_and_not_run(tmp_path):
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_bare_pickle_is_refused_and_not_run(tmp_path, protocol):
     trace = tmp_path / "executed"
     hostile = tmp_path / "hostile.pt"
-    hostile.write_bytes(pickle.dumps(Payload(trace)))
-    with pytest.raises(ModelError, match="bare pickle, refused"):
+    hostile.write_bytes(pickle.dumps({"weights": [Payload(trace)]}, protocol))
+    with pytest.raises(ModelError, match=r"bare pickle, refused .*posix.mkdir"):
         load_checkpoint(hostile)
     assert not trace.exists()
+
+
+def test_the_content_decides_and_not_the_suffix(tmp_path, checkpoint):
+    shutil.copy(checkpoint, tmp_path / "renamed.safetensors")
+    assert load_checkpoint(tmp_path / "renamed.safetensors").vocabulary == WORDS
+    write(tmp_path / "model.safetensors")
+    shutil.copy(tmp_path / "model.safetensors", tmp_path / "renamed.pt")
+    assert load_checkpoint(tmp_path / "renamed.pt").vocabulary == WORDS
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.pt")
+    with pytest.raises(ModelError, match="not a regular file"):
+        load_checkpoint(tmp_path / "pipe.pt")
+
+
+@pytest.mark.parametrize("metadata", ["[1]", '"abc"', "null", "[" * 100_000, "{"])
+def test_a_hostile_safetensors_header_is_refused(tmp_path, metadata):
+    save_file({"a": torch.zeros(1)}, tmp_path / "model.safetensors", metadata={"tseval": metadata})
+    with pytest.raises(ModelError, match=r"model.safetensors"):
+        load_checkpoint(tmp_path / "model.safetensors")
+
+
+def test_an_empty_pickle_in_a_zip_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "empty.pt", "w") as archive:
+        archive.writestr("empty/data.pkl", b"")
+        archive.writestr("empty/version", b"3")
+    with pytest.raises(ModelError, match="not a readable checkpoint"):
+        load_checkpoint(tmp_path / "empty.pt")
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_weights_that_only_pretend_to_have_a_shape_are_refused(checkpoint, device):
+    weights = torch.load(checkpoint, weights_only=True)["weights"]
+    shape = weights["output.weight"].shape
+    weights["output.weight"] = torch.zeros(1, device=device).expand(shape)
+    edit(checkpoint, weights=weights)
+    with pytest.raises(ModelError, match="no numbers of its own"):
+        load_checkpoint(checkpoint)
+
+
+@pytest.mark.parametrize("perplexity", [float("nan"), float("inf"), 10**400, "low"])
+def test_a_perplexity_that_is_no_number_is_unknown(checkpoint, perplexity):
+    edit(checkpoint, validation_perplexity=perplexity)
+    assert load_checkpoint(checkpoint).validation_perplexity is None
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.95, 0.999])

@@ -9,7 +9,10 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -61,29 +64,42 @@ def main() -> None:
 
     Exit codes: 0 success, 1 a check failed, 2 bad input or usage, 130 interrupted.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no dash gets a question mark
+    _open_streams()
     try:
-        code = tseval.main(standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+        # Not `tseval.main`: click would turn a reader that has gone into exit code 1.
+        with tseval.make_context("tseval", sys.argv[1:]) as context:
+            tseval.invoke(context)
+        sys.stdout.flush()
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         sys.exit(2)
     except TsevalError as error:
-        click.echo(f"tseval: {error}", err=True)
-        sys.exit(2)
+        _fail(str(error), 2)
     except BrokenPipeError:
         # The reader (`| head`) has gone: nothing is wrong. Python would complain again at exit
         # while flushing, so standard output is pointed away first.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"tseval: {where}{error.strerror or error}", err=True)
-        sys.exit(2)
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("tseval: interrupted", err=True)
-        sys.exit(130)
+        _fail("interrupted", 130)
+
+
+def _open_streams() -> None:
+    """Make sure that there is something to write to, in any encoding."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no dash gets a question mark
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    with suppress(OSError):  # nobody may be listening
+        click.echo(f"tseval: {message}", err=True)
+    sys.exit(code)

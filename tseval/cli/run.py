@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from tseval.analysis.accuracy import check_features
-from tseval.errors import ModelError
+from tseval.errors import ModelError, RunError, SuiteError
 from tseval.suites import load_suite
 from tseval.verdicts import ScoreMode
 
@@ -43,9 +44,14 @@ def command(
     score: ScoreMode, by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
+    if out == Path():
+        raise RunError("--out is empty: name a directory for the run")
     loaded = [load_suite(name, cases=cases, limit=limit) for name in suites]
     for suite in loaded:
         check_features(suite, by)
+    names = [suite.name for suite in loaded]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     from tseval.adapters import open_model
 
@@ -96,7 +102,7 @@ def _progress(title: str, quiet: bool) -> Iterator[Callable[[int, int], None] | 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import shlex
 import sys
 from dataclasses import asdict, replace
@@ -17,7 +19,7 @@ from tseval.errors import TrainingError
 from tseval.models.cells import CELLS
 from tseval.models.device import pick_device
 from tseval.models.language_model import LanguageModel, Sizes, count_parameters
-from tseval.models.vocabulary import Vocabulary
+from tseval.models.vocabulary import SPECIAL_WORDS, Vocabulary
 from tseval.training.corpus import count_words, describe, encode_text
 from tseval.training.language_model import Settings, train_language_model
 
@@ -34,7 +36,24 @@ def command() -> None:
 
 FILE = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
-POSITIVE = click.FloatRange(min=0, min_open=True)
+SEED = click.IntRange(0, 2**63 - 1)
+
+
+class Positive(click.FloatRange):
+    """A finite number above 0."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number; NaN and infinity compare in no useful way and are refused."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number", param, ctx)
+        return number
+
+
+POSITIVE = Positive()
 
 
 @command.command()
@@ -65,7 +84,9 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
     help="Course of the learning rate; cosine ends at zero.",
 )  # fmt: skip
 @click.option("--clip", type=POSITIVE, default=DEFAULT.clip, show_default=True, help="Largest gradient norm.")
-@click.option("--seed", default=DEFAULT.seed, show_default=True, help="Of initial weights and dropout.")
+@click.option(
+    "--seed", type=SEED, default=DEFAULT.seed, show_default=True, help="Of initial weights and dropout."
+)
 @click.option(
     "--precision", type=click.Choice(["float32", "bfloat16"]), default=DEFAULT.precision, show_default=True,
     help="Type of the matrix products.",
@@ -92,9 +113,11 @@ def lm(
     console = Console(stderr=True, quiet=quiet)
     counts = count_words(train_files, lowercase=lowercase)
     vocabulary = Vocabulary.from_counts(counts, size=vocab_size, min_count=min_count, lowercase=lowercase)
+    if len(vocabulary) == SPECIAL_WORDS:
+        raise TrainingError(f"no word of the training text occurs {min_count} times: lower --min-count")
     text = encode_text(train_files, vocabulary), encode_text([valid_file], vocabulary)
     torch.manual_seed(seed)
-    model = LanguageModel(replace(sizes, vocabulary=len(vocabulary))).to(place)
+    model = _build(replace(sizes, vocabulary=len(vocabulary)), place)
     console.print(
         f"{arch}: {count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent), "
         f"{len(vocabulary):,} words, {len(text[0]):,} training tokens"
@@ -108,6 +131,16 @@ def lm(
     console.print(f"{out}: validation perplexity {best:.2f}")
 
 
+def _build(sizes: Sizes, device: torch.device) -> LanguageModel:
+    try:
+        return LanguageModel(sizes).to(device)
+    except (MemoryError, RuntimeError):
+        raise TrainingError(
+            f"a model of this size does not fit into memory: lower --hidden ({sizes.hidden}), "
+            f"--embedding ({sizes.embedding}) or --vocab-size ({sizes.vocabulary})"
+        ) from None
+
+
 def _check_out(out: Path) -> None:
     """Refuse what cannot be written, or must not be overwritten, now rather than after hours."""
     if out.exists():
@@ -116,6 +149,8 @@ def _check_out(out: Path) -> None:
         raise TrainingError(f"{out}: the name of a checkpoint ends in .pt or .safetensors")
     if not out.parent.is_dir():
         raise TrainingError(f"{out}: there is no folder {out.parent}")
+    if not os.access(out.parent, os.W_OK):
+        raise TrainingError(f"{out}: the folder {out.parent} cannot be written")
 
 
 class _Bar:
@@ -125,7 +160,8 @@ class _Bar:
         self.console = console
         self.bar = Progress(
             TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(), console=console, disable=not console.is_terminal,
+            TimeRemainingColumn(), console=console, disable=console.quiet or not sys.stderr.isatty(),
+            transient=True,
         )  # fmt: skip
         self.task = self.bar.add_task("training", total=total, rate="")
         self.smooth: float | None = None

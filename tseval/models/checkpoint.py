@@ -1,31 +1,28 @@
-"""Checkpoints: plain data on disk, read without executing anything.
+"""Checkpoints: plain data on disk, with a fingerprint over all that decides a score.
 
 A `.pt` checkpoint is a dictionary that loads with `weights_only=True`; a `.safetensors` checkpoint holds
-the same, everything but the weights as JSON in its header. torch does not verify the checksums in its
-zip files, so they are verified here, and a fingerprint over all that decides a score is stored and
-compared.
+the same, everything but the weights as JSON in its header. `safe_file` reads both.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import math
 import os
-import pickle
-import tempfile
-import warnings
-import zipfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as safetensors_bytes
 from torch import Tensor
 
 from tseval.errors import ModelError
 from tseval.models.language_model import LanguageModel, Sizes, all_finite
+from tseval.models.safe_file import read_plain
 from tseval.models.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -110,18 +107,25 @@ def save_checkpoint(
         "fingerprint": fingerprint(model.sizes, vocabulary, weights),
     }
     plain = json.dumps(header)  # also holds the .pt header to plain data, which is all that loads again
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
+    buffer = io.BytesIO()
+    if path.suffix == ".safetensors":
+        buffer.write(safetensors_bytes(weights, metadata={"tseval": plain}))
+    else:
+        torch.save({**json.loads(plain), "weights": weights}, buffer)
+    _write_whole(path, buffer.getbuffer())
+
+
+def _write_whole(path: Path, content: memoryview) -> None:
+    """Write a file beside its place and move it there, so that it is there whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        if path.suffix == ".safetensors":
-            save_file(weights, temporary, metadata={"tseval": plain})
-        else:
-            torch.save({**json.loads(plain), "weights": weights}, temporary)
-        temporary.chmod(0o644)
+        temporary.write_bytes(content)
         temporary.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
@@ -149,13 +153,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 def _read(path: Path) -> tuple[dict[str, object], dict[str, Tensor]]:
     """Read header and weights, checked for damage and for type but not yet against each other."""
-    if path.is_dir():
-        raise ModelError(f"{path}: is a folder, not a checkpoint")
-    if not path.exists():
-        raise ModelError(f"{path}: no such checkpoint")
-    with path.open("rb") as file:
-        start = file.read(16)
-    header = _read_safetensors(path) if start[8:9] == b"{" else _read_pt(path, start)
+    header = read_plain(path)
     if header.get("format") != FORMAT:
         raise ModelError(
             f"{path}: not a tseval checkpoint (it holds {', '.join(map(repr, list(header)[:6]))})"
@@ -170,61 +168,6 @@ def _read(path: Path) -> tuple[dict[str, object], dict[str, Tensor]]:
     ):
         raise ModelError(f"{path}: the checkpoint's weights are not a dictionary of tensors")
     return header, weights
-
-
-def _read_safetensors(path: Path) -> dict[str, object]:
-    try:
-        with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {}).get("tseval", "{}"))
-            return {**header, "weights": {name: file.get_tensor(name) for name in file.keys()}}  # noqa: SIM118
-    except (SafetensorError, ValueError) as error:
-        raise ModelError(f"{path}: damaged safetensors file ({error})") from None
-
-
-def _read_pt(path: Path, start: bytes) -> dict[str, object]:
-    if not start.startswith(b"PK"):
-        raise ModelError(
-            f"{path}: {_describe(start)}. Models are read from tseval's own .pt and .safetensors files."
-        )
-    try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError) as error:
-        raise ModelError(f"{path}: truncated or damaged checkpoint ({error})") from None
-    if damaged:
-        raise ModelError(f"{path}: damaged checkpoint: wrong checksum in {damaged}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch wonders at pickle protocols; what matters is raised
-        content = _load_weights_only(path)
-    if not isinstance(content, dict):
-        raise ModelError(f"{path}: not a tseval checkpoint (it holds a {type(content).__name__})")
-    return content
-
-
-def _load_weights_only(path: Path) -> object:
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError:
-        raise ModelError(f"{path}: refused, because reading it would execute code{_foreign(path)}") from None
-    except (RuntimeError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError) as error:
-        raise ModelError(f"{path}: not a readable checkpoint ({str(error).splitlines()[0]})") from None
-
-
-def _describe(start: bytes) -> str:
-    if not start:
-        return "an empty file"
-    if start.startswith(b"\x80"):
-        return "a bare pickle, refused because reading it could execute code"
-    return "a text file" if start.isascii() and b"\0" not in start else "not a checkpoint"
-
-
-def _foreign(path: Path) -> str:
-    """Name what a pickle would call, without calling it."""
-    try:
-        names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-    except Exception:  # a hostile file may break the listing in any way; it is refused regardless
-        return ""
-    return f" ({', '.join(sorted(names)[:5])})" if names else ""
 
 
 def _vocabulary(header: Mapping[str, object]) -> Vocabulary:
@@ -262,8 +205,12 @@ def _assemble(header: Mapping[str, object], weights: dict[str, Tensor]) -> Check
         vocabulary=vocabulary,
         fingerprint=actual,
         training=training if isinstance(training, dict) else {},
-        validation_perplexity=float(perplexity) if isinstance(perplexity, int | float) else None,
+        validation_perplexity=_finite(perplexity),
     )
+
+
+def _finite(value: object) -> float | None:
+    return value if isinstance(value, float) and math.isfinite(value) else None
 
 
 def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
@@ -285,6 +232,8 @@ def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
             raise ModelError(
                 f"{name!r} is {tensor.dtype}, {tensor.layout}: weights must be dense floating point"
             )
+        if tensor.device.type != "cpu" or tensor.untyped_storage().nbytes() < tensor.nbytes:
+            raise ModelError(f"{name!r} has no numbers of its own behind its shape: it cannot be scored")
         if tensor.shape != expected[name].shape:
             raise ModelError(
                 f"{name!r} has shape {tuple(tensor.shape)}; the sizes demand {tuple(expected[name].shape)}"

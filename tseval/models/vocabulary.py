@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 EOS = "<eos>"
 UNK = "<unk>"
+SPECIAL_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True)

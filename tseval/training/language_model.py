@@ -93,7 +93,8 @@ def train_language_model(
     Raises:
         TrainingError: If the loss is no longer finite; the best checkpoint so far stays.
     """
-    train, valid = columns(text[0], settings.batch), columns(text[1], VALIDATION_BATCH)
+    train = columns(text[0], settings.batch)
+    valid = columns(text[1], min(VALIDATION_BATCH, len(text[1]) // 2))
     optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
     windows = math.ceil((len(train) - 1) / settings.window)
     course: list[Json] = []
@@ -156,7 +157,7 @@ def _train_epoch(
         if not math.isfinite(value):
             raise TrainingError(
                 f"the loss is {value} in epoch {epochs_done + 1}, window {window + 1}. "
-                "Lower --learning-rate or --clip; the best checkpoint so far was kept."
+                "Lower --learning-rate or --clip. The best checkpoint of earlier epochs, if any, stays."
             )
         total += value
         progress.step(words[1:].numel(), value)
