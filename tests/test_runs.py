@@ -7,13 +7,14 @@ import sys
 import textwrap
 from dataclasses import replace
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from small import make_case, make_extra, make_key, make_run, make_suite, score
 
-from tseval.errors import RunError
+from tseval.errors import RunError, SuiteError
 from tseval.runs import (
     Run,
     contexts_of,
@@ -22,6 +23,7 @@ from tseval.runs import (
     read_run,
     start_run,
     with_contexts,
+    write_text,
 )
 from tseval.verdicts import judge
 
@@ -224,6 +226,16 @@ def test_a_damaged_part_is_scored_again(tmp_path, part, damage):
     assert len(list((tmp_path / "parts").iterdir())) == 1
 
 
+@pytest.mark.parametrize("content", [b"", b"not a table", b"PAR1" + b"\0" * 40 + b"\x10\0\0\0PAR1"])
+def test_a_part_that_is_no_parquet_is_scored_again_though_its_name_holds(tmp_path, part, content):
+    interrupt(tmp_path, parts=[part])
+    (file,) = (tmp_path / "parts").iterdir()
+    file.unlink()
+    file.with_name(f"000000-{sha256(content).hexdigest()[:16]}.parquet").write_bytes(content)
+    with start_run(tmp_path, KEY, resume=True) as writer:
+        assert writer.load_part(0) is None
+
+
 def test_a_resumed_run_knows_how_many_contexts_each_saved_part_took(tmp_path, part):
     interrupt(tmp_path, parts=[with_contexts(part.slice(0, 3), 12_345), part.slice(3)])
     with start_run(tmp_path, KEY, resume=True) as writer:
@@ -363,6 +375,47 @@ def test_a_file_size_limit_is_one_message_and_saved_parts_stay(tmp_path, step, n
     check_full(tmp_path, "limit", step, "File too large", name)
 
 
+# A complete run taken up again
+
+
+@pytest.mark.parametrize("name", ["sentences.parquet", "verdicts.parquet", "table.md", "table.csv"])
+def test_resuming_a_complete_run_checks_every_file(tmp_path, name):
+    make_run(SUITE, WORDS, path=tmp_path / "run")
+    file = tmp_path / "run" / name
+    file.write_bytes(file.read_bytes() + b"x")
+    text = message(start_run, tmp_path / "run", KEY, resume=True)
+    assert text.startswith(f"{file} is not the file the manifest describes")
+    file.unlink()
+    text = message(start_run, tmp_path / "run", KEY, resume=True)
+    assert text == f"{file}: No such file or directory.\n  The run is damaged: score it again."
+
+
+READ_ONLY = """
+    import sys, pathlib, os
+    from small import *
+    os.setuid(65534)
+    suite = make_suite(make_case("a", [("a b", "a c")]))
+    with start_run(sys.argv[1], make_key(suite), resume=True) as writer:
+        print(writer.complete)
+"""
+
+
+def test_a_complete_run_on_a_read_only_disk_is_just_read(tmp_path):
+    if os.getuid() != 0:
+        pytest.skip("needs root to become another user")
+    make_run(make_suite(make_case("a", [("a b", "a c")])), WORDS, path=tmp_path / "run")
+    for folder in (tmp_path / "run", tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)  # others may read, and not write
+    assert python(READ_ONLY, tmp_path / "run").communicate() == ("True\n", "")
+
+
+def test_a_complete_run_can_be_taken_up_twice_at_once(tmp_path):
+    make_run(SUITE, WORDS, path=tmp_path)
+    before = sorted(tmp_path.iterdir())
+    with start_run(tmp_path, KEY, resume=True), start_run(tmp_path, KEY, resume=True):
+        assert sorted(tmp_path.iterdir()) == before
+
+
 # Runs that cannot be read
 
 
@@ -398,6 +451,23 @@ def test_a_manifest_of_broken_bytes_is_damaged(finished):
     assert "manifest.json is damaged: it is not JSON" in message(read_run, finished)
 
 
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+def test_a_manifest_nested_without_end_is_damaged(finished):
+    (finished / "manifest.json").write_text(DEEP)
+    assert "manifest.json is damaged: it is not JSON" in message(read_run, finished)
+    assert "manifest.json is damaged: it is not JSON" in message(start_run, finished, KEY, resume=True)
+
+
+@pytest.mark.parametrize("depth", [200, 400, 600, 800])
+def test_a_deeply_nested_protocol_is_another_run(tmp_path, depth):
+    interrupt(tmp_path)
+    nested = json.loads("[" * depth + "]" * depth)
+    rewrite(tmp_path, key=KEY.to_mapping() | {"protocol": {"start": nested}})
+    assert "holds another run" in message(start_run, tmp_path, KEY, resume=True)
+
+
 @pytest.mark.parametrize("content", ["[]", "{}", '{"format": "1"}'])
 def test_another_json_file_is_not_a_manifest(finished, content):
     (finished / "manifest.json").write_text(content)
@@ -428,7 +498,7 @@ def test_a_manifest_with_a_wrong_field_names_it(finished, changes, named):
 
 def test_a_key_of_other_parts_is_damaged(tmp_path):
     interrupt(tmp_path)
-    rewrite(tmp_path, key={"suite": "s", "model": "m", "score": "mean", "colour": "red"})
+    rewrite(tmp_path, key={"suite": "s", "model": "m", "score": "mean", "protocol": {}, "colour": "red"})
     assert "'key' is wrong" in message(start_run, tmp_path, KEY, resume=True)
 
 
@@ -438,6 +508,14 @@ def test_an_edited_table_of_verdicts_is_refused(finished):
     (finished / "verdicts.parquet").write_bytes(content)
     run = read_run(finished)
     assert "verdicts.parquet is not the file the manifest describes" in message(lambda: run.verdicts)
+
+
+def test_a_table_that_is_no_parquet_is_refused_though_its_digest_holds(finished):
+    (finished / "verdicts.parquet").write_bytes(b"not a table")
+    digest = sha256(b"not a table").hexdigest()
+    rewrite(finished, files={"verdicts.parquet": digest})
+    run = read_run(finished)
+    assert "verdicts.parquet is no Parquet file.\n  Score" in message(lambda: run.verdicts)
 
 
 def test_a_missing_table_is_said_so(finished):
@@ -463,6 +541,61 @@ def test_two_runs_in_one_second_get_two_directories(tmp_path):
     first = fresh_directory(tmp_path, KEY, now)
     first.mkdir()
     assert fresh_directory(tmp_path, KEY, now) == first.with_name(first.name + "-2")
+
+
+def test_a_run_is_named_by_a_text_as_well_as_by_a_path(tmp_path):
+    start_run(str(tmp_path / "new"), KEY).close()
+    assert (tmp_path / "new" / "manifest.json").is_file()
+    make_run(SUITE, WORDS, path=tmp_path / "run")
+    assert read_run(str(tmp_path / "run")).name == "run"
+
+
+def test_one_feature_needs_no_list():
+    run = make_run(SUITE, WORDS)
+    assert run.table(by="number").equals(run.table(by=["number"]))
+    with pytest.raises(SuiteError, match="the suite has no feature 'numbr'"):
+        run.table(by="numbr")
+
+
+# Text files
+
+
+def test_a_text_goes_into_a_pipe_and_the_pipe_stays(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        write_text(pipe, "| a table |\n")
+        assert reader.stdout.read() == b"| a table |\n"
+    assert pipe.is_fifo()
+
+
+def test_a_text_follows_a_link_and_the_link_stays(tmp_path):
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("folder/table.md")
+    for text in ("first\n", "second\n"):  # the file is made, then replaced
+        write_text(link, text)
+        assert (tmp_path / "folder" / "table.md").read_text() == text
+    assert link.is_symlink()
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_a_device_is_written_into():
+    write_text(Path("/dev/null"), "x")
+    assert Path("/dev/null").is_char_device()
+    assert message(write_text, Path("/dev/full"), "x") == (
+        "/dev/full cannot be written: No space left on device."
+    )
+    assert Path("/dev/full").is_char_device()
+
+
+def test_a_folder_is_no_place_for_a_text(tmp_path):
+    assert message(write_text, tmp_path, "x") == f"{tmp_path} cannot be written: Is a directory."
+
+
+def test_broken_text_is_written_with_question_marks(tmp_path):
+    write_text(tmp_path / "table.md", "a\udcffb")
+    assert (tmp_path / "table.md").read_bytes() == b"a?b"
 
 
 def test_a_run_in_memory_needs_no_directory():

@@ -93,7 +93,7 @@ def read_board(path: Path) -> Board:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise BoardError(f"{file}: {error.strerror}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BoardError(f"{file}: not a JSON file ({error}).") from None
     return _Reader(file).board(content)
 

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from small import make_case, make_run, make_suite
 
 from tseval.boards import BUNDLED
+from tseval.report import FORMATS
 
 COMMAND = Path(sys.executable).parent / "tseval"
 SUITE = make_suite(
@@ -88,6 +90,39 @@ def test_a_table_is_written_to_a_file(run, tmp_path):
 def test_bad_input_is_one_message_and_exit_code_2(run, arguments, expected):
     arguments = [run if argument == "RUN" else argument for argument in arguments]
     assert expected in tseval("table", *arguments, code=2)
+
+
+def test_a_run_or_board_named_twice_is_refused_under_whatever_name(run, tmp_path):
+    (tmp_path / "link").symlink_to(run)
+    again = f"{str(run)!r} is named twice.\n  Name each run and each board once."
+    assert again in tseval("table", run, run, code=2)
+    assert f"'link' is the same as {str(run)!r}." in tseval("table", run, "link", code=2, cwd=tmp_path)
+    board = BUNDLED / "bhatt2020"
+    assert f"{str(board)!r} is the same as 'bhatt2020'." in tseval("table", "bhatt2020", board, code=2)
+
+
+def test_a_table_goes_into_a_pipe_and_the_pipe_stays(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True) as reader:
+        assert tseval("table", run, "-o", tmp_path / "pipe") == ""
+        assert reader.stdout.read() == (run / "table.md").read_text()
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_model_whose_name_is_broken_text_still_has_a_table(tmp_path):
+    make_run(SUITE, WORDS, path=tmp_path / "run", model="\udcff\udcfe")
+    make_run(SUITE, WORDS, path=tmp_path / "other", model="\udcff\udcfe")
+    for form in FORMATS:
+        assert "\ufffd\ufffd" in tseval("table", tmp_path / "run", "--format", form)
+        text = tseval("table", tmp_path / "run", tmp_path / "other", "--format", form)
+        assert "\ufffd\ufffd (other)" in text
+    assert "\ufffd\ufffd on small" in (tmp_path / "run" / "table.md").read_text()
+
+
+def test_a_file_nested_without_end_is_one_message(run):
+    for name, said in (("manifest.json", "is damaged: it is not JSON"), ("board.json", "not a JSON file (")):
+        (run / name).write_text("[" * 100_000)
+        assert said in tseval("table", run, code=2)
 
 
 def test_a_reader_that_leaves_early_is_no_error(run):

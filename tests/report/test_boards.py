@@ -93,6 +93,7 @@ def test_an_accuracy_is_a_fraction_of_few_decimals(tmp_path, printed):
 
 def test_a_file_that_is_no_json_is_said_so(tmp_path):
     assert message(tmp_path, "{").startswith("not a JSON file (")
+    assert message(tmp_path, "[" * 100_000 + "]" * 100_000).startswith("not a JSON file (")
     assert message(tmp_path, "[]") == "the file: should be a mapping."
 
 

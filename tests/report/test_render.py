@@ -9,7 +9,7 @@ from small import make_case, make_run, make_suite
 
 from tseval.boards import Board, BoardModel, BoardRow
 from tseval.errors import BoardError, RunError, SuiteError
-from tseval.report import build_table, render
+from tseval.report import FORMATS, build_table, render
 
 NPI = ("grammatical", "intrusive", "ungrammatical")
 # 100 items, of which the first k are right when only the words right0 ... are probable.
@@ -144,7 +144,7 @@ def test_rows_that_only_one_column_has_are_left_out_of_ranks_and_said_so():
     run = make_run(suite, words(60) | {"x": -0.5})
     text = build_table([run, board({"GRU": "0.5"})])
     assert lines(text)["Other"] == ["1.00", "–"]
-    assert lines(text)["All 1 rows"] == ["0.60", "0.50"]
+    assert lines(text)["The one row"] == ["0.60", "0.50"]
     assert "1 of 2 rows lack a value and are left out of means and ranks" in render(text)
 
 
@@ -247,6 +247,23 @@ def test_what_parameters_count_is_said_once_and_only_where_they_are_printed():
     text = build_table([run, replace(run, name="again")])
     assert lines(text)["Parameters"] == ["1.4M", "1.4M"]
     assert render(text).count(note) == 1
+
+
+def test_one_row_is_not_called_all_rows():
+    assert lines(build_table([make_run(hundred(), words(5))]))["The one row"][1] == "0.050"
+
+
+def test_one_feature_needs_no_list():
+    run = make_run(hundred(features={"n": [1, 2] * 50}), words(50))
+    assert render(build_table([run], "n")) == render(build_table([run], ["n"]))
+
+
+def test_broken_text_in_a_board_is_rendered():
+    broken = board({f"A{half}": "0.5" for half in "\ud800\ud801"}, suite="s\ud800")
+    table = build_table([replace(broken, name="n\ud800", notes=("\ud800",))])
+    for form in FORMATS:
+        render(table, form).encode()
+    assert [column.heading for column in table.columns] == ["A\ufffd (n\ufffd)", "A\ufffd (n\ufffd) #2"]
 
 
 def test_means_are_exact_fractions():

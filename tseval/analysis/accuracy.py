@@ -21,12 +21,17 @@ ROW = ("dependency", "phenomenon", "construction", "contrast")
 COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
 
 
-def count(verdicts: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Count verdicts per construction, and per value of any features.
+def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
+    """Name every feature once; a text alone is one name, not a sequence of letters."""
+    return (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
+
+
+def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
+    """Count verdicts per construction, and per value of a feature or several.
 
     Args:
         verdicts: One row per item and contrast, as `tseval.verdicts.judge` gives them.
-        by: Features to break the rows down by.
+        by: Feature or features to break the rows down by.
 
     Returns:
         One row per dependency, phenomenon, construction, contrast and feature value, in table order,
@@ -37,8 +42,8 @@ def count(verdicts: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     Raises:
         SuiteError: The suite has no such feature.
     """
+    by = as_names(by)
     _check_known(by, [str(name) for name in verdicts.columns if name not in RESERVED_NAMES])
-    by = list(dict.fromkeys(by))
     groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False)
     counts = groups.agg(
         n_items=("correct", "size"),
@@ -56,13 +61,13 @@ def count(verdicts: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     )
 
 
-def check_features(suite: Suite, by: Sequence[str]) -> None:
+def check_features(suite: Suite, by: str | Sequence[str]) -> None:
     """Refuse features that a suite does not have, before anything is scored.
 
     Raises:
         SuiteError: Names the feature, and the nearest one the suite has.
     """
-    _check_known(by, {name for case in suite.cases for name in case.features.column_names})
+    _check_known(as_names(by), {name for case in suite.cases for name in case.features.column_names})
 
 
 def _check_known(by: Sequence[str], features: Collection[str]) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tseval.analysis.accuracy import ROW, exact_accuracy
 from tseval.errors import BoardError, RunError
+from tseval.report.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +28,8 @@ class Column:
     """A model in a table.
 
     Attributes:
-        heading: Name of the model, made distinct where two models share it.
-        origin: Name of the run's directory or of the board.
+        heading: Name of the model, plain text, made distinct where two models share it.
+        origin: Name of the run's directory or of the board, plain text.
         suite: Name of the suite.
         score: `sentence`, `critical` or `mean`.
         rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
@@ -89,8 +90,8 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
     perplexity = model["details"].get("validation_perplexity")
     core = model["details"].get("core_parameters")
     return Column(
-        heading=model["name"],
-        origin=run.name,
+        heading=plain(model["name"]),
+        origin=plain(run.name),
         suite=suite["name"],
         score=str(run.manifest["key"]["score"]),
         rows=run.table(by),
@@ -117,8 +118,8 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
         )
     return [
         Column(
-            heading=model.name,
-            origin=board.name,
+            heading=plain(model.name),
+            origin=plain(board.name),
             suite=board.suite,
             score=board.score,
             rows=pd.DataFrame(

@@ -152,7 +152,9 @@ def _facts(label: str, values: list[str | None]) -> Iterator[Line]:
 
 def _over(table: Table, over: str) -> str:
     last = table.means[-1]
-    return f"All {last.n_rows} rows" if over == last.over else over
+    if over != last.over:
+        return over
+    return "The one row" if last.n_rows == 1 else f"All {last.n_rows} rows"
 
 
 def _cut(value: Fraction | None, decimals: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,26 +15,39 @@ if TYPE_CHECKING:
 
 
 def open_sources(names: Iterable[str]) -> list[Run | Board]:
-    """Open runs and boards.
+    """Open runs and boards, each named once.
 
     Args:
         names: Paths of run directories or boards, or names of boards that come with tseval.
 
     Raises:
-        RunError: There is nothing at a path, or the run there cannot be read.
+        RunError: There is nothing at a path, the run there cannot be read, or a run or board is
+            named twice.
         BoardError: A board cannot be read.
     """
-    return [_open(name) for name in names]
+    found: dict[str, str] = {}
+    sources: list[Run | Board] = []
+    for name in names:
+        path = _find(name)
+        first = found.setdefault(os.path.realpath(path), name)
+        if len(found) == len(sources):
+            same = "is named twice" if first == name else f"is the same as {first!r}"
+            raise RunError(f"{name!r} {same}.\n  Name each run and each board once.")
+        sources.append(read_board(path) if path.suffix == ".json" else read_run(path))
+    return sources
 
 
-def _open(name: str) -> Run | Board:
+def _find(name: str) -> Path:
+    """Give the run directory or the board's file that a name stands for."""
     path = Path(name)
-    if path.suffix == ".json" or (path / "board.json").is_file():
-        return read_board(path)
+    if path.suffix == ".json":
+        return path
+    if (path / "board.json").is_file():
+        return path / "board.json"
     if path.exists():
-        return read_run(path)
+        return path
     if name in bundled_boards():
-        return read_board(BUNDLED / name)
+        return BUNDLED / name / "board.json"
     raise RunError(
         f"there is no run or board at {name!r}.\n"
         f"  Name a run directory or a board. {suggest(name, bundled_boards(), 'Boards')}"

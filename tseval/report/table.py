@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import ROW, in_table_order
+from tseval.analysis.accuracy import ROW, as_names, in_table_order
 from tseval.analysis.means import means
 from tseval.analysis.ranks import complete_rows, cut, rank_rows
 from tseval.boards import Board
@@ -54,19 +54,19 @@ class Table:
         return printed_decimals(self.columns) or RUN_DECIMALS
 
 
-def build_table(sources: Sequence[Run | Board], by: Sequence[str] = ()) -> Table:
+def build_table(sources: Sequence[Run | Board], by: str | Sequence[str] = ()) -> Table:
     """Put runs and published boards side by side.
 
     Args:
         sources: Runs and boards, in the order of the columns.
-        by: Features to break the rows down by.
+        by: Feature or features to break the rows down by.
 
     Raises:
         RunError: The sources are over different items.
         SuiteError: A run's suite has no such feature.
         BoardError: A board cannot be broken down.
     """
-    by = tuple(dict.fromkeys(by))
+    by = as_names(by)
     columns: list[Column] = []
     for source in sources:
         columns += columns_of(source, by) if isinstance(source, Board) else [column_of(source, by)]

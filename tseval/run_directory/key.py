@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Json
 
 # Characters that would break the one line of a signature or forge a part of it.
-UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029|]")
+UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff|]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,9 @@ class RunKey:
 
     def to_mapping(self) -> dict[str, Json]:
         """Give the key as it stands in a manifest."""
-        return asdict(self)
+        return {part.name: getattr(self, part.name) for part in fields(self)} | {
+            "protocol": dict(self.protocol)
+        }
 
 
 def _text(value: Json) -> str:

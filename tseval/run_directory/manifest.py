@@ -156,7 +156,7 @@ def load_manifest(directory: Path) -> dict[str, object]:
         raise RunError(f"{directory} is not a run: it has no {NAME}.") from None
     except OSError as error:
         raise RunError(f"{file}: {error.strerror}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{file} is damaged: it is not JSON ({error}).\n  {_AGAIN}") from None
     if not isinstance(content, dict) or not isinstance(content.get("format"), int):
         raise RunError(f"{file} is not the manifest of a run: it states no format.\n  {_AGAIN}")
@@ -192,7 +192,7 @@ _AGAIN = "Run tseval run again into a new directory."
 _RUNNING: dict[str, Kind] = {
     "status": str,
     "signature": str,
-    "key": {"suite": str, "model": str, "score": str},
+    "key": {"suite": str, "model": str, "score": str, "protocol": dict},
 }
 _COMPLETE: dict[str, Kind] = _RUNNING | {
     "suite": {"name": str, "title": str, "digest": str, "complete": bool},

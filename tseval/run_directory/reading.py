@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pandas as pd
@@ -11,13 +12,12 @@ import pyarrow as pa
 
 from tseval.analysis.accuracy import count
 from tseval.errors import RunError
-from tseval.run_directory.files import digest, from_parquet
+from tseval.run_directory.files import from_parquet, read_intact
 from tseval.run_directory.manifest import NAME, key_of, load_manifest, make_manifest
 from tseval.run_directory.writing import PARTS, is_free
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from tseval.run_directory.key import RunKey
     from tseval.run_directory.manifest import Manifest
@@ -55,8 +55,8 @@ class Run:
         """One row per item and contrast, with all features."""
         return _frame(self.load_verdicts())
 
-    def table(self, by: Sequence[str] = ()) -> pd.DataFrame:
-        """Count verdicts per construction, and per value of any features.
+    def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
+        """Count verdicts per construction, and per value of a feature or several.
 
         Raises:
             SuiteError: The suite has no such feature.
@@ -64,12 +64,13 @@ class Run:
         return count(self.verdicts, by)
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: str | Path) -> Run:
     """Read a complete run; its tables are read when they are used.
 
     Raises:
         RunError: The directory is not a run, or the run is incomplete, damaged, or from a newer tseval.
     """
+    path = Path(path)
     manifest = load_manifest(path)
     if manifest["status"] != "complete":
         parts = len(list((path / PARTS).glob("*.parquet")))
@@ -104,16 +105,13 @@ def find_interrupted(root: Path, key: RunKey) -> Path | None:
 
 def _load(path: Path, files: Mapping[str, str], name: str) -> pa.Table:
     """Read one table and hold it to the digest in the manifest."""
+    content = read_intact(path, files, name)
     try:
-        content = (path / name).read_bytes()
-    except OSError as error:
-        raise RunError(f"{path / name}: {error.strerror}.\n  The run is damaged: score it again.") from None
-    if digest(content) != files.get(name):
+        return from_parquet(content)
+    except (pa.ArrowException, OSError):
         raise RunError(
-            f"{path / name} is not the file the manifest describes: it was damaged or edited.\n"
-            "  Score the run again, into a new directory."
-        )
-    return from_parquet(content)
+            f"{path / name} is no Parquet file.\n  Score the run again, into a new directory."
+        ) from None
 
 
 # Whole numbers and truth values stay what they are beside missing values (pandas would make floats).

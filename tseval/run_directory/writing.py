@@ -7,10 +7,21 @@ import os
 import re
 import shutil
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
 
 from tseval.errors import RunError
-from tseval.run_directory.files import PARTIAL, digest, from_parquet, to_parquet, write_whole
+from tseval.run_directory.files import (
+    PARTIAL,
+    digest,
+    encode_text,
+    from_parquet,
+    read_intact,
+    to_parquet,
+    write_whole,
+)
 from tseval.run_directory.manifest import (
     NAME,
     dump_manifest,
@@ -23,9 +34,6 @@ from tseval.run_directory.manifest import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
-    from pathlib import Path
-
-    import pyarrow as pa
 
     from tseval.run_directory.key import RunKey
 
@@ -45,8 +53,10 @@ def safe_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._]+", "-", name)[:60].strip("-.") or "unnamed"
 
 
-def start_run(path: Path, key: RunKey, resume: bool = False) -> RunWriter:
+def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
     """Create the directory of a run, or take up one that was interrupted.
+
+    A complete run is only read: its files are checked, and neither a lock nor a right to write is needed.
 
     Args:
         path: The directory; its parents are created too.
@@ -55,15 +65,19 @@ def start_run(path: Path, key: RunKey, resume: bool = False) -> RunWriter:
 
     Raises:
         RunError: The directory holds something else, another key's run or a run in progress,
-            or cannot be written.
+            or cannot be written; or the run is complete, but damaged.
     """
-    if path.exists() and not path.is_dir():
-        raise RunError(f"{path} is a file.\n  Name a directory for the run with --out.")
+    path = Path(path)
     with _said_once(path):
+        if path.exists() and not path.is_dir():
+            raise RunError(f"{path} is a file.\n  Name a directory for the run with --out.")
+        if (path / NAME).exists() and load_manifest(path)["status"] == "complete":
+            return RunWriter(path, key, _take_up(path, key, resume), held=None)
         path.mkdir(parents=True, exist_ok=True)
         _refuse_strangers(path)
         held = _lock(path)
     try:
+        # Another process may have completed the run before we held the lock.
         complete = (path / NAME).exists() and _take_up(path, key, resume)
         with _said_once(path):
             for partial in path.rglob(f"*{PARTIAL}"):
@@ -101,6 +115,10 @@ def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
             f"{path} holds another run and cannot be resumed with this one ({'; '.join(differences)}).\n"
             "  Use the same model, suite and options, or name another directory with --out."
         )
+    if complete:
+        files = cast("dict[str, str]", manifest["files"])
+        for name in files:
+            read_intact(path, files, name)
     return complete
 
 
@@ -159,9 +177,9 @@ class RunWriter:
         complete: Whether the directory already held the whole run: nothing is left to score.
     """
 
-    def __init__(self, path: Path, key: RunKey, complete: bool, held: int) -> None:
+    def __init__(self, path: Path, key: RunKey, complete: bool, held: int | None) -> None:
         self.path, self.key, self.complete = path, key, complete
-        self._held: int | None = held
+        self._held = held
 
     def __enter__(self) -> RunWriter:
         """Hold the lock."""
@@ -194,10 +212,10 @@ class RunWriter:
         for path in self._saved(i):
             try:
                 content = path.read_bytes()
-            except OSError:
+                if path.stem.endswith(f"-{digest(content)[:16]}"):
+                    return from_parquet(content)
+            except (OSError, pa.ArrowException):
                 continue
-            if path.stem.endswith(f"-{digest(content)[:16]}"):
-                return from_parquet(content)
         return None
 
     def finish(
@@ -221,7 +239,7 @@ class RunWriter:
         """
         scored = scored.replace_schema_metadata(None)  # what joined parts carry is the first part's
         contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(verdicts)}
-        contents |= {name: text.encode() for name, text in tables.items()}
+        contents |= {name: encode_text(text) for name, text in tables.items()}
         for name, content in contents.items():
             self._write(name, content)
         files = {name: digest(content) for name, content in contents.items()}
