@@ -255,3 +255,30 @@ def test_a_fragment_is_rendered_once_per_distinct_binding(write_grammar: WriteGr
     suite = load_suite(write_grammar(f"{body}\nb: x", slots))
     assert suite.n_items == 6**7
     assert time.perf_counter() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("verb == 'laughs'", [True, False]),
+        ("'laughs' != verb", [False, True]),
+        ("verb in ['laughs', 'runs']", [True, False]),
+        ("verb not in ['laughs']", [False, True]),
+        ("verb is in ['laughs']", [True, False]),
+        ("'augh' in verb", [True, False]),
+        ("'is tall' in [verb, 'x']", [False, True]),
+        ("verb | agree('plur') == 'are tall'", [False, True]),
+        ("{'laughs': true, 'is tall': false}[verb]", [True, False]),
+    ],
+)
+def test_a_word_compares_as_the_text_it_prints(
+    write_grammar: WriteGrammar, condition: str, expected: list[bool]
+) -> None:
+    path = write_grammar("a: {{ verb }}\nb: y", "{verb: verb.main}", f'features: {{f: "{condition}"}}')
+    assert load_suite(path).cases[0].features.column("f").to_pylist() == expected
+
+
+def test_lists_are_joined_with_a_word_or_a_number(write_grammar: WriteGrammar) -> None:
+    path = write_grammar("a: '{{ [1, 2, 3] | join(verb) }}'\nb: {{ [1, 2] | join(0) }}", "{verb: verb.main}")
+    assert load_suite(path).cases[0].sentences.column("a")[0].as_py() == "'1laughs2laughs3'"
+    assert load_suite(path).cases[0].sentences.column("b")[0].as_py() == "102"

@@ -85,6 +85,28 @@ TOO_MUCH = (
         ("{{ '\\ud800' }}", "this text holds half a character.\n  Correct its \\u escape."),
         ("{% for x in range(99999999) %}{% endfor %}", TOO_MUCH),
         ("{{ 'a' * 1000000000 }}", TOO_MUCH),
+        ("{{ 'a' * (-99999 * 1000) }}{{ 'a' * 60000 }}", TOO_MUCH),
+        ("{{ 'x' if 0.5 in range(99999999999999) else 'y' }}", TOO_MUCH),
+        (
+            "{{ words(*range(999999999999)) }}",
+            "'*' and '**' cannot give arguments.\n  Write the arguments one",
+        ),
+        ("{{ range(*range(2)) | length }}", "'*' and '**' cannot give arguments."),
+        ("{{ chain | join(**{'separator': '-'}) }}", "'*' and '**' cannot give arguments."),
+        ("{{ 'x' if 4 is divisibleby(*[2]) else 'y' }}", "'*' and '**' cannot give arguments."),
+        (
+            "{{ self }}",
+            "'self' may not be used.\n  Jinja gives it a meaning of its own: choose another name.",
+        ),
+        ("{{ caller }}", "'caller' may not be used."),
+        ("{{ varargs }}", "'varargs' may not be used."),
+        ("{{ kwargs }}", "'kwargs' may not be used."),
+        ("{{ ('9' * 30) | int }}", "a number grows too large."),
+        ("{{ 'x' if '%9999999999d' is odd else 'y' }}", "cannot be rendered: invalid literal for int()"),
+        ("{{ chain | join(chain) }}", "a list cannot be printed."),
+        ("{{ 'x' if det == 'no' else 'y' }}", "'no' has several forms (licensor, intrusive).\n  Say which"),
+        ("{{ 'x' if 1 in 5 else 'y' }}", "cannot be rendered: argument of type 'int' is not iterable."),
+        ("{{ 99999999999999999999 }}", "a number is too large."),
         ("{{ 1e400 }}", "a number is too large.\n  Numbers are for counting."),
         ("{{ none }}", "nothing cannot be printed."),
         (
@@ -130,6 +152,10 @@ def test_the_code_of_a_sentence(write_grammar: WriteGrammar, code: str, what: st
             10,
             "cannot be rendered: macro 'f' takes not more",
         ),
+        ("{% macro self() %}x{% endmacro %}\na: x\nb: x", 9, "'self' may not be used."),
+        ("{% macro f(caller) %}x{% endmacro %}\na: x\nb: x", 9, "'caller' may not be used."),
+        ("{{ x }}", 9, "expected 'label: sentence'."),
+        ("{# nothing #}", 9, "no labelled sentences; a grammar needs two or more."),
         ("{% macro f() %}\nx: y\n{% endmacro %}\na: x\nb: x", 9, "Unexpected end of template."),
         (
             "{% set subject = 1 %}\na: x\nb: x",
@@ -141,7 +167,7 @@ def test_the_code_of_a_sentence(write_grammar: WriteGrammar, code: str, what: st
         ("a: x\n\nthe author laughs\nb: x", 11, "expected 'label: sentence'."),
         ("a: x\nthe author: laughs\nb: x", 10, "expected 'label: sentence'."),
         ("a: x\nb: y\na: z", 11, "the label 'a' stands twice.\n  Rename one of them."),
-        ("a: x", 9, "1 labelled sentences; a grammar needs two or more."),
+        ("a: x", 9, "1 labelled sentence; a grammar needs two or more."),
         ("a: x\nsubject: y", 9 - 3, "the slot 'subject' has the name of the label 'subject'.\n  Rename it."),
         ("case: x\nb: y", 9, "the label 'case' has the name of a column of every table.\n  Rename it."),
     ],
@@ -215,6 +241,9 @@ def test_slots(write_grammar: WriteGrammar, slots: str, what: str) -> None:
         ),
         ("features: {f: 1 2}", "this is more than one expression."),
         ("features: {f: 1e400}", "a number is too large."),
+        ("features: {f: 99999999999999999999}", "a number is too large.\n  Numbers are for counting."),
+        ("features: {f: 999999999999999999}", "a number is too large.\n  Numbers are for counting."),
+        ("features: {f: \"('9' * 30) | int\"}", "a number grows too large.\n  Numbers are for counting."),
         ("features: {f: '('}", "unexpected 'end of template'.\n  A feature is an expression; for plain text"),
         (
             "features: {f: [1]}",
@@ -335,3 +364,12 @@ def test_rendering_that_takes_too_long_is_stopped(
     path = write_grammar("a: {% for n in chain %}{{ n }} {% endfor %}\nb: x", slots)
     with pytest.raises(GrammarError, match=r"case.jinja:9: rendering takes longer than 0 seconds."):
         load_suite(path)
+
+
+def test_memory_that_runs_out_is_one_message(
+    write_grammar: WriteGrammar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # More than a 64-bit process can address; the budget refuses it long before, so that is lifted here.
+    monkeypatch.setattr("tseval.grammar.sandbox.WORK_PER_TEXT", 10**18)
+    found = message(write_grammar("a: x\nb: {{ 'aa' * 999999999999999 }}"))
+    assert found == "case.jinja:10: there is not enough memory for this.\n  Make its texts and lists shorter."

@@ -95,6 +95,9 @@ class Located:
         if isinstance(error, RecursionError):
             fix = "Look for a macro that calls itself."
             raise GrammarError("macros are nested too deeply.", self._path, line, fix) from None
+        if isinstance(error, MemoryError):
+            fix = "Make its texts and lists shorter."
+            raise GrammarError("there is not enough memory for this.", self._path, line, fix) from None
         if isinstance(error, UnicodeEncodeError):
             fix = "Correct its \\u escape."
             raise GrammarError("this text holds half a character.", self._path, line, fix) from None

@@ -5,12 +5,12 @@ Checked on the syntax tree, before anything is compiled.
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import TYPE_CHECKING
 
 from jinja2 import nodes
 
 from tseval.errors import GrammarError, suggest
+from tseval.grammar.source import LARGEST_NUMBER
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -20,6 +20,9 @@ FILTERS = frozenset(
     | {"first", "last", "length", "join", "int"}
 )
 TESTS = frozenset({"odd", "even", "divisibleby", "in"})
+
+# Names that Jinja gives a meaning of its own, which a grammar has no use for.
+_JINJA_NAMES = frozenset({"self", "caller", "varargs", "kwargs"})
 
 _TAGS = {"Pow": "**", "FromImport": "import", "CallBlock": "call", "FilterBlock": "filter"} | {
     "AssignBlock": "set block",
@@ -49,13 +52,24 @@ def check(tree: nodes.Node) -> None:
                 line=node.lineno,
                 fix="Use {{ }}, for, if, set, macro and + - * / // % ~.",
             )
-        if isinstance(node, nodes.Const) and isinstance(node.value, float) and not isfinite(node.value):
+        if (
+            isinstance(node, nodes.Const)
+            and isinstance(node.value, (int, float))
+            and abs(node.value) > LARGEST_NUMBER
+        ):
             raise GrammarError("a number is too large.", line=node.lineno, fix="Numbers are for counting.")
         word = _looked_up(node)
         if isinstance(word, str) and word.startswith("_"):
             raise GrammarError(
                 f"{word!r} may not be used.", line=node.lineno, fix="Names do not begin with an underscore."
             )
+        if isinstance(node, (nodes.Name, nodes.Macro)) and word in _JINJA_NAMES:
+            fix = "Jinja gives it a meaning of its own: choose another name."
+            raise GrammarError(f"{word!r} may not be used.", line=node.lineno, fix=fix)
+        if isinstance(node, (nodes.Call, nodes.Filter, nodes.Test)) and (node.dyn_args or node.dyn_kwargs):
+            # A few characters would become millions of arguments, before any budget is asked.
+            fix = "Write the arguments one by one."
+            raise GrammarError("'*' and '**' cannot give arguments.", line=node.lineno, fix=fix)
         if isinstance(node, (nodes.Filter, nodes.Test)):
             what = "filter" if isinstance(node, nodes.Filter) else "test"
             known = FILTERS if what == "filter" else TESTS
@@ -65,7 +79,7 @@ def check(tree: nodes.Node) -> None:
 
 
 def harden(node: nodes.Node, environment: Environment) -> None:
-    """Rewrite checked code so that loops and `~` are charged to the budget."""
+    """Rewrite checked code so that loops, lists, `~` and comparisons are charged to the budget."""
     for field, value in node.iter_fields():
         children = value if isinstance(value, list) else [value]
         hardened = [_hardened(child, environment) for child in children]
@@ -73,6 +87,8 @@ def harden(node: nodes.Node, environment: Environment) -> None:
     if isinstance(node, nodes.For):
         cost = nodes.Const(text_cost(node), lineno=node.lineno)
         node.iter = _filter(node.iter, "counted_", [cost])
+    if isinstance(node, (nodes.Compare, nodes.Operand)):
+        node.expr = _filter(node.expr, "compared_", [])
     node.set_environment(environment)
 
 
@@ -95,7 +111,7 @@ def _hardened(child: object, environment: Environment) -> object:
 
 def _looked_up(node: nodes.Node) -> object:
     """Tell which name, attribute or key a node looks up, if it does."""
-    if isinstance(node, nodes.Name):
+    if isinstance(node, (nodes.Name, nodes.Macro)):
         return node.name
     if isinstance(node, nodes.Getattr):
         return node.attr

@@ -7,25 +7,25 @@ and nothing else, and steps of loops, calls of macros and characters of text are
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from jinja2 import StrictUndefined, Undefined, pass_context
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tseval.errors import GrammarError
-from tseval.grammar.language import TESTS
 from tseval.grammar.lexicon import NUMBERS, Word
-from tseval.grammar.source import describe
+from tseval.grammar.source import LARGEST_NUMBER, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from jinja2.runtime import Context
 
+Number = TypeVar("Number", int, float)
+
 WORK_PER_TEXT = 50_000
 SECONDS = 60.0
-_LARGEST_NUMBER = 10**15
 _LOOP_ATTRIBUTES = frozenset(
     {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
 )
@@ -60,7 +60,7 @@ class Budget:
         Raises:
             GrammarError: The budget of this text is used up.
         """
-        self._left -= amount
+        self._left -= max(amount, 0)
         if self._left < 0:
             raise GrammarError(
                 "this text takes too many steps or grows too long.",
@@ -133,15 +133,21 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "first": lambda values: as_list(values)[0],
             "last": lambda values: as_list(values)[-1],
             "length": lambda values: len(as_list(values)),
-            "int": int,
+            "int": _whole,
             "join": self._join,
             # Not for authors: `language.harden` puts these into the compiled code.
             "counted_": self._counted,
             "flat_": self._flat,
+            "compared_": self._compared,
             "joined_": self._join,
         }
-        self.tests = {name: self.tests[name] for name in TESTS}
-        self.globals = {"range": range, "words": self._count_words}
+        self.tests = {
+            "odd": lambda value: _whole(value) % 2 == 1,
+            "even": lambda value: _whole(value) % 2 == 0,
+            "divisibleby": lambda value, by: _whole(value) % _whole(by) == 0,
+            "in": self._is_in,
+        }
+        self.globals = {"range": self._range, "words": self._count_words}
 
     def getattr(self, obj: object, attribute: str) -> object:
         """Look up `word.number`, `word.lemma`, a form of a word, or a property of the loop."""
@@ -157,6 +163,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: object, argument: object) -> object:
         """Look up a form of a word, a place in a list, or an entry of a mapping."""
+        if isinstance(argument, Word):
+            argument = argument.text
         if isinstance(obj, Word) and isinstance(argument, str):
             return self.getattr(obj, argument)
         if isinstance(obj, (list, tuple, range, str)) and isinstance(argument, int):
@@ -173,17 +181,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Call a macro, `range` or `words`: nothing else can be called."""
         if isinstance(__obj, Macro):
             __self.budget.spend(__self.macro_costs.get(__obj.name, 1))
-        if isinstance(__obj, Macro) or __obj is range or __obj == __self._count_words:
+        if isinstance(__obj, Macro) or __obj in (__self._range, __self._count_words):
             return __context.call(__obj, *args, **kwargs)
         raise GrammarError(f"{_kind(__obj)} cannot be called.", fix="Only macros, range and words can.")
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         """Calculate with small numbers; join text and lists with `+`, repeat text with `*`."""
         if isinstance(left, (int, float)) and isinstance(right, (int, float)) and operator != "**":
-            result = super().call_binop(context, operator, left, right)
-            if abs(result) > _LARGEST_NUMBER:
-                raise GrammarError("a number grows too large.", fix="Numbers are for counting.")
-            return result
+            return _small(super().call_binop(context, operator, left, right))
         if operator == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
             self.budget.spend(len(left) + len(right))
             return (*left, *right)
@@ -206,9 +211,27 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return text
 
     def _join(self, values: object, separator: str = "") -> str:
-        texts = [self._text(value) for value in as_list(values)]
-        self.budget.spend(len(self._text(separator)) * len(texts))
-        return separator.join(texts)
+        texts, glue = [self._text(value) for value in as_list(values)], self._text(separator)
+        self.budget.spend(len(glue) * len(texts))
+        return glue.join(texts)
+
+    def _is_in(self, value: object, values: object) -> bool:
+        return self._compared(value) in cast("Container[object]", self._compared(values))
+
+    def _range(self, *bounds: int) -> range:
+        """Count, to no more than the budget allows: a search could go through all of it."""
+        numbers = range(*bounds)
+        self.budget.spend(len(numbers))
+        return numbers
+
+    def _compared(self, value: object) -> object:
+        """Prepare one side of a comparison: a word is compared as the text that it prints."""
+        if isinstance(value, (list, tuple)):
+            return [self._compared(element) for element in value]
+        compared = value.text if isinstance(value, Word) else value
+        if isinstance(compared, (str, range, dict)):
+            self.budget.spend(1 + len(compared))
+        return compared
 
     def _count_words(self, *parts: object) -> int:
         """Count the words of texts, words and lists of them."""
@@ -226,6 +249,22 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 raise GrammarError("a list cannot hold lists.", fix="Write separate lists.")
             self.budget.spend(1)
         return values
+
+
+def _small(number: Number) -> Number:
+    """Keep numbers to what can be counted.
+
+    Raises:
+        GrammarError: It is larger than 10 to the 15th.
+    """
+    if abs(number) > LARGEST_NUMBER:
+        raise GrammarError("a number grows too large.", fix="Numbers are for counting.")
+    return number
+
+
+def _whole(value: object) -> int:
+    """Read a number, or the text of one, as a whole number."""
+    return _small(int(value if isinstance(value, (int, float)) else as_text(value)))
 
 
 def _word(value: object) -> Word:

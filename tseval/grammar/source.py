@@ -22,6 +22,7 @@ Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
 Keys = tuple[str | int, ...]
 
 MAX_BYTES = 1 << 20
+LARGEST_NUMBER = 10**15  # numbers in a grammar count things; so all of them fit every column
 
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
@@ -176,7 +177,10 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
     if isinstance(node, yaml.ScalarNode):
         if _HALF_CHARACTER.search(node.value):
             raise GrammarError("this text holds half a character.", path, line, "Correct its \\u escape.")
-        return node.value if words or node.style is not None else _scalar(node.value)
+        scalar = node.value if words or node.style is not None else _scalar(node.value)
+        if isinstance(scalar, (int, float)) and abs(scalar) > LARGEST_NUMBER:
+            raise GrammarError("a number is too large.", path, line, "Numbers are for counting.")
+        return scalar
     if isinstance(node, yaml.SequenceNode):
         values: list[Value] = []
         for position, child in enumerate(node.value):

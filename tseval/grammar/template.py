@@ -145,12 +145,9 @@ class Sentences:
 
     def _check_labels(self, first_line: int) -> None:
         if len(self._lines) < 2:
-            raise GrammarError(
-                f"{len(self._lines)} labelled sentences; a grammar needs two or more.",
-                self._path,
-                first_line,
-                _LABEL_FIX,
-            )
+            found = f"{len(self._lines) or 'no'} labelled sentence{'' if self._lines else 's'}"
+            message = f"{found}; a grammar needs two or more."
+            raise GrammarError(message, self._path, first_line, _LABEL_FIX)
         seen: set[str] = set()
         for line in self._lines:
             if line.label in seen:
