@@ -11,8 +11,17 @@ import pyarrow as pa
 
 from tseval.errors import SuiteError, suggest
 from tseval.report import build_table, render
-from tseval.runs import Run, RunKey, describe_model, describe_suite, read_run, start_run
-from tseval.scoring.engine import Scorer, n_contexts, shards
+from tseval.runs import (
+    Run,
+    RunKey,
+    contexts_of,
+    describe_model,
+    describe_suite,
+    read_run,
+    start_run,
+    with_contexts,
+)
+from tseval.scoring.engine import Scorer, shards
 from tseval.verdicts import ScoreMode, judge, sentences_of
 
 if TYPE_CHECKING:
@@ -91,7 +100,7 @@ def _results(
     scorer = Scorer(model)
     parts, n_resumed = _score_parts(scorer, suite, writer, progress)
     scored_at = time.monotonic()
-    contexts = sum(n_contexts(part) for part in parts)
+    contexts = sum(contexts_of(part) for part in parts)
     scored = pa.concat_tables(parts).replace_schema_metadata(None)
     verdicts = judge(suite, scored, score)
     extra: dict[str, object] = {
@@ -123,7 +132,8 @@ def _score_parts(
     for i, shard in enumerate(shards(sentences)):
         part = writer.load_part(i) if writer else None
         if part is None:
-            part = scorer.score(shard)
+            before = scorer.n_contexts
+            part = with_contexts(scorer.score(shard), scorer.n_contexts - before)
             if writer:
                 writer.save_part(i, part)
         else:

@@ -29,7 +29,6 @@ SHARD = 16_384
 STATE_BYTES = 384 * 2**20
 # Rows advanced together: enough for full speed of a matrix product, few enough to stay in the cache.
 BLOCK = 1_024
-CONTEXTS = b"contexts"  # key of a scored table's metadata
 # Sentences that an opaque model gets at a time.
 BATCH = 64
 
@@ -37,11 +36,6 @@ BATCH = 64
 def shards(sentences: pa.StringArray) -> list[pa.StringArray]:
     """Cut sorted sentences into the slices that are scored and saved one by one."""
     return [sentences.slice(start, SHARD) for start in range(0, len(sentences), SHARD)]
-
-
-def n_contexts(scored: pa.Table) -> int:
-    """Read off a scored shard how many contexts were computed for it, in this process or an earlier one."""
-    return int((scored.schema.metadata or {}).get(CONTEXTS, b"0"))
 
 
 class Scorer:
@@ -69,7 +63,7 @@ class Scorer:
         Returns:
             One row per sentence, in order: `sentence`, `seen` (its words as the model sees them),
             `logprob` (nats, float64, the sum over its words), `words` (nats, float32, each word's),
-            `n_unknown`. The table's metadata hold the number of contexts computed; see `n_contexts`.
+            `n_unknown`.
 
         Raises:
             ModelError: If a log-probability is not finite, naming the sentence; or if memory does not
@@ -77,12 +71,9 @@ class Scorer:
         """
         if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
             raise ModelError("a sentence without words cannot be scored")
-        before = self.n_contexts
         if isinstance(self.model, RecurrentModel):
-            scored = self._score_recurrent(self.model, sentences)
-        else:
-            scored = self._score_opaque(self.model, sentences)
-        return scored.replace_schema_metadata({CONTEXTS: str(self.n_contexts - before)})
+            return self._score_recurrent(self.model, sentences)
+        return self._score_opaque(self.model, sentences)
 
     def _score_recurrent(self, model: RecurrentModel, sentences: pa.StringArray) -> pa.Table:
         encoded = model.encode(sentences)
