@@ -1,3 +1,5 @@
+import hashlib
+import json
 import shutil
 import stat
 from pathlib import Path
@@ -8,7 +10,7 @@ from tseval.errors import SuiteError
 from tseval.grammar.cache import cache_folder, suite_key
 from tseval.grammar.cache import load_suite as load_cached
 from tseval.items import Contrast, Suite
-from tseval.suites import TEMPLATES, available_suites, load_suite, suite_digest
+from tseval.suites import TEMPLATES, available_suites, load_suite, stream_cases, suite_digest
 
 HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [p, q]}\n---\n"
 
@@ -156,6 +158,49 @@ def test_a_damaged_cache_is_expanded_again(folder: Path, damage: str) -> None:
     cached.write_bytes(new)
     assert content(load_suite(folder)) == content(fresh)
     assert cached.read_bytes() != new
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about: "[" * 100_000,
+        lambda about: [],
+        lambda about: about | {"cases": []},
+        lambda about: about | {"suite": about["suite"] | {"title": 3}},
+        lambda about: about | {"suite": about["suite"] | {"terminator": ["."]}},
+        lambda about: about | {"cases": [case | {"name": None} for case in about["cases"]]},
+        lambda about: about | {"cases": [case | {"contrasts": []} for case in about["cases"]]},
+        lambda about: about | {"cases": [case | {"contrasts": ["a"]} for case in about["cases"]]},
+        lambda about: about | {"cases": [case | {"contrasts": 1} for case in about["cases"]]},
+        lambda about: (
+            about | {"cases": [c | {"contrasts": [{"better": "a", "worse": "z"}]} for c in about["cases"]]}
+        ),
+    ],
+)
+def test_a_forged_cache_is_expanded_again(folder: Path, change) -> None:
+    fresh = load_suite(folder)
+    (cached,) = cache_folder().iterdir()
+    _, head, streams = cached.read_bytes().split(b"\n", 2)
+    forged = change(json.loads(head))
+    new = forged.encode() if isinstance(forged, str) else json.dumps(forged).encode()
+    body = new + b"\n" + streams
+    cached.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    assert load_cached(suite_key(folder)) is None
+    assert content(load_suite(folder)) == content(fresh)
+
+
+@pytest.mark.parametrize("load", [load_suite, stream_cases])
+@pytest.mark.parametrize("name", ["limit", "sample"])
+@pytest.mark.parametrize("count", [0, -1])
+def test_fewer_than_one_item_cannot_be_asked_for(folder: Path, load, name: str, count: int) -> None:
+    with pytest.raises(SuiteError) as caught:
+        load(folder, **{name: count})
+    assert str(caught.value) == f"{name} must be 1 or more, not {count}.\n  For all items, leave it out."
+
+
+def test_one_case_may_be_given_by_its_name_alone(folder: Path) -> None:
+    assert [case.name for case in load_suite(folder, cases="two").cases] == ["two"]
+    assert [case.name for case in stream_cases(folder, cases="two", limit=1)[1]] == ["two"]
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(

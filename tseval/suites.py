@@ -52,7 +52,7 @@ def find_suite(spec: str | Path) -> Path:
 def load_suite(
     spec: str | Path,
     *,
-    cases: Sequence[str] = (),
+    cases: str | Sequence[str] = (),
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
@@ -61,15 +61,16 @@ def load_suite(
 
     Args:
         spec: Name of a bundled suite, or path of a folder of grammars or of one `.jinja` file.
-        cases: Only these cases; all where empty.
+        cases: Only these cases, or this one; all where empty.
         limit: The first so many items of each case.
         sample: So many items of each case, drawn uniformly without replacement, in item order.
         seed: Of the draw.
 
     Raises:
-        SuiteError: No such suite or case.
+        SuiteError: No such suite or case; a limit or sample below 1.
         GrammarError: A grammar that cannot be expanded, with file, line and fix.
     """
+    _check_counts(limit, sample)
     path = find_suite(spec)
     complete = not cases and limit is None and sample is None
     key = suite_key(path) if complete else None
@@ -81,7 +82,7 @@ def load_suite(
     from tseval.grammar.folder import read_folder  # noqa: PLC0415
 
     folder = read_folder(path)
-    grammars = folder.load(cases)
+    grammars = folder.load((cases,) if isinstance(cases, str) else cases)
     for grammar in grammars:
         check_size(grammar, None if limit is None and sample is None else 0)
     expanded = tuple(
@@ -97,7 +98,7 @@ def load_suite(
 def stream_cases(
     spec: str | Path,
     *,
-    cases: Sequence[str] = (),
+    cases: str | Sequence[str] = (),
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
@@ -115,9 +116,10 @@ def stream_cases(
         How many items there will be, and the blocks; a large case comes in several.
 
     Raises:
-        SuiteError: No such suite or case.
+        SuiteError: No such suite or case; a limit or sample below 1.
         GrammarError: A grammar that cannot be expanded, at the latest while its block is made.
     """
+    _check_counts(limit, sample)
     if limit is None and sample is None:
         suite = load_suite(spec, cases=cases)
         return suite.n_items, iter(suite.cases)
@@ -126,7 +128,7 @@ def stream_cases(
     from tseval.grammar.folder import read_folder  # noqa: PLC0415
 
     folder = read_folder(find_suite(spec))
-    grammars = folder.load(cases)
+    grammars = folder.load((cases,) if isinstance(cases, str) else cases)
     for grammar in grammars:
         check_size(grammar, 0)
     ends = np.cumsum([grammar.n_items for grammar in grammars], dtype=object)
@@ -140,6 +142,12 @@ def stream_cases(
             yield from expand_blocks(grammar, folder.contrasts_of(grammar), own)
 
     return len(rows), blocks()
+
+
+def _check_counts(limit: int | None, sample: int | None) -> None:
+    for name, count in (("limit", limit), ("sample", sample)):
+        if count is not None and count < 1:
+            raise SuiteError(f"{name} must be 1 or more, not {count}.\n  For all items, leave it out.")
 
 
 def _rows_between(rows: Sequence[int], start: int, end: int) -> Sequence[int]:

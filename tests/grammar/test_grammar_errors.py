@@ -1,11 +1,13 @@
 """Every message a grammar's author can meet: triggered for real, and read."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tseval.errors import GrammarError
+from tseval.grammar.grammar import load_grammar
 from tseval.suites import load_suite
 
 WriteGrammar = Callable[..., Path]
@@ -231,6 +233,7 @@ def test_slots(write_grammar: WriteGrammar, slots: str, what: str) -> None:
         ('dependency: "\\ud800"', "this text holds half a character."),
         ("contrasts: a > b", "'contrasts' is text.\n  Write a list such as [grammatical > ungrammatical]."),
         ("contrasts: [a]", "'a' is not a contrast."),
+        ("contrasts: [a > b, a>b]", "the contrast 'a > b' stands twice.\n  Keep one of them."),
         ("contrasts: [a > c]", "no sentence is labelled 'c'.\n  Labels: a, b."),
         ("expect: {c: x}", "'expect' names 'c'.\n  It may hold: a, b, items."),
         ("expect: {items: many}", "'expect: items' is text.\n  Write a whole number."),
@@ -373,3 +376,30 @@ def test_memory_that_runs_out_is_one_message(
     monkeypatch.setattr("tseval.grammar.sandbox.WORK_PER_TEXT", 10**18)
     found = message(write_grammar("a: x\nb: {{ 'aa' * 999999999999999 }}"))
     assert found == "case.jinja:10: there is not enough memory for this.\n  Make its texts and lists shorter."
+
+
+NOT_A_FILE = [
+    (lambda path: path.mkdir(), "this is a folder, not a file.\n  Rename it, or put a text file there."),
+    (lambda path: path.symlink_to("nowhere"), "this link leads nowhere.\n  Mend or delete it."),
+    (os.mkfifo, "this is a pipe or a device, not a file.\n  Rename it, or put a text file there."),
+]
+
+
+@pytest.mark.parametrize("name", ["case.jinja", "lexicon.yaml", "suite.yaml"])
+@pytest.mark.parametrize(("make", "what"), NOT_A_FILE)
+def test_what_is_no_file_is_one_message(
+    write_grammar: WriteGrammar, name: str, make: Callable[[Path], None], what: str
+) -> None:
+    folder = write_grammar("a: {{ subject }}\nb: y").parent
+    load_suite(folder)
+    (folder / name).unlink(missing_ok=True)
+    make(folder / name)
+    with pytest.raises(GrammarError) as caught:
+        load_suite(folder)
+    assert str(caught.value) == f"{folder / name}: {what}"
+
+
+def test_a_missing_grammar_is_one_message(tmp_path: Path) -> None:
+    with pytest.raises(GrammarError) as caught:
+        load_grammar(tmp_path / "case.jinja")
+    assert str(caught.value) == f"{tmp_path / 'case.jinja'}: no such file.\n  Check the name."

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import pty
+import stat
 import subprocess
 import sys
 import time
@@ -163,6 +165,69 @@ def test_output_may_go_to_a_pipe(tseval, mine: Path) -> None:
     assert len(succeed(tseval("expand", "./mine", "-o", "/dev/stdout")).splitlines()) == 8
 
 
+def test_output_goes_through_a_link_to_its_target(tseval, mine: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "items.tsv").write_text("old")
+    (tmp_path / "link.tsv").symlink_to("real/items.tsv")
+    (tmp_path / "new.tsv").symlink_to("real/new.tsv")
+    for name in ("link.tsv", "new.tsv"):
+        succeed(tseval("expand", "./mine", "-o", name))
+        assert (tmp_path / name).is_symlink()
+    assert (tmp_path / "real" / "items.tsv").read_text() == succeed(tseval("expand", "./mine"))
+    assert sorted(file.name for file in (tmp_path / "real").iterdir()) == ["items.tsv", "new.tsv"]
+
+
+def test_output_goes_into_a_named_pipe(tseval, mine: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        succeed(tseval("expand", "./mine", "-o", "pipe"))
+        assert reader.communicate(timeout=20)[0] == succeed(tseval("expand", "./mine"))
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_an_open_file_under_dev_is_written_to_and_not_replaced(mine: Path, tmp_path: Path) -> None:
+    # The link stands for /dev/stdout: were a link replaced, it would be this one and not the machine's.
+    (tmp_path / "out").symlink_to("/dev/fd/1")
+    with (tmp_path / "items.tsv").open("wb") as file:
+        before = os.fstat(file.fileno()).st_ino
+        command = [str(TSEVAL), "expand", "./mine", "-o", "out"]
+        subprocess.run(command, stdout=file, cwd=tmp_path, check=True)
+    assert (tmp_path / "items.tsv").stat().st_ino == before
+    assert len((tmp_path / "items.tsv").read_text().splitlines()) == 8
+    assert (tmp_path / "out").is_symlink()
+
+
+def test_an_output_that_cannot_be_written_is_named_as_it_was_given(tseval, mine: Path) -> None:
+    result = tseval("expand", "./mine", "-o", "/proc/items.tsv")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("tseval: /proc/items.tsv: ")
+    (mine.parent / "link.tsv").symlink_to("/sys/items.tsv")
+    result = tseval("expand", "./mine", "-o", "link.tsv")
+    assert result.returncode == 2
+    assert result.stderr.startswith("tseval: link.tsv: ")
+
+
+@pytest.mark.parametrize(("options", "drawn"), [((), True), (("--quiet",), False)])
+def test_a_bar_is_drawn_on_a_terminal_unless_quiet(mine: Path, options: tuple[str, ...], drawn: bool) -> None:
+    text = (mine / "one.jinja").read_text()
+    slots = "slots: {x: " + str(list(range(500))) + ", y: " + str(list(range(500))) + "}"
+    body = "---\ngood: {{ x }} {{ y }}\nbad: {{ x }} a {{ y }}\n"
+    head = text[: text.index("slots")]
+    (mine / "one.jinja").write_text(head + slots + "\n" + body)
+    ours, theirs = pty.openpty()
+    command = [str(TSEVAL), "expand", "./mine", "--limit", "250000", "-o", "items.tsv", *options]
+    environment = os.environ | {"TERM": "xterm"}
+    subprocess.run(command, stderr=theirs, stdin=theirs, cwd=mine.parent, env=environment, check=True)
+    os.write(theirs, b"END")
+    seen = b""
+    while not seen.endswith(b"END"):
+        seen += os.read(ours, 4096)
+    os.close(ours)
+    os.close(theirs)
+    assert (b"items" in seen) is drawn
+
+
 def test_unknown_names_are_one_message_with_the_nearest(tseval) -> None:
     result = tseval("expand", "marvin_linzen", "--case", "vp_cord")
     assert (result.returncode, result.stdout) == (2, "")
@@ -193,6 +258,39 @@ def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, 
     result = tseval("lint", "marvin_linzen", "--vocab", "words.txt")
     assert result.returncode == 2
     assert result.stderr.startswith("tseval: words.txt: not a vocabulary.\n  Give UTF-8 text with one word")
+
+
+def test_lint_takes_the_vocabulary_of_a_bundled_checkpoint(tseval, mine: Path) -> None:
+    result = tseval("lint", "marvin_linzen", "--vocab", "bundled:lst")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("tseval: there is no bundled checkpoint 'lst'.\n  Did you mean 'lstm'?")
+    (mine / "one.jinja").write_text((mine / "one.jinja").read_text().replace("good\n", "qqzzq\n"))
+    result = tseval("lint", "./mine", "--vocab", "bundled:lstm")
+    assert (result.returncode, result.stderr) == (1, "")
+    assert "qqzzq" in result.stdout
+
+
+def test_a_vocabulary_that_is_not_there_is_one_message(tseval) -> None:
+    result = tseval("lint", "marvin_linzen", "--vocab", "no.txt")
+    assert result.returncode == 2
+    assert result.stderr == (
+        "tseval: no.txt: cannot be read: No such file or directory.\n"
+        "  Give a text file with one word per line, a checkpoint, or bundled:NAME.\n"
+    )
+
+
+def test_lint_of_too_many_items_advises_what_lint_can_do(tseval, mine: Path) -> None:
+    (mine / "one.jinja").write_text(
+        "---\nconstruction: C\nphenomenon: P\nslots:\n"
+        + "".join(f"  x{i}: {list(range(10))}\n" for i in range(7))
+        + "---\na: {{ x1 }}\nb: b\n"
+    )
+    result = tseval("lint", "./mine")
+    assert result.returncode == 2
+    assert result.stderr == (
+        "tseval: mine/one.jinja:4: 10,000,000 items; a full expansion may have 2,000,000.\n"
+        "  Shorten the slots: all items are looked at.\n"
+    )
 
 
 def test_commands_import_neither_torch_nor_pandas() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tseval.items import Case
 
-_LONG = 200_000
+_LONG = 200_000  # items, from which on a bar is worth showing
 
 
 @click.command(help="Write out the items of a suite.")
@@ -31,6 +31,7 @@ _LONG = 200_000
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="N items drawn uniformly, in order.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: print.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
 def command(
     suite: str,
     cases: tuple[str, ...],
@@ -39,6 +40,7 @@ def command(
     sample: int | None,
     seed: int,
     output: Path | None,
+    quiet: bool,
 ) -> None:
     """Write out the items of SUITE, a bundled name or a path."""
     if format_ == "parquet" and output is None:
@@ -48,7 +50,8 @@ def command(
     from tseval.suites import stream_cases
 
     n_items, blocks = stream_cases(suite, cases=cases, limit=limit, sample=sample, seed=seed)
-    blocks = _with_progress(blocks, n_items)
+    if not quiet and n_items >= _LONG and sys.stderr.isatty():
+        blocks = _with_progress(blocks, n_items)
     if output is None:
         write_items(blocks, format_, sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -58,10 +61,7 @@ def command(
 
 
 def _with_progress(blocks: Iterable[Case], n_items: int) -> Iterator[Case]:
-    """Show a bar for long expansions, where someone is watching."""
-    if n_items < _LONG or not sys.stderr.isatty():
-        yield from blocks
-        return
+    """Show a bar while the blocks are made and written."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.errors import SuiteError
+from tseval.errors import ModelError, SuiteError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_BUNDLED = "bundled:"
 
 
 @click.command(help="Check grammars.")
 @click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
 @click.option(
     "--vocab",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Report words missing here: a text file with one word per line, or a checkpoint.",
+    metavar="FILE or MODEL",
+    help="Report words missing here: a text file with one word per line, a checkpoint, or bundled:NAME.",
 )
-def command(suites: tuple[str, ...], vocab: Path | None) -> None:
+def command(suites: tuple[str, ...], vocab: str | None) -> None:
     """Check each SUITE, a bundled name or a path; exit with 1 if there is anything to report."""
     from tseval.grammar.lint import lint
     from tseval.suites import find_suite
@@ -36,8 +37,9 @@ def command(suites: tuple[str, ...], vocab: Path | None) -> None:
     click.echo("No findings.", err=True)
 
 
-def _known_words(path: Path) -> Callable[[str], bool]:
-    """Read a vocabulary: text with one word per line, or a checkpoint."""
+def _known_words(spec: str) -> Callable[[str], bool]:
+    """Read a vocabulary: text with one word per line, or a checkpoint, perhaps a bundled one."""
+    path = _bundled(spec.removeprefix(_BUNDLED)) if spec.startswith(_BUNDLED) else Path(spec)
     if path.suffix in {".pt", ".safetensors"}:
         from tseval.models.checkpoint import read_vocabulary
 
@@ -49,4 +51,18 @@ def _known_words(path: Path) -> Callable[[str], bool]:
     except UnicodeDecodeError:
         fix = "Give UTF-8 text with one word per line, or a checkpoint (.pt, .safetensors)."
         raise SuiteError(f"{path}: not a vocabulary.\n  {fix}") from None
+    except OSError as error:
+        fix = "Give a text file with one word per line, a checkpoint, or bundled:NAME."
+        raise SuiteError(f"{path}: cannot be read: {error.strerror}.\n  {fix}") from None
     return words.__contains__
+
+
+def _bundled(name: str) -> Path:
+    """Find a checkpoint that comes with tseval."""
+    from tseval.models.checkpoint import BUNDLED
+
+    known = {path.stem: path for path in BUNDLED.glob("*.pt")}
+    if name not in known:
+        hint = suggest(name, known, "Bundled checkpoints")
+        raise ModelError(f"there is no bundled checkpoint {name!r}.\n  {hint}")
+    return known[name]

@@ -35,6 +35,7 @@ class About(TypedDict):
 
 
 _CODE = Path(__file__).parent
+_SUITE_FIELDS = ("name", "title", "source", "terminator", "digest")
 
 
 def cache_folder() -> Path:
@@ -50,9 +51,18 @@ def suite_key(path: Path) -> str:
     grammars = [path] if path.is_file() else sorted(folder.glob("*.jinja"))
     code = [*sorted(_CODE.glob("*.py")), _CODE.parent / "suites.py"]
     for file in [*grammars, *sorted(folder.glob("*.yaml")), *code]:
-        content = file.read_bytes()
-        digest.update(f"\n{file.name} {len(content)}\n".encode() + content)
+        content = _content(file)
+        size = "unreadable" if content is None else len(content)
+        digest.update(f"\n{file.name} {size}\n".encode() + (content or b""))
     return digest.hexdigest()
+
+
+def _content(file: Path) -> bytes | None:
+    """Read a file, or None where it cannot be; a pipe would be waited for without end."""
+    try:
+        return file.read_bytes() if file.is_file() else None
+    except OSError:
+        return None
 
 
 def save_suite(suite: Suite, key: str) -> None:
@@ -65,7 +75,7 @@ def save_suite(suite: Suite, key: str) -> None:
             with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
                 writer.write_table(table)
     about = {
-        "suite": _fields(suite, ("name", "title", "source", "terminator", "digest")),
+        "suite": _fields(suite, _SUITE_FIELDS),
         "cases": [
             _fields(case, ("name", "construction", "phenomenon", "dependency"))
             | {"contrasts": [asdict(contrast) for contrast in case.contrasts]}
@@ -93,8 +103,9 @@ def load_suite(key: str) -> Suite | None:
         head, _, streams = content.partition(b"\n")
         about = json.loads(head)
         cases = tuple(_read_cases(about["cases"], pa.BufferReader(streams)))
-        return Suite(cases=cases, **about["suite"])
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        suite = Suite(cases=cases, **{name: about["suite"][name] for name in _SUITE_FIELDS})
+        return suite if _is_sound(suite) else None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         return None
 
 
@@ -111,6 +122,31 @@ def _read_cases(fields: list[About], source: pa.BufferReader) -> Iterable[Case]:
             sentences=sentences,
             features=features,
         )
+
+
+def _is_sound(suite: Suite) -> bool:
+    """Tell whether everything has the type it should: a checksum anyone can compute proves nothing."""
+    fields = [
+        (suite.name, suite.title, suite.digest),
+        *((c.name, c.construction, c.phenomenon) for c in suite.cases),
+    ]
+    options = [suite.source, suite.terminator, *(case.dependency for case in suite.cases)]
+    return (
+        len(suite.cases) > 0
+        and all(isinstance(text, str) for texts in fields for text in texts)
+        and all(text is None or isinstance(text, str) for text in options)
+        and all(_is_sound_case(case) for case in suite.cases)
+    )
+
+
+def _is_sound_case(case: Case) -> bool:
+    return (
+        case.index.type == pa.int64()
+        and len(case.index) == case.sentences.num_rows == case.features.num_rows
+        and set(case.sentences.schema.types) == {pa.string()}
+        and len(case.contrasts) > 0
+        and all({contrast.better, contrast.worse} <= set(case.labels) for contrast in case.contrasts)
+    )
 
 
 def _fields(value: Suite | Case, names: tuple[str, ...]) -> dict[str, object]:

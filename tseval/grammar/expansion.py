@@ -53,13 +53,16 @@ def choose_rows(
     return rows if limit is None else rows[:limit]
 
 
-def check_size(grammar: Grammar, n_wanted: int | None = None) -> None:
+def check_size(
+    grammar: Grammar,
+    n_wanted: int | None = None,
+    fix: str = "Use --limit N or --sample N, or shorten the slots.",
+) -> None:
     """Refuse an expansion that is too large, before anything is rendered.
 
     Raises:
         GrammarError: More than two million items in full, or more than can be numbered.
     """
-    fix = "Use --limit N or --sample N, or shorten the slots."
     n_items = grammar.n_items
     if n_items > LARGEST_INDEX:
         raise grammar.document.error(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager
+import stat
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,6 @@ import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from tseval.items import Case
 
@@ -36,23 +37,43 @@ def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:
 def written_whole(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that appears under its name only when everything has been written.
 
+    Links are followed. Pipes and devices are written to as they are, and so is whatever lies under
+    /dev and /proc, where a name (/dev/stdout) may stand for a file that is open elsewhere.
+
     Raises:
-        OSError: It cannot be written.
+        OSError: It cannot be written; names `path`.
     """
-    if path.exists() and not path.is_file():
-        # A pipe or /dev/stdout: to be written to, not to be replaced.
-        with path.open("wb") as out:
-            yield out
-        return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as out:
-            yield out
-        temporary.replace(path)
+        if _is_open_elsewhere(path) or (target.exists() and not target.is_file()):
+            with path.open("wb") as out:
+                yield out
+        else:
+            with temporary.open("wb") as out:
+                yield out
+            if target.exists():
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+            temporary.replace(target)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _is_open_elsewhere(path: Path) -> bool:
+    """Tell whether a path, or a link that it leads through, lies under /dev or /proc."""
+    for _ in range(40):  # as many links as Linux follows
+        absolute = os.path.abspath(path)
+        if absolute.startswith(("/dev/", "/proc/")):
+            return True
+        if not path.is_symlink():
+            return False
+        path = path.parent / path.readlink()
+    return False
 
 
 def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -105,7 +106,7 @@ def read_folder(path: Path) -> SuiteFolder:
     if not found:
         raise SuiteError(f"{path}: no grammars.\n  Put at least one {SUFFIX} file into the folder.")
     name = path.resolve().name
-    if not (path / SUITE_FILE).is_file():
+    if not os.path.lexists(path / SUITE_FILE):
         return SuiteFolder(name, name, None, ".", None, found, (), path)
     document = parse_yaml(read_text(path / SUITE_FILE), path / SUITE_FILE)
     document.check_keys(KEYS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,7 @@ def read_contrasts(document: Document, labels: tuple[str, ...] | None) -> tuple[
         labels: The labels that exist, where they are known.
 
     Raises:
-        GrammarError: Not such a list, or an unknown label.
+        GrammarError: Not such a list, an unknown label, or a contrast that stands twice.
     """
     entries = document.data.get("contrasts")
     if entries is None:
@@ -121,7 +122,7 @@ def read_contrasts(document: Document, labels: tuple[str, ...] | None) -> tuple[
     fix = "Write a list such as [grammatical > ungrammatical]."
     if not isinstance(entries, list) or not entries:
         raise document.error(f"'contrasts' is {describe(entries)}.", "contrasts", fix=fix)
-    contrasts = []
+    contrasts: list[Contrast] = []
     for position, entry in enumerate(entries):
         sides = [side.strip() for side in str(entry).split(">")]
         if len(sides) != 2 or not all(sides) or sides[0] == sides[1]:
@@ -133,7 +134,11 @@ def read_contrasts(document: Document, labels: tuple[str, ...] | None) -> tuple[
                     *("contrasts", position),
                     fix=suggest(side, labels, "Labels"),
                 )
-        contrasts.append(Contrast(*sides))
+        contrast = Contrast(*sides)
+        if contrast in contrasts:
+            message = f"the contrast '{contrast}' stands twice."
+            raise document.error(message, "contrasts", position, fix="Keep one of them.")
+        contrasts.append(contrast)
     return tuple(contrasts)
 
 
@@ -161,7 +166,7 @@ def _lexicon(document: Document, lexicons: dict[Path, Lexicon]) -> Lexicon | Non
     if path.parent != document.path.parent or path.suffix != ".yaml":
         fix = "Name a .yaml file beside the grammar, such as lexicon.yaml."
         raise document.error(f"{name!r} cannot be a lexicon.", "lexicon", fix=fix)
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise document.error(
             f"there is no lexicon {name!r}.", "lexicon", fix="It must lie beside the grammar."
         )

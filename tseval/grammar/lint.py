@@ -64,7 +64,7 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[Finding
     findings: list[Finding] = []
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
     for grammar in grammars:
-        check_size(grammar)
+        check_size(grammar, fix="Shorten the slots: all items are looked at.")
         case = expand(grammar, folder.contrasts_of(grammar), range(grammar.n_items))
         findings += _case_findings(grammar, case)
         words |= dict.fromkeys(word for text in _sentences(case) for word in text.split())

@@ -101,17 +101,35 @@ def describe(value: object) -> str:
     return kinds.get(type(value), "a list")
 
 
+def check_regular(path: Path) -> None:
+    """Refuse what cannot be read as a file: a pipe would be waited for without end.
+
+    Raises:
+        GrammarError: A folder, a pipe, a device, a link that leads nowhere, or nothing at all.
+    """
+    if path.is_file():
+        return
+    if path.is_symlink() and not path.exists():
+        raise GrammarError("this link leads nowhere.", path, fix="Mend or delete it.")
+    if not path.exists():
+        raise GrammarError("no such file.", path, fix="Check the name.")
+    what = "a folder" if path.is_dir() else "a pipe or a device"
+    raise GrammarError(f"this is {what}, not a file.", path, fix="Rename it, or put a text file there.")
+
+
 def read_text(path: Path) -> str:
     """Read a small UTF-8 file, with line ends as newlines.
 
     Raises:
-        GrammarError: The file is missing, too large or not UTF-8.
+        GrammarError: The file is missing, not a regular file, too large or not UTF-8.
     """
+    check_regular(path)
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise GrammarError(f"cannot be read: {error.strerror}.", path) from None
+        fix = "Check who may read it."
+        raise GrammarError(f"cannot be read: {error.strerror}.", path, fix=fix) from None
     if len(raw) > MAX_BYTES:
         raise GrammarError(f"the file is larger than {MAX_BYTES:,} bytes.", path, fix="Split it.")
     try:
