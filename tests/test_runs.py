@@ -4,6 +4,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from dataclasses import replace
 from datetime import datetime
@@ -400,13 +401,16 @@ READ_ONLY = """
 """
 
 
-def test_a_complete_run_on_a_read_only_disk_is_just_read(tmp_path):
+def test_a_complete_run_on_a_read_only_disk_is_just_read():
     if os.getuid() != 0:
         pytest.skip("needs root to become another user")
-    make_run(make_suite(make_case("a", [("a b", "a c")])), WORDS, path=tmp_path / "run")
-    for folder in (tmp_path / "run", tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)  # others may read, and not write
-    assert python(READ_ONLY, tmp_path / "run").communicate() == ("True\n", "")
+    # Not below pytest's own folder, which no other user may enter.
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        make_run(make_suite(make_case("a", [("a b", "a c")])), WORDS, path=run)
+        for place in (run, run.parent):
+            place.chmod(0o755)  # others may read, and not write
+        assert python(READ_ONLY, run).communicate() == ("True\n", "")
 
 
 def test_a_complete_run_can_be_taken_up_twice_at_once(tmp_path):

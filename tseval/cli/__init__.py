@@ -79,9 +79,7 @@ def main() -> None:
     except TsevalError as error:
         _fail(str(error), 2)
     except BrokenPipeError:
-        # The reader (`| head`) has gone: nothing is wrong. Python would complain again at exit
-        # while flushing, so standard output is pointed away first.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_quietly()  # the reader (`| head`) has gone: nothing is wrong
         sys.exit(0)
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
@@ -102,4 +100,14 @@ def _open_streams() -> None:
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):  # nobody may be listening
         click.echo(f"tseval: {message}", err=True)
+    _close_quietly()
     sys.exit(code)
+
+
+def _close_quietly() -> None:
+    """Point streams that cannot be written away: Python would fail once more, flushing them at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
