@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError, suggest
-from tseval.models.checkpoint import BUNDLED, Checkpoint, load_checkpoint
+from tseval.models.checkpoint import Checkpoint, bundled_checkpoints, load_checkpoint
 from tseval.models.device import pick_device
 from tseval.models.head import chosen_logits, log_normaliser
 from tseval.models.language_model import count_parameters
@@ -133,11 +133,7 @@ def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> Native
     Raises:
         ModelError: If there is no such checkpoint.
     """
-    if rest not in bundled_names():
-        raise ModelError(f"no bundled checkpoint {rest!r}. {suggest(rest, bundled_names(), 'Bundled')}")
-    return open_checkpoint(str(BUNDLED / f"{rest}.pt"), arguments, device)
-
-
-def bundled_names() -> list[str]:
-    """Name the checkpoints that come with tseval."""
-    return sorted(path.stem for path in BUNDLED.glob("*.pt"))
+    known = bundled_checkpoints()
+    if rest not in known:
+        raise ModelError(f"no bundled checkpoint {rest!r}. {suggest(rest, known, 'Bundled')}")
+    return open_checkpoint(str(known[rest]), arguments, device)

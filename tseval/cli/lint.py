@@ -59,9 +59,9 @@ def _known_words(spec: str) -> Callable[[str], bool]:
 
 def _bundled(name: str) -> Path:
     """Find a checkpoint that comes with tseval."""
-    from tseval.models.checkpoint import BUNDLED
+    from tseval.models.checkpoint import bundled_checkpoints
 
-    known = {path.stem: path for path in BUNDLED.glob("*.pt")}
+    known = bundled_checkpoints()
     if name not in known:
         hint = suggest(name, known, "Bundled checkpoints")
         raise ModelError(f"there is no bundled checkpoint {name!r}.\n  {hint}")

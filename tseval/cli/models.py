@@ -10,17 +10,17 @@ from tabulate import tabulate
 def command() -> None:
     """List the kinds of model and the bundled checkpoints."""
     from tseval.adapters import adapters
-    from tseval.models.checkpoint import BUNDLED, load_checkpoint
+    from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
 
     click.echo(
         tabulate([(name, entry.value) for name, entry in adapters().items()], ["adapter", "opened by"])
     )
     click.echo()
     rows = []
-    for path in sorted(BUNDLED.glob("*.pt")):
+    for name, path in bundled_checkpoints().items():
         checkpoint = load_checkpoint(path)
         sizes, perplexity = checkpoint.model.sizes, checkpoint.validation_perplexity
-        rows.append((f"bundled:{path.stem}", sizes.arch, sizes.vocabulary, sizes.embedding, sizes.hidden,
+        rows.append((f"bundled:{name}", sizes.arch, sizes.vocabulary, sizes.embedding, sizes.hidden,
                      sizes.layers, "–" if perplexity is None else f"{perplexity:.1f}"))  # fmt: skip
     headings = ["model", "architecture", "words", "embedding", "hidden", "layers", "perplexity"]
     click.echo(tabulate(rows, headings))

@@ -56,6 +56,11 @@ class Checkpoint:
     validation_perplexity: float | None
 
 
+def bundled_checkpoints() -> dict[str, Path]:
+    """List the checkpoints that come with tseval, by name."""
+    return {path.stem: path for path in sorted(BUNDLED.glob("*.pt"))}
+
+
 def stored_weights(model: LanguageModel, dtype: StoredType) -> dict[str, Tensor]:
     """Give the weights as they go to disk: rounded to `dtype`, a tied matrix once."""
     return {
