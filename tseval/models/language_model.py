@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,16 +12,15 @@ from torch.nn import functional as F
 
 from tseval.errors import ModelError, suggest
 from tseval.models.cells import CELLS
+from tseval.models.cells.cell import complete_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tseval.models.cells.cell import Cell, State
+    from tseval.models.cells.cell import Cell, Option, State
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Everything that decides the shapes of a model's weights, and its dropout.
+    """Everything that decides what a model computes besides its weights.
 
     Attributes:
         arch: Name of a cell in `tseval.models.cells.CELLS`.
@@ -30,6 +30,8 @@ class Sizes:
         layers: Number of recurrent layers.
         dropout: Share of units dropped from word vectors, between layers and before the output, in training.
         tied: Whether the output layer shares its matrix with the embedding; needs embedding == hidden.
+        options: What can be chosen about the cell (the keyword-only arguments of its constructor). The
+            defaults are filled in, so that a checkpoint does not depend on them.
     """
 
     arch: str
@@ -39,6 +41,7 @@ class Sizes:
     layers: int
     dropout: float = 0.0
     tied: bool = False
+    options: Mapping[str, Option] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.arch not in CELLS:
@@ -55,6 +58,15 @@ class Sizes:
             raise ModelError(
                 f"tied weights need equal embedding and hidden sizes, not {self.embedding} and {self.hidden}"
             )
+        if not isinstance(self.options, Mapping):
+            raise ModelError(f"options must be a mapping, not {self.options!r}")
+        object.__setattr__(self, "options", complete_options(CELLS[self.arch], self.options))
+        with torch.device("meta"):
+            self.cell(0)  # the cell checks its options
+
+    def cell(self, layer: int) -> Cell:
+        """Make one recurrent layer with fresh weights; layers count from 0."""
+        return CELLS[self.arch](self.hidden if layer else self.embedding, self.hidden, **self.options)
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> Sizes:
@@ -69,8 +81,11 @@ class Sizes:
             raise ModelError(f"the model's sizes are not usable: {error}") from None
 
     def to_mapping(self) -> dict[str, object]:
-        """Give the sizes as a checkpoint holds them."""
-        return asdict(self)
+        """Give the sizes as a checkpoint holds them; a cell without options leaves no trace of them."""
+        mapping = asdict(self)
+        if not self.options:
+            del mapping["options"]
+        return mapping
 
 
 class LanguageModel(nn.Module):
@@ -85,11 +100,8 @@ class LanguageModel(nn.Module):
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         self.sizes = sizes
-        cell = CELLS[sizes.arch]
         self.embedding = nn.Embedding(sizes.vocabulary, sizes.embedding)
-        self.layers = nn.ModuleList(
-            cell(sizes.hidden if layer else sizes.embedding, sizes.hidden) for layer in range(sizes.layers)
-        )
+        self.layers = nn.ModuleList(sizes.cell(layer) for layer in range(sizes.layers))
         self.output = nn.Linear(sizes.hidden, sizes.vocabulary)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         nn.init.uniform_(self.output.weight, -0.1, 0.1)
@@ -108,7 +120,7 @@ class LanguageModel(nn.Module):
         return sum(parameter.numel() for parameter in self.layers.parameters())
 
     def initial_state(self, batch: int) -> State:
-        """Give the zero state of all layers: the cells' states one after the other, each (batch, hidden)."""
+        """Give the state of all layers before the first word: the cells' states one after the other."""
         return tuple(tensor for cell in self.cells for tensor in cell.initial_state(batch))
 
     def forward(self, words: Tensor, state: State) -> tuple[Tensor, State]:
@@ -122,17 +134,25 @@ class LanguageModel(nn.Module):
             Outputs of the last layer, (time, batch, hidden), and the state after the window.
         """
         dropout = self.sizes.dropout
-        x = F.dropout(self.embedding(words), dropout, self.training)
+        x = words
         after: State = ()
-        for cell in self.cells:
+        for depth, cell in enumerate(self.cells):
             before, state = state[: cell.n_states], state[cell.n_states :]
-            x, last = cell(x, before)
+            x, last = cell(x, before) if depth else self._first_layer(words, before)
             x = F.dropout(x, dropout, self.training)
             after += last
         return x, after
 
+    def _first_layer(self, words: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read a window with the first layer alone; see `forward`."""
+        first, dropout = self.cells[0], self.sizes.dropout
+        if first.costly_projection and not (dropout and self.training):
+            distinct, which = torch.unique(words, return_inverse=True)
+            return first.scan(first.project(self.embedding(distinct))[which], state)
+        return first(F.dropout(self.embedding(words), dropout, self.training), state)  # type: ignore[no-any-return]
+
     def project(self, words: Tensor) -> Tensor:
-        """Give the words' part of the first layer's update, (words, gates * hidden)."""
+        """Give the words' part of the first layer's update, (words, ...) as the cell has it."""
         return self.cells[0].project(self.embedding(words))
 
     def step(self, projected: Tensor, state: State) -> State:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import inspect
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tseval.errors import ModelError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 State = tuple[Tensor, ...]
+Option = bool | int | float | str
 
 
 class Cell(nn.Module):
@@ -17,15 +25,25 @@ class Cell(nn.Module):
     turns word vectors into their contribution to the update (once for a whole window, or once per
     vocabulary item), `step` combines that contribution with the previous state.
 
+    What can be chosen about a cell besides its sizes are the keyword-only arguments of its constructor.
+
     Attributes:
         n_states: Number of tensors that make up the state; the first is the output.
+        costly_projection: Whether `project` costs so much that a language model should project each
+            distinct word of a window only once.
     """
 
     n_states: ClassVar[int] = 1
+    costly_projection: ClassVar[bool] = False
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
         self.input_size, self.hidden_size = input_size, hidden_size
+
+    @property
+    def watched(self) -> Mapping[str, Tensor]:
+        """Scalars whose course over training is worth a curve, such as a learned decay rate."""
+        return {}
 
     def initial_state(self, batch: int) -> State:
         """Give the zero state, `n_states` tensors of (batch, hidden)."""
@@ -48,19 +66,72 @@ class Cell(nn.Module):
         """
         raise NotImplementedError
 
-    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read a window.
+    def scan(self, projected: Tensor, state: State) -> tuple[Tensor, State]:
+        """Advance word by word through a window.
 
         Args:
-            x: Word vectors, (time, batch, input).
+            projected: What `project` gave for the window, (time, batch, gates * hidden).
             state: State before the window, each (batch, hidden).
 
         Returns:
             Outputs, (time, batch, hidden), and the state after the window.
         """
         outputs = []
-        for projected in self.project(x):
-            state = self.step(projected, state)
+        for word in projected.unbind():
+            state = self.step(word, state)
+            outputs.append(state[0])
+        return torch.stack(outputs), state
+
+    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read a window of word vectors, (time, batch, input); otherwise as `scan`."""
+        return self.scan(self.project(x), state)
+
+
+class AdditiveCell(Cell):
+    """A cell that sees word and state only as a sum, the drive: W h_{t-1} + U x_t + b.
+
+    A subclass gives W and what becomes of the drive; the input weights U and the bias b are here.
+
+    Args:
+        input_size: Width of a word vector.
+        hidden_size: Width of the state.
+        drive_size: Width of the drive, `hidden_size` for each gate.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, drive_size: int) -> None:
+        super().__init__(input_size, hidden_size)
+        self.input = nn.Linear(input_size, drive_size)
+
+    def project(self, x: Tensor) -> Tensor:
+        """U x + b, (..., drive)."""
+        return self.input(x)  # type: ignore[no-any-return]
+
+    def recurrent_weight(self) -> Tensor | None:
+        """W as it acts on the state, (drive, hidden), signed or masked as the cell demands; None: no W."""
+        raise NotImplementedError
+
+    def update(self, drive: Tensor, state: State) -> State:
+        """Turn the drive, (batch, drive), and the previous state into the next state."""
+        raise NotImplementedError
+
+    def step(self, projected: Tensor, state: State) -> State:
+        """Advance by one word; see `Cell.step`."""
+        weight = self.recurrent_weight()
+        return self.update(projected if weight is None else projected + F.linear(state[0], weight), state)
+
+    def scan(self, projected: Tensor, state: State) -> tuple[Tensor, State]:
+        """Advance through a window; see `Cell.scan`. W is made once for all its words.
+
+        Under autocast only the products are in the low type: a slowly decaying state would lose what it
+        adds up.
+        """
+        weight, device = self.recurrent_weight(), projected.device.type
+        if weight is not None and torch.is_autocast_enabled(device):
+            weight = weight.to(torch.get_autocast_dtype(device))
+        outputs = []
+        for word in projected.to(state[0].dtype).unbind():
+            drive = word if weight is None else word + F.linear(state[0], weight)
+            state = self.update(drive, state)
             outputs.append(state[0])
         return torch.stack(outputs), state
 
@@ -85,3 +156,41 @@ class FusedCell(Cell):
         before = tuple(tensor[None] for tensor in state)
         outputs, after = self.layer(x, before if self.n_states > 1 else before[0])
         return outputs, tuple(tensor[0] for tensor in (after if self.n_states > 1 else (after,)))
+
+
+def recurrent_matrix(rows: int, columns: int) -> nn.Parameter:
+    """Give fresh recurrent weights, (rows, columns), uniform within ±1/√columns as in torch's own layers."""
+    bound = columns**-0.5
+    return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
+
+
+def options_of(cell: type[Cell]) -> dict[str, Option]:
+    """List what can be chosen about a cell, with the defaults."""
+    parameters = inspect.signature(cell).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str, Option]:
+    """Fill up options with the defaults and hold them to the defaults' types.
+
+    Raises:
+        ModelError: If an option is unknown or of another type. Ranges are the cell's own to check.
+    """
+    defaults = options_of(cell)
+    for name, value in given.items():
+        if name not in defaults:
+            raise ModelError(f"{cell.__name__} has no option {name!r}. {suggest(name, defaults, 'Options')}")
+        wanted = type(defaults[name])
+        if type(value) is not wanted and not (wanted is float and type(value) is int):
+            raise ModelError(f"option {name} must be of type {wanted.__name__}, not {value!r}")
+    return {name: type(default)(given.get(name, default)) for name, default in defaults.items()}
+
+
+def require(name: str, value: Option, holds: bool, demand: str) -> None:
+    """Refuse the value of an option.
+
+    Raises:
+        ModelError: Unless `holds`; says the demand.
+    """
+    if not holds:
+        raise ModelError(f"option {name} must be {demand}, not {value!r}")

@@ -1,0 +1,38 @@
+"""The LSTM with constant input and forget gates."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix
+
+
+class AblatedLSTM(AdditiveCell):
+    """LSTM whose input and forget gates are learned but the same at every step.
+
+    o   = σ(W_o h_{t-1} + U_o x_t + b_o)
+    c~  = tanh(W_c h_{t-1} + U_c x_t + b_c)
+    c_t = F ∘ c_{t-1} + I ∘ c~,  F = σ(forget), I = σ(admit), vectors
+    h_t = o ∘ tanh(c_t)
+
+    Source: Bhatt et al. 2020, the ablation of the gates. The state is (h, c); the drive holds o, then c~.
+    """
+
+    n_states = 2
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__(input_size, hidden_size, 2 * hidden_size)
+        self.recurrent = recurrent_matrix(2 * hidden_size, hidden_size)
+        self.forget = nn.Parameter(torch.zeros(hidden_size))
+        self.admit = nn.Parameter(torch.zeros(hidden_size))
+
+    def recurrent_weight(self) -> Tensor:
+        """W_o over W_c, (2 * hidden, hidden)."""
+        return self.recurrent
+
+    def update(self, drive: Tensor, state: State) -> State:
+        """Advance the state; see `AdditiveCell.update`."""
+        o, candidate = drive.chunk(2, dim=1)
+        c = self.forget.sigmoid() * state[1] + self.admit.sigmoid() * candidate.tanh()
+        return o.sigmoid() * c.tanh(), c

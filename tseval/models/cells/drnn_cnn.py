@@ -1,0 +1,70 @@
+"""The Decay RNN whose decay rate depends on the last words."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
+from tseval.models.cells.dale import dale_signs
+from tseval.models.cells.decay import ACTIVATIONS, logit
+
+INITIAL_ALPHA = 0.8
+
+
+class ConvolutionalDecayRNN(AdditiveCell):
+    """Decay RNN with a decay rate for every step, read off a window of word vectors.
+
+    α_t = σ(k_0 · x_t + k_1 · x_{t-1} + ... + k_{n-1} · x_{t-n+1} + b_α)
+    c_t = (ReLU(W) D) h_{t-1} + U x_t + b
+    h_t = f(α_t h_{t-1} + (1 - α_t) c_t)
+
+    The window ends at the word being read, since a language model must not look ahead. Instead of the last
+    word vectors, the state (h, pending) holds what they still owe to coming decay rates, (batch, n - 1):
+    pending_i is the part of the sum for α_{t+1+i} that is known at time t. Before the first word it is 0.
+
+    Source: Bansal et al. 2020, section 6.2 and Figure 4.
+
+    Args:
+        input_size: Width of a word vector.
+        hidden_size: Width of h.
+        window: n, words that the decay rate depends on.
+        activation: f, `tanh` for language models, `relu` for classifiers.
+    """
+
+    n_states = 2
+    signs: Tensor
+
+    def __init__(
+        self, input_size: int, hidden_size: int, *, window: int = 3, activation: str = "tanh"
+    ) -> None:
+        require("window", window, window > 0, "above 0")
+        require("activation", activation, activation in ACTIVATIONS, "tanh or relu")
+        super().__init__(input_size, hidden_size, hidden_size)
+        self.activation = ACTIVATIONS[activation]
+        self.taps = nn.Linear(input_size, window, bias=False)
+        self.decay = nn.Parameter(torch.tensor(logit(INITIAL_ALPHA)))
+        self.recurrent = recurrent_matrix(hidden_size, hidden_size)
+        self.register_buffer("signs", dale_signs(hidden_size), persistent=False)
+
+    def initial_state(self, batch: int) -> State:
+        """Give h = 0 and nothing pending: (batch, hidden) and (batch, window - 1)."""
+        widths = self.hidden_size, self.taps.out_features - 1
+        return tuple(self.decay.new_zeros(batch, width) for width in widths)
+
+    def project(self, x: Tensor) -> Tensor:
+        """U x + b, then k_0 · x to k_{n-1} · x, (..., hidden + window)."""
+        return torch.cat((self.input(x), self.taps(x)), -1)
+
+    def recurrent_weight(self) -> Tensor:
+        """ReLU(W) D, (hidden + window, hidden); the state adds nothing to the convolution."""
+        return F.pad(self.recurrent.relu() * self.signs, (0, 0, 0, self.taps.out_features))
+
+    def update(self, drive: Tensor, state: State) -> State:
+        """Advance the state; see `AdditiveCell.update`."""
+        h, pending = state
+        c, taps = drive[:, : self.hidden_size], drive[:, self.hidden_size :]
+        sums = taps + F.pad(pending, (0, 1))
+        alpha = (sums[:, :1] + self.decay).sigmoid()
+        return self.activation(torch.lerp(c, h, alpha)), sums[:, 1:]

@@ -1,0 +1,69 @@
+"""The ordered-neurons LSTM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch.nn import functional as F
+
+from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class ONLSTM(AdditiveCell):
+    """LSTM whose units are ordered by how long they remember, under two master gates.
+
+    i, f, o, g = W h_{t-1} + U x_t + b, one matrix each, before their activations
+    m_f        = cumax(W_mf h_{t-1} + U_mf x_t + b_mf),  cumax = cumsum ∘ softmax
+    m_i        = 1 - cumax(W_mi h_{t-1} + U_mi x_t + b_mi)
+    w          = m_f ∘ m_i
+    f^, i^     = σ(f) ∘ w + (m_f - w),  σ(i) ∘ w + (m_i - w)
+    c_t        = f^ ∘ c_{t-1} + i^ ∘ tanh(g)
+    h_t        = σ(o) ∘ tanh(c_t)
+
+    A master gate has hidden / chunk entries, each for `chunk` consecutive units. The state is (h, c); the
+    drive holds m_f, m_i, then i, f, o, g.
+
+    Source: Shen, Tan, Sordoni & Courville 2019, section 4, equations 9 to 16.
+
+    Args:
+        input_size: Width of a word vector.
+        hidden_size: Number of units.
+        chunk: Units per master gate; divides `hidden_size`.
+        weight_drop: Share of the recurrent weights dropped in training, the same for a whole window
+            (Merity et al. 2018).
+    """
+
+    n_states = 2
+
+    def __init__(
+        self, input_size: int, hidden_size: int, *, chunk: int = 10, weight_drop: float = 0.0
+    ) -> None:
+        divides = chunk > 0 and hidden_size % chunk == 0
+        require("chunk", chunk, divides, f"a divisor of the hidden size {hidden_size}")
+        require("weight_drop", weight_drop, 0 <= weight_drop < 1, "in [0, 1)")
+        self.master = hidden_size // chunk
+        drive_size = 2 * self.master + 4 * hidden_size
+        super().__init__(input_size, hidden_size, drive_size)
+        self.chunk, self.weight_drop = chunk, weight_drop
+        self.recurrent = recurrent_matrix(drive_size, hidden_size)
+
+    def recurrent_weight(self) -> Tensor:
+        """All six W one over the other, (drive, hidden), some weights dropped in training."""
+        return F.dropout(self.recurrent, self.weight_drop, self.training)
+
+    def update(self, drive: Tensor, state: State) -> State:
+        """Advance the state; see `AdditiveCell.update`."""
+        forget, admit, gates = drive.tensor_split((self.master, 2 * self.master), dim=1)
+        i, f, o, g = gates.chunk(4, dim=1)
+        m_f, m_i = self._cumax(forget), 1 - self._cumax(admit)
+        w = m_f * m_i
+        f, i = f.sigmoid() * w + (m_f - w), i.sigmoid() * w + (m_i - w)
+        c = f * state[1] + i * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+    def _cumax(self, x: Tensor) -> Tensor:
+        """Rise from 0 to 1 over the master units: (batch, hidden / chunk) to (batch, hidden)."""
+        return x.softmax(1).cumsum(1).repeat_interleave(self.chunk, dim=1)

@@ -1,0 +1,55 @@
+"""The unitary-evolution recurrent network."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from tseval.models.cells.cell import Cell, State
+
+
+class URN(Cell):
+    """Network whose words rotate the state: no activation, no forgetting, nothing to tune.
+
+    h_t = exp(S(x_t)) h_{t-1}
+
+    S(x) is skew-symmetric: x fills its strict upper triangle row by row, the lower triangle is the
+    negative. So exp(S(x)) is a rotation, and the state keeps its length 1. h_0 is the first unit vector.
+
+    Source: Bernardy & Lappin 2022. Departure: they give every word the n(n-1)/2 numbers of its rotation as
+    its vector, and so does this cell where the input has that width; from any other width, a learned linear
+    map leads there, so that large vocabularies and further layers are possible.
+
+    Args:
+        input_size: Width of a word vector.
+        hidden_size: n, width of the state.
+    """
+
+    costly_projection = True
+    unit: Tensor
+    upper: Tensor
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__(input_size, hidden_size)
+        n_angles = hidden_size * (hidden_size - 1) // 2
+        self.angles = nn.Identity() if input_size == n_angles else nn.Linear(input_size, n_angles)
+        # Derived from the size alone, so they are no part of a checkpoint.
+        self.register_buffer("unit", torch.eye(1, hidden_size)[0], persistent=False)
+        self.register_buffer("upper", torch.triu_indices(hidden_size, hidden_size, 1), persistent=False)
+
+    def initial_state(self, batch: int) -> State:
+        """Give the first unit vector, (batch, hidden)."""
+        return (self.unit.repeat(batch, 1),)
+
+    def project(self, x: Tensor) -> Tensor:
+        """exp(S(x)), (..., hidden, hidden)."""
+        angles = self.angles(x).to(self.unit.dtype)
+        # A product in a lower type would not give a rotation.
+        with torch.autocast(x.device.type, enabled=False):
+            half = angles.new_zeros(*angles.shape[:-1], self.hidden_size, self.hidden_size)
+            half[..., self.upper[0], self.upper[1]] = angles
+            return torch.matrix_exp(half - half.mT)
+
+    def step(self, projected: Tensor, state: State) -> State:
+        """Advance by one word; see `Cell.step`. `projected` is (batch, hidden, hidden)."""
+        return ((projected * state[0][:, None]).sum(2),)
