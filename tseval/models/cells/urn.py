@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
 from tseval.models.cells.cell import Cell, State
+
+# Terms of the Taylor series that a matrix of norm below 1/2 needs for the last digit of each type.
+TERMS = {torch.float32: 8, torch.float64: 14}
 
 
 class URN(Cell):
@@ -48,8 +53,25 @@ class URN(Cell):
         with torch.autocast(x.device.type, enabled=False):
             half = angles.new_zeros(*angles.shape[:-1], self.hidden_size, self.hidden_size)
             half[..., self.upper[0], self.upper[1]] = angles
-            return torch.matrix_exp(half - half.mT)
+            return rotation(half - half.mT)
 
     def step(self, projected: Tensor, state: State) -> State:
         """Advance by one word; see `Cell.step`. `projected` is (batch, hidden, hidden)."""
         return ((projected * state[0][:, None]).sum(2),)
+
+
+def rotation(skew: Tensor) -> Tensor:
+    """Exponential of skew-symmetric matrices, (..., n, n), by scaling, Taylor series and squaring.
+
+    Agrees with `torch.linalg.matrix_exp` to rounding. That function's backward pass exponentiates matrices
+    of twice the size, which makes training about four times slower.
+    """
+    norm = skew.detach().abs().sum(-1).amax().item()
+    halvings = max(0, math.frexp(norm)[1] + 1)  # leaves a norm below 1/2
+    small, one = skew / 2**halvings, torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)
+    result = one
+    for k in range(TERMS[skew.dtype], 0, -1):
+        result = one + small @ result / k
+    for _ in range(halvings):
+        result = result @ result
+    return result
