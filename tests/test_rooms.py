@@ -22,6 +22,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval": (ANYTHING, set()),
     "tseval.__main__": ({"tseval.cli"}, set()),
     "tseval.errors": (set(), set()),
+    "tseval.files": (set(), set()),
     "tseval.items": (set(), ARROW),
     "tseval.grammar": ({"tseval.items"}, ARROW | {"jinja2", "yaml"}),
     "tseval.suites": ({"tseval.items", "tseval.grammar"}, ARROW),
@@ -31,7 +32,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # An adapter may use its own library, whichever that is, but knows no phenomenon.
     "tseval.adapters": ({"tseval.scoring.protocol", "tseval.models"}, ANYTHING),
     "tseval.models": ({"tseval.scoring.protocol"}, TORCH | {"numpy"}),
-    "tseval.training": ({"tseval", "tseval.models", "tseval.scoring.protocol"}, TORCH | {"numpy"}),
+    "tseval.training": (
+        {"tseval", "tseval.files", "tseval.models", "tseval.scoring.protocol"},
+        ARROW | TORCH,
+    ),
     "tseval.analysis": ({"tseval.items"}, {"numpy", "pandas", "scipy"}),
     "tseval.run_directory": (
         {"tseval.items", "tseval.analysis", "tseval.scoring.protocol"},
@@ -46,6 +50,18 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.evaluation": (
         {"tseval.items", "tseval.scoring", "tseval.verdicts", "tseval.runs", "tseval.report"},
         ARROW,
+    ),
+    "tseval.zoo": (
+        {
+            "tseval.analysis",
+            "tseval.boards",
+            "tseval.models",
+            "tseval.report",
+            "tseval.runs",
+            "tseval.scoring.protocol",
+            "tseval.training",
+        },
+        {"pyarrow", "tabulate", "yaml"},
     ),
     "tseval.cli": (ANYTHING, TERMINAL | {"torch"}),
 }
