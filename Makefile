@@ -3,7 +3,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test fast check bench clean
+# Settings of `make zoo`: the folder of the training text, the recipe (`SMALL=1` is short for RECIPE=small), where
+# models and runs go, and where to publish the tables, if anywhere.
+CORPUS ?= ../shared/data/corpus
+RECIPE ?= $(if $(SMALL),small,paper)
+ZOO ?= runs/zoo-$(notdir $(basename $(RECIPE)))
+PUBLISH ?=
+
+.PHONY: setup demo test fast check bench zoo clean
 
 setup: .venv/ready
 
@@ -29,6 +36,11 @@ check: setup
 bench: setup
 	$(BIN)/python benchmarks/score.py
 	$(BIN)/python benchmarks/score.py --vocabulary 50000
+	$(BIN)/python benchmarks/train.py
+
+# Every architecture, trained, scored and ranked. Run again, it goes on where it was stopped.
+zoo: setup
+	$(BIN)/tseval train zoo --corpus $(CORPUS) --recipe $(RECIPE) --out $(ZOO) $(if $(PUBLISH),--publish $(PUBLISH))
 
 clean:
 	rm -rf .venv dist build

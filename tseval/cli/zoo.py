@@ -72,7 +72,7 @@ def command(
     if done:
         click.echo(render(build_table([*sources_of(done, recipe), *boards])), nl=False)
     if target is not None and not failed:
-        publish(target, recipe, corpus, done)
+        publish(target, recipe, done)
     for model in failed:
         click.echo(f"tseval: {model.entry.name} failed: {model.said}\n  See {model.entry.log}.", err=True)
     if failed:

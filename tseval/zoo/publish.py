@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow.parquet as pq
 from tabulate import tabulate
 
 from tseval.boards import read_board
 from tseval.errors import BoardError, TrainingError
+from tseval.models.checkpoint import load_checkpoint
 from tseval.report import build_table, open_sources, render
 from tseval.runs import write_text
 from tseval.training.curves import curves_path
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.boards import Board
-    from tseval.zoo.plan import Corpus, Entry
+    from tseval.scoring.protocol import Json
+    from tseval.zoo.plan import Entry
     from tseval.zoo.recipe import Recipe
 
 FROM_RUN = ("table.csv", "table.md", "manifest.json")
@@ -49,7 +51,7 @@ def check_target(target: Path) -> None:
         )
 
 
-def publish(target: Path, recipe: Recipe, corpus: Corpus, entries: Sequence[Entry]) -> None:
+def publish(target: Path, recipe: Recipe, entries: Sequence[Entry]) -> None:
     """Write the board, a page, and a folder for each model; what an earlier publication left goes.
 
     Raises:
@@ -68,12 +70,16 @@ def publish(target: Path, recipe: Recipe, corpus: Corpus, entries: Sequence[Entr
             shutil.copyfile(entry.run / name, place / name)
         shutil.copyfile(curves_path(entry.checkpoint), place / CURVES)
     write_text(target / "board.json", json.dumps(board_content(board), indent=1) + "\n")
-    write_text(target / "README.md", _page(recipe, corpus, entries, board))
+    write_text(target / "README.md", _page(recipe, entries, board))
 
 
-def _page(recipe: Recipe, corpus: Corpus, entries: Sequence[Entry], board: Board) -> str:
+def _page(recipe: Recipe, entries: Sequence[Entry], board: Board) -> str:
     """Write what the folder holds, how it was made, and the tables."""
-    texts = [f"- `{name}`: SHA-256 `{digest}`" for name, digest in corpus.digests.items()]
+    files = load_checkpoint(entries[0].checkpoint).training["files"]
+    texts = [
+        f"- `{file['name']}`: {file['tokens']:,} tokens, SHA-256 `{file['sha256']}`"
+        for file in cast("list[dict[str, Json]]", files)
+    ]
     options = [f"- {group}: `{' '.join(words)}`" for group, words in _options(recipe, entries).items()]
     parts = [
         f"# {board.title}",
