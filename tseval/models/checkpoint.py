@@ -10,8 +10,6 @@ import hashlib
 import io
 import json
 import math
-import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,6 +19,7 @@ from safetensors.torch import save as safetensors_bytes
 from torch import Tensor
 
 from tseval.errors import ModelError
+from tseval.files import write_whole
 from tseval.models.language_model import LanguageModel, Sizes, all_finite
 from tseval.models.safe_file import read_plain
 from tseval.models.vocabulary import Vocabulary
@@ -95,7 +94,7 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint; the suffix of `path` decides between `.pt` and `.safetensors`.
 
-    The file appears whole or not at all: it is written beside its place and then moved there.
+    The file appears whole or not at all.
 
     Raises:
         OSError: If the file cannot be written.
@@ -117,20 +116,7 @@ def save_checkpoint(
         buffer.write(safetensors_bytes(weights, metadata={"tseval": plain}))
     else:
         torch.save({**json.loads(plain), "weights": weights}, buffer)
-    _write_whole(path, buffer.getbuffer())
-
-
-def _write_whole(path: Path, content: memoryview) -> None:
-    """Write a file beside its place and move it there, so that it is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    write_whole(path, buffer.getbuffer())
 
 
 def load_checkpoint(path: Path) -> Checkpoint:

@@ -11,40 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tseval.errors import RunError
+from tseval.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PARTIAL = ".partial"
 CONTEXTS = b"contexts"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader finds the old one or the new one, even after a power cut.
-
-    Raises:
-        OSError: Nothing was written; a partial file is removed.
-    """
-    partial = path.with_name(path.name + PARTIAL)
-    try:
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-    sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Make renames in a directory last."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def to_parquet(table: pa.Table) -> bytes:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from tseval.errors import RunError
+from tseval.files import PARTIAL, write_whole
 from tseval.run_directory.files import (
-    PARTIAL,
     digest,
     encode_text,
     from_parquet,
     read_intact,
     to_parquet,
-    write_whole,
 )
 from tseval.run_directory.manifest import (
     NAME,

@@ -11,6 +11,8 @@ from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, requ
 if TYPE_CHECKING:
     from torch import Tensor
 
+CHUNK = 10
+
 
 class ONLSTM(AdditiveCell):
     """LSTM whose units are ordered by how long they remember, under two master gates.
@@ -31,7 +33,8 @@ class ONLSTM(AdditiveCell):
     Args:
         input_size: Width of a word vector.
         hidden_size: Number of units.
-        chunk: Units per master gate; divides `hidden_size`.
+        chunk: Units per master gate, a divisor of `hidden_size`; 0: the largest divisor up to 10, which is
+            what the paper has.
         weight_drop: Share of the recurrent weights dropped in training, the same for a whole window
             (Merity et al. 2018).
     """
@@ -39,8 +42,9 @@ class ONLSTM(AdditiveCell):
     n_states = 2
 
     def __init__(
-        self, input_size: int, hidden_size: int, *, chunk: int = 10, weight_drop: float = 0.0
+        self, input_size: int, hidden_size: int, *, chunk: int = 0, weight_drop: float = 0.0
     ) -> None:
+        chunk = chunk or max(n for n in range(1, CHUNK + 1) if hidden_size % n == 0)
         divides = chunk > 0 and hidden_size % chunk == 0
         require("chunk", chunk, divides, f"a divisor of the hidden size {hidden_size}")
         require("weight_drop", weight_drop, 0 <= weight_drop < 1, "in [0, 1)")
