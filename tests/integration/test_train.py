@@ -3,14 +3,16 @@
 import math
 import random
 import subprocess
+import time
 
+import pandas as pd
 import pytest
 import torch
 
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.training.corpus import columns, encode_text
-from tseval.training.language_model import mean_loss
+from tseval.training.validation import mean_loss
 
 
 def tseval(*arguments, cwd):
@@ -19,11 +21,12 @@ def tseval(*arguments, cwd):
     )
 
 
-def train(cwd, *extra, out="model.pt", arch="lstm"):
+def train(cwd, *extra, out="model.pt", arch="lstm", command_only=False):
     small = "--embedding 16 --hidden 16 --layers 1 --dropout 0 --epochs 4 --batch 8"
     small += " --learning-rate 0.02 --clip 1"
     files = "--train", "train.txt", "--valid", "valid.txt", "--out", out
-    return tseval("train", "lm", "--arch", arch, *files, *small.split(), *extra, cwd=cwd)
+    command = "train", "lm", "--arch", arch, *files, *small.split(), *map(str, extra)
+    return ["tseval", *command] if command_only else tseval(*command, cwd=cwd)
 
 
 @pytest.fixture
@@ -101,6 +104,76 @@ def test_bad_settings_get_one_message(corpus, extra, message):
     assert not (corpus / "model.pt").exists()
 
 
+def kill_mid_epoch(cwd, command, windows):
+    """Start a training and kill it once a resume file from the middle of an epoch is there."""
+    resume = cwd / "killed.pt.resume"
+    with subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and process.poll() is None:
+            if resume.exists() and torch.load(resume, weights_only=True)["course"]["step"] % windows:
+                process.kill()
+                break
+            time.sleep(0.02)
+    assert process.returncode == -9, process.stdout
+    return torch.load(resume, weights_only=True)["course"]["step"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arch", "settings"),
+    [
+        ("drnn", "--dropout 0.2 --schedule cosine"),
+        ("eirnn", "--dropout 0.2 --precision bfloat16"),
+        ("lstm", "--dropout 0.2 --optimiser sgd --learning-rate 20 --clip 0.25 --schedule anneal"),
+    ],
+)
+def test_a_killed_training_resumes_to_the_bit_identical_checkpoint(corpus, arch, settings):
+    (corpus / "train.txt").write_text((corpus / "train.txt").read_text() * 8)
+    settings = [*settings.split(), "--epochs", "2", "--hidden", "50", "--save-every", "0.05"]
+    settings += ["--validate-every", "150"]
+    assert train(corpus, *settings, out="whole.pt", arch=arch).returncode == 0
+    command = train(corpus, *settings, out="killed.pt", arch=arch, command_only=True)
+    windows = math.ceil((1500 * 8 * 5 // 8 - 1) / 35)
+    step = kill_mid_epoch(corpus, command, windows)
+    assert 0 < step < 2 * windows
+    refused = train(corpus, *settings, out="killed.pt", arch=arch)
+    assert refused.returncode == 2
+    assert (
+        "killed.pt.resume: an interrupted training. Add --resume to go on with it, or remove"
+        in refused.stderr
+    )
+    assert subprocess.run([*command, "--resume"], cwd=corpus, check=False).returncode == 0
+    assert_same_outcome(corpus / "whole.pt", corpus / "killed.pt")
+    assert not (corpus / "killed.pt.resume").exists()
+
+
+def assert_same_outcome(one, other):
+    assert load_checkpoint(one).fingerprint == load_checkpoint(other).fingerprint
+    curves = (
+        pd.read_parquet(path.with_suffix(".curves.parquet")).drop(columns="seconds") for path in (one, other)
+    )
+    pd.testing.assert_frame_equal(*curves, check_exact=True)
+
+
+def test_a_finished_training_is_not_done_again(corpus):
+    assert train(corpus, "--epochs", 1, "--resume").returncode == 0
+    before = (corpus / "model.pt").read_bytes()
+    again = train(corpus, "--epochs", 1, "--resume")
+    assert again.returncode == 0
+    assert "model.pt: finished already, validation perplexity" in again.stderr
+    assert (corpus / "model.pt").read_bytes() == before
+    refused = train(corpus, "--epochs", 1)
+    assert refused.returncode == 2
+    assert "model.pt: exists already" in refused.stderr
+
+
+def test_resume_does_not_take_any_file_for_a_finished_training(corpus):
+    (corpus / "model.pt").write_text("the author laughs .")
+    result = train(corpus, "--resume")
+    assert result.returncode == 2
+    assert "model.pt: a text file" in result.stderr
+
+
 def test_a_full_disk_is_one_message(corpus):
     # A limit on the size of files stands in for a full disk.
     command = (
@@ -111,7 +184,7 @@ def test_a_full_disk_is_one_message(corpus):
         cwd=corpus, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 2
-    assert "model.pt: File too large" in result.stderr
+    assert "model.pt.resume: File too large" in result.stderr
     assert "Traceback" not in result.stderr
     assert sorted(path.name for path in corpus.iterdir()) == ["train.txt", "valid.txt"]
 

@@ -1,4 +1,4 @@
-"""Train a word-level language model: Adam, truncated back-propagation through time, best checkpoint kept."""
+"""Train a word-level language model: truncated back-propagation through time, best checkpoint kept."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import platform
 import time
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
-from torch.nn import functional as F
-from torch.nn.utils import clip_grad_norm_
 
 from tseval.errors import TrainingError
-from tseval.models.checkpoint import StoredType, save_checkpoint, stored_weights
-from tseval.models.language_model import LanguageModel
+from tseval.models.cells.cell import FusedCell
+from tseval.models.checkpoint import save_checkpoint
 from tseval.training.corpus import columns
-from tseval.training.loss import cross_entropy
+from tseval.training.curves import curves_path, write_curves
+from tseval.training.resume import identify, load_resume, resume_path, save_resume, stop_signals
+from tseval.training.schedule import Schedule
+from tseval.training.state import TRY, TrainingState
+from tseval.training.validation import OVERFLOW, as_stored, mean_loss, perplexity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,48 +27,43 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from tseval.models.cells.cell import State
+    from tseval.models.language_model import LanguageModel
     from tseval.models.vocabulary import Vocabulary
     from tseval.scoring.protocol import Json
+    from tseval.training.settings import Settings
 
 VALIDATION_BATCH = 32
+READ_EVERY = 0.5  # seconds between readings of the losses: often enough for a bar, seldom enough for a GPU
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How a model is trained; the defaults are those of Bhatt et al. 2020 where the paper gives them.
+class Destination:
+    """Where a run writes; none of it changes the result.
 
     Attributes:
-        epochs: Passes over the training text.
-        batch: Parallel columns of text.
-        window: Words that an error is propagated back through; the state is carried from window to window.
-        learning_rate: Adam's.
-        schedule: `constant`, or `cosine`: from the full rate down to zero over the whole run.
-        clip: Largest norm of a gradient.
-        seed: For initial weights and dropout.
-        precision: Type of the matrix products; weights, sums and the optimiser stay in float32.
-        stored: Type of the weights on disk.
+        out: The checkpoint; the resume file and the learning curves stand beside it.
+        origin: What the checkpoint records about where the model comes from.
+        save_every: Seconds between resume files.
+        resume: Go on from the resume file if there is one.
     """
 
-    epochs: int = 5
-    batch: int = 128
-    window: int = 35
-    learning_rate: float = 1e-3
-    schedule: Literal["constant", "cosine"] = "constant"
-    clip: float = 0.25
-    seed: int = 1
-    precision: Literal["float32", "bfloat16"] = "float32"
-    stored: StoredType = "float32"
+    out: Path
+    origin: Mapping[str, Json]
+    save_every: float = 300.0
+    resume: bool = False
 
 
-class Progress(Protocol):
+class Listener(Protocol):
     """Hears of the training as it goes, to draw a bar."""
 
-    def step(self, tokens: int, loss: float) -> None:
-        """Hear that so many more tokens were read, at this mean loss (nats)."""
+    def start(self, done: int, total: int) -> None:
+        """Hear how many training tokens there are, and how many an earlier process has read."""
 
-    def epoch(self, number: int, perplexity: float, kept: bool) -> None:
-        """Hear that an epoch ended at this validation perplexity; `kept` if its checkpoint was saved."""
+    def read(self, step: int, done: int, loss: float) -> None:
+        """Hear that so many windows and tokens are done, the newest at this mean loss (nats)."""
+
+    def validated(self, step: int, perplexity: float, kept: bool) -> None:
+        """Hear of a validation; `kept` if its checkpoint was saved."""
 
 
 def train_language_model(
@@ -74,8 +71,8 @@ def train_language_model(
     vocabulary: Vocabulary,
     text: tuple[Tensor, Tensor],
     settings: Settings,
-    out: tuple[Path, Mapping[str, Json]],
-    progress: Progress,
+    destination: Destination,
+    listener: Listener,
 ) -> float:
     """Train a model and keep the checkpoint with the lowest validation perplexity.
 
@@ -84,130 +81,149 @@ def train_language_model(
         vocabulary: Its words.
         text: Training and validation streams of word ids, each (tokens,).
         settings: How to train.
-        out: Where to save, and what to record there about the origin of the model.
-        progress: Hears of every window and every epoch.
+        destination: Where to write, and whether to go on with an earlier run.
+        listener: Hears of the training as it goes.
 
     Returns:
         Validation perplexity of the saved checkpoint, per token with `<eos>`, unknown words as `<unk>`.
 
     Raises:
-        TrainingError: If the loss is no longer finite; the best checkpoint so far stays.
+        TrainingError: If the loss is no longer finite (the best checkpoint so far stays), or the resume file
+            belongs to another run.
+        KeyboardInterrupt: On Ctrl-C or SIGTERM, after a resume file was written.
     """
-    train = columns(text[0], settings.batch)
-    valid = columns(text[1], min(VALIDATION_BATCH, len(text[1]) // 2))
-    optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
-    windows = math.ceil((len(train) - 1) / settings.window)
-    course: list[Json] = []
-    best = math.inf
-    for epoch in range(1, settings.epochs + 1):
-        started = time.monotonic()
-        loss = _train_epoch(model, train, optimiser, settings, (epoch - 1, windows), progress)
-        kept = _as_stored(model, settings.stored)
-        perplexity = _perplexity(mean_loss(kept, valid, settings.window))
-        course.append(
+    run = _Run(model, vocabulary, text, settings, destination)
+    run.begin()
+    state, course, schedule = run.state, run.state.course, run.schedule
+    listener.start(schedule.tokens(course.step), schedule.tokens(schedule.steps))
+    read_at = time.monotonic()
+    with stop_signals() as stopping:
+        while course.step < schedule.steps:
+            state.advance()
+            if time.monotonic() - read_at >= READ_EVERY and (loss := state.read_losses()) is not None:
+                listener.read(course.step, schedule.tokens(course.step), loss)
+                read_at = time.monotonic()
+            if schedule.validates(course.step):
+                kept = run.validate()
+                listener.validated(course.step, run.newest_perplexity, kept)
+                run.save()
+            elif schedule.logs(course.step):
+                state.add_row()
+            if stopping() or run.unsaved_seconds >= destination.save_every:
+                run.save()
+            if stopping():
+                raise KeyboardInterrupt
+    return run.finish()
+
+
+class _Run:
+    """A training run and its files."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        vocabulary: Vocabulary,
+        text: tuple[Tensor, Tensor],
+        settings: Settings,
+        destination: Destination,
+    ) -> None:
+        train = columns(text[0], settings.batch)
+        self.valid = columns(text[1], min(VALIDATION_BATCH, len(text[1]) // 2))
+        self.vocabulary, self.settings, self.destination = vocabulary, settings, destination
+        self.schedule = Schedule(settings, len(train))
+        self.state = TrainingState(model, train, self.schedule)
+        self.identity = identify(model, vocabulary, text, settings)
+        self.out, self.resume = destination.out, resume_path(destination.out)
+        self._saved_at = time.monotonic()
+
+    def begin(self) -> None:
+        """Take up the run where its resume file leaves it, or start one.
+
+        The file is there from the start: a checkpoint without one is a finished run.
+        """
+        if self.destination.resume and self.resume.exists():
+            content = load_resume(self.resume, self.identity)
+            try:
+                self.state.restore(content)
+            except ValueError as error:
+                raise TrainingError(
+                    f"{self.resume}: does not fit together ({error}). Remove {self.resume} to start over."
+                ) from None
+        else:
+            self.state.add_row()
+            self.save()
+        if self.settings.compiled:
+            compile_loops(self.state.model)
+
+    def validate(self) -> bool:
+        """Measure the model, keep it if it is the best so far, and say whether it is.
+
+        Raises:
+            TrainingError: If the loss is not finite.
+        """
+        self.state.read_losses()
+        course = self.state.course
+        model = as_stored(self.state.model, self.settings.stored)
+        loss = mean_loss(model, self.valid, self.settings.window)
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the validation loss is {loss} after window {course.step} of the run. {TRY} "
+                "The best checkpoint before it, if any, stays."
+            )
+        self.newest_perplexity = perplexity(loss)
+        better = self.newest_perplexity < course.best
+        course.best = min(self.newest_perplexity, course.best)
+        course.validations.append(
             {
-                "epoch": epoch,
-                "training_loss": loss,
-                "validation_perplexity": perplexity,
-                "seconds": round(time.monotonic() - started, 1),
+                "step": course.step,
+                "epoch": self.schedule.epoch(course.step),
+                "tokens": self.schedule.tokens(course.step),
+                "training_loss": course.mean_loss_since(course.at_validation),
+                "validation_perplexity": self.newest_perplexity if loss < OVERFLOW else None,
+                "seconds": round(course.seconds, 1),
             }
         )
-        if better := perplexity < best:
-            best = perplexity
-            record = {**out[1], **_provenance(settings), "course": course}
-            save_checkpoint(
-                out[0], kept, vocabulary, training=record, validation_perplexity=best, dtype=settings.stored
-            )
-        progress.epoch(epoch, perplexity, better)
-    if best == math.inf:
-        raise TrainingError("the validation perplexity was never finite. Lower --learning-rate or --clip.")
-    return best
+        course.at_validation = course.step, course.loss
+        if better:
+            self._keep(model)
+        elif self.settings.schedule == "anneal":
+            course.anneals += 1
+        self.state.add_row(loss, self.newest_perplexity)
+        return better
+
+    def _keep(self, model: LanguageModel) -> None:
+        course = self.state.course
+        record = {**self.destination.origin, **_provenance(self.settings), "course": course.validations}
+        save_checkpoint(
+            self.out, model, self.vocabulary,
+            training=record, validation_perplexity=course.best, dtype=self.settings.stored,
+        )  # fmt: skip
+
+    @property
+    def unsaved_seconds(self) -> float:
+        """Seconds of work that a kill would lose."""
+        return time.monotonic() - self._saved_at
+
+    def save(self) -> None:
+        """Write the resume file and the learning curves."""
+        save_resume(self.resume, self.identity, self.state.content())
+        write_curves(curves_path(self.out), self.state.course.rows)
+        self._saved_at = time.monotonic()
+
+    def finish(self) -> float:
+        """Leave the finished checkpoint and its curves; give its perplexity."""
+        if self.state.course.best == math.inf:
+            raise TrainingError(f"the validation perplexity was never finite. {TRY}")
+        write_curves(curves_path(self.out), self.state.course.rows)
+        self.resume.unlink()
+        return self.state.course.best
 
 
-def _train_epoch(
-    model: LanguageModel,
-    train: Tensor,
-    optimiser: torch.optim.Adam,
-    settings: Settings,
-    position: tuple[int, int],
-    progress: Progress,
-) -> float:
-    """Read the training text once; `position` is (epochs done, windows an epoch). Gives the mean loss."""
-    model.train()
-    device = next(model.parameters()).device
-    epochs_done, windows = position
-    state = model.initial_state(settings.batch)
-    total, low = 0.0, getattr(torch, settings.precision)
-    for window in range(windows):
-        start = window * settings.window
-        words = train[start : start + settings.window + 1].to(device)
-        _set_rate(optimiser, settings, (epochs_done * windows + window) / (settings.epochs * windows))
-        state = tuple(tensor.detach() for tensor in state)
-        with torch.autocast(device.type, low, enabled=low is not torch.float32):
-            outputs, state = model(words[:-1], state)
-        state = tuple(tensor.float() for tensor in state)
-        loss = cross_entropy(
-            outputs.flatten(0, 1).float(), model.output.weight, model.output.bias, words[1:].flatten(), low
-        )
-        loss.backward()  # type: ignore[no-untyped-call]
-        clip_grad_norm_(model.parameters(), settings.clip)
-        optimiser.step()
-        optimiser.zero_grad()
-        value = loss.item()
-        if not math.isfinite(value):
-            raise TrainingError(
-                f"the loss is {value} in epoch {epochs_done + 1}, window {window + 1}. "
-                "Lower --learning-rate or --clip. The best checkpoint of earlier epochs, if any, stays."
-            )
-        total += value
-        progress.step(words[1:].numel(), value)
-    return total / windows
-
-
-def _perplexity(loss: float) -> float:
-    """Turn nats a token into a perplexity; a loss too large for a float, or NaN, is infinitely bad."""
-    return math.exp(loss) if loss < 700 else math.inf
-
-
-def _set_rate(optimiser: torch.optim.Adam, settings: Settings, share: float) -> None:
-    """Set the learning rate for a moment `share` of the way through the run."""
-    rate = settings.learning_rate
-    if settings.schedule == "cosine":
-        rate *= (1 + math.cos(math.pi * share)) / 2
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-
-
-def _as_stored(model: LanguageModel, dtype: StoredType) -> LanguageModel:
-    """Copy a model, weights rounded as on disk, so that what is measured is what is kept."""
-    device = next(model.parameters()).device
-    copy = LanguageModel(model.sizes)
-    weights = stored_weights(model, dtype)
-    if model.sizes.tied:
-        weights["output.weight"] = weights["embedding.weight"]
-    copy.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
-    return copy.to(device).eval()
-
-
-@torch.inference_mode()
-def mean_loss(model: LanguageModel, text: Tensor, window: int) -> float:
-    """Mean negative log-probability of a text, in nats a token, with the state carried through.
-
-    Args:
-        model: In evaluation mode.
-        text: Word ids in columns, (time, batch); the first row is read but not predicted.
-        window: Words read at once; does not change the result.
-    """
-    device = next(model.parameters()).device
-    state: State = model.initial_state(text.shape[1])
-    total = 0.0
-    for start in range(0, len(text) - 1, window):
-        words = text[start : start + window + 1].to(device)
-        outputs, state = model(words[:-1], state)
-        total += F.cross_entropy(
-            model.logits(outputs).flatten(0, 1), words[1:].flatten(), reduction="sum"
-        ).item()
-    return total / ((len(text) - 1) * text.shape[1])
+def compile_loops(model: LanguageModel) -> None:
+    """Let torch fuse the loops over words of those cells that torch has no fused layer for."""
+    for cell in model.cells:
+        if not isinstance(cell, FusedCell):
+            cell.scan = torch.compile(cell.scan)  # type: ignore[method-assign]
 
 
 def _provenance(settings: Settings) -> dict[str, Json]:

@@ -10,7 +10,9 @@ from torch import Tensor
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
 
-TILE = 256  # rows whose logits are held at once: few enough that a tile stays in the cache of a CPU
+# Rows whose logits are held at once: few enough on a CPU that a tile stays in the cache; a GPU wants many.
+TILE = 128
+GPU_LOGITS = 2**26
 
 
 class _TiledCrossEntropy(torch.autograd.Function):
@@ -20,22 +22,23 @@ class _TiledCrossEntropy(torch.autograd.Function):
     def forward(
         ctx: FunctionCtx, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, dtype: torch.dtype
     ) -> Tensor:
-        low_hidden, low_weight = hidden.to(dtype), weight.to(dtype)
+        low_hidden, low_weight, low_bias = hidden.to(dtype), weight.to(dtype), bias.to(dtype)
         gradients = torch.empty_like(hidden), torch.zeros_like(weight), torch.zeros_like(bias)
         loss = hidden.new_zeros((), dtype=torch.float64)
-        for start in range(0, len(hidden), TILE):
-            rows = slice(start, start + TILE)
+        tile = TILE if hidden.device.type == "cpu" else max(TILE, GPU_LOGITS // len(weight))
+        for start in range(0, len(hidden), tile):
+            rows = slice(start, start + tile)
             target = targets[rows, None]
-            logits = (low_hidden[rows] @ low_weight.t()).float() + bias
-            log_sum = logits.logsumexp(1, keepdim=True)
-            loss += (log_sum - logits.gather(1, target)).sum()
+            logits = torch.addmm(low_bias, low_hidden[rows], low_weight.t())
+            logprobs = logits.log_softmax(1, dtype=weight.dtype)
+            loss -= logprobs.gather(1, target).sum()
             # d loss / d logits = softmax - one-hot
-            slope = logits.sub_(log_sum).exp_()
-            slope.scatter_add_(1, target, torch.full_like(log_sum, -1.0))
-            gradients[2].add_(slope.sum(0))
+            slope = logprobs.exp_()
+            slope.scatter_add_(1, target, slope.new_full(target.shape, -1.0))
             low_slope = slope.to(dtype)
             gradients[0][rows] = low_slope @ low_weight
             gradients[1].add_(low_slope.t() @ low_hidden[rows])
+            gradients[2].add_(low_slope.sum(0))
         ctx.save_for_backward(*(gradient / len(hidden) for gradient in gradients))
         return (loss / len(hidden)).to(hidden.dtype)
 

@@ -1,0 +1,261 @@
+"""The training loop: what it keeps, when it validates, that an interruption changes nothing."""
+
+import math
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from conftest import WORDS, Quiet, stream
+
+from tseval.errors import TrainingError
+from tseval.models.cells import CELLS
+from tseval.models.checkpoint import load_checkpoint
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.training.corpus import columns
+from tseval.training.validation import as_stored, mean_loss
+
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def curves(path):
+    return pd.read_parquet(path).drop(columns="seconds")
+
+
+def outcome(folder, name):
+    return load_checkpoint(folder / f"{name}.pt").fingerprint, curves(folder / f"{name}.curves.parquet")
+
+
+def assert_same(one, other):
+    assert one[0] == other[0]
+    pd.testing.assert_frame_equal(one[1], other[1], check_exact=True)
+
+
+VARIANTS = [
+    {"optimiser": "adam", "schedule": "cosine"},
+    {"optimiser": "sgd", "schedule": "anneal", "learning_rate": 20.0, "clip": 0.25},
+    {"precision": "bfloat16", "stored": "float16"},
+]
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=["adam", "sgd", "bfloat16"])
+@pytest.mark.parametrize("arch", ["lstm", "drnn"])
+def test_an_interrupted_run_goes_on_to_the_same_result(tmp_path, train, arch, settings):
+    settings = {"validate_every": 7, "max_tokens": 1800, **settings}
+    train("whole.pt", arch, **settings)
+    for step in (7, 28):  # in the middle of both epochs
+        with pytest.raises(KeyboardInterrupt):
+            train("parts.pt", arch, resume=True, listener=Quiet({step: interrupt}), **settings)
+    train("parts.pt", arch, resume=True, **settings)
+    assert_same(outcome(tmp_path, "whole"), outcome(tmp_path, "parts"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"{name}.{suffix}" for name in ("whole", "parts") for suffix in ("pt", "curves.parquet")
+    )
+
+
+@pytest.mark.parametrize("arch", sorted(CELLS))
+def test_noise_and_options_of_every_cell_survive_an_interruption(tmp_path, train, arch):
+    settings = {"epochs": 1, "validate_every": 7}
+    train("whole.pt", arch, **settings)
+    with pytest.raises(KeyboardInterrupt):
+        train("parts.pt", arch, listener=Quiet({7: interrupt}), **settings)
+    train("parts.pt", arch, resume=True, **settings)
+    assert_same(outcome(tmp_path, "whole"), outcome(tmp_path, "parts"))
+
+
+def test_a_resumed_run_says_where_it_starts_and_reads_nothing_twice(train):
+    with pytest.raises(KeyboardInterrupt):
+        train(validate_every=7, listener=Quiet({21: interrupt}))
+    listener = Quiet()
+    train(validate_every=7, resume=True, listener=listener)
+    # An epoch is 250 rows of 4 columns less the first row; window 21 ends 4 windows into the second.
+    assert listener.started == (249 * 4 + 4 * 15 * 4, 2 * 249 * 4)
+    assert [step for step, _, _ in listener.validations] == [28, 34]
+
+
+def test_sigterm_saves_like_ctrl_c_and_handlers_come_back(tmp_path, train):
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt):
+        train(listener=Quiet({17: lambda: os.kill(os.getpid(), signal.SIGTERM)}))
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert (tmp_path / "model.pt.resume").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learning_rate": 0.02}, "learning_rate 0.01, and cannot go on with 0.02"),
+        ({"sizes": {"hidden": 20}}, "hidden 10, and cannot go on with 20"),
+        ({"seed": 2}, "seed 1, and cannot go on with 2"),
+        ({"arch": "lstm"}, "arch 'drnn', and cannot go on with 'lstm'"),
+        ({"text": (stream(201), stream(50))}, "another training text"),
+        ({"text": (stream(200), stream(51))}, "another validation text"),
+    ],
+)
+def test_a_changed_setting_is_named_and_the_resume_file_stays(tmp_path, train, changes, message):
+    with pytest.raises(KeyboardInterrupt):
+        train(listener=Quiet({17: interrupt}))
+    content = (tmp_path / "model.pt.resume").read_bytes()
+    with pytest.raises(TrainingError, match=message) as error:
+        train(resume=True, **changes)
+    assert "model.pt.resume to start over" in str(error.value)
+    assert (tmp_path / "model.pt.resume").read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda content: content[:-50], "truncated or damaged"),
+        (lambda _: b"the author laughs .", "a text file"),
+        (lambda _: b"", "an empty file"),
+    ],
+)
+def test_a_damaged_resume_file_is_refused(tmp_path, train, damage, message):
+    with pytest.raises(KeyboardInterrupt):
+        train(listener=Quiet({17: interrupt}))
+    path = tmp_path / "model.pt.resume"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(TrainingError, match=message) as error:
+        train(resume=True)
+    assert f"Remove {path} to start over." in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "missing", ["weights", "optimiser", "carried", "random", "course", "identity", "format"]
+)
+def test_a_resume_file_that_lacks_a_part_is_refused(tmp_path, train, missing):
+    with pytest.raises(KeyboardInterrupt):
+        train(listener=Quiet({17: interrupt}))
+    path = tmp_path / "model.pt.resume"
+    content = torch.load(path, weights_only=True)
+    del content[missing]
+    torch.save(content, path)
+    with pytest.raises(TrainingError, match=r"model\.pt\.resume"):
+        train(resume=True)
+
+
+def test_curves_hold_loss_rate_and_decay(tmp_path, train):
+    train(epochs=1, schedule="cosine", validate_every=8)
+    table = pd.read_parquet(tmp_path / "model.curves.parquet")
+    assert table["step"].tolist() == [0, 5, 8, 10, 15, 16, 17]
+    assert table["tokens"].tolist() == [0, 300, 480, 600, 900, 960, 996]
+    assert set(table["epoch"]) == {1}
+    assert table["validation_perplexity"].notna().tolist() == [step in (8, 16, 17) for step in table["step"]]
+    # The curve's last rate is the cosine's zero; half way through it is half the rate.
+    np.testing.assert_allclose(
+        table["learning_rate"],
+        [0.005 * (1 + math.cos(math.pi * step / 17)) for step in table["step"]],
+        atol=1e-12,
+    )
+    assert table.loc[0, ["alpha_1", "alpha_2"]].tolist() == pytest.approx([0.8, 0.8])
+    cells = load_checkpoint(tmp_path / "model.pt").model.cells
+    best = table.loc[table["validation_perplexity"].idxmin()]
+    assert [best["alpha_1"], best["alpha_2"]] == pytest.approx([cell.alpha.item() for cell in cells])
+    assert math.isnan(table.loc[0, "training_loss"])
+    assert table["seconds"].is_monotonic_increasing
+
+
+def test_the_training_loss_is_the_mean_over_the_windows_since_the_last_point(tmp_path, train):
+    train(epochs=1, log_every=1, out="each.pt")
+    train(epochs=1, log_every=5, out="some.pt")
+    each = pd.read_parquet(tmp_path / "each.curves.parquet").set_index("step")["training_loss"]
+    some = pd.read_parquet(tmp_path / "some.curves.parquet").set_index("step")["training_loss"]
+    expected = [each.loc[first:last].mean() for first, last in ((1, 5), (6, 10), (11, 15), (16, 17))]
+    np.testing.assert_allclose(some.loc[1:], expected, rtol=1e-12)
+
+
+def test_max_tokens_end_the_run_at_a_window_even_in_a_later_epoch(tmp_path, train):
+    for tokens, step in ((1, 1), (60, 1), (61, 2), (996, 17), (997, 18)):
+        train("model.pt", max_tokens=tokens, epochs=99)
+        assert pd.read_parquet(tmp_path / "model.curves.parquet")["step"].iloc[-1] == step
+        (tmp_path / "model.pt").unlink()
+
+
+def test_annealing_divides_the_rate_after_a_validation_that_is_no_better(tmp_path, train):
+    # A rate of 1000 jumps about; the rate that a point shows is that of the next window.
+    train(optimiser="sgd", schedule="anneal", learning_rate=1000.0, clip=0.25, epochs=5)
+    table = pd.read_parquet(tmp_path / "model.curves.parquet").dropna(subset="validation_perplexity")
+    best, rate = math.inf, 1000.0
+    for perplexity, shown in zip(table["validation_perplexity"], table["learning_rate"], strict=True):
+        rate = rate if perplexity < best else rate / 4
+        best = min(best, perplexity)
+        assert shown == rate
+    assert rate < 1000
+
+
+def test_the_steps_are_plain_adam_on_the_mean_loss(tmp_path, train):
+    # The same run written down with torch's own modules, without tiles, fusing or carried bookkeeping.
+    train(arch="srn", max_tokens=180, sizes={"dropout": 0.0, "layers": 1})
+    torch.manual_seed(1)
+    model = LanguageModel(Sizes("srn", len(WORDS), embedding=6, hidden=10, layers=1))
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01, fused=False, foreach=False)
+    text, state = columns(stream(200), 4), torch.zeros(1, 4, 10)
+    for start in (0, 15, 30):
+        words = text[start : start + 16]
+        outputs, state = model.cells[0].layer(model.embedding(words[:-1]), state.detach())
+        logits = model.output(outputs).flatten(0, 1)
+        torch.nn.functional.cross_entropy(logits, words[1:].flatten()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        optimiser.zero_grad()
+    trained = load_checkpoint(tmp_path / "model.pt").model.state_dict()
+    for name, tensor in model.state_dict().items():
+        torch.testing.assert_close(trained[name], tensor, rtol=1e-4, atol=1e-6)
+
+
+def test_validation_is_torchs_cross_entropy_whatever_the_window(train):
+    torch.manual_seed(0)
+    model = LanguageModel(Sizes("lstm", len(WORDS), embedding=6, hidden=10, layers=2)).eval()
+    text = columns(stream(30), 3)
+    outputs, _ = model(text[:-1], model.initial_state(3))
+    expected = torch.nn.functional.cross_entropy(
+        model.logits(outputs).flatten(0, 1), text[1:].flatten()
+    ).item()
+    for window in (1, 7, 1000):
+        assert mean_loss(model, text, window) == pytest.approx(expected, rel=1e-5)
+
+
+def test_measuring_takes_no_random_numbers_and_rounds_as_on_disk():
+    model = LanguageModel(Sizes("lstm", len(WORDS), embedding=6, hidden=10, layers=2, tied=False))
+    before = torch.get_rng_state()
+    copy = as_stored(model, "float16")
+    assert torch.equal(torch.get_rng_state(), before)
+    for name, tensor in copy.state_dict().items():
+        assert torch.equal(tensor, model.state_dict()[name].half().float()), name
+
+
+def test_more_validations_do_not_change_the_weights(tmp_path, train):
+    # The last of a run whose loss falls all the way is the best, so the checkpoint holds the last weights.
+    train("seldom.pt", epochs=1)
+    train("often.pt", epochs=1, validate_every=3)
+    seldom, often = (load_checkpoint(tmp_path / name).fingerprint for name in ("seldom.pt", "often.pt"))
+    assert seldom == often
+
+
+def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_path, train):
+    # From the second epoch on the text holds a word whose vector is not a number.
+    def poison():
+        path = tmp_path / "model.pt.resume"
+        content = torch.load(path, weights_only=True)
+        content["weights"]["embedding.weight"][3] = math.nan
+        torch.save(content, path)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(listener=Quiet({17: interrupt}))
+    kept = load_checkpoint(tmp_path / "model.pt").fingerprint
+    poison()
+    with pytest.raises(
+        TrainingError, match=r"the loss is nan in epoch 2, window 18 of the run.*Lower --learn"
+    ):
+        train(resume=True)
+    assert load_checkpoint(tmp_path / "model.pt").fingerprint == kept
+
+
+def test_a_validation_loss_that_is_not_finite_stops_too(train):
+    # float16 cannot hold what the huge steps of the first window lead to.
+    with pytest.raises(TrainingError, match=r"the validation loss is nan after window 1 of the run"):
+        train(max_tokens=60, optimiser="sgd", learning_rate=1e8, clip=100.0, stored="float16")

@@ -1,0 +1,119 @@
+"""The options of `tseval train lm`, in groups. Names are those of the fields of `Sizes` and `Settings`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, get_args
+
+import click
+
+from tseval.models.cells import CELLS
+from tseval.models.checkpoint import StoredType
+from tseval.models.language_model import Sizes
+from tseval.training.settings import Optimiser, Precision, RateSchedule, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
+DEFAULT = Settings()
+FILE = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
+SEED = click.IntRange(0, 2**63 - 1)
+
+
+class Positive(click.FloatRange):
+    """A finite number above 0."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number; NaN and infinity compare in no useful way and are refused."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number", param, ctx)
+        return number
+
+
+POSITIVE = Positive()
+
+
+def _setting(name: str, kind: click.ParamType[object], text: str) -> Callable[[Function], Function]:
+    """Make the option of a field of `Settings`; the default is the field's."""
+    default = getattr(DEFAULT, name)
+    return click.option(
+        f"--{name.replace('_', '-')}", name, type=kind, default=default, help=text,
+        show_default=default is not None,
+    )  # fmt: skip
+
+
+def _choice(values: object) -> click.Choice[str]:
+    return click.Choice(get_args(values))
+
+
+TEXT = [
+    click.option("--train", "train_files", type=FILE, multiple=True, required=True, help="Training text."),
+    click.option("--valid", "valid_file", type=FILE, required=True, help="Validation text."),
+    click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),
+    click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave out rarer words."),
+    click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring."),
+]
+MODEL = [
+    click.option("--arch", type=click.Choice(list(CELLS)), required=True, help="Recurrent cell."),
+    click.option("--embedding", type=COUNT, default=200, show_default=True, help="Width of a word vector."),
+    click.option("--hidden", type=COUNT, default=650, show_default=True, help="Width of a recurrent layer."),
+    click.option("--layers", type=COUNT, default=2, show_default=True, help="Recurrent layers."),
+    click.option("--dropout", default=0.2, show_default=True, help="Share of units dropped in training."),
+    click.option("--tied", is_flag=True, help="Share embedding and output matrix."),
+]
+SETTINGS = [
+    _setting("epochs", COUNT, "Passes over the text."),
+    _setting("max_tokens", COUNT, "Stop after so many training tokens, in place of --epochs."),
+    _setting("batch", COUNT, "Parallel columns of text."),
+    _setting("window", COUNT, "Words errors go back through."),
+    _setting("optimiser", _choice(Optimiser), "How weights are updated."),
+    _setting("learning_rate", POSITIVE, "The optimiser's, at the start."),
+    _setting("schedule", _choice(RateSchedule), "Course of the learning rate: cosine ends at zero, anneal "
+             "divides when the validation perplexity gets no better."),
+    _setting("anneal_factor", POSITIVE, "What anneal divides by."),
+    _setting("clip", POSITIVE, "Largest gradient norm."),
+    _setting("seed", SEED, "Of initial weights and dropout."),
+    _setting("precision", _choice(Precision), "Type of the matrix products."),
+    _setting("stored", _choice(StoredType), "Type of the weights on disk."),
+    _setting("validate_every", COUNT, "Also validate every N windows, not only after each epoch."),
+    _setting("log_every", COUNT, "Windows between points of the learning curve."),
+    click.option("--compile", "compiled", is_flag=True, help="Compile the recurrent loops (for GPUs)."),
+]  # fmt: skip
+OUTPUT = [
+    click.option("--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
+    click.option("--resume", is_flag=True, help="Go on with an interrupted training, to the same result."),
+    click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
+                 help="Seconds between savings that --resume goes on from."),
+    click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
+    click.option("--quiet", is_flag=True, help="Print errors only."),
+]  # fmt: skip
+
+
+def training_options(function: Function) -> Function:
+    """Give a command all options of a training run."""
+    for option in reversed([*TEXT, *MODEL, *SETTINGS, *OUTPUT]):
+        function = option(function)
+    return function
+
+
+def chosen_sizes(context: click.Context, vocabulary: int) -> Sizes:
+    """Gather the sizes from the options.
+
+    Raises:
+        ModelError: If they do not go together.
+    """
+    names = {field.name for field in fields(Sizes)} & context.params.keys()
+    return Sizes(vocabulary=vocabulary, **{name: context.params[name] for name in names})
+
+
+def chosen_settings(context: click.Context) -> Settings:
+    """Gather the settings from the options."""
+    return Settings(**{field.name: context.params[field.name] for field in fields(Settings)})

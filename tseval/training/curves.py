@@ -1,0 +1,60 @@
+"""Learning curves: one row a point, as parquet beside the checkpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tseval.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tseval.models.language_model import LanguageModel
+
+Row = dict[str, int | float | None]
+
+# What a point holds; one column a watched scalar and layer follows (`alpha_1`, `alpha_2`).
+COLUMNS = {
+    "step": pa.int64(),  # windows read
+    "epoch": pa.int64(),  # that this window belongs to, from 1
+    "tokens": pa.int64(),  # training tokens read
+    "learning_rate": pa.float64(),  # of the next window
+    "training_loss": pa.float64(),  # nats a token, mean over the windows since the last row
+    "validation_loss": pa.float64(),  # nats a token; null where the model was not validated
+    "validation_perplexity": pa.float64(),
+    "seconds": pa.float64(),  # of training, validation and saving included, over all resumptions
+}
+
+
+def curves_path(out: Path) -> Path:
+    """Name the file of the learning curves of a checkpoint."""
+    return out.with_name(f"{out.stem}.curves.parquet")
+
+
+def watched_scalars(model: LanguageModel) -> Row:
+    """Read what the cells find worth a curve; layers are counted from 1."""
+    return {
+        f"{name}_{layer}": value.item()
+        for layer, cell in enumerate(model.cells, 1)
+        for name, value in cell.watched.items()
+    }
+
+
+def write_curves(path: Path, rows: Sequence[Row]) -> None:
+    """Write the points of a learning curve, whole or not at all.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
+    names = [*COLUMNS, *(name for name in rows[-1] if name not in COLUMNS)]
+    types = [COLUMNS.get(name, pa.float64()) for name in names]
+    columns = [
+        pa.array([row.get(name) for row in rows], kind) for name, kind in zip(names, types, strict=True)
+    ]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_arrays(columns, names), sink, compression="zstd")
+    write_whole(path, memoryview(sink.getvalue()))

@@ -1,0 +1,123 @@
+"""Resume files: everything that a training run is between two windows, as plain data.
+
+A run that was killed and taken up again ends, on a CPU, with the bit-identical checkpoint and the same
+learning curves as one that was not; only the seconds differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+import threading
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import torch
+
+from tseval.errors import ModelError, TrainingError
+from tseval.files import write_whole
+from tseval.models.safe_file import read_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+    from types import FrameType
+
+    from torch import Tensor
+
+    from tseval.models.language_model import LanguageModel
+    from tseval.models.vocabulary import Vocabulary
+    from tseval.training.settings import Settings
+
+FORMAT = "tseval-resume"
+VERSION = 1
+HASHED = ("training text", "validation text", "vocabulary list")
+
+
+def resume_path(out: Path) -> Path:
+    """Name the resume file of a checkpoint that is being made."""
+    return out.with_name(f"{out.name}.resume")
+
+
+def identify(
+    model: LanguageModel, vocabulary: Vocabulary, text: tuple[Tensor, Tensor], settings: Settings
+) -> dict[str, object]:
+    """Name everything that decides the result of a run, as a user knows it; long things by their SHA-256."""
+    contents = (ids.numpy().tobytes() for ids in text), ("\n".join(vocabulary.words).encode(),)
+    hashes = (hashlib.sha256(content).hexdigest() for part in contents for content in part)
+    return {
+        **model.sizes.to_mapping(),
+        **asdict(settings),
+        "lowercase": vocabulary.lowercase,
+        "device": next(model.parameters()).device.type,
+        **dict(zip(HASHED, hashes, strict=True)),
+    }
+
+
+def save_resume(path: Path, identity: Mapping[str, object], content: Mapping[str, object]) -> None:
+    """Write a resume file, whole or not at all.
+
+    Args:
+        path: Where.
+        identity: All that must be equal for the run to be taken up again, by the name a user knows it by.
+        content: Tensors and plain data.
+
+    Raises:
+        OSError: If the file cannot be written; an older one stays.
+    """
+    whole = {"format": FORMAT, "version": VERSION, "identity": dict(identity), **content}
+    write_whole(path, lambda file: torch.save(whole, file))
+
+
+def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]:
+    """Read a resume file; nothing in it is executed.
+
+    Raises:
+        TrainingError: If it is damaged, something else, or belongs to a run with other settings or data.
+    """
+    over = f"Remove {path} to start over."
+    try:
+        content = read_plain(path)
+    except ModelError as error:
+        raise TrainingError(f"{error}. {over}") from None
+    if content.get("format") != FORMAT or content.get("version") != VERSION:
+        raise TrainingError(f"{path}: no resume file that this tseval can read. {over}")
+    started = content.get("identity")
+    if not isinstance(started, dict):
+        raise TrainingError(f"{path}: a resume file without its settings. {over}")
+    for name, value in identity.items():
+        if started.get(name) != value:
+            raise TrainingError(f"{path}: {_difference(name, started.get(name), value)}\n  {over}")
+    return content
+
+
+def _difference(name: str, started: object, value: object) -> str:
+    if name in HASHED:
+        return f"the run was started with another {name}, and cannot go on with this one."
+    return f"the run was started with {name} {started!r}, and cannot go on with {value!r}."
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], bool]]:
+    """Hear of Ctrl-C and SIGTERM without being torn out of a window; a second one acts at once.
+
+    Gives a function that tells whether to stop. Outside the main thread, which alone hears of signals,
+    it never says so.
+    """
+    heard: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        if heard:
+            raise KeyboardInterrupt
+        heard.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(heard)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,184 @@
+"""The state of a training run between two windows, and how one more window changes it."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+from tseval.errors import TrainingError
+from tseval.training.curves import watched_scalars
+from tseval.training.loss import cross_entropy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import Tensor
+
+    from tseval.models.language_model import LanguageModel
+    from tseval.scoring.protocol import Json
+    from tseval.training.curves import Row
+    from tseval.training.schedule import Schedule
+
+TRY = "Lower --learning-rate or --clip."
+
+
+@dataclass(slots=True)
+class Course:
+    """How a run went so far; plain data.
+
+    Attributes:
+        step: Windows read.
+        loss: Sum of their mean losses, nats.
+        anneals: How often the learning rate was divided.
+        best: Lowest validation perplexity.
+        seconds: Of work, over all resumptions.
+        rows: Points of the learning curve.
+        validations: What the checkpoint records of each validation.
+        at_row: `step` and `loss` at the last point of the curve.
+        at_validation: Likewise at the last validation.
+    """
+
+    step: int = 0
+    loss: float = 0.0
+    anneals: int = 0
+    best: float = math.inf
+    seconds: float = 0.0
+    rows: list[Row] = field(default_factory=list)
+    validations: list[Json] = field(default_factory=list)
+    at_row: tuple[int, float] = (0, 0.0)
+    at_validation: tuple[int, float] = (0, 0.0)
+
+    def mean_loss_since(self, mark: tuple[int, float]) -> float | None:
+        """Mean training loss since a point, or None if no window was read since."""
+        windows = self.step - mark[0]
+        return (self.loss - mark[1]) / windows if windows else None
+
+
+class TrainingState:
+    """A model in training, with all that decides how it goes on.
+
+    Args:
+        model: On the device to train on.
+        text: Training text in columns, (time, batch).
+        schedule: What happens when.
+    """
+
+    def __init__(self, model: LanguageModel, text: Tensor, schedule: Schedule) -> None:
+        settings = schedule.settings
+        self.model, self.schedule, self.settings = model, schedule, settings
+        self.device = next(model.parameters()).device
+        self.text = text.to(self.device)
+        kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+        self.optimiser = kinds[settings.optimiser](model.parameters(), lr=settings.learning_rate, fused=True)
+        self.carried = model.initial_state(settings.batch)
+        self.course = Course()
+        self._unread: list[Tensor] = []
+        self._clock = time.monotonic()
+
+    def advance(self) -> None:
+        """Learn from one more window of text."""
+        settings, course = self.settings, self.course
+        low = getattr(torch, settings.precision)
+        start = course.step % self.schedule.windows * settings.window
+        words = self.text[start : start + settings.window + 1]
+        before = self.carried if start else self.model.initial_state(settings.batch)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.rate
+        with torch.autocast(self.device.type, low, enabled=low is not torch.float32):
+            outputs, after = self.model(words[:-1], before)
+        output = self.model.output
+        loss = cross_entropy(
+            outputs.flatten(0, 1).float(), output.weight, output.bias, words[1:].flatten(), low
+        )
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = clip_grad_norm_(self.model.parameters(), settings.clip)
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        self.carried = tuple(tensor.detach().float() for tensor in after)
+        self._unread.append(torch.stack((loss.detach(), norm)))
+        course.step += 1
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the next window."""
+        return self.schedule.rate(self.course.step, self.course.anneals)
+
+    def read_losses(self) -> float | None:
+        """Fetch the losses that are still on the device and give their mean; each fetch waits for it.
+
+        Raises:
+            TrainingError: If a loss or the norm of a gradient is not finite.
+        """
+        course = self.course
+        first = course.step - len(self._unread) + 1
+        pairs = torch.stack(self._unread).tolist() if self._unread else []
+        for step, pair in enumerate(pairs, first):
+            for name, value in zip(("loss", "norm of the gradient"), pair, strict=True):
+                if not math.isfinite(value):
+                    raise TrainingError(
+                        f"the {name} is {value} in epoch {self.schedule.epoch(step)}, window {step} of the "
+                        f"run. {TRY} The best checkpoint before it, if any, stays."
+                    )
+            course.loss += pair[0]
+        self._unread.clear()
+        now = time.monotonic()
+        course.seconds += now - self._clock
+        self._clock = now
+        return sum(loss for loss, _ in pairs) / len(pairs) if pairs else None
+
+    def add_row(self, loss: float | None = None, perplexity: float | None = None) -> None:
+        """Add a point to the learning curve, with loss and perplexity if the model was validated."""
+        self.read_losses()
+        course = self.course
+        course.rows.append(
+            {
+                "step": course.step,
+                "epoch": self.schedule.epoch(course.step),
+                "tokens": self.schedule.tokens(course.step),
+                "learning_rate": self.rate,
+                "training_loss": course.mean_loss_since(course.at_row),
+                "validation_loss": loss,
+                "validation_perplexity": perplexity,
+                "seconds": round(course.seconds, 3),
+                **watched_scalars(self.model),
+            }
+        )
+        course.at_row = course.step, course.loss
+
+    def content(self) -> dict[str, object]:
+        """Give everything that `restore` needs, as tensors and plain data."""
+        self.read_losses()
+        return {
+            "weights": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "carried": list(self.carried),
+            "random": torch.get_rng_state(),
+            "random_cuda": torch.cuda.get_rng_state(self.device) if self.device.type == "cuda" else None,
+            "course": asdict(self.course),
+        }
+
+    def restore(self, content: Mapping[str, object]) -> None:
+        """Become the run that `content` was taken from.
+
+        Raises:
+            ValueError: If the parts do not fit this run.
+        """
+        try:
+            self.model.load_state_dict(cast("dict[str, Tensor]", content["weights"]))
+            self.optimiser.load_state_dict(cast("dict[str, object]", content["optimiser"]))
+            carried = cast("list[Tensor]", content["carried"])
+            self.carried = tuple(tensor.to(self.device) for tensor in carried)
+            torch.set_rng_state(cast("Tensor", content["random"]))
+            if self.device.type == "cuda":
+                torch.cuda.set_rng_state(cast("Tensor", content["random_cuda"]), self.device)
+            course = cast("dict[str, object]", content["course"])
+            for name in (one.name for one in fields(Course)):
+                setattr(self.course, name, course[name])
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ValueError(reason) from None
