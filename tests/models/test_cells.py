@@ -1,127 +1,138 @@
-"""Cells against float64 evaluations of their equations, and against torch's own modules."""
-
-import math
+"""Cells against float64 evaluations of their equations, torch's own modules, and numerical gradients."""
 
 import numpy as np
 import pytest
 import torch
+from equations import EQUATIONS, first_state
 from torch import nn
 
 from tseval.models.cells import CELLS
-from tseval.models.cells.drnn import DecayRNN
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.cells.cell import options_of
 
-INPUT, HIDDEN, BATCH, TIME = 7, 11, 3, 6
+BATCH, TIME, INPUT = 3, 6, 7
+HIDDEN = 24  # four of them are inhibitory, and the ON-LSTM makes three chunks of eight
+DEFAULTS = [(arch, INPUT, HIDDEN, {}) for arch in CELLS]
+OTHERS = [
+    ("eirnn", INPUT, 11, {"beta": 0.001, "self_connections": True}),
+    ("eirnn", INPUT, 11, {"beta": 1.0, "sigma": 0.0}),
+    ("drnn", INPUT, 4, {}),  # too small for an inhibitory unit
+    ("drnn", INPUT, 11, {"initial_alpha": 1.3, "alpha_bound": "none", "activation": "relu"}),
+    ("sdrnn", INPUT, 11, {"initial_alpha": 0.1, "activation": "relu"}),
+    ("abdrnn", INPUT, 11, {"initial_alpha": -0.2, "alpha_bound": "none"}),
+    ("drnn-cnn", INPUT, 11, {"window": 1}),
+    ("drnn-cnn", INPUT, 11, {"window": 8, "activation": "relu"}),
+    ("onlstm", INPUT, 20, {}),
+    ("onlstm", INPUT, 12, {"chunk": 1}),
+    ("onlstm", INPUT, 12, {"chunk": 4, "weight_drop": 0.5}),
+    ("onlstm", INPUT, 12, {"chunk": 12}),
+    ("urn", 5 * 4 // 2, 5, {}),  # the word vectors are the angles
+    ("urn", INPUT, 2, {}),
+]
+# Numerical differentiation takes two evaluations per parameter.
+TINY = [(arch, 4, 6, {}) for arch in CELLS]
+TINY += [("urn", 6, 4, {}), ("onlstm", 4, 6, {"chunk": 2}), ("eirnn", 4, 6, {"self_connections": True})]
+TORCHS = {"srn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
 
 def numbers(seed, *shape):
     return torch.from_numpy(np.random.default_rng(seed).normal(size=shape))
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def by_hand(cell, x, state):
-    """One step of a cell's equation in numpy float64; `cell` holds the same numbers."""
-    p = {name: value.detach().numpy() for name, value in cell.named_parameters()}
-    h = state[0]
-    if isinstance(cell, DecayRNN):
-        signs = np.ones(HIDDEN)
-        signs[-(HIDDEN // 5) :] = -1
-        dale = np.maximum(p["recurrent"], 0) @ np.diag(signs)
-        c = h @ dale.T + x @ p["input.weight"].T + p["input.bias"]
-        alpha = sigmoid(p["decay"])
-        return (np.tanh(alpha * h + (1 - alpha) * c),)
-    u, w = x @ p["layer.weight_ih_l0"].T, h @ p["layer.weight_hh_l0"].T
-    b, b_recurrent = p["layer.bias_ih_l0"], p["layer.bias_hh_l0"]
-    match type(cell).__name__:
-        case "SRN":
-            return (np.tanh(u + w + b + b_recurrent),)
-        case "LSTM":
-            i, f, g, o = np.split(u + w + b + b_recurrent, 4, axis=1)
-            c = sigmoid(f) * state[1] + sigmoid(i) * np.tanh(g)
-            return sigmoid(o) * np.tanh(c), c
-        case "GRU":
-            (ur, uz, un), (wr, wz, wn) = np.split(u + b, 3, axis=1), np.split(w + b_recurrent, 3, axis=1)
-            r, z = sigmoid(ur + wr), sigmoid(uz + wz)
-            return ((1 - z) * np.tanh(un + r * wn) + z * h,)
-    raise AssertionError(f"no equation for {cell}")
-
-
-@pytest.fixture(params=sorted(CELLS))
-def cell(request):
+def make_cell(arch, input_size, hidden, options):
+    """Make a cell in float64, its parameters random, so that none can hide behind a zero."""
     torch.manual_seed(3)
-    return CELLS[request.param](INPUT, HIDDEN).double()
+    cell = CELLS[arch](input_size, hidden, **options).double().eval()
+    for seed, parameter in enumerate(cell.parameters()):
+        if not parameter.any():
+            parameter.data = numbers(seed, *parameter.shape)
+    return cell
 
 
-def test_a_step_is_the_equation(cell):
-    x = numbers(1, BATCH, INPUT)
-    state = tuple(numbers(10 + i, BATCH, HIDDEN) for i in range(cell.n_states))
+def in_the_middle_of_a_text(arch, cell, batch=BATCH):
+    """Read some words, then put random numbers into the state; give the words and the state."""
+    past = numbers(1, 4, batch, cell.input_size)
+    _, state = cell(past, cell.initial_state(batch))
+    # What the convolution keeps beside h is owed to the words: it stays.
+    free = 1 if arch == "drnn-cnn" else cell.n_states
+    state = (*(numbers(10 + i, *tensor.shape) for i, tensor in enumerate(state[:free])), *state[free:])
+    if arch == "eirnn":
+        state = state[1].relu(), state[1]  # r follows from s
+    return past, tuple(tensor.detach() for tensor in state)
+
+
+def by_hand(variant, cell, words, state):
+    """One step of the cell's equation in numpy float64, with the same numbers."""
+    arch, _, _, options = variant
+    weights = {name: value.detach().numpy() for name, value in cell.named_parameters()}
+    return EQUATIONS[arch](weights, options_of(CELLS[arch]) | options, words, state)
+
+
+def test_every_cell_has_an_equation():
+    assert EQUATIONS.keys() == CELLS.keys()
+
+
+@pytest.mark.parametrize("variant", DEFAULTS + OTHERS, ids=str)
+def test_a_step_is_the_equation(variant):
+    cell = make_cell(*variant)
+    past, state = in_the_middle_of_a_text(variant[0], cell)
+    x = numbers(2, BATCH, cell.input_size)
     ours = cell.step(cell.project(x), state)
-    expected = by_hand(cell, x.numpy(), [tensor.numpy() for tensor in state])
-    assert len(ours) == len(expected) == cell.n_states
-    for got, wanted in zip(ours, expected, strict=True):
-        np.testing.assert_allclose(got.detach().numpy(), wanted, atol=1e-12)
+    expected = by_hand(variant, cell, [*past.numpy(), x.numpy()], [tensor.numpy() for tensor in state])
+    assert [tensor.shape for tensor in ours] == [tensor.shape for tensor in state]
+    for got, wanted in zip(ours, expected, strict=variant[0] != "drnn-cnn"):
+        np.testing.assert_allclose(got.detach().numpy(), wanted, rtol=0, atol=1e-12)
 
 
-def test_a_window_is_step_after_step(cell):
-    x, state = numbers(2, TIME, BATCH, INPUT), cell.initial_state(BATCH)
+@pytest.mark.parametrize("variant", DEFAULTS + OTHERS, ids=str)
+def test_a_window_is_the_equation_for_one_word_after_the_other(variant):
+    arch, input_size, hidden, _ = variant
+    cell, x = make_cell(*variant), numbers(4, TIME, BATCH, input_size)
+    outputs, _ = cell(x, cell.initial_state(BATCH))
+    state = first_state(arch, BATCH, hidden)
+    for time, output in enumerate(outputs):
+        state = by_hand(variant, cell, list(x[: time + 1].numpy()), state)
+        np.testing.assert_allclose(output.detach().numpy(), state[0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("variant", DEFAULTS + OTHERS, ids=str)
+def test_a_window_ends_in_the_state_that_steps_lead_to(variant):
+    cell = make_cell(*variant)
+    _, state = in_the_middle_of_a_text(variant[0], cell)
+    x = numbers(5, TIME, BATCH, cell.input_size)
     outputs, after = cell(x, state)
+    for time, output in enumerate(outputs):
+        state = cell.step(cell.project(x[time]), state)
+        torch.testing.assert_close(output, state[0], rtol=0, atol=1e-12)
+    torch.testing.assert_close(after, state, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("arch", TORCHS)
+def test_srn_gru_and_lstm_are_torchs_own(arch):
+    cell = make_cell(arch, INPUT, 11, {})
+    theirs = TORCHS[arch](INPUT, 11).double()
+    for name, parameter in theirs.named_parameters():
+        parameter.data = getattr(cell.layer, name).data
+    _, state = in_the_middle_of_a_text(arch, cell)
+    x = numbers(6, TIME, BATCH, INPUT)
+    before = tuple(tensor[None] for tensor in state)
+    expected, after = theirs(x, before if arch == "lstm" else before[0])
+    after = after if arch == "lstm" else (after,)
     for time in range(TIME):
         state = cell.step(cell.project(x[time]), state)
-        torch.testing.assert_close(outputs[time], state[0])
-    for got, wanted in zip(after, state, strict=True):
-        torch.testing.assert_close(got, wanted)
+        torch.testing.assert_close(state[0], expected[time], rtol=0, atol=1e-12)
+    torch.testing.assert_close(state, tuple(tensor[0] for tensor in after), rtol=0, atol=1e-12)
 
 
-def test_gradients_are_those_of_the_equation(cell):
-    # Numerical differentiation knows nothing of the fused layers' own backward passes.
-    x = numbers(4, 3, 2, INPUT).requires_grad_()
-    state = cell.initial_state(2)
-    assert torch.autograd.gradcheck(lambda *_: cell(x, state)[0], (x, *cell.parameters()))
+@pytest.mark.parametrize("variant", TINY, ids=str)
+def test_gradients_are_those_of_numerical_differentiation(variant):
+    cell = make_cell(*variant)
+    _, state = in_the_middle_of_a_text(variant[0], cell, batch=2)
+    x = numbers(7, 3, 2, cell.input_size)
+    inputs = [tensor.requires_grad_() for tensor in (x, *state)]
 
+    def read(*_):
+        outputs, after = cell(x, state)
+        return outputs, *after
 
-def test_the_decay_rnn_starts_at_alpha_08_and_obeys_dale():
-    cell = DecayRNN(4, 10)
-    assert cell.alpha.item() == pytest.approx(0.8)
-    assert cell.signs.tolist() == [1.0] * 8 + [-1.0] * 2
-
-
-@pytest.mark.parametrize(
-    ("arch", "parameters"),
-    # Bhatt et al. 2020, Table 4 prints 1.4M, 4.2M, 5.6M, 1.4M. The Decay RNN has one bias where torch's
-    # layer has two, and one decay rate a layer.
-    [
-        ("srn", 1_400_100),
-        ("gru", 4_200_300),
-        ("lstm", 5_600_400),
-        ("drnn", (200 + 650 + 1) * 650 + (650 + 650 + 1) * 650 + 2),
-    ],
-)
-def test_core_parameters_match_table_4(arch, parameters):
-    with torch.device("meta"):
-        model = LanguageModel(Sizes(arch, vocabulary=10, embedding=200, hidden=650, layers=2))
-    assert model.n_core_parameters == parameters
-
-
-def test_the_language_model_is_torchs_stack_of_lstm_layers():
-    torch.manual_seed(5)
-    model = LanguageModel(Sizes("lstm", vocabulary=30, embedding=8, hidden=12, layers=3)).eval()
-    stack = nn.LSTM(8, 12, 3)
-    for layer, cell in enumerate(model.cells):
-        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
-            getattr(stack, f"{name}_l{layer}").data = getattr(cell.layer, f"{name}_l0").data
-    words = torch.arange(20).view(10, 2)
-    ours, _ = model(words, model.initial_state(2))
-    expected, _ = stack(model.embedding(words))
-    torch.testing.assert_close(ours, expected)
-
-
-def test_dropout_acts_in_training_only():
-    torch.manual_seed(6)
-    model = LanguageModel(Sizes("srn", vocabulary=9, embedding=50, hidden=50, layers=2, dropout=0.5))
-    words, state = torch.zeros(1, 1, dtype=torch.long), model.initial_state(1)
-    zeros = (model(words, state)[0] == 0).float().mean().item()
-    assert zeros == pytest.approx(0.5, abs=4 * math.sqrt(0.25 / 50))
-    assert (model.eval()(words, state)[0] != 0).all()
+    # What is differentiated is changed in place, so the cell sees it.
+    assert torch.autograd.gradcheck(read, (*inputs, *cell.parameters()))

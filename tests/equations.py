@@ -1,0 +1,191 @@
+"""The papers' equations in numpy float64, one function per architecture, to hold the cells to.
+
+They take what a checkpoint holds, by name, and share nothing else with `tseval.models`. Where a paper says
+"for every unit", there is a loop over units; where it says "the last n words", the last n words are kept.
+
+An equation takes the layer's weights, the options, the word vectors read so far, each (batch, input), the
+last of them the word to be read, and the previous state; it gives the next state, output first.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+from scipy.linalg import expm
+from scipy.special import expit as sigmoid
+from scipy.special import logsumexp
+
+F = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
+
+
+def dale(hidden):
+    """D: a diagonal matrix whose last floor(hidden / 5) entries are -1, the others 1."""
+    d = np.eye(hidden)
+    for inhibitory in range(1, hidden // 5 + 1):
+        d[-inhibitory, -inhibitory] = -1
+    return d
+
+
+def torch_layer(weights):
+    """U, W and the two biases of torch's own layers."""
+    return (
+        weights[f"layer.{name}_l0"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    )  # fmt: skip
+
+
+def drive(weights, words, h):
+    """W h + U x + b, with W as it is stored."""
+    return h @ weights["recurrent"].T + words[-1] @ weights["input.weight"].T + weights["input.bias"]
+
+
+def srn(weights, options, words, state):
+    u, w, b, b_recurrent = torch_layer(weights)
+    return (np.tanh(state[0] @ w.T + words[-1] @ u.T + b + b_recurrent),)
+
+
+def gru(weights, options, words, state):
+    h, (u, w, b, b_recurrent) = state[0], torch_layer(weights)
+    u_r, u_z, u_n = np.split(words[-1] @ u.T + b, 3, axis=1)
+    w_r, w_z, w_n = np.split(h @ w.T + b_recurrent, 3, axis=1)
+    r, z = sigmoid(u_r + w_r), sigmoid(u_z + w_z)
+    return ((1 - z) * np.tanh(u_n + r * w_n) + z * h,)
+
+
+def lstm(weights, options, words, state):
+    u, w, b, b_recurrent = torch_layer(weights)
+    i, f, g, o = np.split(state[0] @ w.T + words[-1] @ u.T + b + b_recurrent, 4, axis=1)
+    c = sigmoid(f) * state[1] + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(c), c
+
+
+def eirnn(weights, options, words, state):
+    beta, s = options["beta"], state[1]
+    w = np.maximum(weights["recurrent"], 0) @ dale(s.shape[1])
+    if not options["self_connections"]:
+        for unit in range(len(w)):
+            w[unit, unit] = 0
+    r = np.maximum(s, 0)
+    u, b = weights["input.weight"], weights["input.bias"]
+    s = (1 - beta) * s + beta * (r @ w.T + words[-1] @ u.T + b)
+    return np.maximum(s, 0), s
+
+
+def decayed(options, alpha, h, c):
+    return (F[options["activation"]](alpha * h + (1 - alpha) * c),)
+
+
+def decay_rate(weights, options):
+    return {"sigmoid": sigmoid, "none": float}[options["alpha_bound"]](weights["decay"])
+
+
+def drnn(weights, options, words, state):
+    h = state[0]
+    w = np.maximum(weights["recurrent"], 0) @ dale(h.shape[1])
+    return decayed(options, decay_rate(weights, options), h, drive(weights | {"recurrent": w}, words, h))
+
+
+def sdrnn(weights, options, words, state):
+    return decayed(options, decay_rate(weights, options), state[0], drive(weights, words, state[0]))
+
+
+def abdrnn(weights, options, words, state):
+    c = words[-1] @ weights["input.weight"].T + weights["input.bias"]
+    return decayed(options, decay_rate(weights, options), state[0], c)
+
+
+def drnn_cnn(weights, options, words, state):
+    total = weights["decay"]
+    for lag in range(min(options["window"], len(words))):
+        total = total + words[-1 - lag] @ weights["taps.weight"][lag]
+    h = state[0]
+    w = np.maximum(weights["recurrent"], 0) @ dale(h.shape[1])
+    c = drive(weights | {"recurrent": w}, words, h)
+    return decayed(options, sigmoid(total)[:, None], h, c)
+
+
+def ablated_lstm(weights, options, words, state):
+    o, candidate = np.split(drive(weights, words, state[0]), 2, axis=1)
+    c = sigmoid(weights["forget"]) * state[1] + sigmoid(weights["admit"]) * np.tanh(candidate)
+    return sigmoid(o) * np.tanh(c), c
+
+
+def onlstm(weights, options, words, state):
+    h, c = state
+    batch, hidden = h.shape
+    chunk = options["chunk"] or next(size for size in range(10, 0, -1) if hidden % size == 0)
+    n = hidden // chunk
+    sizes = n, n, hidden, hidden, hidden, hidden
+    forget, admit, i, f, o, g = np.split(drive(weights, words, h), np.cumsum(sizes)[:-1], axis=1)
+    h, c = h.copy(), c.copy()
+    for row in range(batch):
+        p_f, p_i = (np.exp(x[row]) / sum(np.exp(x[row])) for x in (forget, admit))
+        for unit in range(hidden):
+            # All units of a chunk have the same master gates.
+            m_f, m_i = sum(p_f[: unit // chunk + 1]), 1 - sum(p_i[: unit // chunk + 1])
+            overlap = m_f * m_i
+            f_hat = sigmoid(f[row, unit]) * overlap + (m_f - overlap)
+            i_hat = sigmoid(i[row, unit]) * overlap + (m_i - overlap)
+            c[row, unit] = f_hat * c[row, unit] + i_hat * np.tanh(g[row, unit])
+            h[row, unit] = sigmoid(o[row, unit]) * np.tanh(c[row, unit])
+    return h, c
+
+
+def skew(angles, n):
+    """S(x): x row by row above the diagonal, its negative below."""
+    s, left = np.zeros((n, n)), iter(angles)
+    for row in range(n):
+        for column in range(row + 1, n):
+            s[row, column] = next(left)
+            s[column, row] = -s[row, column]
+    assert next(left, None) is None
+    return s
+
+
+def urn(weights, options, words, state):
+    angles = words[-1]
+    if "angles.weight" in weights:
+        angles = angles @ weights["angles.weight"].T + weights["angles.bias"]
+    n = state[0].shape[1]
+    return (np.stack([expm(skew(x, n)) @ h for x, h in zip(angles, state[0], strict=True)]),)
+
+
+EQUATIONS = {
+    "srn": srn,
+    "gru": gru,
+    "lstm": lstm,
+    "eirnn": eirnn,
+    "drnn": drnn,
+    "sdrnn": sdrnn,
+    "abdrnn": abdrnn,
+    "drnn-cnn": drnn_cnn,
+    "ablated-lstm": ablated_lstm,
+    "onlstm": onlstm,
+    "urn": urn,
+}
+
+
+def first_state(arch, batch, hidden):
+    """The state before the first word: h and what else there may be; for the URN a unit vector."""
+    h = np.zeros((batch, hidden))
+    if arch == "urn":
+        h[:, 0] = 1
+    return h, np.zeros((batch, hidden))
+
+
+def sentence_logprob(sizes, weights, ids):
+    """Log-probability in nats of all words after the first, by the equations, one word at a time."""
+    prefixes = [f"layers.{depth}." for depth in range(sizes["layers"])]
+    layers = [{n.removeprefix(p): w for n, w in weights.items() if n.startswith(p)} for p in prefixes]
+    states = [first_state(sizes["arch"], 1, sizes["hidden"]) for _ in layers]
+    read = [[] for _ in layers]
+    total = 0.0
+    for word, following in pairwise(ids):
+        x = weights["embedding.weight"][[word]]
+        for depth, layer in enumerate(layers):
+            read[depth].append(x)
+            states[depth] = EQUATIONS[sizes["arch"]](
+                layer, sizes.get("options", {}), read[depth], states[depth]
+            )
+            x = states[depth][0]
+        logits = (x @ weights["output.weight"].T + weights["output.bias"])[0]
+        total += logits[following] - logsumexp(logits)
+    return total
