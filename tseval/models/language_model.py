@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from tseval.errors import ModelError, suggest
 from tseval.models.cells import CELLS
-from tseval.models.cells.cell import complete_options
+from tseval.models.cells.cell import LARGEST, complete_options
 
 if TYPE_CHECKING:
     from tseval.models.cells.cell import Cell, Option, State
@@ -52,6 +52,8 @@ class Sizes:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ModelError(f"{name} size must be a whole number above 0, not {value!r}")
+            if value > LARGEST:
+                raise ModelError(f"{name} size must be at most {LARGEST:,}")
         if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
             raise ModelError(f"dropout must be in [0, 1), not {self.dropout!r}")
         if self.tied and self.embedding != self.hidden:
@@ -59,10 +61,18 @@ class Sizes:
                 f"tied weights need equal embedding and hidden sizes, not {self.embedding} and {self.hidden}"
             )
         if not isinstance(self.options, Mapping):
-            raise ModelError(f"options must be a mapping, not {self.options!r}")
+            raise ModelError(f"options must be a mapping, not a {type(self.options).__name__}")
         object.__setattr__(self, "options", complete_options(CELLS[self.arch], self.options))
-        with torch.device("meta"):
-            self.cell(0)  # the cell checks its options
+        self._check_cell()
+
+    def _check_cell(self) -> None:
+        """Make cells without memory, so that they check their options."""
+        try:
+            with torch.device("meta"):
+                for layer in range(2):
+                    self.cell(layer)
+        except RuntimeError as error:
+            raise ModelError(f"{self.arch} of hidden size {self.hidden:,} cannot be made: {error}") from None
 
     def cell(self, layer: int) -> Cell:
         """Make one recurrent layer with fresh weights; layers count from 0."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 State = tuple[Tensor, ...]
 Option = bool | int | float | str
+LARGEST = 10**9  # of an option that is a whole number; checkpoints can hold any
 
 
 class Cell(nn.Module):
@@ -179,10 +180,13 @@ def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str,
     defaults = options_of(cell)
     for name, value in given.items():
         if name not in defaults:
-            raise ModelError(f"{cell.__name__} has no option {name!r}. {suggest(name, defaults, 'Options')}")
-        wanted = type(defaults[name])
-        if type(value) is not wanted and not (wanted is float and type(value) is int):
-            raise ModelError(f"option {name} must be of type {wanted.__name__}, not {value!r}")
+            hint = suggest(str(name), defaults, "Options")
+            raise ModelError(f"{cell.__name__} has no option {name!r}. {hint}")
+        wanted, found = type(defaults[name]), type(value)
+        if found is not wanted and not (wanted is float and found is int):
+            raise ModelError(f"option {name} must be of type {wanted.__name__}, not {found.__name__}")
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise ModelError(f"option {name} must be at most {LARGEST:,}")
     return {name: type(default)(given.get(name, default)) for name, default in defaults.items()}
 
 

@@ -11,6 +11,7 @@ from tseval.models.cells.dale import dale_signs
 from tseval.models.cells.decay import ACTIVATIONS, logit
 
 INITIAL_ALPHA = 0.8
+MAX_WINDOW = 1000  # words; a sentence is shorter
 
 
 class ConvolutionalDecayRNN(AdditiveCell):
@@ -29,7 +30,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
     Args:
         input_size: Width of a word vector.
         hidden_size: Width of h.
-        window: n, words that the decay rate depends on.
+        window: n, words that the decay rate depends on, at most 1,000.
         activation: f, `tanh` for language models, `relu` for classifiers.
     """
 
@@ -39,7 +40,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
     def __init__(
         self, input_size: int, hidden_size: int, *, window: int = 3, activation: str = "tanh"
     ) -> None:
-        require("window", window, window > 0, "above 0")
+        require("window", window, 0 < window <= MAX_WINDOW, f"from 1 to {MAX_WINDOW}")
         require("activation", activation, activation in ACTIVATIONS, "tanh or relu")
         super().__init__(input_size, hidden_size, hidden_size)
         self.activation = ACTIVATIONS[activation]

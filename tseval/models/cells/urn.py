@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from tseval.errors import ModelError
 from tseval.models.cells.cell import Cell, State
 
 # Terms of the Taylor series that a matrix of norm below 1/2 needs for the last digit of each type.
@@ -27,7 +28,7 @@ class URN(Cell):
 
     Args:
         input_size: Width of a word vector.
-        hidden_size: n, width of the state.
+        hidden_size: n, width of the state, at least 2.
     """
 
     costly_projection = True
@@ -35,6 +36,8 @@ class URN(Cell):
     upper: Tensor
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
+        if hidden_size < 2:
+            raise ModelError(f"a URN rotates its state: hidden size must be above 1, not {hidden_size}")
         super().__init__(input_size, hidden_size)
         n_angles = hidden_size * (hidden_size - 1) // 2
         self.angles = nn.Identity() if input_size == n_angles else nn.Linear(input_size, n_angles)
@@ -68,7 +71,7 @@ def rotation(skew: Tensor) -> Tensor:
     """
     norm = skew.detach().abs().sum(-1).amax().item()
     halvings = max(0, math.frexp(norm)[1] + 1)  # leaves a norm below 1/2
-    small, one = skew / 2**halvings, torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)
+    small, one = skew * 0.5**halvings, torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)
     result = one
     for k in range(TERMS[skew.dtype], 0, -1):
         result = one + small @ result / k
