@@ -1,0 +1,311 @@
+"""What each architecture promises beyond its equation, and how they relate to each other."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from tseval.models.cells import CELLS
+from tseval.models.cells.ablated_lstm import AblatedLSTM
+from tseval.models.cells.abdrnn import AblatedDecayRNN
+from tseval.models.cells.drnn import DecayRNN
+from tseval.models.cells.drnn_cnn import ConvolutionalDecayRNN
+from tseval.models.cells.eirnn import EIRNN
+from tseval.models.cells.onlstm import ONLSTM
+from tseval.models.cells.sdrnn import SlackedDecayRNN
+from tseval.models.cells.urn import URN
+
+INPUT, HIDDEN, BATCH, TIME = 7, 12, 3, 6
+WITH_DALE = ["drnn", "drnn-cnn", "eirnn"]
+
+
+def words(time=TIME, batch=BATCH, width=INPUT, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(time, batch, width, generator=generator, dtype=torch.float64)
+
+
+def make(cell_type, input_size=INPUT, hidden=HIDDEN, **options):
+    torch.manual_seed(2)
+    return cell_type(input_size, hidden, **options).double()
+
+
+def share_weights(cell, other):
+    """Give a cell the weights of another, of those that it has."""
+    cell.load_state_dict({n: w for n, w in other.state_dict().items() if n in cell.state_dict()})
+    return cell
+
+
+def read(cell, x):
+    return cell(x, cell.initial_state(x.shape[1]))[0]
+
+
+def train(cell, steps=20):
+    """Take steps large enough to move every recurrent weight past zero, towards outputs drawn at random."""
+    optimiser = torch.optim.Adam(cell.parameters(), lr=0.1)
+    goals = words(width=cell.hidden_size, seed=3)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        (read(cell, words()) - goals).square().sum().backward()
+        optimiser.step()
+
+
+@pytest.mark.parametrize("arch", WITH_DALE)
+def test_units_keep_their_sign_through_training(arch):
+    cell = make(CELLS[arch])
+    before = cell.recurrent.detach().clone()
+    train(cell)
+    assert (before.sign() != cell.recurrent.detach().sign()).any()
+    outgoing = cell.recurrent_weight()[:HIDDEN].detach()
+    # Two of twelve units are inhibitory, the last ones; a column holds what a unit sends.
+    assert (outgoing[:, :10] >= 0).all()
+    assert (outgoing[:, 10:] <= 0).all()
+    assert (outgoing[:, :10] > 0).any()
+    assert (outgoing[:, 10:] < 0).any()
+
+
+def test_self_connections_stay_away_through_training():
+    cell = make(EIRNN)
+    train(cell)
+    assert (cell.recurrent_weight().diagonal() == 0).all()
+    assert (cell.recurrent.diagonal() > 0).any()  # it is the mask that keeps them away
+
+
+def test_self_connections_can_be_asked_for():
+    assert (make(EIRNN, self_connections=True).recurrent_weight().diagonal() != 0).any()
+
+
+@pytest.mark.parametrize(("beta", "sigma"), [(0.17, 0.15), (0.001, 0.4)])
+def test_the_eirnns_noise_has_variance_two_beta_sigma_squared(beta, sigma):
+    cell, batch = make(EIRNN, hidden=100, beta=beta, sigma=sigma), 2000
+    x = words(1, 1).expand(1, batch, INPUT)
+    _, (_, noisy) = cell.train()(x, cell.initial_state(batch))
+    _, (_, still) = cell.eval()(x, cell.initial_state(batch))
+    noise = (noisy - still).flatten()
+    wanted, n = 2 * beta * sigma**2, 100 * batch
+    # Five standard deviations of the mean and of the variance of n normal numbers.
+    assert noise.mean().item() == pytest.approx(0, abs=5 * math.sqrt(wanted / n))
+    assert noise.var().item() == pytest.approx(wanted, rel=5 * math.sqrt(2 / n))
+    # Units and rows draw their own: two neighbours do not correlate.
+    pairs = (noisy - still)[:, :50] * (noisy - still)[:, 50:]
+    assert pairs.mean().item() == pytest.approx(0, abs=5 * wanted / math.sqrt(n / 2))
+
+
+def test_the_eirnns_noise_is_new_at_every_word_and_for_training_only():
+    cell = make(EIRNN)
+    x = words()
+    torch.manual_seed(4)
+    first, again = read(cell.train(), x), read(cell, x)
+    assert not torch.equal(first, again)
+    torch.manual_seed(4)
+    assert torch.equal(first, read(cell, x))
+    cell.eval()
+    assert torch.equal(read(cell, x), read(cell, x))
+    without = share_weights(make(EIRNN, sigma=0.0), cell).train()
+    torch.testing.assert_close(read(without, x), read(cell, x))
+
+
+@pytest.mark.parametrize("cell_type", [DecayRNN, SlackedDecayRNN, AblatedDecayRNN])
+@pytest.mark.parametrize("bound", ["sigmoid", "none"])
+def test_alpha_starts_where_it_should(cell_type, bound):
+    assert make(cell_type, alpha_bound=bound).alpha.item() == pytest.approx(0.8)
+    # The authors' program starts at the sigmoid of 0.8.
+    program = 1 / (1 + math.exp(-0.8))
+    cell = make(cell_type, alpha_bound=bound, initial_alpha=program)
+    assert cell.alpha.item() == pytest.approx(program)
+    if bound == "sigmoid":
+        assert cell.decay.item() == pytest.approx(0.8)
+
+
+def test_the_convolution_starts_around_alpha_08():
+    cell = make(ConvolutionalDecayRNN)
+    assert cell.decay.sigmoid().item() == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_only_an_unbounded_alpha_leaves_the_unit_interval(direction):
+    found = {}
+    for bound in ("sigmoid", "none"):
+        cell = make(AblatedDecayRNN, alpha_bound=bound)
+        optimiser = torch.optim.SGD([cell.decay], lr=1.0)
+        for _ in range(5):
+            optimiser.zero_grad()
+            (-direction * cell.alpha).backward()
+            optimiser.step()
+        found[bound] = cell.watched["alpha"].item()
+    assert 0 < found["sigmoid"] < 1
+    assert not 0 < found["none"] < 1
+
+
+def test_a_slacked_decay_rnn_that_obeys_dale_is_the_decay_rnn():
+    decay = make(DecayRNN)
+    slacked = share_weights(make(SlackedDecayRNN), decay)
+    slacked.recurrent.data = decay.recurrent_weight().detach()
+    assert torch.equal(read(slacked, words()), read(decay, words()))
+
+
+def test_a_slacked_decay_rnn_without_recurrent_weights_is_the_ablated_one():
+    ablated = make(AblatedDecayRNN)
+    slacked = make(SlackedDecayRNN)
+    slacked.load_state_dict({**ablated.state_dict(), "recurrent": torch.zeros(HIDDEN, HIDDEN)})
+    assert torch.equal(read(slacked, words()), read(ablated, words()))
+
+
+def test_a_unit_of_the_ablated_decay_rnn_sees_no_other_unit():
+    cell = make(AblatedDecayRNN)
+    state = torch.zeros(1, HIDDEN, dtype=torch.float64).requires_grad_()
+    outputs, _ = cell(words(batch=1), (state,))
+    (gradient,) = torch.autograd.grad(outputs[-1, 0, 3], state)
+    assert gradient[0, 3] != 0
+    assert gradient[0].count_nonzero() == 1
+
+
+def test_a_convolution_without_taps_is_the_decay_rnn():
+    decay = make(DecayRNN)
+    convolution = make(ConvolutionalDecayRNN)
+    convolution.load_state_dict(
+        {**decay.state_dict(), "taps.weight": torch.zeros_like(convolution.taps.weight)}
+    )
+    torch.testing.assert_close(read(convolution, words()), read(decay, words()), rtol=0, atol=1e-14)
+
+
+def alphas(cell, x):
+    """Recover the decay rates: with h = 1 before a word, c = 0 and no activation, what is left of h is α."""
+    found, state = [], cell.initial_state(1)
+    cell.activation = lambda h: h
+    for parameter in (cell.input.weight, cell.input.bias, cell.recurrent):
+        parameter.data.zero_()
+    for word in x:
+        state = cell.step(cell.project(word), (torch.ones_like(state[0]), state[1]))
+        found.append(state[0][0, 0].item())
+    return torch.tensor(found)
+
+
+@pytest.mark.parametrize("window", [1, 3, 4])
+def test_a_word_moves_the_decay_rates_of_its_window_and_no_others(window):
+    cell = make(ConvolutionalDecayRNN, window=window)
+    x = words(10, 1)
+    changed = x.clone()
+    changed[4] += 1
+    moved = alphas(cell, x) != alphas(cell, changed)
+    assert moved.nonzero().flatten().tolist() == list(range(4, 4 + window))
+
+
+@pytest.mark.parametrize("arch", sorted(CELLS))
+def test_no_cell_looks_ahead(arch):
+    cell = make(CELLS[arch]).eval()
+    x = words(10)
+    changed = x.clone()
+    changed[4] += 1
+    before, after = read(cell, x), read(cell, changed)
+    assert torch.equal(before[:4], after[:4])
+    assert (before[4:] != after[4:]).flatten(1).any(1).all()
+
+
+@pytest.mark.parametrize("cut", [1, 2, 7])
+@pytest.mark.parametrize("arch", sorted(CELLS))
+def test_a_window_in_two_parts_is_the_whole_window(arch, cut):
+    cell, x = make(CELLS[arch]).eval(), words(8)
+    first, state = cell(x[:cut], cell.initial_state(BATCH))
+    second, _ = cell(x[cut:], state)
+    torch.testing.assert_close(torch.cat((first, second)), read(cell, x), rtol=0, atol=1e-12)
+
+
+def test_the_ablated_lstm_is_an_lstm_whose_gates_see_nothing():
+    ablated = make(AblatedLSTM)
+    nn.init.normal_(ablated.forget)
+    nn.init.normal_(ablated.admit)
+    lstm = nn.LSTM(INPUT, HIDDEN).double()
+    # torch's order is i, f, g, o; ours o, then g.
+    for theirs, ours in ((lstm.weight_ih_l0, ablated.input.weight), (lstm.weight_hh_l0, ablated.recurrent)):
+        o, g = ours.detach().chunk(2)
+        theirs.data = torch.cat((torch.zeros(2 * HIDDEN, ours.shape[1]), g, o))
+    o, g = ablated.input.bias.detach().chunk(2)
+    lstm.bias_ih_l0.data = torch.cat((ablated.admit.detach(), ablated.forget.detach(), g, o))
+    lstm.bias_hh_l0.data.zero_()
+    torch.testing.assert_close(read(ablated, words()), lstm(words())[0], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, HIDDEN])
+def test_master_gates_rise_in_chunks_from_zero_to_one(chunk):
+    cell = make(ONLSTM, chunk=chunk)
+    x = 3 * words(1, 50, HIDDEN // chunk)[0]
+    gates = cell._cumax(x)
+    assert gates.shape == (50, HIDDEN)
+    assert (gates >= 0).all()
+    assert (gates.diff() >= 0).all()
+    torch.testing.assert_close(gates[:, -chunk:], torch.ones(50, chunk, dtype=torch.float64))
+    chunks = gates.view(50, -1, chunk)
+    assert (chunks == chunks[:, :, :1]).all()
+    torch.testing.assert_close(chunks[:, 0, 0], x.softmax(1)[:, 0])
+
+
+def test_one_chunk_for_all_units_forgets_like_an_lstm_and_admits_nothing():
+    # With one master unit m_f = 1 and m_i = 0, whatever is read: c never leaves zero.
+    assert (read(make(ONLSTM, chunk=HIDDEN), words()) == 0).all()
+
+
+def test_the_default_chunk_is_ten_where_ten_divides_the_units():
+    assert make(ONLSTM, hidden=650).chunk == 10
+    assert make(ONLSTM, hidden=16).chunk == 8
+    assert make(ONLSTM, hidden=13).chunk == 1
+
+
+def test_weights_drop_in_training_only_and_once_for_a_window():
+    cell = make(ONLSTM, hidden=60, weight_drop=0.3)
+    whole = cell.recurrent.detach()
+    assert torch.equal(cell.eval().recurrent_weight(), whole)
+    dropped = cell.train().recurrent_weight().detach()
+    kept = dropped != 0
+    n = whole.numel()
+    assert 1 - kept.double().mean().item() == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / n))
+    torch.testing.assert_close(dropped[kept], whole[kept] / 0.7)
+    without = share_weights(make(ONLSTM, hidden=60), cell)
+    torch.manual_seed(5)
+    window, next_window = read(cell, words()), read(cell, words())
+    torch.manual_seed(5)
+    without.recurrent.data = cell.recurrent_weight().detach()
+    assert torch.equal(window, read(without, words()))
+    assert not torch.equal(window, next_window)
+
+
+def test_the_urn_starts_from_the_first_unit_vector():
+    (state,) = make(URN).initial_state(2)
+    assert state.tolist() == [[1.0] + [0.0] * (HIDDEN - 1)] * 2
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 30.0])
+def test_a_word_of_the_urn_is_a_rotation(scale):
+    cell = make(URN, HIDDEN * (HIDDEN - 1) // 2)
+    rotations = cell.project(scale * words(5, 2, cell.input_size))
+    one = torch.eye(HIDDEN, dtype=torch.float64).expand(5, 2, HIDDEN, HIDDEN)
+    torch.testing.assert_close(rotations.mT @ rotations, one, rtol=0, atol=1e-11)
+    torch.testing.assert_close(rotations.det(), torch.ones(5, 2, dtype=torch.float64), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-4), (torch.float64, 1e-11)])
+def test_the_urn_keeps_the_length_of_its_state_over_a_thousand_words(dtype, bound):
+    cell = make(URN).to(dtype)
+    outputs = read(cell, words(1000).to(dtype))
+    lengths = outputs.double().norm(dim=2)
+    torch.testing.assert_close(lengths, torch.ones_like(lengths), rtol=0, atol=bound)
+    assert outputs.std(0).min() > 0.1  # and it does go round
+
+
+def test_words_that_turn_the_urn_beyond_all_measure_leave_a_number_or_nan_but_no_error():
+    cell = make(URN).float()
+    assert read(cell, 1e25 * words().float()).shape == (TIME, BATCH, HIDDEN)
+
+
+@pytest.mark.parametrize("arch", sorted(CELLS))
+def test_half_precision_on_the_side_stays_close_and_keeps_states_whole(arch):
+    cell, x = make(CELLS[arch], hidden=30).float().eval(), words(20).float()
+    exact, _ = cell(x, cell.initial_state(BATCH))
+    with torch.autocast("cpu", torch.bfloat16):
+        outputs, state = cell(x, cell.initial_state(BATCH))
+    outputs.float().square().sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in cell.parameters())
+    # bfloat16 has eight binary digits.
+    torch.testing.assert_close(outputs.float(), exact, rtol=0, atol=0.05)
+    if arch not in ("srn", "gru", "lstm"):  # torch's own layers decide for themselves
+        assert {tensor.dtype for tensor in state} == {torch.float32}

@@ -1,0 +1,80 @@
+"""Parameter counts against closed forms, printed numbers, and the table in docs/architectures.md."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from tseval.boards import BUNDLED, read_board
+from tseval.models.cells import CELLS
+from tseval.models.language_model import LanguageModel, Sizes, count_parameters
+
+PAGE = Path(__file__).parents[2] / "docs/architectures.md"
+PRINTED = {model.name: model.parameters for model in read_board(BUNDLED / "bhatt2020").models}
+NAMES = {"srn": "SRN", "gru": "GRU", "lstm": "LSTM", "drnn": "DRNN", "sdrnn": "SDRNN", "abdrnn": "Ab-DRNN"}
+
+
+def two_layers(layer):
+    """Add up a closed form over two layers of 650 units, the first of which reads 200 numbers."""
+    return layer(200, 650) + layer(650, 650)
+
+
+# A matrix on the word and one on the state for each gate, then biases, of which torch's own layers have
+# two, then what the architecture adds.
+CLOSED_FORMS = {
+    "srn": two_layers(lambda e, n: n * (e + n) + 2 * n),
+    "gru": two_layers(lambda e, n: 3 * (n * (e + n) + 2 * n)),
+    "lstm": two_layers(lambda e, n: 4 * (n * (e + n) + 2 * n)),
+    "eirnn": two_layers(lambda e, n: n * (e + n) + n),
+    "drnn": two_layers(lambda e, n: n * (e + n) + n + 1),
+    "sdrnn": two_layers(lambda e, n: n * (e + n) + n + 1),
+    "abdrnn": two_layers(lambda e, n: n * e + n + 1),
+    "drnn-cnn": two_layers(lambda e, n: n * (e + n) + n + 1 + 3 * e),
+    "ablated-lstm": two_layers(lambda e, n: 2 * (n * (e + n) + n) + 2 * n),
+    "onlstm": two_layers(lambda e, n: (4 * n + 2 * n // 10) * (e + n + 1)),
+    "urn": two_layers(lambda e, n: (e + 1) * n * (n - 1) // 2),
+}
+
+
+def make(arch, vocabulary=10, embedding=200, hidden=650, layers=2):
+    with torch.device("meta"):
+        return LanguageModel(Sizes(arch, vocabulary, embedding, hidden, layers))
+
+
+@pytest.mark.parametrize("arch", CELLS)
+def test_the_recurrent_core_has_the_parameters_of_its_equation(arch):
+    assert make(arch).n_core_parameters == CLOSED_FORMS[arch]
+
+
+@pytest.mark.parametrize("arch", NAMES)
+def test_the_recurrent_core_has_the_size_that_table_4_prints(arch):
+    # 1.4M, 4.2M, 5.6M, 1.4M, 1.4M and 0.55M: two digits, and rounded, unlike the table's accuracies.
+    assert f"{make(arch).n_core_parameters / 1e6:.2g}M" == PRINTED[NAMES[arch]]
+
+
+@pytest.mark.parametrize(("n", "printed"), [(8, 444), (16, 1644), (32, 6348)])
+def test_the_urn_has_as_many_parameters_as_printed(n, printed):
+    # Bernardy & Lappin 2022, Dyck words of five kinds of brackets; a word vector holds the angles.
+    model = make("urn", vocabulary=12, embedding=n * (n - 1) // 2, hidden=n, layers=1)
+    assert count_parameters(model) == 12 * n * (n - 1) // 2 + 12 * (n + 1) == printed
+
+
+@pytest.mark.parametrize(("n", "printed"), [(8, 924), (16, 2204), (32, 6300)])
+def test_the_lstm_has_one_bias_per_gate_more_than_printed(n, printed):
+    # The same paper counts one bias per gate; torch's layer has a second one, 4 n numbers.
+    model = make("lstm", vocabulary=12, embedding=12, hidden=n, layers=1)
+    assert 12 * 12 + 4 * (n * (n + 12) + n) + 12 * (n + 1) == printed
+    assert count_parameters(model) == printed + 4 * n
+
+
+def test_the_page_of_the_architectures_has_these_numbers():
+    rows = re.findall(
+        r"^\| `([\w-]+)` \|[^|]+\|[^|]+\| +([\d,]+) \| +(\S+) \|$", PAGE.read_text("utf-8"), re.M
+    )
+    counts = {arch: int(count.replace(",", "")) for arch, count, _ in rows}
+    assert list(counts) == list(CELLS)
+    assert counts == CLOSED_FORMS
+    assert {arch: printed for arch, _, printed in rows if printed != "–"} == {
+        arch: PRINTED[name] for arch, name in NAMES.items()
+    }

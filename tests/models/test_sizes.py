@@ -1,0 +1,170 @@
+"""Options of a cell: the defaults are kept, what is wrong gets a message, a checkpoint remembers them."""
+
+import pytest
+import torch
+
+from tseval.errors import ModelError
+from tseval.models.cells import CELLS
+from tseval.models.cells.cell import options_of
+from tseval.models.checkpoint import load_checkpoint, save_checkpoint
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.vocabulary import Vocabulary
+
+WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "laughs", "."), lowercase=True)
+CHOSEN = {
+    "eirnn": {"beta": 0.005, "sigma": 0.2, "self_connections": True},
+    "drnn": {"initial_alpha": 0.5, "alpha_bound": "none", "activation": "relu"},
+    "sdrnn": {"initial_alpha": 0.5, "alpha_bound": "none", "activation": "relu"},
+    "abdrnn": {"initial_alpha": 0.5, "alpha_bound": "none", "activation": "relu"},
+    "drnn-cnn": {"window": 5, "activation": "relu"},
+    "onlstm": {"chunk": 2, "weight_drop": 0.45},
+}
+
+
+def sizes(arch, hidden=4, **options):
+    return Sizes(arch, vocabulary=len(WORDS), embedding=4, hidden=hidden, layers=2, options=options)
+
+
+def save(path, arch, **options):
+    torch.manual_seed(0)
+    model = LanguageModel(sizes(arch, **options)).eval()
+    save_checkpoint(path, model, WORDS, training={}, validation_perplexity=None)
+    return model
+
+
+def edit(path, **changes):
+    """Rewrite the sizes in a checkpoint."""
+    content = torch.load(path, weights_only=True)
+    content["sizes"] |= changes
+    torch.save(content, path)
+
+
+def output(model):
+    words = torch.tensor([[2], [3], [4]])
+    return model(words, model.initial_state(1))[0]
+
+
+def test_every_option_has_a_value_to_be_tried_with():
+    assert {arch: set(options_of(cell)) for arch, cell in CELLS.items() if options_of(cell)} == {
+        arch: set(options) for arch, options in CHOSEN.items()
+    }
+
+
+def test_the_defaults_are_those_of_the_papers():
+    assert sizes("drnn").options == {"initial_alpha": 0.8, "alpha_bound": "sigmoid", "activation": "tanh"}
+    assert sizes("eirnn").options == {"beta": 0.17, "sigma": 0.15, "self_connections": False}
+    assert sizes("drnn-cnn").options == {"window": 3, "activation": "tanh"}
+    assert sizes("lstm").options == {}
+
+
+def test_a_whole_number_does_where_any_number_does():
+    assert sizes("eirnn", beta=1).options["beta"] == 1.0
+    assert isinstance(sizes("eirnn", beta=1).options["beta"], float)
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "message"),
+    [
+        ("drnn", {"alpha": 0.5}, "DecayRNN has no option 'alpha'. Did you mean 'alpha_bound'?"),
+        ("lstm", {"chunk": 2}, "LSTM has no option 'chunk'. Options: none."),
+        ("drnn", {"initial_alpha": "0.5"}, "option initial_alpha must be of type float, not str"),
+        ("drnn", {"initial_alpha": True}, "option initial_alpha must be of type float, not bool"),
+        ("drnn", {"initial_alpha": 10**400}, "option initial_alpha must be at most 1,000,000,000"),
+        ("drnn", {"initial_alpha": 1}, "option initial_alpha must be between 0 and 1, not 1.0"),
+        ("drnn", {"initial_alpha": float("nan")}, "option initial_alpha must be between 0 and 1, not nan"),
+        (
+            "sdrnn",
+            {"initial_alpha": float("inf"), "alpha_bound": "none"},
+            "option initial_alpha must be finite, not inf",
+        ),
+        ("abdrnn", {"alpha_bound": "relu"}, "option alpha_bound must be sigmoid or none, not 'relu'"),
+        ("drnn", {"activation": "gelu"}, "option activation must be tanh or relu, not 'gelu'"),
+        ("drnn-cnn", {"activation": "gelu"}, "option activation must be tanh or relu, not 'gelu'"),
+        ("drnn-cnn", {"window": 0}, "option window must be from 1 to 1000, not 0"),
+        ("drnn-cnn", {"window": 3.0}, "option window must be of type int, not float"),
+        ("drnn-cnn", {"window": 10**30}, "option window must be at most 1,000,000,000"),
+        ("eirnn", {"beta": 0}, "option beta must be above 0 and at most 1, not 0.0"),
+        ("eirnn", {"beta": 1.1}, "option beta must be above 0 and at most 1, not 1.1"),
+        ("eirnn", {"sigma": -0.1}, "option sigma must be a finite number, 0 or above, not -0.1"),
+        ("eirnn", {"sigma": float("inf")}, "option sigma must be a finite number, 0 or above, not inf"),
+        ("eirnn", {"self_connections": 1}, "option self_connections must be of type bool, not int"),
+        ("onlstm", {"chunk": 3}, "option chunk must be a divisor of the hidden size 4, not 3"),
+        ("onlstm", {"chunk": -2}, "option chunk must be a divisor of the hidden size 4, not -2"),
+        ("onlstm", {"weight_drop": 1.0}, "option weight_drop must be in [0, 1), not 1.0"),
+    ],
+)
+def test_an_option_that_cannot_be_gets_a_message(arch, options, message):
+    with pytest.raises(ModelError) as error:
+        sizes(arch, **options)
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arch", "hidden", "message"),
+    [
+        ("urn", 1, "a URN rotates its state: hidden size must be above 1, not 1"),
+        ("srn", 10**18, "hidden size must be at most 1,000,000,000"),
+        ("lstm", 2**99, "hidden size must be at most 1,000,000,000"),
+        ("lstm", 10**9, "lstm of hidden size 1,000,000,000 cannot be made"),
+        ("urn", 10**9, "urn of hidden size 1,000,000,000 cannot be made"),
+    ],
+)
+def test_a_size_that_cannot_be_gets_a_message(arch, hidden, message):
+    with pytest.raises(ModelError) as error:
+        sizes(arch, hidden)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
+@pytest.mark.parametrize("arch", CHOSEN)
+def test_a_checkpoint_remembers_the_options(tmp_path, arch, suffix):
+    path = tmp_path / f"model{suffix}"
+    model = save(path, arch, **CHOSEN[arch])
+    loaded = load_checkpoint(path).model
+    assert loaded.sizes.options == CHOSEN[arch]
+    assert torch.equal(output(loaded), output(model))
+
+
+def test_a_checkpoint_holds_the_defaults_too(tmp_path):
+    save(tmp_path / "model.pt", "drnn", initial_alpha=0.6)
+    stored = torch.load(tmp_path / "model.pt", weights_only=True)["sizes"]["options"]
+    assert stored == {"initial_alpha": 0.6, "alpha_bound": "sigmoid", "activation": "tanh"}
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "message"),
+    [
+        ("drnn", {"activation": "relu"}, "do not match the checkpoint's fingerprint"),
+        ("drnn", {"alpha_bound": "none"}, "do not match the checkpoint's fingerprint"),
+        ("eirnn", {"beta": 0.5}, "do not match the checkpoint's fingerprint"),
+        ("onlstm", {"chunk": 1}, r"has shape \(.*\); the sizes demand"),
+        ("drnn-cnn", {"window": 2}, r"has shape \(.*\); the sizes demand"),
+        ("drnn", {"activation": "exp"}, "option activation must be tanh or relu, not 'exp'"),
+        ("drnn", {"initial_alpha": 10**400}, "option initial_alpha must be at most"),
+        ("drnn", {"activation": torch.zeros(2)}, "option activation must be of type str, not Tensor"),
+        ("drnn", {3: 1}, "DecayRNN has no option 3"),
+        ("drnn", ["tanh"], "options must be a mapping, not a list"),
+        ("drnn", None, "options must be a mapping, not a NoneType"),
+        ("lstm", {"activation": "relu"}, "LSTM has no option 'activation'"),
+    ],
+)
+def test_a_checkpoint_whose_options_were_edited_is_refused(tmp_path, arch, options, message):
+    path = tmp_path / "model.pt"
+    save(path, arch)
+    edit(path, options=options)
+    with pytest.raises(ModelError, match=message) as error:
+        load_checkpoint(path)
+    assert str(path) in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_checkpoint_with_sizes_beyond_all_machines_is_refused(tmp_path):
+    for arch in sorted(CELLS):
+        path = tmp_path / f"{arch}.pt"
+        save(path, arch)
+        for hidden in (10**6, 10**9, 10**5000):
+            edit(path, hidden=hidden)
+            with pytest.raises(ModelError) as error:
+                load_checkpoint(path)
+            assert len(str(error.value).splitlines()) == 1
