@@ -74,6 +74,8 @@ SETTINGS = [
     _setting("max_tokens", COUNT, "Stop after so many training tokens, in place of --epochs."),
     _setting("batch", COUNT, "Parallel columns of text."),
     _setting("window", COUNT, "Words errors go back through."),
+    click.option("--fresh-state", is_flag=True,
+                 help="Start every window from the fresh state, for cells that cannot forget (urn)."),
     _setting("optimiser", _choice(Optimiser), "How weights are updated."),
     _setting("learning_rate", POSITIVE, "The optimiser's, at the start."),
     _setting("schedule", _choice(RateSchedule), "Course of the learning rate: cosine ends at zero, anneal "

@@ -164,7 +164,7 @@ class _Run:
         self.state.read_losses()
         course = self.state.course
         model = as_stored(self.state.model, self.settings.stored)
-        loss = mean_loss(model, self.valid, self.settings.window)
+        loss = mean_loss(model, self.valid, self.settings.window, self.settings.fresh_state)
         if not math.isfinite(loss):
             raise TrainingError(
                 f"the validation loss is {loss} after window {course.step} of the run. {TRY} "

@@ -23,7 +23,9 @@ class Settings:
         epochs: Passes over the training text.
         max_tokens: Stop after so many training tokens, rounded up to a window, in place of whole epochs.
         batch: Parallel columns of text.
-        window: Words that an error is propagated back through; the state is carried from window to window.
+        window: Words that an error is propagated back through.
+        fresh_state: Whether every window starts from the fresh state, also in validation; otherwise the state
+            is carried through an epoch. For cells that cannot forget, such as the URN.
         optimiser: `adam`, or `sgd` without momentum.
         learning_rate: The optimiser's, at the start.
         schedule: `constant`; `cosine`: from the full rate down to zero over the whole run; `anneal`: divided
@@ -42,6 +44,7 @@ class Settings:
     max_tokens: int | None = None
     batch: int = 128
     window: int = 35
+    fresh_state: bool = False
     optimiser: Optimiser = "adam"
     learning_rate: float = 1e-3
     schedule: RateSchedule = "constant"

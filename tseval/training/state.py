@@ -86,7 +86,8 @@ class TrainingState:
         low = getattr(torch, settings.precision)
         start = course.step % self.schedule.windows * settings.window
         words = self.text[start : start + settings.window + 1]
-        before = self.carried if start else self.model.initial_state(settings.batch)
+        fresh = settings.fresh_state or start == 0
+        before = self.model.initial_state(settings.batch) if fresh else self.carried
         for group in self.optimiser.param_groups:
             group["lr"] = self.rate
         with torch.autocast(self.device.type, low, enabled=low is not torch.float32):

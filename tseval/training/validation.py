@@ -38,13 +38,14 @@ def perplexity(loss: float) -> float:
 
 
 @torch.inference_mode()
-def mean_loss(model: LanguageModel, text: Tensor, window: int) -> float:
-    """Mean negative log-probability of a text, in nats a token, with the state carried through.
+def mean_loss(model: LanguageModel, text: Tensor, window: int, fresh_state: bool = False) -> float:
+    """Mean negative log-probability of a text, in nats a token.
 
     Args:
         model: In evaluation mode.
         text: Word ids in columns, (time, batch); the first row is read but not predicted.
-        window: Words read at once; does not change the result.
+        window: Words read at once; does not change the result unless `fresh_state`.
+        fresh_state: Whether every window starts from the fresh state; otherwise it is carried through.
     """
     device = next(model.parameters()).device
     output = model.output
@@ -52,6 +53,8 @@ def mean_loss(model: LanguageModel, text: Tensor, window: int) -> float:
     total = torch.zeros((), dtype=torch.float64, device=device)
     for start in range(0, len(text) - 1, window):
         words = text[start : start + window + 1].to(device)
+        if fresh_state:
+            state = model.initial_state(text.shape[1])
         outputs, state = model(words[:-1], state)
         hidden = outputs.flatten(0, 1)
         chosen = chosen_logits(hidden, output.weight, output.bias, words[1:].flatten())
