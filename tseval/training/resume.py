@@ -11,13 +11,14 @@ import signal
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 
 from tseval.errors import ModelError, TrainingError
 from tseval.files import write_whole
 from tseval.models.safe_file import read_plain
+from tseval.training.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from tseval.models.language_model import LanguageModel
     from tseval.models.vocabulary import Vocabulary
-    from tseval.training.settings import Settings
 
 FORMAT = "tseval-resume"
 VERSION = 1
@@ -83,9 +83,10 @@ def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]
         raise TrainingError(f"{error}. {over}") from None
     if content.get("format") != FORMAT or content.get("version") != VERSION:
         raise TrainingError(f"{path}: no resume file that this tseval can read. {over}")
-    started = content.get("identity")
-    if not isinstance(started, dict):
+    if not isinstance(content.get("identity"), dict):
         raise TrainingError(f"{path}: a resume file without its settings. {over}")
+    # A setting that the file does not know yet had its default.
+    started = {**asdict(Settings()), **cast("dict[str, object]", content["identity"])}
     for name, value in identity.items():
         if started.get(name) != value:
             raise TrainingError(f"{path}: {_difference(name, started.get(name), value)}\n  {over}")
