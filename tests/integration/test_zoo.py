@@ -213,6 +213,7 @@ def test_a_bad_recipe_gets_one_message_before_anything_is_trained(place, monkeyp
 )
 def test_bad_settings_get_one_message(place, monkeypatch, extra, message):
     assert message in refusal(place, monkeypatch, *extra)
+    assert {path.name for path in (place / "corpus").iterdir()} == {"train.txt.gz", "valid.txt.gz"}
 
 
 @pytest.mark.slow
@@ -221,6 +222,7 @@ def test_models_of_other_settings_or_texts_are_not_mixed(place):
     (place / "tiny.yaml").write_text(TINY.replace("20000", "30000"))
     message = zoo(place, code=2).stderr
     assert "zoo holds a srn of other settings: --embedding 8" in message
+    assert "or remove zoo/models/srn.* and zoo/runs/srn." in message
     assert "--max-tokens 30000" in message
     (place / "tiny.yaml").write_text(TINY)
     text = place / "corpus/train.txt.gz"

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tseval.errors import RunError, TrainingError
 from tseval.runs import Run, read_run, write_text
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 TEXTS = ("train.txt.gz", "valid.txt.gz")
 SUITE = "marvin_linzen"
 RECORD = "zoo.json"
+LOCK = ".lock"
 FORMAT = 1
+_ELSEWHERE = "Choose another --out, or remove that folder."
+
+Stage = Literal["training", "scoring"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,12 @@ class Entry:
         """What training and scoring said."""
         return self.zoo / f"{self.name}.log"
 
-    def stages(self, corpus: Corpus) -> list[tuple[str, list[str]]]:
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything of the model."""
+        return self.run.exists() or any(self.checkpoint.parent.glob(f"{self.name}.*"))
+
+    def stages(self, corpus: Corpus) -> list[tuple[Stage, list[str]]]:
         """Name the steps that make the model, with the command of each; every one can be repeated."""
         tseval = [sys.executable, "-m", "tseval"]
         text, valid = (str(corpus.folder / name) for name in TEXTS)
@@ -120,25 +129,30 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[Entry]) -> None:
     Raises:
         TrainingError: The folder holds models of other options or texts, or something else.
     """
-    texts, models = _recorded(zoo)
+    texts, models = read_record(zoo)
     for name, digest in corpus.digests.items():
         if texts.get(name, digest) != digest:
             raise TrainingError(f"{zoo} holds a zoo trained on another {name}.\n  {_ELSEWHERE}")
     for entry in entries:
-        before = models.setdefault(entry.name, list(entry.options))
-        if before != list(entry.options):
+        before = models.get(entry.name, [])
+        if entry.begun and before != list(entry.options):
             raise TrainingError(
                 f"{zoo} holds a {entry.name} of other settings: {' '.join(before)}\n"
-                f"  and now it is to be {' '.join(entry.options)}\n  {_ELSEWHERE}"
+                f"  and now they are {' '.join(entry.options)}\n  Choose another --out, or remove "
+                f"{entry.checkpoint.with_suffix('')}.* and {entry.run}."
             )
-    for entry in entries:
+        models[entry.name] = list(entry.options)
         entry.checkpoint.parent.mkdir(parents=True, exist_ok=True)
     record = {"format": FORMAT, "texts": corpus.digests, "models": models}
     write_text(zoo / RECORD, json.dumps(record, indent=1) + "\n")
 
 
-def _recorded(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Read the texts and the models' options of a zoo that was begun."""
+def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Read what a zoo is made from: digests of its texts, options of its models; empty for a new one.
+
+    Raises:
+        TrainingError: The folder holds something else.
+    """
     if not zoo.exists() or (zoo.is_dir() and not any(name.name != LOCK for name in zoo.iterdir())):
         return {}, {}
     try:
@@ -148,7 +162,3 @@ def _recorded(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
         raise TrainingError(
             f"{zoo} is there, but is no zoo: it has no {RECORD} that could be read.\n  Choose another --out."
         ) from None
-
-
-LOCK = ".lock"
-_ELSEWHERE = "Choose another --out, or remove that folder."

@@ -12,19 +12,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tseval.errors import TrainingError
-from tseval.zoo.plan import LOCK
+from tseval.zoo.plan import LOCK, read_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tseval.zoo.plan import Corpus, Entry
+    from tseval.zoo.plan import Corpus, Entry, Stage
 
 POLL_SECONDS = 0.2
 GRACE_SECONDS = 20  # for a command that was told to stop, to save what it has
 TAIL_BYTES = 4096
-
-Stage = Literal["waiting", "training", "scoring", "done", "failed"]
 
 
 @dataclass(slots=True)
@@ -34,14 +32,16 @@ class Progress:
     Attributes:
         entry: The model.
         stage: What is being done.
-        said: The last line it said.
+        said: The last line it said; of a model that failed, the error.
+        process: The command at work.
+        ahead: Stages to come, with their commands.
     """
 
     entry: Entry
-    stage: Stage = "waiting"
+    stage: Stage | Literal["waiting", "done", "failed"] = "waiting"
     said: str = ""
     process: subprocess.Popen[bytes] | None = None
-    ahead: list[tuple[str, list[str]]] = field(default_factory=list)
+    ahead: list[tuple[Stage, list[str]]] = field(default_factory=list)
 
 
 class Watcher(Protocol):
@@ -58,20 +58,26 @@ def alone(zoo: Path) -> Iterator[int]:
     The lock is handed down to the commands that are started, so it is also held by one that outlives us.
 
     Raises:
-        TrainingError: Another process works there.
+        TrainingError: Another process works there, or the folder is no zoo.
     """
+    read_record(zoo)
     zoo.mkdir(parents=True, exist_ok=True)
     held = os.open(zoo / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(held, zoo)
         yield held
+    finally:
+        os.close(held)
+
+
+def _lock(held: int, zoo: Path) -> None:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise TrainingError(
             f"{zoo} is being worked on by another tseval, or by a model that it left in training.\n"
             "  Wait for it to end, end it, or choose another --out."
         ) from None
-    finally:
-        os.close(held)
 
 
 def make(entries: Sequence[Entry], corpus: Corpus, jobs: int, lock: int, watch: Watcher) -> list[Progress]:
@@ -109,7 +115,7 @@ def make(entries: Sequence[Entry], corpus: Corpus, jobs: int, lock: int, watch: 
 
 def _begin_stage(model: Progress, environment: dict[str, str], lock: int) -> None:
     """Start the next command of a model; what it says goes to the model's log."""
-    model.stage, command = model.ahead.pop(0)  # type: ignore[assignment]
+    model.stage, command = model.ahead.pop(0)
     with model.entry.log.open("ab") as log:
         # In a session of its own: Ctrl-C reaches us alone, and we end the commands in order.
         model.process = subprocess.Popen(  # noqa: S603 - our own command, no shell
