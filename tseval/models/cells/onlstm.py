@@ -28,7 +28,7 @@ class ONLSTM(AdditiveCell):
     A master gate has hidden / chunk entries, each for `chunk` consecutive units. The state is (h, c); the
     drive holds m_f, m_i, then i, f, o, g.
 
-    Source: Shen, Tan, Sordoni & Courville 2019, section 4, equations 9 to 16.
+    Source: Shen, Tan, Sordoni & Courville 2019, section 4.2, equations (9) to (14).
 
     Args:
         input_size: Width of a word vector.
