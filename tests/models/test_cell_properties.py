@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from tseval.models.cells import CELLS
-from tseval.models.cells.ablated_lstm import AblatedLSTM
 from tseval.models.cells.abdrnn import AblatedDecayRNN
+from tseval.models.cells.ablated_lstm import AblatedLSTM
 from tseval.models.cells.drnn import DecayRNN
 from tseval.models.cells.drnn_cnn import ConvolutionalDecayRNN
 from tseval.models.cells.eirnn import EIRNN
