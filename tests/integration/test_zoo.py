@@ -5,10 +5,13 @@ import fcntl
 import gzip
 import json
 import random
+import shutil
 import signal
 import subprocess
 import time
+from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import click
 import pytest
@@ -21,8 +24,9 @@ from tseval.verdicts import sentences_of
 from tseval.zoo.recipe import bundled_recipes
 
 TINY = """
-train: {embedding: 8, hidden: 8, layers: 1, dropout: 0, batch: 16, max-tokens: 20000, learning-rate: 0.01}
+train: {embedding: 8, hidden: 8, layers: 1, dropout: 0, batch: 16, max-tokens: 60000, learning-rate: 0.01}
 """
+COMMON = ("--corpus", "corpus", "--recipe", "tiny.yaml", "--out", "zoo")
 
 
 def tseval(*arguments, cwd, code=0):
@@ -36,8 +40,7 @@ def tseval(*arguments, cwd, code=0):
 
 def zoo(cwd, *extra, archs=("srn",), code=0):
     wanted = [word for arch in archs for word in ("--arch", arch)]
-    common = ("--corpus", "corpus", "--recipe", "tiny.yaml", "--out", "zoo")
-    return tseval("train", "zoo", *common, *wanted, *extra, cwd=cwd, code=code)
+    return tseval("train", "zoo", *COMMON, *wanted, *extra, cwd=cwd, code=code)
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +52,19 @@ def words():
 
 @pytest.fixture
 def place(tmp_path, words):
-    """A folder with a recipe, and a corpus of random sentences over the suite's words."""
+    """A folder with a recipe and a corpus."""
+    return furnish(tmp_path, words)
+
+
+def furnish(place, words):
+    """Write a recipe, and a corpus of random sentences."""
     draw = random.Random(0)
-    (tmp_path / "corpus").mkdir()
+    (place / "corpus").mkdir()
     for name, size in (("train.txt.gz", 1500), ("valid.txt.gz", 200)):
         lines = (" ".join(draw.choices(words, k=6)) + " .\n" for _ in range(size))
-        (tmp_path / "corpus" / name).write_bytes(gzip.compress("".join(lines).encode()))
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    return tmp_path
+        (place / "corpus" / name).write_bytes(gzip.compress("".join(lines).encode()))
+    (place / "tiny.yaml").write_text(TINY)
+    return place
 
 
 def wait_for(condition, seconds=120):
@@ -66,97 +74,153 @@ def wait_for(condition, seconds=120):
         time.sleep(0.02)
 
 
-@pytest.mark.slow
-def test_a_zoo_stopped_in_the_middle_goes_on_with_the_same_command_and_redoes_nothing(place):
-    words = ["train", "zoo", "--corpus", "corpus", "--recipe", "tiny.yaml", "--out", "zoo"]
-    words += ["--jobs", "1", "--arch", "srn", "--arch", "drnn"]
+@dataclass
+class Stopped:
+    """A zoo of an SRN and a Decay RNN that was stopped while the second was in training."""
+
+    place: Path
+    code: int
+    said: str
+    meanwhile: str
+    finished: dict[Path, int]
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory, words):
+    place = furnish(tmp_path_factory.mktemp("stopped"), words)
+    command = ["tseval", "train", "zoo", *COMMON, "--jobs", "1", "--arch", "srn", "--arch", "drnn"]
     with (place / "said").open("w") as said:
-        driver = subprocess.Popen(["tseval", *words], cwd=place, stdout=subprocess.DEVNULL, stderr=said)
+        driver = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, stderr=said)
+        wait_for((place / "zoo/models/srn.pt.resume").exists)
+        meanwhile = zoo(place, code=2).stderr
         wait_for((place / "zoo/models/drnn.pt.resume").exists)
-        again = tseval(*words, cwd=place, code=2)
         driver.send_signal(signal.SIGTERM)
-        assert driver.wait(60) == 130
-    assert "zoo is being worked on by another tseval" in again.stderr
-    assert "saved in zoo: the same command goes on" in (place / "said").read_text()
-    with (place / "zoo/.lock").open() as lock:  # no model is left in training: it would hold the lock
+        code = driver.wait(60)
+    finished = {path: path.stat().st_mtime_ns for path in place.rglob("zoo/**/srn*") if path.is_file()}
+    return Stopped(place, code, (place / "said").read_text(), meanwhile, finished)
+
+
+@pytest.fixture(scope="module")
+def resumed(stopped):
+    """The same command again, publishing."""
+    return zoo(stopped.place, "--publish", "tables", archs=("srn", "drnn"))
+
+
+@pytest.fixture
+def whole(stopped, resumed, tmp_path):
+    """A copy of the finished zoo."""
+    return shutil.copytree(stopped.place, tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_a_zoo_that_is_stopped_stops_its_models_and_says_how_to_go_on(stopped):
+    assert stopped.code == 130
+    assert "saved in zoo: the same command goes on" in stopped.said
+    assert "zoo is being worked on by another tseval" in stopped.meanwhile
+    with (stopped.place / "zoo/.lock").open() as lock:  # a model left in training would hold the lock
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    finished = {path: path.stat().st_mtime_ns for path in (place / "zoo").rglob("srn*") if path.is_file()}
-    assert {path.name for path in finished} >= {"srn.pt", "srn.log"}
-    assert not (place / "zoo/runs/drnn/table.md").exists()
-    result = tseval(*words, "--publish", "zoo-tables", cwd=place)
-    assert {path: path.stat().st_mtime_ns for path in finished} == finished
-    assert "srn: training" not in result.stderr
-    assert "drnn: training" in result.stderr
-    # The ranked table is that of the runs; the board beside it holds the same accuracies.
-    assert result.stdout == tseval("table", "zoo/runs/srn", "zoo/runs/drnn", cwd=place).stdout
-    assert accuracies(place / "zoo-tables", place) == {
-        (arch, *row): f"{float(Fraction(correct * 1000 // items, 1000)):.3f}"
-        for arch in ("srn", "drnn")
-        for row, (correct, items) in counts(place / f"zoo-tables/{arch}/table.csv").items()
-    }
-    assert_published(place / "zoo-tables", place)
+
+@pytest.mark.slow
+def test_the_same_command_goes_on_and_redoes_nothing(stopped, resumed):
+    assert {path.name for path in stopped.finished} >= {"srn.pt", "srn.log"}
+    assert {path: path.stat().st_mtime_ns for path in stopped.finished} == stopped.finished
+    assert "srn: training" not in resumed.stderr
+    assert "drnn: training" in resumed.stderr
+    log = (stopped.place / "zoo/drnn.log").read_text()
+    assert "add --resume to go on" in log, "the first training was told to stop, and saved"
 
 
-def counts(path):
-    """Row to correct and decidable items, from the table of a run."""
-    with path.open() as file:
-        return {
-            (row["phenomenon"], row["construction"], row["contrast"]): (
-                int(row["n_correct"]), int(row["n_items"]) - int(row["n_undecidable"]),
-            )
-            for row in csv.DictReader(file)
-        }  # fmt: skip
+@pytest.mark.slow
+def test_the_ranked_table_is_that_of_the_runs(stopped, resumed):
+    assert resumed.stdout == tseval("table", "zoo/runs/srn", "zoo/runs/drnn", cwd=stopped.place).stdout
 
 
-def accuracies(board, cwd):
-    """Model and row to accuracy, as the board holds it."""
-    content = json.loads((board / "board.json").read_text())
-    assert tseval("table", board, cwd=cwd).stdout in (board / "README.md").read_text()
-    return {
-        (model, row["phenomenon"], row["construction"], row["contrast"]): accuracy
-        for row in content["rows"]
-        for model, accuracy in row["accuracy"].items()
-    }
-
-
-def assert_published(folder, cwd):
-    """Everything small is there, nothing else, and the page says how it was made."""
+@pytest.mark.slow
+def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_made(stopped, resumed):
+    tables = stopped.place / "tables"
     for arch in ("srn", "drnn"):
-        names = {path.name for path in (folder / arch).iterdir()}
+        names = {path.name for path in (tables / arch).iterdir()}
         assert names == {"table.csv", "table.md", "manifest.json", "curves.parquet"}
-    page = (folder / "README.md").read_text()
+    page = (tables / "README.md").read_text()
     assert "| drnn    |      1 |        8 |" in page
     assert "`train.txt.gz`: 12,000 tokens" in page
-    assert tseval("table", folder, "bhatt2020", cwd=cwd).stdout in page
+    assert tseval("table", tables, "bhatt2020", cwd=stopped.place).stdout in page
 
 
 @pytest.mark.slow
-def test_an_architecture_that_fails_is_named_at_the_end_and_the_others_go_on(place):
-    with (place / "tiny.yaml").open("a") as recipe:
-        recipe.write("cells: {srn: {learning-rate: 1.0e+30, clip: 1.0e+30}}\n")
-    result = zoo(place, "--publish", "zoo-tables", archs=("srn", "abdrnn"), code=1)
-    assert "tseval: srn failed: the " in result.stderr
-    assert "Lower --learning-rate or --clip." in result.stderr
-    assert "See zoo/srn.log." in result.stderr
-    assert "nothing was published to zoo-tables" in result.stderr
-    assert not (place / "zoo-tables").exists()
-    assert "| abdrnn on marvin_linzen" in result.stdout
-    assert "srn" not in result.stdout.replace("abdrnn", "")
+def test_the_board_holds_the_accuracies_of_the_runs(stopped, resumed):
+    tables = stopped.place / "tables"
+    assert tseval("table", tables, cwd=stopped.place).stdout in (tables / "README.md").read_text()
+    assert accuracies(tables) == {
+        (arch, *row): cut(share)
+        for arch in ("srn", "drnn")
+        for row, share in shares(tables / arch).items()
+    }  # fmt: skip
 
 
 @pytest.mark.slow
-def test_seeds_are_averaged_and_a_published_zoo_is_replaced(place):
-    zoo(place, "--publish", "zoo-tables")
-    result = zoo(place, "--publish", "zoo-tables", "--seeds", "2", "--beside", "bhatt2020")
+def test_seeds_are_averaged_and_a_published_zoo_is_replaced(whole):
+    result = zoo(whole, "--publish", "tables", "--seeds", "2", "--beside", "bhatt2020")
     assert "srn-2: training" in result.stderr
     assert "srn: training" not in result.stderr
-    assert "| marvin_linzen                               |  srn |  SRN |" in result.stdout
-    first, second = (counts(place / f"zoo-tables/{name}/table.csv") for name in ("srn", "srn-2"))
+    assert "SRN" in result.stdout.partition("\n")[0]
+    assert {path.name for path in (whole / "tables").iterdir() if path.is_dir()} == {"srn", "srn-2"}
+    first, second = (shares(whole / "tables" / name) for name in ("srn", "srn-2"))
     assert first != second
-    means = {row: (Fraction(*first[row]) + Fraction(*second[row])) / 2 for row in first}
-    assert accuracies(place / "zoo-tables", place) == {
-        ("srn", *row): f"{float(Fraction(int(mean * 1000), 1000)):.3f}" for row, mean in means.items()
+    assert accuracies(whole / "tables") == {
+        ("srn", *row): cut((first[row] + second[row]) / 2) for row in first
+    }
+
+
+@pytest.mark.slow
+def test_an_architecture_that_fails_is_named_at_the_end_and_the_others_go_on(whole):
+    with (whole / "tiny.yaml").open("a") as recipe:
+        recipe.write("cells: {abdrnn: {learning-rate: 1.0e+30, clip: 1.0e+30}}\n")
+    result = zoo(whole, "--publish", "other-tables", archs=("srn", "abdrnn"), code=1)
+    assert "tseval: abdrnn failed: the " in result.stderr
+    assert "Lower --learning-rate or --clip." in result.stderr
+    assert "See zoo/abdrnn.log." in result.stderr
+    assert "nothing was published to other-tables" in result.stderr
+    assert not (whole / "other-tables").exists()
+    assert "| srn on marvin_linzen" in result.stdout
+
+
+@pytest.mark.slow
+def test_models_of_other_settings_or_texts_are_not_mixed(whole, monkeypatch):
+    (whole / "tiny.yaml").write_text(TINY.replace("60000", "30000"))
+    message = refusal(whole, monkeypatch)
+    assert "zoo holds a srn of other settings: --embedding 8" in message
+    assert "--max-tokens 30000" in message
+    assert "or remove zoo/models/srn.* and zoo/runs/srn." in message
+    (whole / "tiny.yaml").write_text(TINY)
+    text = whole / "corpus/train.txt.gz"
+    text.write_bytes(gzip.compress(gzip.decompress(text.read_bytes())[:-20]))
+    assert "zoo holds a zoo trained on another train.txt.gz." in refusal(whole, monkeypatch)
+
+
+def shares(folder):
+    """Row to share of correct items, from the counts in the table of a run."""
+    with (folder / "table.csv").open() as file:
+        return {
+            (row["phenomenon"], row["construction"], row["contrast"]): Fraction(
+                int(row["n_correct"]), int(row["n_items"]) - int(row["n_undecidable"])
+            )
+            for row in csv.DictReader(file)
+        }
+
+
+def cut(share):
+    """Three decimals, not rounded."""
+    return f"{int(share * 1000) / 1000:.3f}"
+
+
+def accuracies(folder):
+    """Model and row to accuracy, as a board's file holds it."""
+    return {
+        (model, row["phenomenon"], row["construction"], row["contrast"]): accuracy
+        for row in json.loads((folder / "board.json").read_text())["rows"]
+        for model, accuracy in row["accuracy"].items()
     }
 
 
@@ -164,10 +228,8 @@ def refusal(place, monkeypatch, *extra, archs=("srn",)):
     """What the command says before it starts anything; called in this process, since torch loads slowly."""
     monkeypatch.chdir(place)
     wanted = [word for arch in archs for word in ("--arch", arch)]
-    common = ("--corpus", "corpus", "--recipe", "tiny.yaml", "--out", "zoo")
     with pytest.raises((TsevalError, click.UsageError)) as error:
-        command(["train", "zoo", *common, *wanted, *extra], standalone_mode=False)
-    assert not (place / "zoo").exists()
+        command(["train", "zoo", *COMMON, *wanted, *extra], standalone_mode=False)
     return str(error.value)
 
 
@@ -198,6 +260,7 @@ def test_every_recipe_suits_every_architecture(place, monkeypatch, name):
 def test_a_bad_recipe_gets_one_message_before_anything_is_trained(place, monkeypatch, recipe, message):
     (place / "tiny.yaml").write_text(recipe)
     assert message in refusal(place, monkeypatch)
+    assert not (place / "zoo").exists()
 
 
 @pytest.mark.parametrize(
@@ -214,17 +277,3 @@ def test_a_bad_recipe_gets_one_message_before_anything_is_trained(place, monkeyp
 def test_bad_settings_get_one_message(place, monkeypatch, extra, message):
     assert message in refusal(place, monkeypatch, *extra)
     assert {path.name for path in (place / "corpus").iterdir()} == {"train.txt.gz", "valid.txt.gz"}
-
-
-@pytest.mark.slow
-def test_models_of_other_settings_or_texts_are_not_mixed(place):
-    zoo(place, "--quiet")
-    (place / "tiny.yaml").write_text(TINY.replace("20000", "30000"))
-    message = zoo(place, code=2).stderr
-    assert "zoo holds a srn of other settings: --embedding 8" in message
-    assert "or remove zoo/models/srn.* and zoo/runs/srn." in message
-    assert "--max-tokens 30000" in message
-    (place / "tiny.yaml").write_text(TINY)
-    text = place / "corpus/train.txt.gz"
-    text.write_bytes(gzip.compress(gzip.decompress(text.read_bytes())[:-20]))
-    assert "zoo holds a zoo trained on another train.txt.gz." in zoo(place, code=2).stderr

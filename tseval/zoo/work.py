@@ -86,7 +86,7 @@ def make(entries: Sequence[Entry], corpus: Corpus, jobs: int, lock: int, watch: 
     Args:
         entries: The models; those that are finished are left alone.
         corpus: What to train on.
-        jobs: Commands at a time; each gets its share of the cores.
+        jobs: Commands at a time; each gets its share of the cores, unless OMP_NUM_THREADS says how many.
         lock: File descriptor of the folder's lock.
         watch: Hears of the progress.
 
@@ -97,7 +97,7 @@ def make(entries: Sequence[Entry], corpus: Corpus, jobs: int, lock: int, watch: 
     for model in models:
         _finish(model)
     threads = max(1, (os.cpu_count() or 1) // jobs)
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    environment = {"OMP_NUM_THREADS": str(threads)} | os.environ
     try:
         while unfinished := [model for model in models if model.stage not in ("done", "failed")]:
             for model in unfinished:
