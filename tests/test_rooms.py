@@ -43,9 +43,22 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "tseval.runs": ({"tseval.run_directory"}, set()),
     "tseval.boards": (set(), set()),
+    # matplotlib is an extra: nothing else may need it.
+    "tseval.report.curves": ({"tseval.files", "tseval.report.text"}, {"pyarrow", "matplotlib"}),
     "tseval.report": (
         {"tseval.analysis", "tseval.boards", "tseval.runs", "tseval.scoring.protocol"},
         ARROW | {"pandas", "tabulate"},
+    ),
+    "tseval.early_evaluation": (
+        {
+            "tseval.adapters",
+            "tseval.analysis",
+            "tseval.evaluation",
+            "tseval.files",
+            "tseval.items",
+            "tseval.models",
+        },
+        ARROW,
     ),
     "tseval.evaluation": (
         {"tseval.items", "tseval.scoring", "tseval.verdicts", "tseval.runs", "tseval.report"},

@@ -178,7 +178,7 @@ def test_a_finished_training_is_not_done_again(corpus):
     before = (corpus / "model.pt").read_bytes()
     again = train(corpus, "--epochs", 1, "--resume")
     assert again.returncode == 0
-    assert "model.pt: finished already, validation perplexity" in again.stderr
+    assert "model.pt: finished already, fingerprint" in again.stderr
     assert (corpus / "model.pt").read_bytes() == before
     refused = train(corpus, "--epochs", 1)
     assert refused.returncode == 2

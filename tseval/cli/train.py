@@ -14,14 +14,18 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tseval.cli.training_options import chosen_settings, chosen_sizes, training_options
+from tseval.cli.training_options import FILE, apply_preset, chosen_settings, chosen_sizes, training_options
 from tseval.cli.zoo import command as zoo
-from tseval.errors import TrainingError
+from tseval.early_evaluation import EarlyEvaluation, accuracy_path
+from tseval.errors import SuiteError, TrainingError, TsevalError
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.device import pick_device
 from tseval.models.language_model import LanguageModel, Sizes, count_parameters
 from tseval.models.vocabulary import SPECIAL_WORDS, Vocabulary
+from tseval.report.curves import read_curves, write_figure
+from tseval.suites import load_suite
 from tseval.training.corpus import count_words, describe, encode_text
+from tseval.training.curves import curves_path
 from tseval.training.language_model import Destination, train_language_model
 from tseval.training.resume import resume_path
 
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from tseval.items import Suite
     from tseval.scoring.protocol import Json
 
 LINE_EVERY = 60.0  # seconds between lines where there is no terminal
@@ -48,19 +53,20 @@ command.add_command(zoo)
 @click.pass_context
 def lm(
     context: click.Context, /, train_files: tuple[Path, ...], valid_file: Path, out: Path,
-    resume: bool, save_every: float, device: str, quiet: bool, **_: object,
+    resume: bool, save_every: float, preset: str | None, eval_suites: tuple[str, ...],
+    eval_every: int | None, eval_limit: int | None, figure: bool, device: str, quiet: bool, **_: object,
 ) -> None:  # fmt: skip
     """Train a word-level language model on tokenised text, one sentence a line (plain or .gz)."""
     console = Console(stderr=True, quiet=quiet, highlight=False)
+    apply_preset(context)
     settings = chosen_settings(context)
     _check_out(out, resume)
     # What can be wrong with the settings is said before the text is read; the vocabulary comes from the text.
     sizes = chosen_sizes(context, vocabulary=1)
     if resume and out.exists() and not resume_path(out).exists():
-        best = load_checkpoint(out).validation_perplexity
-        console.out(f"{out}: finished already, validation perplexity {best:.2f}")
+        console.out(f"{out}: finished already, fingerprint {load_checkpoint(out).fingerprint[:12]}")
         return
-    place = pick_device(device)
+    place, suites = pick_device(device), _load_suites(eval_suites, eval_limit)
     vocabulary, text = _read_text(context, train_files, valid_file)
     torch.manual_seed(settings.seed)
     model = _build(replace(sizes, vocabulary=len(vocabulary)), place)
@@ -68,18 +74,53 @@ def lm(
         f"{sizes.arch}: {count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent), "
         f"{len(vocabulary):,} words, {len(text[0]):,} training tokens"
     )
-    origin: dict[str, Json] = {
-        "command": shlex.join(["tseval", *sys.argv[1:]]),
-        "files": [asdict(describe(path)) for path in (*train_files, valid_file)],
-    }
-    destination = Destination(out, origin, save_every, resume)
+    probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every) if suites else None
+    origin = _origin(preset, [*train_files, valid_file])
+    destination = Destination(out, origin, save_every, resume, probe)
     try:
         with _Bar(console) as bar:
             best = train_language_model(model, vocabulary, text, settings, destination, bar)
     except KeyboardInterrupt:
         click.echo("\nWhat was learnt is saved: add --resume to go on.", err=True)
         raise
+    if figure:
+        _draw(out, console)
     console.out(f"{out}: validation perplexity {best:.2f}")
+
+
+def _origin(preset: str | None, files: list[Path]) -> dict[str, Json]:
+    """Say what a checkpoint records about where it comes from."""
+    origin: dict[str, Json] = {"preset": preset} if preset else {}
+    return origin | {
+        "command": shlex.join(["tseval", *sys.argv[1:]]),
+        "files": [asdict(describe(path)) for path in files],
+    }
+
+
+@command.command()
+@click.argument("files", nargs=-1, required=True, type=FILE)
+@click.option("--out", "-o", type=FILE, required=True, help="Figure to write (.svg or .png).")
+def curves(files: tuple[Path, ...], out: Path) -> None:
+    """Draw the learning curves of several models into one figure."""
+    write_figure([read_curves(path) for path in files], [out])
+
+
+def _draw(out: Path, console: Console) -> None:
+    """Draw the curves of a model beside it; that the figure cannot be drawn does not spoil the training."""
+    source = curves_path(out)
+    try:
+        write_figure([read_curves(source)], [source.with_suffix(".svg"), source.with_suffix(".png")])
+    except (TsevalError, OSError) as error:
+        console.out(f"no figure: {error}")
+
+
+def _load_suites(names: tuple[str, ...], limit: int | None) -> list[Suite]:
+    """Load the suites for early evaluation, each once."""
+    suites = [load_suite(name, limit=limit) for name in dict.fromkeys(names)]
+    found = [suite.name for suite in suites]
+    if repeated := {name for name in found if found.count(name) > 1}:
+        raise SuiteError(f"two suites are called {min(repeated)!r}: evaluate one of them")
+    return suites
 
 
 def _read_text(

@@ -8,14 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 import click
+from click.core import ParameterSource
 
+from tseval.errors import ModelError
 from tseval.models.cells import CELLS
+from tseval.models.cells.cell import options_of
 from tseval.models.checkpoint import StoredType
 from tseval.models.language_model import Sizes
+from tseval.training.presets import PRESETS
 from tseval.training.settings import Optimiser, Precision, RateSchedule, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tseval.models.cells.cell import Option
 
 Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
 DEFAULT = Settings()
@@ -68,8 +74,12 @@ MODEL = [
     click.option("--layers", type=COUNT, default=2, show_default=True, help="Recurrent layers."),
     click.option("--dropout", default=0.2, show_default=True, help="Share of units dropped in training."),
     click.option("--tied", is_flag=True, help="Share embedding and output matrix."),
-]
+    click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
+                 help="Something else that can be chosen about the cell, such as alpha_bound=none."),
+]  # fmt: skip
 SETTINGS = [
+    click.option("--preset", type=click.Choice(list(PRESETS)),
+                 help="Sizes and settings of a paper; options that are given go before them."),
     _setting("epochs", COUNT, "Passes over the text."),
     _setting("max_tokens", COUNT, "Stop after so many training tokens, in place of --epochs."),
     _setting("batch", COUNT, "Parallel columns of text."),
@@ -89,11 +99,19 @@ SETTINGS = [
     _setting("log_every", COUNT, "Windows between points of the learning curve."),
     click.option("--compile", "compiled", is_flag=True, help="Compile the recurrent loops (for GPUs)."),
 ]  # fmt: skip
+EARLY = [
+    click.option("--eval-suite", "eval_suites", multiple=True, metavar="SUITE",
+                 help="Record the accuracy on this suite along the training."),
+    click.option("--eval-every", type=COUNT, help="Windows between evaluations; else with each validation."),
+    click.option("--eval-limit", type=COUNT, help="Evaluate the first N items of each case only."),
+]  # fmt: skip
 OUTPUT = [
     click.option("--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
     click.option("--resume", is_flag=True, help="Go on with an interrupted training, to the same result."),
     click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
                  help="Seconds between savings that --resume goes on from."),
+    click.option("--figure/--no-figure", default=True, show_default=True,
+                 help="Draw the learning curves beside the checkpoint."),
     click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
     click.option("--quiet", is_flag=True, help="Print errors only."),
 ]  # fmt: skip
@@ -101,9 +119,17 @@ OUTPUT = [
 
 def training_options(function: Function) -> Function:
     """Give a command all options of a training run."""
-    for option in reversed([*TEXT, *MODEL, *SETTINGS, *OUTPUT]):
+    for option in reversed([*TEXT, *MODEL, *SETTINGS, *EARLY, *OUTPUT]):
         function = option(function)
     return function
+
+
+def apply_preset(context: click.Context) -> None:
+    """Let the preset, if one is named, stand in for the defaults of the options."""
+    if name := context.params["preset"]:
+        for option, value in {**PRESETS[name].sizes, **PRESETS[name].settings}.items():
+            if context.get_parameter_source(option) is ParameterSource.DEFAULT:
+                context.params[option] = value
 
 
 def chosen_sizes(context: click.Context, vocabulary: int) -> Sizes:
@@ -113,7 +139,37 @@ def chosen_sizes(context: click.Context, vocabulary: int) -> Sizes:
         ModelError: If they do not go together.
     """
     names = {field.name for field in fields(Sizes)} & context.params.keys()
-    return Sizes(vocabulary=vocabulary, **{name: context.params[name] for name in names})
+    options = cell_options(context.params["arch"], context.params["options"])
+    return Sizes(
+        vocabulary=vocabulary, **{name: context.params[name] for name in names} | {"options": options}
+    )
+
+
+def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
+    """Read `NAME=VALUE`, each value by the type of the cell's default.
+
+    Raises:
+        ModelError: If a text has no `=`, or the value is of another type. Unknown names are for `Sizes` to
+            refuse.
+    """
+    defaults = options_of(CELLS[arch])
+    options: dict[str, Option] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ModelError(f"--option {text}: write NAME=VALUE. {_describe(arch, defaults)}")
+        kind = type(defaults.get(name, ""))
+        try:
+            options[name] = {"true": True, "false": False}[value] if kind is bool else kind(value)
+        except (KeyError, ValueError):
+            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+            raise ModelError(f"--option {text}: {name} must be {wanted}") from None
+    return options
+
+
+def _describe(arch: str, defaults: Mapping[str, Option]) -> str:
+    shown = ", ".join(f"{name}={value}" for name, value in defaults.items())
+    return f"The defaults of {arch}: {shown}." if defaults else f"The cell {arch} has none."
 
 
 def chosen_settings(context: click.Context) -> Settings:

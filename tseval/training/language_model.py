@@ -38,19 +38,36 @@ READ_EVERY = 0.5  # seconds between readings of the losses: often enough for a b
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a run writes; none of it changes the result.
+    """Where a run writes, and what it measures besides; none of it changes the result.
 
     Attributes:
         out: The checkpoint; the resume file and the learning curves stand beside it.
         origin: What the checkpoint records about where the model comes from.
         save_every: Seconds between resume files.
         resume: Go on from the resume file if there is one.
+        probe: What else to measure along the way.
     """
 
     out: Path
     origin: Mapping[str, Json]
     save_every: float = 300.0
     resume: bool = False
+    probe: Probe | None = None
+
+
+class Probe(Protocol):
+    """Measures something else along the way, such as the accuracy on a suite."""
+
+    @property
+    def every(self) -> int | None:
+        """Windows between two moments; None for every validation. The very end is always one."""
+        ...
+
+    def start(self, resumed: bool) -> None:
+        """Hear that the run starts, or goes on where an earlier process left it."""
+
+    def measure(self, model: LanguageModel, step: int, tokens: int) -> None:
+        """Measure a copy of the model, weights as on disk, after so many windows and training tokens."""
 
 
 class Listener(Protocol):
@@ -106,10 +123,11 @@ def train_language_model(
             if schedule.validates(course.step):
                 kept = run.validate()
                 listener.validated(course.step, run.newest_perplexity, kept)
-                run.save()
             elif schedule.logs(course.step):
                 state.add_row()
-            if stopping() or run.unsaved_seconds >= destination.save_every:
+            run.probe()  # before the state is saved, so that a kill meanwhile does not skip it
+            late = run.unsaved_seconds >= destination.save_every
+            if late or stopping() or schedule.validates(course.step):
                 run.save()
             if stopping():
                 raise KeyboardInterrupt
@@ -141,7 +159,10 @@ class _Run:
 
         The file is there from the start: a checkpoint without one is a finished run.
         """
-        if self.destination.resume and self.resume.exists():
+        resumed = self.destination.resume and self.resume.exists()
+        if self.destination.probe:
+            self.destination.probe.start(resumed)
+        if resumed:
             content = load_resume(self.resume, self.identity)
             try:
                 self.state.restore(content)
@@ -198,6 +219,16 @@ class _Run:
             self.out, model, self.vocabulary,
             training=record, validation_perplexity=course.best, dtype=self.settings.stored,
         )  # fmt: skip
+
+    def probe(self) -> None:
+        """Measure what else is to be measured at this moment, if anything."""
+        probe, step = self.destination.probe, self.state.course.step
+        if probe is None:
+            return
+        due = step % probe.every == 0 if probe.every else self.schedule.validates(step)
+        if due or step == self.schedule.steps:
+            model = as_stored(self.state.model, self.settings.stored)
+            probe.measure(model, step, self.schedule.tokens(step))
 
     @property
     def unsaved_seconds(self) -> float:

@@ -1,0 +1,150 @@
+"""The figure of learning curves: what it shows, that it is harmless, and the same every time."""
+
+import math
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from matplotlib.image import imread
+
+from tseval.errors import TrainingError
+from tseval.report.curves import COLOURS, draw, read_curves, write_figure
+
+COLUMNS = {
+    "step": [0, 10, 20, 30],
+    "tokens": [0, 1_000_000, 2_000_000, 3_000_000],
+    "training_loss": [None, 6.0, 5.0, 4.5],
+    "validation_loss": [None, None, 5.1, 4.6],
+    "validation_perplexity": [None, None, math.exp(5.1), math.exp(4.6)],
+}
+ALPHA = {"alpha_1": [0.8, 0.75, 0.7, 0.65], "alpha_2": [0.8, 0.82, 0.84, 0.86]}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name="drnn", **columns):
+        path = tmp_path / f"{name}.curves.parquet"
+        pq.write_table(pa.table(COLUMNS | columns), path)
+        return path
+
+    return write
+
+
+def lines(axes):
+    return [([*line.get_xdata()], [*line.get_ydata()]) for line in axes.lines]
+
+
+def legend(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_every_layer_has_a_line_of_its_decay_over_millions_of_tokens(write):
+    figure = draw([read_curves(write(**ALPHA))])
+    alpha, loss, perplexity = figure.axes
+    assert lines(alpha) == [([0, 1, 2, 3], ALPHA["alpha_1"]), ([0, 1, 2, 3], ALPHA["alpha_2"])]
+    assert lines(loss) == [([1, 2, 3], [6.0, 5.0, 4.5]), ([2, 3], [5.1, 4.6])]
+    assert lines(perplexity) == [([2, 3], COLUMNS["validation_perplexity"][2:])]
+    assert perplexity.get_yscale() == "log"
+    assert legend(figure) == ["drnn", "layer 1", "layer 2", "training", "validation"]
+
+
+def test_layers_differ_in_their_strokes_not_in_their_colour(write, tmp_path):
+    write_figure([read_curves(write(**ALPHA))], [tmp_path / "a.svg"])
+    strokes = re.findall(
+        rf"stroke-dasharray: ([^;]+);.*stroke: {COLOURS[0]}", (tmp_path / "a.svg").read_text(), re.I
+    )
+    assert len(set(strokes)) == 2
+
+
+def test_a_model_without_a_decay_rate_has_no_panel_for_it(write):
+    figure = draw([read_curves(write("lstm"))])
+    assert [axes.get_title() for axes in figure.axes] == ["Loss", "Validation perplexity"]
+    assert legend(figure) == ["lstm", "training", "validation"]
+
+
+def test_models_share_the_panels_each_in_its_colour(write):
+    figure = draw([read_curves(write("lstm")), read_curves(write("drnn", **ALPHA))])
+    alpha, loss, _ = figure.axes
+    assert {line.get_color() for line in alpha.lines} == {COLOURS[1]}
+    assert [line.get_color() for line in loss.lines] == [COLOURS[0]] * 2 + [COLOURS[1]] * 2
+
+
+def test_a_loss_that_explodes_and_recovers_does_not_flatten_the_rest(write):
+    figure = draw([read_curves(write(training_loss=[None, 5e6, 5.0, 4.5]))])
+    assert figure.axes[0].get_ylim()[1] < 10
+
+
+def test_what_is_not_finite_is_left_out(write):
+    figure = draw([read_curves(write(validation_perplexity=[None, math.inf, math.nan, 99.0]))])
+    assert lines(figure.axes[1]) == [([3], [99.0])]
+
+
+def test_the_same_curves_give_the_same_files(write, tmp_path):
+    curves = [read_curves(write(**ALPHA))]
+    for name in ("a", "b"):
+        write_figure(curves, [tmp_path / f"{name}.svg", tmp_path / f"{name}.png"])
+    for suffix in (".svg", ".png"):
+        a, b = ((tmp_path / name).with_suffix(suffix).read_bytes() for name in ("a", "b"))
+        assert a == b
+    assert b"<dc:date>" not in (tmp_path / "a.svg").read_bytes()
+
+
+def test_a_png_holds_ink_in_the_colours_of_the_lines(write, tmp_path):
+    write_figure([read_curves(write(**ALPHA))], [tmp_path / "a.png"])
+    image = imread(tmp_path / "a.png")[..., :3]
+    colour = [int(COLOURS[0][i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    assert (abs(image - colour).max(axis=2) < 0.01).sum() > 500
+
+
+@pytest.mark.parametrize(
+    "name", ["$\\frac$", "_hidden", "<script>alert(1)<", "&amp;", "drei\u202egnu", "模型", "x" * 200]
+)
+def test_names_of_files_are_only_text(write, tmp_path, name):
+    figure = draw([read_curves(write(name))])
+    shown = legend(figure)[0]
+    assert shown == name.replace("\u202e", "\ufffd")[:40]
+    write_figure([read_curves(write(name))], [tmp_path / "a.svg", tmp_path / "a.png"])
+    tags = {element.tag.rpartition("}")[2] for element in ET.parse(tmp_path / "a.svg").iter()}  # noqa: S314 - ours
+    assert "script" not in tags
+
+
+def broken(tmp_path, content):
+    path = tmp_path / "broken.curves.parquet"
+    path.write_bytes(content)
+    return path
+
+
+def test_files_that_are_no_curves_are_named(write, tmp_path):
+    with pytest.raises(TrainingError, match=r"absent.parquet: no such file of learning curves"):
+        read_curves(tmp_path / "absent.parquet")
+    with pytest.raises(TrainingError, match=r"broken.curves.parquet: cannot be read as learning curves"):
+        read_curves(broken(tmp_path, b"PAR1 the author laughs PAR1"))
+    with pytest.raises(TrainingError, match=r"cannot be read as learning curves"):
+        read_curves(write(tokens=["a", "b", "c", "d"]))
+    pq.write_table(pa.table({"step": [1]}), tmp_path / "other.parquet")
+    with pytest.raises(TrainingError, match=r"other.parquet: .* there is no column 'tokens'"):
+        read_curves(tmp_path / "other.parquet")
+
+
+def test_a_figure_of_another_kind_is_refused_before_it_is_drawn(write, tmp_path):
+    with pytest.raises(TrainingError, match=r"a.pdf: the name of a figure ends in .svg or .png"):
+        write_figure([read_curves(write())], [tmp_path / "a.svg", tmp_path / "a.pdf"])
+    assert not (tmp_path / "a.svg").exists()
+
+
+def test_without_matplotlib_one_line_names_the_extra(write, tmp_path):
+    program = f"""if True:
+        import sys
+        sys.modules["matplotlib"] = None  # what Python sees where it is not installed
+        from pathlib import Path
+        from tseval.report.curves import read_curves, write_figure
+        write_figure([read_curves(Path({str(write())!r}))], [Path("a.svg")])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert 'drawing needs matplotlib: pip install "tseval[plots]"' in done.stderr.splitlines()[-1]

@@ -1,0 +1,217 @@
+"""Learning curves as a figure: the decay rate of each layer, loss and perplexity over training.
+
+After Figure 5 of Bhatt et al. 2020, which shows the decay rate alone. matplotlib, an optional dependency, is
+imported here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tseval.errors import TrainingError
+from tseval.files import write_whole
+from tseval.report.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".svg", ".png")
+NEEDED = ("tokens", "training_loss", "validation_loss", "validation_perplexity")
+WATCHED = re.compile(r"(?P<name>\D+)_(?P<layer>\d+)")
+SUFFIX = ".curves"
+TALLEST = 1.6  # training losses up to so many times the highest validation loss are shown
+LONGEST = 40  # characters of a model's name
+# Paul Tol's "muted" colours, told apart with any colour vision, then black and grey.
+COLOURS = (
+    "#332288", "#CC6677", "#117733", "#88CCEE", "#882255", "#44AA99", "#999933", "#AA4499", "#DDCC77",
+    "#000000", "#777777",
+)  # fmt: skip
+MARKERS = "osD^vP*X<>p"
+DASHES = ((1.0, 0.0), (5.0, 1.5), (1.2, 1.2), (6.0, 1.5, 1.2, 1.5), (3.0, 3.0))  # strokes and gaps, by layer
+STYLE = {
+    "svg.hashsalt": "tseval",  # names inside an SVG are random otherwise
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#555555",
+    "axes.grid": True,
+    "grid.color": "#e5e5e5",
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "lines.solid_capstyle": "round",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """The learning curves of one model.
+
+    Attributes:
+        name: For the legend; text from outside.
+        columns: What `tseval.training.curves` wrote, column by column; None where nothing was measured.
+    """
+
+    name: str
+    columns: Mapping[str, Sequence[float | None]]
+
+    def points(self, column: str) -> tuple[list[float], list[float]]:
+        """Give training tokens in millions and values of a column, where it has any."""
+        pairs = zip(self.columns["tokens"], self.columns[column], strict=True)
+        known = [(x / 1e6, y) for x, y in pairs if x is not None and y is not None and math.isfinite(x + y)]
+        return [x for x, _ in known], [y for _, y in known]
+
+    def layers(self, watched: str) -> dict[int, str]:
+        """Map the layers that a watched scalar has to their columns."""
+        found = {column: WATCHED.fullmatch(column) for column in self.columns}
+        return {int(m["layer"]): column for column, m in found.items() if m and m["name"] == watched}
+
+
+def read_curves(path: Path) -> Curves:
+    """Read the learning curves of a model; its name is that of the file.
+
+    Raises:
+        TrainingError: If the file is missing or holds something else.
+    """
+    try:
+        table = pq.read_table(path)
+        columns = {name: table[name].cast(pa.float64()).to_pylist() for name in table.column_names}
+    except FileNotFoundError:
+        raise TrainingError(f"{path}: no such file of learning curves") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise TrainingError(f"{path}: cannot be read as learning curves ({reason})") from None
+    if missing := [name for name in NEEDED if name not in columns]:
+        raise TrainingError(f"{path}: no learning curves of tseval: there is no column {missing[0]!r}")
+    return Curves(path.stem.removesuffix(SUFFIX), columns)
+
+
+def write_figure(curves: Sequence[Curves], paths: Sequence[Path]) -> None:
+    """Draw learning curves into files, SVG or PNG by their names. The same curves give the same SVG.
+
+    Raises:
+        TrainingError: If matplotlib is not installed, or a file has another ending.
+        OSError: If a file cannot be written.
+    """
+    for path in paths:
+        if path.suffix.lower() not in FORMATS:
+            raise TrainingError(f"{path}: the name of a figure ends in {' or '.join(FORMATS)}")
+    try:
+        from matplotlib import style  # noqa: PLC0415 - an optional dependency
+    except ImportError:
+        raise TrainingError('drawing needs matplotlib: pip install "tseval[plots]"') from None
+    with style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about letters that the font lacks
+        figure = draw(curves)
+        for path in paths:
+            buffer, kind = io.BytesIO(), path.suffix.lower()[1:]
+            figure.savefig(buffer, format=kind, dpi=160, metadata={"Date": None} if kind == "svg" else {})
+            write_whole(path, buffer.getbuffer())
+
+
+def draw(curves: Sequence[Curves]) -> Figure:
+    """Draw a panel for each watched scalar, one for the losses and one for the perplexity."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
+
+    watched = sorted({m["name"] for one in curves for c in one.columns if (m := WATCHED.fullmatch(c))})
+    figure = Figure(figsize=(3.6 * (len(watched) + 2) + 0.4, 3.9), layout="constrained")
+    panels = figure.subplots(1, len(watched) + 2, squeeze=False)[0]
+    for axes, name in zip(panels, watched, strict=False):
+        _draw_watched(axes, curves, name)
+    _draw_losses(panels[-2], curves)
+    _draw_perplexity(panels[-1], curves)
+    for axes in panels:
+        axes.set_xlabel("training tokens (millions)")
+        axes.set_xlim(left=0)
+    _add_legend(figure, curves, watched)
+    return figure
+
+
+def _colour(index: int) -> str:
+    return COLOURS[index % len(COLOURS)]
+
+
+def _draw_watched(axes: Axes, curves: Sequence[Curves], name: str) -> None:
+    for index, one in enumerate(curves):
+        for layer, column in one.layers(name).items():
+            axes.plot(*one.points(column), color=_colour(index), linestyle=_dash(layer), linewidth=1.8)
+    if name == "alpha":
+        axes.set_title("Decay rate α of each layer")
+        axes.set_ylabel("α, share of the state that is kept")
+        axes.set_ylim(0, 1)
+    else:
+        axes.set_title(plain(name)[:LONGEST], parse_math=False)
+
+
+def _draw_losses(axes: Axes, curves: Sequence[Curves]) -> None:
+    for index, one in enumerate(curves):
+        axes.plot(*one.points("training_loss"), color=_colour(index), linewidth=1, alpha=0.45)
+        _plot_validations(axes, one, "validation_loss", index)
+    # A cell may explode at the start and recover; one such point must not flatten all that follows.
+    if validated := [y for one in curves for y in one.points("validation_loss")[1]]:
+        axes.set_ylim(top=min(axes.get_ylim()[1], TALLEST * max(validated)))
+    axes.set_title("Loss")
+    axes.set_ylabel("nats per token")
+
+
+def _draw_perplexity(axes: Axes, curves: Sequence[Curves]) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415 - likewise
+
+    for index, one in enumerate(curves):
+        _plot_validations(axes, one, "validation_perplexity", index)
+    axes.set_title("Validation perplexity")
+    axes.set_ylabel("perplexity per token (log scale)")
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 20 * low else (1, 1.5, 2, 3, 5, 7)))
+    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _plot_validations(axes: Axes, one: Curves, column: str, index: int) -> None:
+    marker = MARKERS[index % len(MARKERS)]
+    axes.plot(*one.points(column), color=_colour(index), linewidth=1.6, marker=marker, markersize=3.5)
+
+
+def _dash(layer: int) -> tuple[float, tuple[float, ...]]:
+    return 0.0, DASHES[(layer - 1) % len(DASHES)]
+
+
+def _add_legend(figure: Figure, curves: Sequence[Curves], watched: Sequence[str]) -> None:
+    """Say below the panels which line is what."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
+
+    grey = "#555555"
+    entries = [
+        (Line2D([], [], color=_colour(i), marker=MARKERS[i % len(MARKERS)], markersize=4), one.name)
+        for i, one in enumerate(curves)
+    ]
+    layers = sorted({layer for one in curves for name in watched for layer in one.layers(name)})
+    entries += [(Line2D([], [], color=grey, linestyle=_dash(n)), f"layer {n}") for n in layers]
+    entries += [
+        (Line2D([], [], color=grey, linewidth=1, alpha=0.45), "training"),
+        (Line2D([], [], color=grey, marker="o", markersize=4), "validation"),
+    ]
+    legend = figure.legend(
+        [line for line, _ in entries], ["" for _ in entries],
+        loc="outside lower center", ncols=min(len(entries), 8), handlelength=2.6,
+    )  # fmt: skip
+    # Set afterwards: a label that begins with `_` would be left out, and `$` would start a formula.
+    for text, (_, name) in zip(legend.get_texts(), entries, strict=True):
+        text.set_parse_math(False)
+        text.set_text(plain(name)[:LONGEST])
