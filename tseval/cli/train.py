@@ -69,7 +69,7 @@ def lm(
     place, suites = pick_device(device), _load_suites(eval_suites, eval_limit)
     vocabulary, text = _read_text(context, train_files, valid_file)
     torch.manual_seed(settings.seed)
-    model = _build(replace(sizes, vocabulary=len(vocabulary)), place)
+    model = _build(replace(sizes, vocabulary=len(vocabulary)), settings.initial_range, place)
     console.out(
         f"{sizes.arch}: {count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent), "
         f"{len(vocabulary):,} words, {len(text[0]):,} training tokens"
@@ -136,9 +136,9 @@ def _read_text(
     return vocabulary, (encode_text(train_files, vocabulary), encode_text([valid_file], vocabulary))
 
 
-def _build(sizes: Sizes, device: torch.device) -> LanguageModel:
+def _build(sizes: Sizes, initial_range: float, device: torch.device) -> LanguageModel:
     try:
-        return LanguageModel(sizes).to(device)
+        return LanguageModel(sizes, initial_range).to(device)
     except (MemoryError, RuntimeError):
         raise TrainingError(
             f"a model of this size does not fit into memory: lower --hidden ({sizes.hidden}), "

@@ -92,6 +92,7 @@ SETTINGS = [
              "divides when the validation perplexity gets no better."),
     _setting("anneal_factor", POSITIVE, "What anneal divides by."),
     _setting("clip", POSITIVE, "Largest gradient norm."),
+    _setting("initial_range", POSITIVE, "Word vectors start uniform within plus and minus this."),
     _setting("seed", SEED, "Of initial weights and dropout."),
     _setting("precision", _choice(Precision), "Type of the matrix products."),
     _setting("stored", _choice(StoredType), "Type of the weights on disk."),

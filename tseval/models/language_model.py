@@ -105,15 +105,16 @@ class LanguageModel(nn.Module):
 
     Args:
         sizes: Architecture and shapes.
+        initial_range: Word vectors start uniform within ± this.
     """
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: Sizes, initial_range: float = 0.1) -> None:
         super().__init__()
         self.sizes = sizes
         self.embedding = nn.Embedding(sizes.vocabulary, sizes.embedding)
         self.layers = nn.ModuleList(sizes.cell(layer) for layer in range(sizes.layers))
         self.output = nn.Linear(sizes.hidden, sizes.vocabulary)
-        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        nn.init.uniform_(self.embedding.weight, -initial_range, initial_range)
         nn.init.uniform_(self.output.weight, -0.1, 0.1)
         nn.init.zeros_(self.output.bias)
         if sizes.tied:

@@ -32,6 +32,8 @@ class Settings:
             by `anneal_factor` whenever the validation perplexity is no better than the best.
         anneal_factor: 4 in Gulordava et al. 2018 and Marvin & Linzen 2018.
         clip: Largest norm of a gradient.
+        initial_range: Word vectors start uniform within ± this. The word language models that the papers
+            build on have 0.1; gated cells under Adam leave the unigram distribution sooner with 1.
         seed: For initial weights and dropout.
         precision: Type of the matrix products; weights, sums, state and the optimiser stay in float32.
         stored: Type of the weights on disk.
@@ -50,6 +52,7 @@ class Settings:
     schedule: RateSchedule = "constant"
     anneal_factor: float = 4.0
     clip: float = 0.25
+    initial_range: float = 0.1
     seed: int = 1
     precision: Precision = "float32"
     stored: StoredType = "float32"
