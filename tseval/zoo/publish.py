@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FROM_RUN = ("table.csv", "table.md", "manifest.json")
 CURVES = "curves.parquet"
 PAPER = "bhatt2020"
-MARK = "Written by `tseval train zoo --publish`; do not edit."
+MARK = "Written by `tseval train zoo --publish DIR`; do not edit."
 
 
 def check_target(target: Path) -> None:
