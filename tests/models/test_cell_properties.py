@@ -283,6 +283,14 @@ def test_a_word_of_the_urn_is_a_rotation(scale):
     torch.testing.assert_close(rotations.det(), torch.ones(5, 2, dtype=torch.float64), rtol=0, atol=1e-11)
 
 
+def test_what_a_word_of_the_urn_does_depends_on_no_other_word():
+    cell = make(URN).float()
+    x = words(1, 2).float()
+    x[0, 1] *= 1000
+    alone, beside = cell.project(x[:, :1]), cell.project(x)[:, :1]
+    torch.testing.assert_close(beside, alone, rtol=0, atol=1e-7)
+
+
 @pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-4), (torch.float64, 1e-11)])
 def test_the_urn_keeps_the_length_of_its_state_over_a_thousand_words(dtype, bound):
     cell = make(URN).to(dtype)

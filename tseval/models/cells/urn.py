@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -12,6 +10,7 @@ from tseval.models.cells.cell import Cell, State
 
 # Terms of the Taylor series that a matrix of norm below 1/2 needs for the last digit of each type.
 TERMS = {torch.float32: 8, torch.float64: 14}
+MAX_HALVINGS = 128  # the largest float32 has this exponent
 
 
 class URN(Cell):
@@ -69,12 +68,13 @@ def rotation(skew: Tensor) -> Tensor:
     Agrees with `torch.linalg.matrix_exp` to rounding. That function's backward pass exponentiates matrices
     of twice the size, which makes training about four times slower.
     """
-    norm = skew.detach().abs().sum(-1).amax().item()
-    halvings = max(0, math.frexp(norm)[1] + 1)  # leaves a norm below 1/2
-    small, one = skew * 0.5**halvings, torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)
-    result = one
+    norms = skew.detach().abs().sum(-1).amax(-1)[..., None, None]
+    # Halved to a norm below 1/2, each matrix by itself: what a word does must not depend on its neighbours.
+    halvings = (norms.frexp().exponent + 1).clamp(0, MAX_HALVINGS)
+    small = skew * 0.5**halvings
+    result = one = torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)
     for k in range(TERMS[skew.dtype], 0, -1):
         result = one + small @ result / k
-    for _ in range(halvings):
-        result = result @ result
+    for done in range(int(halvings.max())):
+        result = torch.where(done < halvings, result @ result, result)
     return result
