@@ -288,7 +288,8 @@ def test_what_a_word_of_the_urn_does_depends_on_no_other_word():
     x = words(1, 2).float()
     x[0, 1] *= 1000
     alone, beside = cell.project(x[:, :1]), cell.project(x)[:, :1]
-    torch.testing.assert_close(beside, alone, rtol=0, atol=1e-7)
+    # Only to rounding: torch may add up products over two rows in another order.
+    torch.testing.assert_close(beside, alone, rtol=0, atol=2e-6)
 
 
 @pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-4), (torch.float64, 1e-11)])
