@@ -1,16 +1,20 @@
 """`tseval train lm`, as a user runs it, on small text whose best perplexity is known."""
 
 import math
+import os
 import random
+import shutil
 import subprocess
 import time
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
+from tseval.runs import read_run
 from tseval.training.corpus import columns, encode_text
 from tseval.training.validation import mean_loss
 
@@ -23,7 +27,7 @@ def tseval(*arguments, cwd):
 
 def train(cwd, *extra, out="model.pt", arch="lstm", command_only=False):
     small = "--embedding 16 --hidden 16 --layers 1 --dropout 0 --epochs 4 --batch 8"
-    small += " --learning-rate 0.02 --clip 1"
+    small += " --learning-rate 0.02 --clip 1 --no-figure"
     files = "--train", "train.txt", "--valid", "valid.txt", "--out", out
     command = "train", "lm", "--arch", arch, *files, *small.split(), *map(str, extra)
     return ["tseval", *command] if command_only else tseval(*command, cwd=cwd)
@@ -112,6 +116,15 @@ def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
         (("--out", "model.bin"), "ends in .pt or .safetensors"),
         (("--out", "absent/model.pt"), "there is no folder absent"),
         (("--arch", "lstn"), "'lstn' is not one of"),
+        (("--preset", "bhatt2021"), "'bhatt2021' is not one of"),
+        (("--option", "alpha"), "--option alpha: write NAME=VALUE. The cell lstm has none."),
+        (("--arch", "drnn", "--option", "alpha_bound"), "The defaults of drnn: initial_alpha=0.8"),
+        (("--arch", "drnn", "--option", "alpha_bond=none"), "Did you mean 'alpha_bound'?"),
+        (("--arch", "drnn", "--option", "alpha_bound=loose"), "alpha_bound must be sigmoid or none"),
+        (("--arch", "drnn", "--option", "initial_alpha=high"), "initial_alpha must be a number"),
+        (("--arch", "eirnn", "--option", "self_connections=1"), "self_connections must be true or false"),
+        (("--eval-suite", "marvin_lin"), "Did you mean 'marvin_linzen'?"),
+        (("--eval-suite", "marvin_linzen", "--eval-every", 0), "0 is not in the range x>=1"),
     ],
 )
 def test_bad_settings_get_one_message(corpus, extra, message):
@@ -205,6 +218,123 @@ def test_a_full_disk_is_one_message(corpus):
     assert "model.pt.resume: File too large" in result.stderr
     assert "Traceback" not in result.stderr
     assert sorted(path.name for path in corpus.iterdir()) == ["train.txt", "valid.txt"]
+
+
+def test_a_preset_stands_in_for_defaults_and_what_is_given_goes_before_it(corpus):
+    # `train` gives its own sizes, epochs, batch, rate and clip; the rest is the preset's.
+    assert train(corpus, "--preset", "gulordava2018", "--epochs", 1).returncode == 0
+    training = load_checkpoint(corpus / "model.pt").training
+    settings = training["settings"]
+    assert training["preset"] == "gulordava2018"
+    assert (settings["optimiser"], settings["schedule"], settings["window"]) == ("sgd", "anneal", 35)
+    assert (settings["epochs"], settings["batch"], settings["learning_rate"]) == (1, 8, 0.02)
+    sizes = load_checkpoint(corpus / "model.pt").model.sizes
+    assert (sizes.embedding, sizes.hidden, sizes.layers, sizes.dropout) == (16, 16, 1, 0)
+
+
+def test_a_preset_alone_gives_the_papers_model(corpus):
+    command = "tseval train lm --arch lstm --preset gulordava2018 --max-tokens 1 --train train.txt --batch 8"
+    assert tseval(*command.split()[1:], "--valid", "valid.txt", "--out", "m.pt", cwd=corpus).returncode == 0
+    checkpoint = load_checkpoint(corpus / "m.pt")
+    sizes, settings = checkpoint.model.sizes, checkpoint.training["settings"]
+    assert (sizes.embedding, sizes.hidden, sizes.layers, sizes.dropout) == (650, 650, 2, 0.2)
+    assert (settings["epochs"], settings["learning_rate"], settings["clip"]) == (40, 20, 0.25)
+
+
+def test_options_of_the_cell_reach_the_checkpoint_and_the_curve(corpus):
+    options = "--option", "initial_alpha=0.3", "--option", "alpha_bound=none"
+    assert train(corpus, *options, "--epochs", 1, arch="drnn").returncode == 0
+    options = load_checkpoint(corpus / "model.pt").model.sizes.options
+    assert (options["initial_alpha"], options["alpha_bound"]) == (0.3, "none")
+    curve = pd.read_parquet(corpus / "model.curves.parquet")
+    assert curve["alpha_1"].iloc[0] == pytest.approx(0.3)
+
+
+GRAMMAR = """---
+construction: Simple
+phenomenon: Agreement
+dependency: short
+lexicon: lexicon.yaml
+slots:
+  subject: noun.animate
+  main: verb.main
+---
+grammatical: the {{ subject }} {{ main | agree(subject) }}
+ungrammatical: the {{ subject }} {{ main | disagree(subject) }}
+"""
+LEXICON = "noun:\n  animate: [author, pilot]\nverb:\n  main: [laugh]\n"
+
+
+def test_accuracy_along_the_training_is_that_of_tseval_run_and_changes_nothing(corpus):
+    (corpus / "agree.jinja").write_text(GRAMMAR)
+    (corpus / "lexicon.yaml").write_text(LEXICON)
+    early = "--eval-suite", "./agree.jinja", "--eval-every", 20
+    assert train(corpus, "--dropout", 0.2, out="plain.pt").returncode == 0
+    result = train(corpus, "--dropout", 0.2, *early, out="watched.pt")
+    assert result.returncode == 0, result.stderr
+    assert_same_outcome(corpus / "plain.pt", corpus / "watched.pt")
+    rows = pd.read_parquet(corpus / "watched.accuracy.parquet")
+    assert rows["step"].tolist() == [20, 40, 60, 80, 100, 108]  # the last is the end of the run
+    assert rows["tokens"].iloc[0] == 20 * 35 * 8
+    assert set(rows["n_items"]) == {4}
+    # The best model is the last; scored by itself, from its file, it gets what the last row says.
+    assert (
+        tseval(
+            "run", "--model", "watched.pt", "--suite", "./agree.jinja", "--out", "run", cwd=corpus
+        ).returncode
+        == 0
+    )
+    table = read_run(corpus / "run").table().iloc[0]
+    names = ["phenomenon", "dependency", "construction", "contrast", "n_items", "n_correct", "accuracy"]
+    assert table[names].tolist() == rows.iloc[-1][names].tolist()
+    assert rows["accuracy"].iloc[0] < rows["accuracy"].iloc[-1] == 1.0
+
+
+def test_the_figure_lies_beside_the_checkpoint_and_models_are_drawn_together(corpus):
+    for arch in ("drnn", "srn"):
+        assert train(corpus, "--epochs", 1, "--figure", out=f"{arch}.pt", arch=arch).returncode == 0
+        assert (corpus / f"{arch}.curves.png").read_bytes().startswith(b"\x89PNG")
+    command = "train", "curves", "drnn.curves.parquet", "srn.curves.parquet", "-o"
+    assert tseval(*command, "both.svg", cwd=corpus).returncode == 0
+    assert "<svg" in (corpus / "both.svg").read_text()
+    refused = tseval(*command, "both.gif", cwd=corpus)
+    assert refused.returncode == 2
+    assert "both.gif: the name of a figure ends in .svg or .png" in refused.stderr
+
+
+def test_a_figure_that_cannot_be_drawn_does_not_spoil_the_training(corpus):
+    (corpus / "model.curves.svg").mkdir()  # in the way
+    result = train(corpus, "--epochs", 1, "--figure")
+    assert result.returncode == 0
+    assert "no figure: " in result.stderr
+    assert "model.curves.svg" in result.stderr
+    assert load_checkpoint(corpus / "model.pt")
+
+
+def test_without_the_plots_extra_training_succeeds_and_names_it(corpus):
+    # An interpreter that finds a broken matplotlib first stands in for one without it.
+    (corpus / "shadow").mkdir()
+    (corpus / "shadow/matplotlib.py").write_text("raise ImportError")
+    command = train(corpus, "--epochs", 1, "--figure", command_only=True)
+    environment = os.environ | {"PYTHONPATH": str(corpus / "shadow")}
+    result = subprocess.run(command, cwd=corpus, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert 'no figure: drawing needs matplotlib: pip install "tseval[plots]"' in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("c++") is None, reason="torch.compile needs a C++ compiler, and there is none"
+)
+def test_compiled_loops_train_like_plain_ones(corpus):
+    plain, compiled = ("--max-tokens", 5000, "--log-every", 1), ("--compile",)
+    assert train(corpus, *plain, out="plain.pt", arch="drnn").returncode == 0
+    result = train(corpus, *plain, *compiled, out="compiled.pt", arch="drnn")
+    assert result.returncode == 0, result.stderr
+    losses = [
+        pd.read_parquet(corpus / f"{n}.curves.parquet")["training_loss"][1:] for n in ("plain", "compiled")
+    ]
+    np.testing.assert_allclose(*losses, rtol=1e-3)
 
 
 def test_weights_keep_float32_in_memory_whatever_is_stored(corpus):

@@ -15,6 +15,9 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.training.corpus import columns
+from tseval.training.schedule import Schedule
+from tseval.training.settings import Settings
+from tseval.training.state import TrainingState
 from tseval.training.validation import as_stored, mean_loss
 
 
@@ -259,3 +262,17 @@ def test_a_validation_loss_that_is_not_finite_stops_too(train):
     # float16 cannot hold what the huge steps of the first window lead to.
     with pytest.raises(TrainingError, match=r"the validation loss is nan after window 1 of the run"):
         train(max_tokens=60, optimiser="sgd", learning_rate=1e8, clip=100.0, stored="float16")
+
+
+@pytest.mark.parametrize("arch", sorted(CELLS))
+def test_the_state_of_every_cell_is_finer_than_bfloat16(arch):
+    # A state that is rounded at every word forgets: an LSTM then learns word frequencies and no more.
+    torch.manual_seed(1)
+    model = LanguageModel(Sizes(arch, len(WORDS), embedding=6, hidden=10, layers=2))
+    text = columns(stream(200), 4)
+    state = TrainingState(
+        model, text, Schedule(Settings(batch=4, window=15, precision="bfloat16"), len(text))
+    )
+    state.advance()
+    for tensor in state.carried:
+        assert (tensor != tensor.bfloat16().float()).float().mean() > 0.4
