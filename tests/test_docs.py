@@ -73,8 +73,8 @@ def wrong_with(words: list[str]) -> str | None:
         return f"no such option: {sorted(named - known)}" if named - known else None
     try:
         context = command.make_context(words[0], arguments)
-    except click.MissingParameter:
-        return None  # a command may be named without all that it needs
+    except (click.MissingParameter, click.exceptions.Exit):
+        return None  # a command may be named without all that it needs, or with --help
     except click.UsageError as error:
         missing_file = isinstance(error, click.BadParameter) and isinstance(error.param.type, click.Path)
         return None if missing_file else error.format_message()

@@ -241,6 +241,16 @@ def test_a_preset_alone_gives_the_papers_model(corpus):
     assert (settings["epochs"], settings["learning_rate"], settings["clip"]) == (40, 20, 0.25)
 
 
+def test_word_vectors_start_within_the_initial_range(corpus):
+    # Nearly no training, so that what is stored is what was drawn: uniform numbers, whose mean size is half.
+    barely = "--max-tokens", 1, "--learning-rate", 1e-12
+    for reach in (0.1, 2.0):
+        assert train(corpus, *barely, "--initial-range", reach, out=f"{reach}.pt").returncode == 0
+        vectors = load_checkpoint(corpus / f"{reach}.pt").model.embedding.weight.abs()
+        assert vectors.max() <= reach
+        assert vectors.mean().item() == pytest.approx(reach / 2, rel=0.2)
+
+
 def test_options_of_the_cell_reach_the_checkpoint_and_the_curve(corpus):
     options = "--option", "initial_alpha=0.3", "--option", "alpha_bound=none"
     assert train(corpus, *options, "--epochs", 1, arch="drnn").returncode == 0
@@ -262,28 +272,24 @@ slots:
 grammatical: the {{ subject }} {{ main | agree(subject) }}
 ungrammatical: the {{ subject }} {{ main | disagree(subject) }}
 """
-LEXICON = "noun:\n  animate: [author, pilot]\nverb:\n  main: [laugh]\n"
+LEXICON = "noun:\n  animate: [author, pilot]\nverb:\n  main: [laughs]\n"
 
 
 def test_accuracy_along_the_training_is_that_of_tseval_run_and_changes_nothing(corpus):
     (corpus / "agree.jinja").write_text(GRAMMAR)
     (corpus / "lexicon.yaml").write_text(LEXICON)
-    early = "--eval-suite", "./agree.jinja", "--eval-every", 20
+    early = "--eval-suite", "./agree.jinja", "--eval-every", 5
     assert train(corpus, "--dropout", 0.2, out="plain.pt").returncode == 0
     result = train(corpus, "--dropout", 0.2, *early, out="watched.pt")
     assert result.returncode == 0, result.stderr
     assert_same_outcome(corpus / "plain.pt", corpus / "watched.pt")
     rows = pd.read_parquet(corpus / "watched.accuracy.parquet")
-    assert rows["step"].tolist() == [20, 40, 60, 80, 100, 108]  # the last is the end of the run
-    assert rows["tokens"].iloc[0] == 20 * 35 * 8
+    assert rows["step"].tolist() == [*range(5, 108, 5), 108]  # the last is the end of the run
+    assert rows["tokens"].iloc[0] == 5 * 35 * 8
     assert set(rows["n_items"]) == {4}
     # The best model is the last; scored by itself, from its file, it gets what the last row says.
-    assert (
-        tseval(
-            "run", "--model", "watched.pt", "--suite", "./agree.jinja", "--out", "run", cwd=corpus
-        ).returncode
-        == 0
-    )
+    command = "run", "--model", "watched.pt", "--suite", "./agree.jinja", "--out", "run"
+    assert tseval(*command, cwd=corpus).returncode == 0
     table = read_run(corpus / "run").table().iloc[0]
     names = ["phenomenon", "dependency", "construction", "contrast", "n_items", "n_correct", "accuracy"]
     assert table[names].tolist() == rows.iloc[-1][names].tolist()
