@@ -5,6 +5,7 @@ import fcntl
 import gzip
 import json
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -145,6 +146,8 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
     page = (tables / "README.md").read_text()
     assert "| drnn    |      1 |        8 |" in page
     assert "`train.txt.gz`: 12,000 tokens" in page
+    assert "](curves.svg)" in page
+    assert {"srn", "drnn"} <= set(re.findall(r"<!-- (\w+) -->", (tables / "curves.svg").read_text()))
     assert tseval("table", tables, "bhatt2020", cwd=stopped.place).stdout in page
 
 

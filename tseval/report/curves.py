@@ -31,6 +31,7 @@ FORMATS = (".svg", ".png")
 NEEDED = ("tokens", "training_loss", "validation_loss", "validation_perplexity")
 WATCHED = re.compile(r"(?P<name>\D+)_(?P<layer>\d+)")
 SUFFIX = ".curves"
+PUBLISHED = "curves.parquet"  # one of these stands in the folder of each model of a published zoo
 TALLEST = 1.6  # training losses up to so many times the highest validation loss are shown
 LONGEST = 40  # characters of a model's name
 # Paul Tol's "muted" colours, told apart with any colour vision, then black and grey.
@@ -83,7 +84,7 @@ class Curves:
 
 
 def read_curves(path: Path) -> Curves:
-    """Read the learning curves of a model; its name is that of the file.
+    """Read the learning curves of a model; its name is that of the file, or of a published model's folder.
 
     Raises:
         TrainingError: If the file is missing or holds something else.
@@ -98,7 +99,8 @@ def read_curves(path: Path) -> Curves:
         raise TrainingError(f"{path}: cannot be read as learning curves ({reason})") from None
     if missing := [name for name in NEEDED if name not in columns]:
         raise TrainingError(f"{path}: no learning curves of tseval: there is no column {missing[0]!r}")
-    return Curves(path.stem.removesuffix(SUFFIX), columns)
+    name = path.absolute().parent.name if path.name == PUBLISHED else path.stem.removesuffix(SUFFIX)
+    return Curves(name, columns)
 
 
 def write_figure(curves: Sequence[Curves], paths: Sequence[Path]) -> None:
@@ -164,7 +166,9 @@ def _draw_losses(axes: Axes, curves: Sequence[Curves]) -> None:
         _plot_validations(axes, one, "validation_loss", index)
     # A cell may explode at the start and recover; one such point must not flatten all that follows.
     if validated := [y for one in curves for y in one.points("validation_loss")[1]]:
-        axes.set_ylim(top=min(axes.get_ylim()[1], TALLEST * max(validated)))
+        highest = min(axes.get_ylim()[1], TALLEST * max(validated))
+        lowest = min(y for one in curves for y in one.points("training_loss")[1] + validated)
+        axes.set_ylim(lowest - 0.05 * (highest - lowest), highest)
     axes.set_title("Loss")
     axes.set_ylabel("nats per token")
 

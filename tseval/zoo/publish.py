@@ -1,4 +1,7 @@
-"""Publish a zoo: its board, and the table, manifest and learning curves of every model; no weights."""
+"""Publish a zoo: its board, and the table, manifest and learning curves of every model; no weights.
+
+Where matplotlib is installed, the curves of all models are drawn into one figure.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from tseval.boards import read_board
 from tseval.errors import BoardError, TrainingError
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report import build_table, open_sources, render
+from tseval.report.curves import PUBLISHED, read_curves, write_figure
 from tseval.runs import write_text
 from tseval.training.curves import curves_path
 from tseval.zoo.results import board_content, make_board
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from tseval.zoo.recipe import Recipe
 
 FROM_RUN = ("table.csv", "table.md", "manifest.json")
-CURVES = "curves.parquet"
+FIGURE = "curves.svg"
 PAPER = "bhatt2020"
 MARK = "Written by `tseval train zoo --publish DIR`; do not edit."
 
@@ -68,12 +72,23 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[Entry]) -> None:
         place.mkdir()
         for name in FROM_RUN:
             shutil.copyfile(entry.run / name, place / name)
-        shutil.copyfile(curves_path(entry.checkpoint), place / CURVES)
+        shutil.copyfile(curves_path(entry.checkpoint), place / PUBLISHED)
     write_text(target / "board.json", json.dumps(board_content(board), indent=1) + "\n")
-    write_text(target / "README.md", _page(recipe, entries, board))
+    drawn = _draw_curves(target / FIGURE, entries)
+    write_text(target / "README.md", _page(recipe, entries, board, drawn))
 
 
-def _page(recipe: Recipe, entries: Sequence[Entry], board: Board) -> str:
+def _draw_curves(path: Path, entries: Sequence[Entry]) -> bool:
+    """Draw the learning curves of all models, unless matplotlib is missing, and say whether they are."""
+    path.unlink(missing_ok=True)  # an older figure would show other models
+    try:
+        write_figure([read_curves(curves_path(entry.checkpoint)) for entry in entries], [path])
+    except TrainingError:
+        return False
+    return True
+
+
+def _page(recipe: Recipe, entries: Sequence[Entry], board: Board, drawn: bool) -> str:
     """Write what the folder holds, how it was made, and the tables."""
     files = load_checkpoint(entries[0].checkpoint).training["files"]
     texts = [
@@ -94,6 +109,7 @@ def _page(recipe: Recipe, entries: Sequence[Entry], board: Board) -> str:
         tabulate(
             map(_facts, entries), headers=_FACTS, tablefmt="pipe", colalign=_ALIGN, disable_numparse=True
         ),
+        *([f"![Learning curves of all models]({FIGURE})"] if drawn else []),
         "## The table",
         f"    tseval table {board.name}",
         render(build_table([board])).rstrip(),
