@@ -193,6 +193,9 @@ def test_a_finished_training_is_not_done_again(corpus):
     assert again.returncode == 0
     assert "model.pt: finished already, fingerprint" in again.stderr
     assert (corpus / "model.pt").read_bytes() == before
+    other = train(corpus, "--epochs", 1, "--resume", "--hidden", 8)
+    assert other.returncode == 2
+    assert "model.pt: finished already, but with hidden 16, not 8." in other.stderr
     refused = train(corpus, "--epochs", 1)
     assert refused.returncode == 2
     assert "model.pt: exists already" in refused.stderr
@@ -239,6 +242,13 @@ def test_a_preset_alone_gives_the_papers_model(corpus):
     sizes, settings = checkpoint.model.sizes, checkpoint.training["settings"]
     assert (sizes.embedding, sizes.hidden, sizes.layers, sizes.dropout) == (650, 650, 2, 0.2)
     assert (settings["epochs"], settings["learning_rate"], settings["clip"]) == (40, 20, 0.25)
+
+
+def test_a_text_without_words_is_named(corpus):
+    (corpus / "train.txt").write_text("\n \n")
+    result = train(corpus)
+    assert result.returncode == 2
+    assert result.stderr == "tseval: train.txt: no words to train on\n"
 
 
 def test_word_vectors_start_within_the_initial_range(corpus):

@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 import torch
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from tseval.items import Suite
     from tseval.scoring.protocol import Json
+    from tseval.training.settings import Settings
 
 LINE_EVERY = 60.0  # seconds between lines where there is no terminal
 
@@ -64,7 +65,7 @@ def lm(
     # What can be wrong with the settings is said before the text is read; the vocabulary comes from the text.
     sizes = chosen_sizes(context, vocabulary=1)
     if resume and out.exists() and not resume_path(out).exists():
-        console.out(f"{out}: finished already, fingerprint {load_checkpoint(out).fingerprint[:12]}")
+        console.out(_finished(out, sizes, settings))
         return
     place, suites = pick_device(device), _load_suites(eval_suites, eval_limit)
     vocabulary, text = _read_text(context, train_files, valid_file)
@@ -86,6 +87,21 @@ def lm(
     if figure:
         _draw(out, console)
     console.out(f"{out}: validation perplexity {best:.2f}")
+
+
+def _finished(out: Path, sizes: Sizes, settings: Settings) -> str:
+    """Say that a training is done, if it is the one that is asked for."""
+    checkpoint = load_checkpoint(out)
+    words = checkpoint.model.sizes.vocabulary
+    made = {**checkpoint.model.sizes.to_mapping(), **cast("dict[str, Json]", checkpoint.training["settings"])}
+    asked = {**replace(sizes, vocabulary=words).to_mapping(), **asdict(settings)}
+    for name, value in asked.items():
+        if made.get(name, value) != value:
+            raise TrainingError(
+                f"{out}: finished already, but with {name} {made[name]!r}, not {value!r}.\n"
+                "  Choose another --out, or remove it."
+            )
+    return f"{out}: finished already, fingerprint {checkpoint.fingerprint[:12]}"
 
 
 def _origin(preset: str | None, files: list[Path]) -> dict[str, Json]:
@@ -130,6 +146,8 @@ def _read_text(
     size, min_count = context.params["vocab_size"], context.params["min_count"]
     lowercase = context.params["lowercase"]
     counts = count_words(train_files, lowercase=lowercase)
+    if not counts:
+        raise TrainingError(f"{', '.join(map(str, train_files))}: no words to train on")
     vocabulary = Vocabulary.from_counts(counts, size=size, min_count=min_count, lowercase=lowercase)
     if len(vocabulary) == SPECIAL_WORDS:
         raise TrainingError(f"no word of the training text occurs {min_count} times: lower --min-count")
