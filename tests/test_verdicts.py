@@ -52,6 +52,36 @@ def test_a_tie_counts_as_wrong():
     assert (row["correct"], row["tie"], row["undecidable"]) == (False, True, False)
 
 
+def test_endings_are_compared_by_the_words_that_the_item_counts():
+    rows = [("a x laughs loudly", "a y laughs loudly"), ("all of them laugh", "one of them laugh")]
+    suite = make_suite(make_case("prefixes", rows, features={"ending": [2, 1]}), terminator=None)
+    scored = score(suite, {})
+    # Word log-probabilities that depend on the words before, as a model's do.
+    words = {
+        "a x laughs loudly": [-1, -1, -2, -4],
+        "a y laughs loudly": [-1, 0, -4, -4],
+        "all of them laugh": [-9, -9, -9, -3],
+        "one of them laugh": [-1, -1, -1, -3],
+    }
+    values = [[float(v) for v in words[text]] for text in scored["sentence"].to_pylist()]
+    scored = scored.set_column(3, "words", pa.array(values, pa.list_(pa.float32())))
+    first, second = judge(suite, scored, "ending").to_pylist()
+    assert (first["better_score"], first["worse_score"], first["correct"]) == (-6.0, -8.0, True)
+    assert (second["better_score"], second["worse_score"], second["tie"]) == (-3.0, -3.0, True)
+
+
+def test_without_a_number_of_words_there_are_no_endings():
+    suite = one("the author laughs", "the author laugh")
+    with pytest.raises(SuiteError, match="case 'pair' does not say how long the endings are"):
+        judge(suite, score(suite, {}), "ending")
+
+
+def test_an_ending_longer_than_its_sentence_is_named():
+    suite = make_suite(make_case("pair", [("a x", "b x")], features={"ending": [3]}), terminator=None)
+    with pytest.raises(SuiteError, match="'a x' has no ending of 3 words"):
+        judge(suite, score(suite, {}), "ending")
+
+
 def test_sentences_that_look_the_same_to_the_model_are_undecidable_and_no_tie():
     suite = one("the author guffaws", "the author guffaw")
     row = verdict(suite, score(suite, {}, unknown={"guffaws", "guffaw"}))

@@ -59,7 +59,7 @@ class Board:
         title: As a reader would cite it.
         source: Full reference.
         suite: Name of the suite the models were scored on.
-        score: How sentences were scored: `sentence`, `critical` or `mean`.
+        score: How sentences were scored: `sentence`, `critical`, `ending` or `mean`.
         decimals: Decimals the accuracies are cut to (not rounded).
         models: In the order of the columns.
         rows: In the order of the table.

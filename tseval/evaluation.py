@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ from tseval.runs import (
     with_contexts,
 )
 from tseval.scoring.engine import Scorer, shards
-from tseval.verdicts import ScoreMode, judge, sentences_of
+from tseval.verdicts import ScoreMode, check_score, judge, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Model
 
 
-def run_key(model: Model, suite: Suite, score: ScoreMode = "sentence") -> RunKey:
-    """Name everything that could change a number of a run."""
+def run_key(model: Model, suite: Suite, score: ScoreMode | None = None) -> RunKey:
+    """Name everything that could change a number of a run; without a score, the suite's own."""
     return RunKey(
         suite=suite.name,
         suite_digest=suite.digest,
         model=model.card.name,
         fingerprint=model.card.fingerprint,
-        score=score,
+        score=score or suite.score,
         terminator=suite.terminator,
         items="all" if suite.complete else f"{suite.n_items} selected",
         tseval=version("tseval"),
@@ -51,7 +51,7 @@ def evaluate(
     model: Model,
     suite: Suite,
     *,
-    score: ScoreMode = "sentence",
+    score: ScoreMode | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -63,18 +63,21 @@ def evaluate(
             `tseval.scoring.protocol`.
         suite: As `tseval.load_suite` gives it.
         score: What two sentences are compared by: `sentence` (sum of log-probabilities), `mean` (per
-            word) or `critical` (the first word that differs).
+            word), `critical` (the first word that differs) or `ending` (the last words, as many as the
+            item says); None for what the suite was published with.
         out: Directory to write the run to; None keeps it in memory.
         resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
         progress: Called with the numbers of sentences done and of all sentences.
 
     Raises:
-        SuiteError: If `score` is none of the three.
+        SuiteError: If `score` is none of the four, or the suite does not allow it.
         RunError: If `out` cannot be written, or holds something else.
         ModelError: If the model gives a score that is not finite.
     """
+    score = cast("ScoreMode", score or suite.score)
     if score not in get_args(ScoreMode):
         raise SuiteError(f"unknown score {score!r}. {suggest(score, get_args(ScoreMode), 'Scores')}")
+    check_score(suite, score)
     key = run_key(model, suite, score)
     if out is None:
         return Run.of(key, *_results(model, suite, score, None, progress))

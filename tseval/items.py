@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Feature = str | int | float | bool
 
+# The feature that says how many words at the end of an item's sentences the score `ending` compares.
+ENDING = "ending"
+
 # Columns of a verdict that are not features; no feature may take one of these names.
 RESERVED_NAMES = frozenset(
     {"case", "item", "construction", "phenomenon", "dependency", "contrast"}
@@ -62,7 +65,7 @@ class Case:
         name: Case id, the file's stem.
         construction: For example `Across an object RC`.
         phenomenon: For example `Subject-verb agreement`.
-        dependency: `short`, `long`, or None where the distinction is not drawn.
+        dependency: `short`, `long`, another heading that the rows of a data set stand under, or None.
         contrasts: The ordered pairs of labels that count.
         index: Each item's position in the full expansion, (items,) int64.
         sentences: One string column per label, in label order, (items, labels).
@@ -110,6 +113,7 @@ class Suite:
         title: As a reader would cite it.
         source: Reference of the published set, or None.
         terminator: Token appended to every sentence before scoring (`.`), or None.
+        score: What the published method compares (`sentence`, `ending`); a run may choose another.
         digest: SHA-256 over everything that can change a score or a table row: labels, contrasts,
             row names, terminator, sentences and features, in order.
         complete: False under `--limit`, `--sample` or `--case`.
@@ -122,6 +126,7 @@ class Suite:
     cases: tuple[Case, ...]
     digest: str
     complete: bool = True
+    score: str = "sentence"
 
     @property
     def n_items(self) -> int:

@@ -1,16 +1,19 @@
-"""Find and load suites: by the name of a bundled one, or by the path of grammars."""
+"""Find and load suites: by the name of a bundled one, or by the path of grammars or of data."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from tseval.datasets.catalogue import CATALOGUE, data_folder
+from tseval.datasets.loading import is_data, read_data
 from tseval.errors import SuiteError, suggest
 from tseval.grammar.cache import load_suite as load_cached
 from tseval.grammar.cache import save_suite, suite_key
@@ -31,20 +34,24 @@ def available_suites() -> tuple[str, ...]:
 
 
 def find_suite(spec: str | Path) -> Path:
-    """Find a suite by the name of a bundled one or by path; bundled names come first.
+    """Find a suite by the name of a bundled or fetched one, or by path; names come first.
 
     Raises:
-        SuiteError: There is no such suite; the message says the nearest name.
+        SuiteError: There is no such suite, or it was not fetched; the message says what to do.
     """
     if isinstance(spec, str) and spec in available_suites():
         return TEMPLATES / spec
+    if isinstance(spec, str) and spec in CATALOGUE:
+        if not (data_folder() / spec).exists():
+            raise SuiteError(f"{spec} is not here yet.\n  Download it: tseval suites fetch {spec}")
+        return data_folder() / spec
     if isinstance(spec, Path) or os.sep in spec or Path(spec).exists():
         path = Path(spec)
         if not path.exists():
-            raise SuiteError(f"{path}: no such file or folder.\n  Give a bundled name or a path of grammars.")
+            raise SuiteError(f"{path}: no such file or folder.\n  Give the name of a suite, or a path.")
         return path
     raise SuiteError(
-        f"there is no suite {spec!r}.\n  {suggest(spec, available_suites(), 'Bundled suites')} "
+        f"there is no suite {spec!r}.\n  {suggest(spec, [*available_suites(), *CATALOGUE], 'Suites')} "
         f"Or give a path, such as ./{spec}."
     )
 
@@ -56,23 +63,31 @@ def load_suite(
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
+    tokenise: bool = False,
 ) -> Suite:
     """Load a suite: all its items, or some, expanding only what is asked for.
 
     Args:
-        spec: Name of a bundled suite, or path of a folder of grammars or of one `.jinja` file.
+        spec: Name of a suite, path of a folder of grammars or of one `.jinja` file, or path of a file or a
+            folder of data. `:METHOD` after it chooses among the methods of a data set (`blimp:one_prefix`).
         cases: Only these cases, or this one; all where empty.
         limit: The first so many items of each case.
         sample: So many items of each case, drawn uniformly without replacement, in item order.
         seed: Of the draw.
+        tokenise: Split punctuation and clitics off the words of a data set (Penn Treebank tokens), for
+            word-level models; the sentences of grammars are tokenised anyway.
 
     Raises:
         SuiteError: No such suite or case; a limit or sample below 1.
         GrammarError: A grammar that cannot be expanded, with file, line and fix.
     """
     _check_counts(limit, sample)
-    path = find_suite(spec)
+    path, method = _locate(spec)
     complete = not cases and limit is None and sample is None
+    if method is not None or is_data(path):
+        names = (cases,) if isinstance(cases, str) else cases
+        suite = _data_suite(path, method, names, (limit, sample, seed), complete)
+        return _tokenised(suite) if tokenise else suite
     key = suite_key(path) if complete else None
     if key is not None and (cached := load_cached(key)) is not None:
         return cached
@@ -120,14 +135,15 @@ def stream_cases(
         GrammarError: A grammar that cannot be expanded, at the latest while its block is made.
     """
     _check_counts(limit, sample)
-    if limit is None and sample is None:
-        suite = load_suite(spec, cases=cases)
-        return suite.n_items, iter(suite.cases)
-
     from tseval.grammar.expansion import LARGEST_INDEX, check_size, choose_rows, expand_blocks  # noqa: PLC0415
     from tseval.grammar.folder import read_folder  # noqa: PLC0415
 
-    folder = read_folder(find_suite(spec))
+    path, method = _locate(spec)
+    if (limit is None and sample is None) or method is not None or is_data(path):
+        suite = load_suite(spec, cases=cases)
+        rows = choose_rows(suite.n_items, limit, sample, seed)
+        return len(rows), _rows_of(suite.cases, rows)
+    folder = read_folder(path)
     grammars = folder.load((cases,) if isinstance(cases, str) else cases)
     for grammar in grammars:
         check_size(grammar, 0)
@@ -142,6 +158,70 @@ def stream_cases(
             yield from expand_blocks(grammar, folder.contrasts_of(grammar), own)
 
     return len(rows), blocks()
+
+
+def _locate(spec: str | Path) -> tuple[Path, str | None]:
+    """Find a suite, and the method that `NAME:METHOD` chooses."""
+    if isinstance(spec, str) and ":" in spec and not Path(spec).exists():
+        name, _, method = spec.rpartition(":")
+        return find_suite(name), method
+    return find_suite(spec), None
+
+
+def _data_suite(
+    path: Path,
+    method: str | None,
+    cases: Sequence[str],
+    which: tuple[int | None, int | None, int],
+    complete: bool,
+) -> Suite:
+    """Read a data set and take the items that are asked for: limit, sample and seed."""
+    from tseval.grammar.expansion import choose_rows  # noqa: PLC0415 - brings YAML along
+
+    data = read_data(path, method)
+    known = {case.name: case for case in data.cases}
+    for name in cases:
+        if name not in known:
+            raise SuiteError(f"suite {data.name!r} has no case {name!r}.\n  {suggest(name, known, 'Cases')}")
+    chosen = [case for case in data.cases if not cases or case.name in cases]
+    taken = tuple(_take(case, choose_rows(case.n_items, *which)) for case in chosen)
+    return Suite(
+        name=data.name,
+        title=data.title,
+        source=data.source,
+        terminator=None,
+        cases=taken,
+        digest=suite_digest(None, taken),
+        complete=complete,
+        score=data.score,
+    )
+
+
+def _tokenised(suite: Suite) -> Suite:
+    from tseval.datasets.tokenising import tokenise  # noqa: PLC0415
+
+    cases = tuple(map(tokenise, suite.cases))
+    return replace(suite, cases=cases, digest=suite_digest(None, cases))
+
+
+def _take(case: Case, rows: Sequence[int]) -> Case:
+    """Take some of a case's items."""
+    if len(rows) == case.n_items:
+        return case
+    index = pa.array(rows, pa.int64())
+    # A table without columns cannot be indexed: it does not know its rows.
+    features = case.features.take(index) if case.features.num_columns else case.features
+    return replace(
+        case, index=case.index.take(index), sentences=case.sentences.take(index), features=features
+    )
+
+
+def _rows_of(cases: Sequence[Case], rows: Sequence[int]) -> Iterator[Case]:
+    """Give the ascending rows, counted over all cases, case by case."""
+    end = 0
+    for case in cases:
+        start, end = end, end + case.n_items
+        yield _take(case, _rows_between(rows, start, end))
 
 
 def _check_counts(limit: int | None, sample: int | None) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
-from tseval.items import RESERVED_NAMES
+from tseval.items import ENDING, RESERVED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tseval.items import Case, Contrast, Suite
 
-ScoreMode = Literal["sentence", "critical", "mean"]
+ScoreMode = Literal["sentence", "critical", "ending", "mean"]
 
 
 def sentences_of(suite: Suite) -> pa.StringArray:
@@ -46,7 +46,8 @@ def judge(suite: Suite, scored: pa.Table, score: ScoreMode = "sentence") -> pa.T
         scored: One row per distinct sentence: `sentence`, `seen`, `logprob` (nats), `words`
             (nats, one per word of `seen`).
         score: `sentence` sums the log-probabilities of all words, `mean` divides the sum by the
-            number of words, `critical` takes the first word at which the two sentences differ.
+            number of words, `critical` takes the first word at which the two sentences differ, `ending`
+            the sum over the last words, as many as the item's feature `ending` says.
 
     Returns:
         Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,
@@ -56,8 +57,8 @@ def judge(suite: Suite, scored: pa.Table, score: ScoreMode = "sentence") -> pa.T
 
     Raises:
         ModelError: A score is not finite; names the sentence.
-        SuiteError: Two cases give one feature different types, or `critical` meets a sentence that
-            is the beginning of its twin.
+        SuiteError: Two cases give one feature different types; `critical` meets a sentence that is the
+            beginning of its twin; `ending` meets a case without that feature.
     """
     _check_finite(scored)
     features = _feature_types(suite)
@@ -65,7 +66,7 @@ def judge(suite: Suite, scored: pa.Table, score: ScoreMode = "sentence") -> pa.T
     seen = scored["seen"].combine_chunks().dictionary_encode().indices.to_numpy()
     if score == "mean":
         sums = sums / pc.list_value_length(scored["words"]).to_numpy()
-    words = _Words(scored) if score == "critical" else None
+    words = _Words(scored) if score in {"critical", "ending"} else None
     tables = []
     for case, row_of in zip(suite.cases, _find(suite, scored), strict=True):
         for contrast in case.contrasts:
@@ -73,11 +74,25 @@ def judge(suite: Suite, scored: pa.Table, score: ScoreMode = "sentence") -> pa.T
             undecidable = seen[better] == seen[worse]
             if words is None:
                 scores = sums[better], sums[worse]
-            else:
+            elif score == "critical":
                 scores = words.critical(better, worse, ~undecidable)
+            else:
+                length = _ending_of(case)
+                scores = words.ending(better, length), words.ending(worse, length)
             tables.append(_verdicts(case, contrast, scores, undecidable))
     names = tables[0].column_names[: len(RESERVED_NAMES)] + list(features)
     return pa.concat_tables(tables, promote_options="default").select(names)
+
+
+def check_score(suite: Suite, score: ScoreMode) -> None:
+    """Refuse a score that a suite does not allow, before anything is scored.
+
+    Raises:
+        SuiteError: `ending`, and a case does not say how long its endings are.
+    """
+    if score == "ending":
+        for case in suite.cases:
+            _ending_of(case)
 
 
 def _verdicts(
@@ -144,6 +159,16 @@ def _check_finite(scored: pa.Table) -> None:
         )
 
 
+def _ending_of(case: Case) -> NDArray[np.int64]:
+    """Give the number of words at the end that are compared, (items,)."""
+    if ENDING not in case.features.column_names or not pa.types.is_integer(case.features[ENDING].type):
+        raise SuiteError(
+            f"case {case.name!r} does not say how long the endings are that should be compared.\n"
+            f"  Give its items a feature {ENDING!r}, a number of words, or choose another --score."
+        )
+    return case.features[ENDING].to_numpy()
+
+
 def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
     """Collect the features of all cases in order of appearance, each with its one type."""
     types: dict[str, tuple[pa.DataType, str]] = {}
@@ -200,3 +225,19 @@ class _Words:
             scores[1, pairs[differ]] = self.logprobs[at_w[differ]]
             pairs, position = pairs[~differ], position + 1
         return scores[0], scores[1]
+
+    def ending(self, rows: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Sum the log-probabilities of the last words of sentences, in float64, (sentences,).
+
+        Args:
+            rows: The sentences, (sentences,).
+            length: How many words to sum, (sentences,).
+        """
+        wrong = np.flatnonzero((length < 1) | (length > self.lengths[rows]))
+        if len(wrong):
+            sentence = self.sentences[int(rows[wrong[0]])].as_py()
+            raise SuiteError(f"{sentence!r} has no ending of {length[wrong[0]]} words to compare")
+        ends = self.starts[rows] + self.lengths[rows]
+        # Differences of one running sum would be quicker, but two equal endings must have equal sums.
+        spans = np.stack((ends - length, ends), axis=1).ravel()
+        return np.add.reduceat(np.append(self.logprobs.astype(np.float64), 0.0), spans)[::2]

@@ -82,10 +82,12 @@ def _check_known(by: Sequence[str], features: Collection[str]) -> None:
 def in_table_order(rows: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     """Put rows in the order of the table.
 
-    Short dependencies come before long ones, the rows of a phenomenon and of a construction stand
-    together, all in order of first appearance; feature values ascend.
+    Short dependencies come before long ones, and these before other headings; the rows of a heading, of a
+    phenomenon and of a construction stand together, all in order of first appearance; feature values ascend.
     """
-    order = pd.DataFrame({"dependency": rows["dependency"].map({"short": 0, "long": 1}).fillna(2)})
+    known = rows["dependency"].map({"short": -2, "long": -1})
+    other = pd.Series(pd.factorize(rows["dependency"], use_na_sentinel=False)[0], rows.index)
+    order = pd.DataFrame({"dependency": known.fillna(other)})
     for depth in range(2, len(ROW) + 1):
         groups = rows.groupby(list(ROW[:depth]), sort=False, dropna=False)
         order[ROW[depth - 1]] = groups.ngroup()

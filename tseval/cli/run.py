@@ -29,11 +29,14 @@ RUNS = Path("runs")
 @click.option("--model", "spec", required=True, help="Checkpoint, or SCHEME:REST (bundled:lstm).")
 @click.option("--model-args", default="", help="key=value,... for the model's adapter.")
 @click.option("--suite", "suites", multiple=True, default=["marvin_linzen"], show_default=True,
-              help="Name of a suite, or path of a grammar or folder.")  # fmt: skip
+              help="Name of a suite, or path of grammars or of data.")  # fmt: skip
 @click.option("--case", "cases", multiple=True, help="Only these cases.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N items of each case.")
-@click.option("--score", type=click.Choice(get_args(ScoreMode)), default="sentence", show_default=True,
-              help="Compare whole sentences, the first word that differs, or means per word.")  # fmt: skip
+@click.option("--tokenise", is_flag=True,
+              help="Split punctuation and clitics off the words of data, for word-level models.")  # fmt: skip
+@click.option("--score", type=click.Choice(get_args(ScoreMode)),
+              help="Compare whole sentences, the first word that differs, endings, or means per word; "
+                   "else what the suite was published with.")  # fmt: skip
 @click.option("--by", multiple=True, metavar="FEATURE", help="Break the table down by a feature.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
 @click.option("--out", type=click.Path(path_type=Path), help="Directory for the run.")
@@ -41,12 +44,13 @@ RUNS = Path("runs")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
-    score: ScoreMode, by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool,
+    tokenise: bool, score: ScoreMode | None, by: tuple[str, ...], device: str, out: Path | None,
+    resume: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     if out == Path():
         raise RunError("--out is empty: name a directory for the run")
-    loaded = [load_suite(name, cases=cases, limit=limit) for name in suites]
+    loaded = [load_suite(name, cases=cases, limit=limit, tokenise=tokenise) for name in suites]
     for suite in loaded:
         check_features(suite, by)
     names = [suite.name for suite in loaded]
@@ -63,7 +67,7 @@ def command(
 
 
 def _score(
-    model: Model, suite: Suite, score: ScoreMode, out: Path | None, resume: bool, quiet: bool
+    model: Model, suite: Suite, score: ScoreMode | None, out: Path | None, resume: bool, quiet: bool
 ) -> tuple[Run, Path]:
     """Score one suite into its directory, saying how to go on if the user stops it."""
     from tseval.evaluation import evaluate, run_key

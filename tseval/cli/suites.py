@@ -1,25 +1,77 @@
-"""`tseval suites`: list the suites."""
+"""`tseval suites`: list the suites, and download those that are data."""
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 import click
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-@click.command(help="List the suites.")
-def command() -> None:
-    """List the bundled suites with their sizes."""
+
+@click.group(invoke_without_command=True, help="List the suites.")
+@click.pass_context
+def command(context: click.Context) -> None:
+    """List the bundled suites with their sizes, then those that can be fetched."""
+    if context.invoked_subcommand is not None:
+        return
     from tabulate import tabulate
 
+    from tseval.datasets.catalogue import CATALOGUE, data_folder
     from tseval.suites import available_suites, load_suite
 
-    suites = [load_suite(name) for name in available_suites()]
-    rows = [
-        (suite.name, suite.title, f"{len(suite.cases):,}", f"{suite.n_items:,}", f"{suite.n_contrasts:,}")
-        for suite in suites
-    ]
-    align = ("left", "left", "right", "right", "right")
-    click.echo(
-        tabulate(
-            rows, ("name", "title", "cases", "items", "contrasts"), colalign=align, disable_numparse=True
-        )
-    )
+    here = [name for name in CATALOGUE if (data_folder() / name).exists()]
+    rows = []
+    for name in (*available_suites(), *here):
+        suite = load_suite(name)
+        title = CATALOGUE[name].title if name in CATALOGUE else suite.title
+        rows.append((name, title, f"{len(suite.cases):,}", f"{suite.n_items:,}", f"{suite.n_contrasts:,}"))
+    headings, align = ("name", "title", "cases", "items", "contrasts"), ("left", "left", *["right"] * 3)
+    click.echo(tabulate(rows, headings, colalign=align, disable_numparse=True))
+    if absent := [(name, CATALOGUE[name].title) for name in CATALOGUE if name not in here]:
+        click.echo("\nTo download with tseval suites fetch NAME:\n")
+        click.echo(tabulate(absent, ("name", "title"), disable_numparse=True))
+
+
+@command.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
+def fetch(names: tuple[str, ...], quiet: bool) -> None:
+    """Download data sets from where they are published, and check them."""
+    from tseval.datasets.catalogue import CATALOGUE
+    from tseval.errors import SuiteError, suggest
+
+    for name in names:
+        if name not in CATALOGUE:
+            raise SuiteError(f"there is no data set {name!r}.\n  {suggest(name, CATALOGUE, 'Data sets')}")
+    for name in names:
+        _fetch(name, quiet)
+
+
+def _fetch(name: str, quiet: bool) -> None:
+    """Download one data set with a bar, and say what came."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from tseval.datasets.catalogue import CATALOGUE, data_folder
+    from tseval.datasets.fetching import fetch
+    from tseval.suites import load_suite
+
+    published = CATALOGUE[name]
+    hidden = quiet or not sys.stderr.isatty()
+    with Progress(console=Console(stderr=True), transient=True, disable=hidden) as bar:
+        task = bar.add_task(name, total=len(published.files))
+
+        def digest_of(folder: Path) -> str:
+            return load_suite(folder).digest
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        digest = fetch(name, published, data_folder() / name, digest_of, show)
+    if not quiet:
+        checked = "as published" if published.digest else "not checked: tseval knows no digest of it"
+        about = f"{published.title}, {published.licence}"
+        click.echo(f"{name}: {about}; digest {digest[:12]}, {checked}", err=True)

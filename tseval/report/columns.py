@@ -31,7 +31,7 @@ class Column:
         heading: Name of the model, plain text, made distinct where two models share it.
         origin: Name of the run's directory or of the board, plain text.
         suite: Name of the suite.
-        score: `sentence`, `critical` or `mean`.
+        score: `sentence`, `critical`, `ending` or `mean`.
         rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
             features, `n_items`; for a run the other counts, `accuracy`, `low`, `high`; for a
             published model `printed`.

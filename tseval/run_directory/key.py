@@ -27,7 +27,7 @@ class RunKey:
         suite_digest: SHA-256 of the suite.
         model: Name of the model.
         fingerprint: SHA-256 of the model's weights and vocabulary.
-        score: `sentence`, `critical` or `mean`.
+        score: `sentence`, `critical`, `ending` or `mean`.
         terminator: Token appended to every sentence, or None.
         items: `all`, or how items were selected: `limit=100`.
         tseval: Version of tseval.

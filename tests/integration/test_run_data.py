@@ -1,0 +1,80 @@
+"""`tseval run` on suites that are data."""
+
+import json
+import subprocess
+
+import pytest
+
+import tseval
+from tseval.runs import read_run
+from tseval.suites import load_suite
+
+
+def run(*arguments, cwd):
+    command = ["tseval", "run", "--model", "bundled:lstm", "--out", "run", "--quiet", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    records = [
+        {"good": "The author laughs.", "bad": "The author laugh.", "number": "sing"},
+        {"good": "The authors laugh.", "bad": "The authors laughs.", "number": "plur"},
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return tmp_path
+
+
+def test_tokenised_pairs_score_as_their_tokens_do(pairs):
+    result = run("--suite", "pairs.jsonl", "--tokenise", "--by", "number", cwd=pairs)
+    assert result.returncode == 0, result.stderr
+    assert "pairs, number plur" in result.stdout
+    model = tseval.load_model("bundled:lstm")
+    same = [{"good": "the author laughs .", "bad": "the author laugh ."},
+            {"good": "the authors laugh .", "bad": "the authors laughs ."}]  # fmt: skip
+    (pairs / "same.jsonl").write_text("".join(json.dumps(record) + "\n" for record in same))
+    expected = tseval.evaluate(model, load_suite(pairs / "same.jsonl")).verdicts
+    found = read_run(pairs / "run").verdicts
+    for name in ("better_score", "worse_score", "correct"):
+        assert found[name].tolist() == expected[name].tolist()
+
+
+def test_untokenised_pairs_are_undecidable_to_a_word_level_model(pairs):
+    # It has never seen the word `laugh.`; two sentences that look alike decide nothing.
+    assert run("--suite", "pairs.jsonl", cwd=pairs).returncode == 0
+    assert read_run(pairs / "run").verdicts["undecidable"].all()
+
+
+def test_two_prefixes_are_compared_by_the_word_after_them_and_a_run_says_so(tmp_path):
+    good, bad, word = "the author near the guards", "the authors near the guards", "laughs"
+    record = {
+        "UID": "made_up",
+        "pairID": "7",
+        "field": "morphology",
+        "linguistics_term": "binding",
+        "sentence_good": f"{good} {word}",
+        "sentence_bad": f"{bad} {word}",
+        "two_prefix_method": True,
+        "two_prefix_prefix_good": good,
+        "two_prefix_prefix_bad": bad,
+        "two_prefix_word": word,
+    }
+    (tmp_path / "blimp.jsonl").write_text(json.dumps(record))
+    assert run("--suite", "blimp.jsonl:two_prefix", cwd=tmp_path).returncode == 0
+    result = read_run(tmp_path / "run")
+    assert "|score:ending|" in result.manifest["signature"]
+    # The word given each prefix: the whole less the prefix, each scored by itself.
+    lines = [f"{good} {word}\t{good}", f"{bad} {word}\t{bad}"]
+    (tmp_path / "parts.tsv").write_text("\n".join(["good\tbad", *lines]))
+    parts = tseval.evaluate(tseval.load_model("bundled:lstm"), load_suite(tmp_path / "parts.tsv")).verdicts
+    expected = (parts["better_score"] - parts["worse_score"]).tolist()
+    (verdict,) = result.verdicts[["better_score", "worse_score"]].to_numpy().tolist()
+    assert verdict == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_score_that_the_data_does_not_allow_is_refused(pairs):
+    result = run("--suite", "pairs.jsonl", "--score", "ending", cwd=pairs)
+    assert result.returncode == 2
+    assert "does not say how long the endings are" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (pairs / "run").exists()  # told before anything was scored

@@ -1,0 +1,98 @@
+"""Tell data sets apart by their content, and read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.datasets import agreement, blimp, clams
+from tseval.datasets.entries import DataSet, build_cases
+from tseval.datasets.pairs import read_pairs
+from tseval.datasets.reading import bare_name, read_jsonl
+from tseval.errors import SuiteError, suggest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENDINGS = (".jsonl", ".tsv", ".tab", ".text", ".txt")
+
+
+def is_data(path: Path) -> bool:
+    """Whether a path is a file of data, or a folder of such files rather than of grammars."""
+    if path.is_dir():
+        return not any(path.glob("*.jinja")) and not (path / "suite.yaml").exists() and bool(_files(path))
+    return bare_name(path).endswith(ENDINGS)
+
+
+def read_data(path: Path, method: str | None = None) -> DataSet:
+    """Read a data set.
+
+    Args:
+        path: A file, or a folder of files of one kind.
+        method: What to compare, for sets that were published with several methods (BLiMP); None for the
+            first.
+
+    Raises:
+        SuiteError: The files are of no known kind, or malformed; or there is no such method.
+    """
+    files = _files(path) if path.is_dir() else [path]
+    name = bare_name(files[0] if path.is_file() else path.resolve()).partition(".")[0]
+    kind = _kind(files[0])
+    if method is not None and kind != "blimp":
+        raise SuiteError(f"{path} can be compared in one way only: leave out :{method}")
+    data = _READERS[kind](files, name, method)
+    if not data.cases:
+        raise SuiteError(f"{path}: holds no pair of sentences")
+    return data
+
+
+def _files(folder: Path) -> list[Path]:
+    """List the files of data in a folder, by name; a text's gold file belongs to the text."""
+    return sorted(file for file in folder.iterdir() if file.is_file() and bare_name(file).endswith(ENDINGS))
+
+
+def _kind(file: Path) -> str:
+    name = bare_name(file)
+    if name.endswith(".text"):
+        return "linzen"
+    if name.endswith(".tab"):
+        return "gulordava"
+    if name.endswith(".txt"):
+        return "clams"
+    first = next(read_jsonl(file), None) if name.endswith(".jsonl") else None
+    return "blimp" if first and {"UID", "pairID"} <= set(first[1]) else "pairs"
+
+
+def _blimp(files: list[Path], name: str, method: str | None) -> DataSet:
+    chosen = method or "full"
+    if chosen not in blimp.METHODS:
+        raise SuiteError(f"{name}: no method {chosen!r}.\n  {suggest(chosen, blimp.METHODS, 'Methods')}")
+    # A file of one paradigm is BLiMP too; the method is a part of the name, as it changes the items.
+    title = "BLiMP" if chosen == "full" else f"BLiMP, {chosen.replace('_', '-')} method"
+    cases = build_cases(blimp.read_blimp(files, chosen))
+    full_name = name if method is None else f"{name}_{method}"
+    return DataSet(full_name, title, blimp.SOURCE, blimp.METHODS[chosen], cases)
+
+
+def _clams(files: list[Path], name: str, _: str | None) -> DataSet:
+    language = clams.LANGUAGES.get(name.removesuffix("_evalset"))
+    title = f"CLAMS, {language}" if language else "CLAMS"
+    return DataSet(f"clams_{name.removesuffix('_evalset')}", title, clams.SOURCE, "sentence",
+                   build_cases(clams.read_clams(files)))  # fmt: skip
+
+
+def _linzen(files: list[Path], name: str, _: str | None) -> DataSet:
+    entries = (entry for file in files for entry in agreement.read_linzen(file))
+    return DataSet(name, "Agreement in Wikipedia", agreement.LINZEN, "sentence", build_cases(entries))
+
+
+def _gulordava(files: list[Path], name: str, _: str | None) -> DataSet:
+    entries = (entry for file in files for entry in agreement.read_gulordava(file))
+    return DataSet(name, "Colourless green agreement", agreement.GULORDAVA, "sentence", build_cases(entries))
+
+
+def _pairs(files: list[Path], name: str, _: str | None) -> DataSet:
+    entries = (entry for file in files for entry in read_pairs(file))
+    return DataSet(name, name, None, "sentence", build_cases(entries))
+
+
+_READERS = {"blimp": _blimp, "clams": _clams, "linzen": _linzen, "gulordava": _gulordava, "pairs": _pairs}
