@@ -1,4 +1,4 @@
-"""Recurrent language models in tseval's own checkpoints.
+"""Recurrent language models in tseval's own checkpoints, and in pickles as they were published.
 
 Protocol of Marvin & Linzen 2018: a fresh zero state for every sentence, `<eos>` as start symbol, the
 words through the final period; the closing `<eos>` is not scored. Unknown words become `<unk>`.
@@ -19,6 +19,8 @@ from tseval.models.checkpoint import Checkpoint, bundled_checkpoints, load_check
 from tseval.models.device import pick_device
 from tseval.models.head import chosen_logits, log_normaliser
 from tseval.models.language_model import count_parameters
+from tseval.models.published.torch_file import holds_object
+from tseval.models.published.word_model import load_published
 from tseval.models.vocabulary import EOS, UNK
 from tseval.scoring.protocol import Encoded, ModelCard
 
@@ -114,17 +116,27 @@ class NativeModel:
 
 
 def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:
-    """Open `--model PATH`.
+    """Open `--model PATH`: a checkpoint of tseval's own, or a published pickle with `vocab=FILE`.
 
     Raises:
-        ModelError: If the checkpoint cannot be used, or an argument is given: this adapter takes none.
+        ModelError: If the checkpoint cannot be used, or an argument is not one of its kind.
     """
-    if arguments:
-        raise ModelError(f"a tseval checkpoint takes no --model-args, but got {', '.join(arguments)}")
     path = Path(rest)
     # A file name need not be text; the model's name must be.
     name = path.stem.encode("utf-8", "replace").decode()
-    return NativeModel(name, load_checkpoint(path), pick_device(device))
+    return NativeModel(name, _load(path, arguments), pick_device(device))
+
+
+def _load(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
+    """Read a checkpoint of either kind; its content decides which it is."""
+    if not holds_object(path):
+        checkpoint = load_checkpoint(path)
+        if arguments:
+            raise ModelError(f"a tseval checkpoint takes no --model-args, but got {', '.join(arguments)}")
+        return checkpoint
+    if unknown := sorted(arguments.keys() - {"vocab"}):
+        raise ModelError(f"a pickled model takes --model-args vocab=FILE alone, not {', '.join(unknown)}")
+    return load_published(path, Path(arguments["vocab"]) if "vocab" in arguments else None)
 
 
 def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:

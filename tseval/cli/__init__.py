@@ -27,6 +27,7 @@ COMMANDS = {
     "models": ("models", "List the kinds of model and the bundled checkpoints."),
     "expand": ("expand", "Write out the items of a suite."),
     "lint": ("lint", "Check grammars."),
+    "convert": ("convert", "Write a published pickle as a checkpoint of tseval's own."),
     "train": ("train", "Train models into checkpoints."),
 }
 

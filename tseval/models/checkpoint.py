@@ -176,28 +176,43 @@ def _assemble(header: Mapping[str, object], weights: dict[str, Tensor]) -> Check
         raise ModelError("the checkpoint does not hold the sizes of its model")
     sizes = Sizes.from_mapping(sizes)
     vocabulary = _vocabulary(header)
+    model = fit_model(sizes, vocabulary, weights)
+    marked = header.get("fingerprint")
+    actual = fingerprint(sizes, vocabulary, weights)
+    if marked != actual:
+        raise ModelError("the contents do not match the checkpoint's fingerprint: it was damaged or edited")
+    training, perplexity = header.get("training"), header.get("validation_perplexity")
+    return Checkpoint(
+        model=model,
+        vocabulary=vocabulary,
+        fingerprint=actual,
+        training=training if isinstance(training, dict) else {},
+        validation_perplexity=_finite(perplexity),
+    )
+
+
+def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor]) -> LanguageModel:
+    """Put weights into a model, float32, in evaluation mode.
+
+    Args:
+        sizes: Of the model.
+        vocabulary: Its words.
+        weights: By name; of a tied model, without `output.weight`.
+
+    Raises:
+        ModelError: If the three do not fit together, or a weight is not finite.
+    """
     if len(vocabulary) != sizes.vocabulary:
         raise ModelError(
             f"the vocabulary has {len(vocabulary)} words but the weights are for {sizes.vocabulary}: "
             "they do not belong together"
         )
     _check_weights(sizes, weights)
-    marked = header.get("fingerprint")
-    actual = fingerprint(sizes, vocabulary, weights)
-    if marked != actual:
-        raise ModelError("the contents do not match the checkpoint's fingerprint: it was damaged or edited")
     model = LanguageModel(sizes)
     if sizes.tied:
         weights = {**weights, "output.weight": weights["embedding.weight"]}
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
-    training, perplexity = header.get("training"), header.get("validation_perplexity")
-    return Checkpoint(
-        model=model.eval(),
-        vocabulary=vocabulary,
-        fingerprint=actual,
-        training=training if isinstance(training, dict) else {},
-        validation_perplexity=_finite(perplexity),
-    )
+    return model.eval()
 
 
 def _finite(value: object) -> float | None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import pickle
 import pickletools
+import struct
 import warnings
 import zipfile
+import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ from tseval.errors import ModelError
 if TYPE_CHECKING:
     from pathlib import Path
 
+ZIP_ERRORS = (zipfile.BadZipFile, EOFError, OSError, RuntimeError, ValueError, struct.error, zlib.error)
 DESCRIBED_BYTES = 2**20  # enough of a foreign file to say what it is
 
 
@@ -63,19 +66,27 @@ def _read_pt(path: Path, start: bytes) -> dict[str, object]:
         raise ModelError(
             f"{path}: {_describe(path)}. Models are read from tseval's own .pt and .safetensors files."
         )
-    try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError) as error:
-        raise ModelError(f"{path}: truncated or damaged checkpoint ({error})") from None
-    if damaged:
-        raise ModelError(f"{path}: damaged checkpoint: wrong checksum in {damaged}")
+    if damage := zip_damage(path):
+        raise ModelError(f"{path}: {damage}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch wonders at pickle protocols; what matters is raised
         content = _load_weights_only(path)
     if not isinstance(content, dict):
         raise ModelError(f"{path}: not a tseval checkpoint (it holds a {type(content).__name__})")
     return content
+
+
+def zip_damage(path: Path) -> str | None:
+    """Read a zip file once and say what is wrong with it, or None."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            # Also keeps out an archive whose entries overlap or expand without end.
+            if sum(entry.file_size for entry in archive.infolist()) > path.stat().st_size:
+                return "damaged checkpoint: its parts claim to be larger than the file"
+            damaged = archive.testzip()
+    except ZIP_ERRORS as error:
+        return f"truncated or damaged checkpoint ({error})"
+    return f"damaged checkpoint: wrong checksum in {damaged}" if damaged else None
 
 
 def _load_weights_only(path: Path) -> object:

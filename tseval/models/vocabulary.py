@@ -10,6 +10,7 @@ from tseval.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 EOS = "<eos>"
 UNK = "<unk>"
@@ -64,3 +65,21 @@ class Vocabulary:
 def words_of(line: str, *, lowercase: bool) -> Iterable[str]:
     """Split one line of tokenised text at white space."""
     return (line.lower() if lowercase else line).split()
+
+
+def read_words(path: Path) -> Vocabulary:
+    """Read a published vocabulary: text, one word a line, in the order of ids; case is kept.
+
+    Any white space parts two words, as in the code published with the models of Gulordava et al. 2018.
+
+    Raises:
+        ModelError: If the file cannot be read, lacks `<eos>` or `<unk>`, or holds a word twice.
+    """
+    try:
+        return Vocabulary(tuple(path.read_text("utf-8").split()), lowercase=False)
+    except UnicodeDecodeError:
+        raise ModelError(f"{path}: not a vocabulary: give UTF-8 text, one word a line") from None
+    except OSError as error:
+        raise ModelError(f"{path}: the vocabulary cannot be read: {error.strerror}") from None
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None

@@ -1,0 +1,138 @@
+"""Published pickles, as a user meets them: `tseval run` and `tseval convert`."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+from tseval.cli.convert import command as convert
+from tseval.errors import ModelError
+from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+
+WRITE = Path(__file__).parents[1] / "models" / "published" / "write.py"
+SELECTION = ["--case", "simple_agrmt", "--quiet"]
+
+
+def command(*arguments, cwd):
+    return subprocess.run(
+        ["tseval", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("published")
+    subprocess.run([sys.executable, WRITE, made], check=True)
+    return made
+
+
+def run(folder, name, model, *more):
+    result = command("run", "--model", model, *more, *SELECTION, "--out", name, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    scores = pd.read_parquet(folder / name / "sentences.parquet")
+    return result.stdout, scores, json.loads((folder / name / "manifest.json").read_text())
+
+
+@pytest.mark.slow
+def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
+    (folder / "new").mkdir()
+    converted = command("convert", "gpu.pt", "-o", "new/gpu.pt", "--vocab", "vocab.txt", cwd=folder)
+    assert converted.returncode == 0, converted.stderr
+    assert converted.stderr == "new/gpu.pt: lstm, 2 layers of 6, 8 words\n"
+    table, scores, manifest = run(folder, "old", "gpu.pt", "--model-args", "vocab=vocab.txt")
+    same_table, same_scores, same_manifest = run(folder, "new-run", "new/gpu.pt")
+    assert table == same_table
+    assert scores["logprob"].nunique() > 1
+    pd.testing.assert_frame_equal(scores, same_scores, check_exact=True)
+    assert manifest["signature"] == same_manifest["signature"]
+    told = load_checkpoint(folder / "new" / "gpu.pt").training
+    digest = hashlib.sha256((folder / "gpu.pt").read_bytes()).hexdigest()
+    assert told["source"] == {"file": "gpu.pt", "sha256": digest}
+    assert told["published"] == {"class": "model.RNNModel", "format": "old"}
+
+
+def test_half_the_bits_are_stored_on_request(folder):
+    for name in ("float32", "float16"):
+        arguments = ["lstm-zip.pt", "-o", f"{name}.safetensors", "--vocab", "vocab.txt", "--stored", name]
+        convert([str(folder / one) if "." in one else one for one in arguments], standalone_mode=False)
+    full, half = (
+        load_checkpoint(folder / f"{name}.safetensors").model.state_dict() for name in ("float32", "float16")
+    )
+    for name, tensor in full.items():
+        assert torch.equal(half[name], tensor.half().float())
+
+
+class Payload:
+    """Unpickling this creates a folder."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.trace),)
+
+
+@pytest.fixture(scope="module")
+def hostile(folder):
+    for form, is_zip in (("old", False), ("zip", True)):
+        torch.save(Payload(folder / "executed"), folder / f"{form}.pt", _use_new_zipfile_serialization=is_zip)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("hostile")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["run", "--model", "gpu.pt"],
+            "gpu.pt: a pickled model does not hold its words. Add --model-args vocab=",
+        ),
+        (
+            ["run", "--model", "old.pt", "--model-args", "vocab=vocab.txt"],
+            "old.pt: refused, and not run: its",
+        ),
+        (["run", "--model", "zip.pt", "--model-args", "vocab=vocab.txt"], "would call 'posix.mkdir'"),
+        (
+            ["convert", "zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"],
+            "zip.pt: refused, and not run: its pickle",
+        ),
+    ],
+)
+def test_what_cannot_be_used_gets_one_message_and_writes_nothing(folder, arguments, message):
+    result = command(*arguments, cwd=folder)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not (folder / "executed").exists()
+    assert not list(folder.glob("x.*"))
+    assert not (folder / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["gpu.pt", "-o", "x.pt", "--vocab", "absent"],
+            "absent: the vocabulary cannot be read: No such file",
+        ),
+        (["gpu.pt", "-o", "x.bin", "--vocab", "vocab.txt"], "x.bin: the name of a checkpoint ends in .pt or"),
+        (["gpu.pt", "-o", "old.pt", "--vocab", "vocab.txt"], "old.pt: exists already. Choose another -o, or"),
+        (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: is a checkpoint of tseval's own already"),
+        (["vocab.txt", "-o", "x.pt", "--vocab", "vocab.txt"], "vocab.txt: a text file"),
+        (["absent.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "absent.pt: no such checkpoint"),
+    ],
+)
+@pytest.mark.usefixtures("hostile")
+def test_what_cannot_be_converted_is_named(folder, monkeypatch, arguments, message):
+    monkeypatch.chdir(folder)
+    shutil.copy(bundled_checkpoints()["lstm"], folder / "own.pt")
+    with pytest.raises(ModelError, match=message):
+        convert(arguments, standalone_mode=False)
+    assert not list(folder.glob("x.*"))

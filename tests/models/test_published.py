@@ -1,0 +1,441 @@
+"""Published pickles: read right, whatever wrote them; nothing in them runs; damage is named."""
+
+import copyreg
+import io
+import json
+import os
+import pickle
+import random
+import subprocess
+import sys
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from torch import nn
+
+import tseval
+from tseval.errors import ModelError
+from tseval.models.published.inert_pickle import MAX_INSTRUCTIONS
+from tseval.models.published.torch_file import MAX_PICKLE
+from tseval.models.published.word_model import load_published
+from tseval.scoring.engine import Scorer
+
+HERE = Path(__file__).parent
+FORMS = ["old", "zip"]
+READABLE = [
+    f"{kind}-{form}{tied}" for kind in ("lstm", "gru", "srn") for form in FORMS for tied in ("", "-tied")
+]
+READABLE += [f"protocol{number}-{form}" for number in (1, 3, 4, 5) for form in FORMS]
+READABLE += ["flat-old", "flat-zip", "parallel-old", "parallel-zip", "gpu", "half", "2017", "2017-tied"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Models that a process of its own has pickled, and what it computed with them."""
+    made = tmp_path_factory.mktemp("published")
+    subprocess.run([sys.executable, HERE / "published" / "write.py", made], check=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def expected(folder):
+    return json.loads((folder / "expected.json").read_text())
+
+
+def open_published(folder, name):
+    return tseval.load_model(folder / f"{name}.pt", {"vocab": str(folder / "vocab.txt")})
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_a_pickle_scores_as_its_own_module_does(folder, expected, name):
+    assert "model" not in sys.modules, "the class is unknown here"
+    native = open_published(folder, name)
+    sentences = ["guard laughs . .", "the Author laughs .", "the guard near the Author laughs ."]
+    ours = Scorer(native).score(pa.array(sentences))["words"].to_pylist()
+    of_first, of_second, of_third = expected[name]
+    for got, wanted in zip(ours, (of_third, of_first, of_second), strict=True):
+        np.testing.assert_allclose(got, wanted, atol=5e-6)
+    assert native.model.sizes.tied == (name.endswith("-tied") or name == "gpu" or name.startswith("protocol"))
+
+
+def test_all_that_is_readable_was_written(folder):
+    unreadable = {f"{name}-{form}" for name in ("relu", "extended", "renamed", "list") for form in FORMS}
+    assert {path.stem for path in folder.glob("*.pt")} == {*READABLE} | unreadable
+
+
+def test_the_files_are_what_their_names_say(folder):
+    assert b"ctorch.cuda\nFloatStorage\n" in (folder / "gpu.pt").read_bytes()
+    assert b"cuda:0" in (folder / "gpu.pt").read_bytes()
+    with pytest.raises(ModuleNotFoundError, match="model"):
+        torch.load(folder / "2017.pt", weights_only=False)
+    for name in READABLE:
+        start = (folder / f"{name}.pt").read_bytes()[:2]
+        assert (start == b"PK") == (name == "half" or "zip" in name)
+
+
+def test_form_and_protocol_leave_no_trace_in_the_fingerprint(folder):
+    names = ["lstm-old", "lstm-zip", "parallel-old"]
+    assert len({open_published(folder, name).card.fingerprint for name in names}) == 1
+    assert (
+        len({open_published(folder, name).card.fingerprint for name in ("gpu", "lstm-old-tied", "gru-old")})
+        == 2
+    )
+
+
+def test_case_is_kept(folder):
+    native = open_published(folder, "gpu")
+    encoded = native.encode(pa.array(["The author laughs .", "the Author laughs ."]))
+    assert encoded.seen.to_pylist() == ["<unk> <unk> laughs .", "the Author laughs ."]
+
+
+def refusal(path, folder):
+    """Read a file that cannot be used, and give the message."""
+    with pytest.raises(ModelError) as error:
+        tseval.load_model(path, {"vocab": str(folder / "vocab.txt")})
+    assert str(error.value).startswith(str(path))
+    return str(error.value)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("relu", "of kind 'RNN_RELU'; known are LSTM, GRU, RNN_TANH"),
+        ("extended", "'model.Extended' has a part unknown here, 'gate'"),
+        ("renamed", "'model.Renamed' is no word language model: it has no 'encoder' of kind Embedding"),
+        ("list", "it holds a list, not a model"),
+    ],
+)
+def test_another_model_is_refused_and_named(folder, name, form, message):
+    assert message in refusal(folder / f"{name}-{form}.pt", folder)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda model: setattr(model.encoder, "max_norm", 1.0), "cut to a largest norm"),
+        (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, bidirectional=True)), "weight_ih_l0_reverse"),
+        (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, proj_size=3)), "weight_hr_l0"),
+        (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, bias=False)), "do not fit a lstm of 1 layers"),
+        (lambda model: setattr(model, "decoder", nn.Linear(5, 8, bias=False)), "it has no 'output.bias'"),
+        (
+            lambda model: setattr(model, "decoder", nn.Linear(5, 7)),
+            "has shape (7, 5); the sizes demand (8, 5)",
+        ),
+        (
+            lambda model: setattr(model.decoder, "bias", nn.Parameter(torch.zeros(8, dtype=torch.complex64))),
+            "of a type that weights do not have, 'torch.ComplexFloatStorage'",
+        ),
+        (lambda model: model.decoder.bias.data.fill_(float("nan")), "'output.bias' holds NaN"),
+        (
+            lambda model: setattr(model, "extra", nn.ModuleList()),
+            "ModuleList', which no word language model needs",
+        ),
+        (lambda model: setattr(model, "table", np.zeros(3)), "would call '_codecs.encode'"),
+    ],
+)
+def test_a_model_that_computes_something_else_is_refused(folder, tmp_path, form, change, message):
+    model = nn.Module()
+    model.encoder, model.rnn, model.decoder = nn.Embedding(8, 4), nn.LSTM(4, 5), nn.Linear(5, 8)
+    change(model)
+    torch.save(model, tmp_path / "model.pt", _use_new_zipfile_serialization=form == "zip")
+    assert message in refusal(tmp_path / "model.pt", folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("the <unk> <eos>", "the vocabulary has 3 words but the weights are for 8"),
+        ("a b c d e f g h", "the vocabulary has no <eos>"),
+        ("<eos> <unk> a b c d e a", "holds 'a' 2 times"),
+        (b"\xff\xfe", "not a vocabulary: give UTF-8 text"),
+        (None, "the vocabulary cannot be read: No such file or directory"),
+    ],
+)
+def test_a_vocabulary_that_does_not_fit_is_refused(folder, tmp_path, content, message):
+    path = tmp_path / "vocab.txt"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ModelError, match=message) as error:
+        load_published(folder / "gpu.pt", path)
+    assert str(error.value).startswith((str(path), str(folder)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_arguments_are_asked_for_and_checked(folder, form):
+    path = folder / f"lstm-{form}.pt"
+    with pytest.raises(ModelError, match=r"does not hold its words\. Add --model-args vocab=FILE"):
+        tseval.load_model(path)
+    with pytest.raises(ModelError, match="takes --model-args vocab=FILE alone, not dtype"):
+        tseval.load_model(path, {"vocab": str(folder / "vocab.txt"), "dtype": "half"})
+
+
+# Hostile files. Each would make the folder `executed` if anything in it ran.
+
+
+class Payload:
+    """Unpickling this creates a folder."""
+
+    def __init__(self, trace):
+        self.trace = str(trace)
+
+    def __reduce__(self):
+        return os.mkdir, (self.trace,)
+
+
+class Sleeper:
+    """Unpickling this creates a folder when it is given its state."""
+
+    def __init__(self, trace):
+        self.trace = str(trace)
+
+    def __setstate__(self, state):
+        os.mkdir(state["trace"])
+
+
+class Argued:
+    """Unpickling this creates a folder when it is made."""
+
+    def __new__(cls, trace=None, *, named=None):
+        if trace or named:
+            os.mkdir(trace or named)
+        return super().__new__(cls)
+
+    def __getnewargs_ex__(self):
+        return (self.trace,), {}
+
+
+class Named(Argued):
+    def __getnewargs_ex__(self):
+        return (), {"named": self.trace}
+
+
+def argued(cls):
+    def make(trace):
+        made = cls()
+        made.trace = str(trace)
+        return made
+
+    return make
+
+
+CARRIERS = {"reduce": Payload, "setstate": Sleeper, "newobj": argued(Argued), "newobj_ex": argued(Named)}
+PLACES = {
+    "whole": lambda model, payload: payload,
+    "attribute": lambda model, payload: setattr(model, "extra", payload) or model,
+    "nested": lambda model, payload: setattr(model, "extra", [{"a": (1, [payload])}]) or model,
+    "hook": lambda model, payload: model._forward_hooks.update({0: payload}) or model,
+    "part": lambda model, payload: model._modules.update(encoder=payload) or model,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("carrier", "place", "protocol"),
+    [
+        *((carrier, place, 2) for carrier in CARRIERS for place in PLACES),
+        *((carrier, "attribute", protocol) for carrier in CARRIERS for protocol in (3, 4, 5)),
+        *((carrier, "attribute", 1) for carrier in ("reduce", "setstate")),  # it has no other way
+    ],
+)
+def test_code_in_a_pickled_model_does_not_run(folder, tmp_path, carrier, place, protocol, form):
+    trace, path = tmp_path / "executed", tmp_path / "hostile.pt"
+    model = nn.Module()
+    model.encoder, model.rnn, model.decoder = nn.Embedding(8, 4), nn.LSTM(4, 5), nn.Linear(5, 8)
+    whole = PLACES[place](model, CARRIERS[carrier](trace))
+    torch.save(whole, path, pickle_protocol=protocol, _use_new_zipfile_serialization=form == "zip")
+    assert "hostile.pt: " in refusal(path, folder)
+    assert not trace.exists()
+    torch.load(path, weights_only=False)
+    assert trace.exists(), "the file is hostile indeed"
+
+
+def text(value):
+    return b"\x8c" + bytes([len(value)]) + value.encode()
+
+
+MKDIR = {
+    "global": lambda trace: b"cos\nmkdir\n(V" + trace + b"\ntR.",
+    "stack global": lambda trace: b"\x80\x04" + text("os") + text("mkdir") + b"\x93(V" + trace + b"\ntR.",
+    "inst": lambda trace: b"(V" + trace + b"\nios\nmkdir\n.",
+    "obj": lambda trace: b"(cos\nmkdir\nV" + trace + b"\no.",
+    "eval": lambda trace: b"cbuiltins\neval\n(V__import__('os').mkdir('" + trace + b"')\ntR.",
+    "extension": lambda trace: b"\x82\xf0(V" + trace + b"\ntR.",
+    "extension 2": lambda trace: b"\x83\xf0\x00(V" + trace + b"\ntR.",
+    "extension 4": lambda trace: b"\x84\xf0\x00\x00\x00(V" + trace + b"\ntR.",
+    "in a key": lambda trace: b"(lp0\n(dcos\nmkdir\n(V" + trace + b"\ntRI1\nsa.",
+    "popped": lambda trace: b"cos\nmkdir\n(V" + trace + b"\ntR0]0I1\n.",
+    "getattr": lambda trace: b"cbuiltins\ngetattr\n(cos\npath\nVos\ntR0cos\nmkdir\n(V" + trace + b"\ntR.",
+    "slots": lambda trace: b"ccollections\nOrderedDict\n)R(N}Vx\ncos\nmkdir\n(V" + trace + b"\ntRstb.",
+}
+INERT = {  # harmless by themselves, but nothing that torch writes
+    "eval alone": b"cbuiltins\neval\n.",
+    "eval in a list": b"]cbuiltins\neval\na.",
+    "persistent text": b"Phello\n.",
+    "persistent number": b"K\x07Q.",
+    "persistent other": b"(Vmodule\nVmodel\ntQ.",
+    "persistent eval": b"(Vstorage\ncbuiltins\neval\nV0\nVcpu\nK\x01tQ.",
+    "state of a list": b"](Vx\nK\x01dN\x86b.",
+    "state of a function": b"ctorch._utils\n_rebuild_tensor_v2\n}b.",
+    "call of a list": b"])R.",
+    "buffer": b"\x97.",
+}
+
+
+def wrap(pickled, form, keys=()):
+    """Put a pickle where torch would look for it."""
+    if form == "old":
+        head = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})
+        return b"".join(pickle.dumps(part, 2) for part in head) + pickled + pickle.dumps(list(keys), 2)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled)
+        archive.writestr("archive/version", "3\n")
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def extensions():
+    copyreg.add_extension("os", "mkdir", 0xF0)
+    yield
+    copyreg.remove_extension("os", "mkdir", 0xF0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", MKDIR)
+def test_no_instruction_runs_code(folder, tmp_path, extensions, name, form):
+    trace, path = tmp_path / "executed", tmp_path / "hostile.pt"
+    pickled = MKDIR[name](str(trace).encode())
+    path.write_bytes(wrap(pickled, form))
+    assert "hostile.pt: refused" in refusal(path, folder)
+    with pytest.raises(ModelError, match=r"hostile\.pt: refused"):
+        tseval.load_model(path)
+    assert not trace.exists()
+    pickle.loads(pickled)  # noqa: S301 - to see what it would do
+    assert trace.exists(), "the pickle is hostile indeed"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", INERT)
+def test_what_torch_does_not_write_is_refused(folder, tmp_path, name, form):
+    path = tmp_path / "odd.pt"
+    path.write_bytes(wrap(INERT[name], form))
+    assert any(
+        word in refusal(path, folder) for word in ("refused", "damaged", "no such model", "weights do not")
+    )
+
+
+@pytest.mark.parametrize(
+    "pickled",
+    [
+        b"\x80\x02" + b"]0" * MAX_INSTRUCTIONS + b"N.",
+        b"\x80\x02\x8e" + (2**62).to_bytes(8, "little") + b"N.",
+        b"\x80\x02\x8b" + (2**31 - 1).to_bytes(4, "little") + b"N.",
+        b"\x80\x02Nr" + b"\xff" * 4 + b"0N.",
+        b"\x80\x02L" + b"9" * 100_000 + b"L\n.",
+        b"\x80\x02N" + b"\x85" * 90_000 + b".",
+        b"\x80\x02N" + b"2\x86" * 40 + b"}\x86.",
+        b"\x80\x02N0})" + b"q\x00h\x00\x86" * 60 + b"Ns.",
+        b"(" * 90_000 + b".",
+        b"N" * MAX_PICKLE + b"NNN.",
+    ],
+    ids=[
+        "long",
+        "huge bytes",
+        "huge number",
+        "far memo",
+        "digits",
+        "deep",
+        "twins",
+        "costly key",
+        "marks",
+        "large",
+    ],
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_pickle_cannot_take_memory_or_time(folder, tmp_path, pickled, form):
+    path = tmp_path / "bomb.pt"
+    path.write_bytes(wrap(pickled, form))
+    assert len(refusal(path, folder)) < 400
+
+
+@pytest.mark.parametrize("name", ["gru-old", "gru-zip"])
+def test_a_truncated_pickle_is_refused_at_every_length(folder, tmp_path, name):
+    path = tmp_path / "cut.pt"
+    content = (folder / f"{name}.pt").read_bytes()
+    for length in [*range(0, 200, 5), *range(200, len(content), 61), len(content) - 1]:
+        path.write_bytes(content[:length])
+        refusal(path, folder)
+
+
+@pytest.mark.parametrize("name", ["gru-old", "lstm-zip", "2017", "protocol4-old"])
+def test_a_mutated_pickle_is_read_or_refused(folder, tmp_path, name):
+    path, rng = tmp_path / "mutated.pt", random.Random(7)
+    content = (folder / f"{name}.pt").read_bytes()
+    refused = 0
+    for _ in range(120):
+        changed = bytearray(content)
+        for _ in range(rng.choice([1, 1, 3, 20])):
+            changed[rng.randrange(len(changed))] = rng.randrange(256)
+        path.write_bytes(changed)
+        with suppress(ModelError):
+            tseval.load_model(path, {"vocab": str(folder / "vocab.txt")})
+            continue
+        refused += 1
+    assert refused > 10
+
+
+def rewrite(path, name, change, **options):
+    """Change one part of a zip file and give the whole sound checksums."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    (key,) = (part for part in parts if part.endswith(f"/{name}"))
+    parts[key] = change(parts[key])
+    with zipfile.ZipFile(path, "w", **options) as archive:
+        for part, content in parts.items():
+            archive.writestr(part, content)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("data/0", lambda content: content[:-4], "a storage has another length"),
+        ("data/1", lambda content: content * 2, "a storage has another length"),
+        ("byteorder", lambda content: b"big", "another byte order"),
+        ("data.pkl", lambda content: content + b" " * MAX_PICKLE, "more than 4,194,304 bytes"),
+        # The offset, then the shape of the first tensor, 8 x 6.
+        (
+            "data.pkl",
+            lambda content: content.replace(b"K\x00K\x08K\x06\x86", b"K\x01K\x08K\x06\x86", 1),
+            "beyond",
+        ),
+        ("data.pkl", lambda content: content.replace(b"K\x08K\x06\x86", b"K\x7fK\x06\x86", 1), "beyond"),
+    ],
+)
+def test_parts_that_do_not_fit_are_named(folder, tmp_path, name, change, message):
+    path = tmp_path / "edited.pt"
+    path.write_bytes((folder / "lstm-zip.pt").read_bytes())
+    rewrite(path, name, change)
+    assert message in refusal(path, folder)
+
+
+def test_a_zip_that_expands_is_refused(folder, tmp_path):
+    path = tmp_path / "bomb.pt"
+    path.write_bytes((folder / "lstm-zip.pt").read_bytes())
+    rewrite(path, "data/0", lambda content: b"\0" * 10**7, compression=zipfile.ZIP_DEFLATED)
+    assert "its parts claim to be larger than the file" in refusal(path, folder)
+
+
+def test_one_flipped_bit_in_a_zip_is_found(folder, tmp_path):
+    path = tmp_path / "flipped.pt"
+    content = bytearray((folder / "lstm-zip.pt").read_bytes())
+    weights = open_published(folder, "lstm-zip").model.embedding.weight
+    content[content.index(weights.detach().numpy().tobytes()) + 5] ^= 1
+    path.write_bytes(content)
+    assert "wrong checksum" in refusal(path, folder)

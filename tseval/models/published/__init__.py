@@ -1,0 +1,1 @@
+"""Whole pickled modules, as language models were published for years, read without running their code."""

@@ -1,0 +1,289 @@
+"""Pickles as data: their instructions are carried out on inert records; nothing is imported or called.
+
+`pickletools` decodes the instructions and runs none. Of those, only what `torch.save` writes for a module is
+carried out here, with bounds on memory and time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pickletools import genops
+from typing import TYPE_CHECKING
+
+from tseval.errors import ModelError
+
+if TYPE_CHECKING:
+    import io
+    from collections.abc import Callable, Iterable
+
+MAX_INSTRUCTIONS = 100_000  # a pickled language model takes about a thousand
+
+# Instructions that push their own argument, or something fresh, or do nothing to the stack.
+_ARGUMENTS = {
+    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
+    *("STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
+    *("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
+}
+_FRESH: dict[str, Callable[[], object]] = {
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+    "EMPTY_TUPLE": lambda: (),
+    "EMPTY_LIST": list,
+    "EMPTY_DICT": dict,
+    "EMPTY_SET": list,
+}
+_IDLE = {"PROTO", "FRAME"}
+_KEYS = str | int | float | bytes | None  # of dictionaries; hashing a nested tuple can take for ever
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A class or function that a pickle names, as `module.name`; it is never looked up."""
+
+    path: str
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """What unpickling would have made.
+
+    Attributes:
+        called: The class or function that would have been called, as `module.name`.
+        arguments: What it would have been given.
+        state: What the new object would have been told to become, or None.
+    """
+
+    called: str
+    arguments: tuple[object, ...]
+    state: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inert:
+    """A pickle that was read.
+
+    Attributes:
+        value: Numbers, text, lists, dictionaries and records.
+        names: Every name in it besides those that were allowed to be called.
+    """
+
+    value: object
+    names: frozenset[str]
+
+
+def read_pickle(
+    stream: io.BytesIO,
+    callable_names: frozenset[str] = frozenset(),
+    persistent: Callable[[tuple[object, ...]], object] | None = None,
+) -> Inert:
+    """Read one pickle and leave the stream behind it.
+
+    Args:
+        stream: In memory, so that a pickle can ask for no more than there is.
+        callable_names: What the pickle may call; the calls become records.
+        persistent: Makes an object of a persistent id, which is always a tuple.
+
+    Raises:
+        ModelError: If the pickle is damaged, or asks for anything else.
+    """
+    machine = _Machine(callable_names, persistent)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python wonders at escapes in damaged text
+            value = machine.run(stream)
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ModelError(f"truncated or damaged pickle ({reason[:100]})") from None
+    return Inert(value, frozenset(machine.names - callable_names))
+
+
+def shown(value: object) -> str:
+    """Put a value from a pickle into a message: text cut short and quoted, else its type."""
+    return repr(value[:100]) if isinstance(value, str) else f"a {type(value).__name__}"
+
+
+class _Machine:
+    """The stack and the memo of a pickle.
+
+    Attributes:
+        names: Every name that the pickle mentions.
+    """
+
+    def __init__(
+        self, callable_names: frozenset[str], persistent: Callable[[tuple[object, ...]], object] | None
+    ) -> None:
+        self.names: set[str] = set()
+        self._callable, self._persistent = callable_names, persistent
+        self._stack: list[object] = []
+        self._below: list[list[object]] = []  # the stack under each mark
+        self._memo: dict[object, object] = {}
+
+    def run(self, stream: io.BytesIO) -> object:
+        """Carry out instructions until the pickle ends; give what it holds."""
+        for count, (instruction, argument, _) in enumerate(genops(stream)):
+            name = instruction.name
+            if count == MAX_INSTRUCTIONS:
+                raise ModelError(f"refused: a pickle of more than {MAX_INSTRUCTIONS:,} instructions")
+            if name == "STOP":
+                break
+            if name in _ARGUMENTS:
+                self._stack.append(argument)
+            elif name in _FRESH:
+                self._stack.append(_FRESH[name]())
+            elif name in _ACTIONS:
+                _ACTIONS[name](self, argument)
+            elif name not in _IDLE:
+                raise ModelError(
+                    f"refused: its pickle has an instruction {name}, which torch.save does not write"
+                )
+        return self._stack.pop()
+
+    def take(self, count: int) -> list[object]:
+        """Pop some values, in the order in which they were pushed."""
+        if len(self._stack) < count:
+            raise ValueError("nothing on the stack")
+        taken = self._stack[-count:]
+        del self._stack[-count:]
+        return taken
+
+    def since_mark(self) -> list[object]:
+        """Pop all values down to the last mark."""
+        taken, self._stack = self._stack, self._below.pop()
+        return taken
+
+    def push(self, value: object) -> None:
+        self._stack.append(value)
+
+    def mark(self) -> None:
+        self._below.append(self._stack)
+        self._stack = []
+
+    def pop(self) -> None:
+        self._stack.pop()
+
+    def put(self, place: object) -> None:
+        """Remember the top of the stack; a place that is not said is the next."""
+        self._memo[len(self._memo) if place is None else place] = self._stack[-1]
+
+    def get(self, place: object) -> None:
+        self.push(self._memo[place])
+
+    def extend(self, values: list[object]) -> None:
+        target = self._stack[-1]
+        if not isinstance(target, list):
+            raise TypeError("only lists can be appended to")
+        target.extend(values)
+
+    def set_items(self, values: list[object]) -> None:
+        target = self._stack[-1]
+        if not isinstance(target, dict):
+            raise TypeError("only dictionaries can be filled")
+        _fill(target, zip(values[::2], values[1::2], strict=True))
+
+    def dictionary(self) -> None:
+        values = self.since_mark()
+        self.push({})
+        self.set_items(values)
+
+    def name(self, module: object, name: object) -> None:
+        if not isinstance(module, str) or not isinstance(name, str):
+            raise TypeError("a name is text")
+        path = f"{module}.{name}"
+        self.names.add(path)
+        self.push(Name(path))
+
+    def call(self) -> None:
+        """Record a call, of what may be called."""
+        called, arguments = self.take(2)
+        if not isinstance(called, Name) or not isinstance(arguments, tuple):
+            raise TypeError("a call of what is no function")
+        if called.path not in self._callable:
+            raise ModelError(f"refused, and not run: its pickle would call {shown(called.path)}")
+        self.push(_made(called.path, arguments))
+
+    def new(self) -> None:
+        """Record a new object; a class of the user's own gets no arguments, but may get a state."""
+        cls, arguments = self.take(2)
+        if not isinstance(cls, Name) or not isinstance(arguments, tuple):
+            raise TypeError("a new object of what is no class")
+        if arguments and cls.path not in self._callable:
+            raise ModelError(f"refused, and not run: its pickle would make {shown(cls.path)} with arguments")
+        self.push(Record(cls.path, arguments))
+
+    def build(self) -> None:
+        """Keep a state beside its object; there is no `__setstate__` to run."""
+        (state,) = self.take(1)
+        target = self._stack[-1]
+        if not isinstance(target, Record):
+            raise ModelError(f"refused: its pickle gives a state to a {type(target).__name__}")
+        target.state = state
+
+    def resolve(self) -> None:
+        """Ask for what a persistent id stands for."""
+        (saved,) = self.take(1)
+        if not isinstance(saved, tuple) or self._persistent is None:
+            raise ModelError("refused: its pickle refers to something outside that is no storage")
+        self.push(self._persistent(saved))
+
+
+_ACTIONS: dict[str, Callable[[_Machine, object], None]] = {
+    "MARK": lambda machine, _: machine.mark(),
+    "POP": lambda machine, _: machine.pop(),
+    "TUPLE": lambda machine, _: machine.push(tuple(machine.since_mark())),
+    "TUPLE1": lambda machine, _: machine.push(tuple(machine.take(1))),
+    "TUPLE2": lambda machine, _: machine.push(tuple(machine.take(2))),
+    "TUPLE3": lambda machine, _: machine.push(tuple(machine.take(3))),
+    "LIST": lambda machine, _: machine.push(machine.since_mark()),
+    "DICT": lambda machine, _: machine.dictionary(),
+    "APPEND": lambda machine, _: machine.extend(machine.take(1)),
+    "APPENDS": lambda machine, _: machine.extend(machine.since_mark()),
+    "ADDITEMS": lambda machine, _: machine.extend(machine.since_mark()),
+    "SETITEM": lambda machine, _: machine.set_items(machine.take(2)),
+    "SETITEMS": lambda machine, _: machine.set_items(machine.since_mark()),
+    "PUT": lambda machine, place: machine.put(place),
+    "BINPUT": lambda machine, place: machine.put(place),
+    "LONG_BINPUT": lambda machine, place: machine.put(place),
+    "MEMOIZE": lambda machine, place: machine.put(place),
+    "GET": lambda machine, place: machine.get(place),
+    "BINGET": lambda machine, place: machine.get(place),
+    "LONG_BINGET": lambda machine, place: machine.get(place),
+    "GLOBAL": lambda machine, name: machine.name(*str(name).split(" ", 1)),
+    "STACK_GLOBAL": lambda machine, _: machine.name(*machine.take(2)),
+    "REDUCE": lambda machine, _: machine.call(),
+    "NEWOBJ": lambda machine, _: machine.new(),
+    "BUILD": lambda machine, _: machine.build(),
+    "BINPERSID": lambda machine, _: machine.resolve(),
+}
+
+
+def _fill(target: dict[object, object], pairs: Iterable[Iterable[object]]) -> None:
+    for key, value in pairs:
+        if not isinstance(key, _KEYS):
+            raise ModelError(f"refused: its pickle has a dictionary with keys of type {type(key).__name__}")
+        target[key] = value
+
+
+def _made(path: str, arguments: tuple[object, ...]) -> object:
+    """Give what a permitted call makes: plain values for Python's own containers, records for the rest."""
+    if path.endswith("._reconstructor"):  # how protocols 0 and 1 make an object
+        cls = arguments[0]
+        if not isinstance(cls, Name):
+            raise TypeError("a new object of what is no class")
+        return Record(cls.path, ())
+    if path == "collections.OrderedDict":
+        made: dict[object, object] = {}
+        _fill(made, _only_list(arguments))
+        return made
+    if path.endswith(".set"):
+        return _only_list(arguments)
+    return Record(path, arguments)
+
+
+def _only_list(arguments: tuple[object, ...]) -> list[list[object]]:
+    """Give the one list that Python's containers are made from, empty if there is none."""
+    (values,) = arguments or ([],)
+    if not isinstance(values, list):
+        raise TypeError("a container made of what is no list")
+    return list(values)
