@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 # Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
 ROW = 128
+# Logits of the whole vocabulary held at once where a model's own head must give them.
+OWN_LOGITS = 2**26
 # Tokens read at once: enough for full speed of a matrix product.
 BATCH_TOKENS = {"cpu": 1_024, "cuda": 16_384, "mps": 4_096}
 
@@ -57,6 +59,7 @@ class CausalModel:
         self.model, self.tokenizer = opened.model, opened.tokenizer
         self.model.config.use_cache = False
         self.start = find_start(self.tokenizer, bos)
+        self.n_tokens: int = self.model.get_input_embeddings().weight.shape[0]
         self.warnings: list[str] = []
         self.batch_tokens = BATCH_TOKENS.get(self.model.device.type, BATCH_TOKENS["cpu"])
         self._pieces = Pieces(self.tokenizer, leading_space)
@@ -86,10 +89,9 @@ class CausalModel:
         """
         encoded = self._pieces.encode(sentences)
         assert encoded.pieces is not None
-        known = self.model.get_input_embeddings().weight.shape[0]
-        if encoded.tokens.max() >= known:
+        if encoded.tokens.max() >= self.n_tokens:
             token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
-            raise ModelError(f"the tokenizer has the token {token!r}, but the model only knows {known}")
+            raise ModelError(f"the tokenizer has {token!r}, but the model only knows {self.n_tokens} tokens")
         longest = longest_input(self.model)
         lengths = np.add.reduceat(encoded.pieces, np.cumsum(encoded.lengths) - encoded.lengths)
         lengths += self.start is not None
@@ -120,6 +122,8 @@ class CausalModel:
         """Score a trie in one of the ways that a model may allow."""
         contexts = contexts_of(trie, self.start)
         result = np.zeros(sum(len(level.tokens) for level in trie.levels), dtype=np.float32)
+        if not method.tiled_head:
+            batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.n_tokens))
         batches: Iterator[Batch]
         if method.packed:
             batches = packed_batches(contexts, min(ROW, batch_tokens), batch_tokens)
@@ -161,8 +165,9 @@ class CausalModel:
     def _own_head(self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor) -> Tensor:
         """Log-probabilities from the logits that the model's own forward pass gives."""
         logits = self.model(**inputs).logits
-        table = logits[asked.to(logits.device)].float().log_softmax(-1)
-        return cast("Tensor", table[rows.to(table.device), targets.to(table.device)])
+        logits = logits[asked.to(logits.device)].float()
+        rows, targets = rows.to(logits.device), targets.to(logits.device)
+        return cast("Tensor", logits[rows, targets] - logits.logsumexp(-1)[rows])
 
 
 def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:

@@ -56,6 +56,7 @@ class Scoring(Protocol):
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     start: int | None
+    n_tokens: int
 
     def logprobs_by(self, method: Method, trie: Trie, batch_tokens: int) -> np.ndarray:
         """Score a trie."""
@@ -119,7 +120,7 @@ def _sentences(scoring: Scoring) -> list[np.ndarray]:
     One of them has, behind another first token, the tokens of the first at the same places. Together they
     fill more than one packed row, so that a wrong mask, a wrong position and a wrong path all show.
     """
-    known = min(len(scoring.tokenizer), scoring.model.get_input_embeddings().weight.shape[0])
+    known = min(len(scoring.tokenizer), scoring.n_tokens)
     ordinary = np.setdiff1d(np.arange(known), scoring.tokenizer.all_special_ids)
     longest = min(LENGTH, longest_input(scoring.model) or LENGTH) - 1  # beside a start symbol
     draw = np.random.default_rng(0)

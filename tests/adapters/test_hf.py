@@ -234,7 +234,7 @@ def test_a_token_that_the_model_lacks_is_named(tmp_path):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     tokenizer.add_tokens(["laughs"])
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="has the token 'laughs', but the model only knows 300"):
+    with pytest.raises(ModelError, match="has 'laughs', but the model only knows 300 tokens"):
         Scorer(open_model(f"hf:{tmp_path}")).score(pa.array(["the author laughs ."]))
 
 
