@@ -10,15 +10,15 @@ from torch import Tensor
 TILE_LOGITS = {"cpu": 2**20, "cuda": 2**26, "mps": 2**26}
 
 
-def log_normaliser(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def log_normaliser(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Logarithm of the softmax's denominator, log Σ_v exp(w_v · h + b_v), for every row.
 
     The sum runs over tiles of the vocabulary, each scaled by its own maximum, so that nothing overflows.
 
     Args:
         hidden: Outputs of the last layer, (rows, hidden).
-        weight: Output matrix, (vocabulary, hidden).
-        bias: Output bias, (vocabulary,).
+        weight: Output matrix, (vocabulary, hidden); each tile is brought to the type of `hidden`.
+        bias: Output bias, (vocabulary,), or None.
 
     Returns:
         (rows,), in the type of `hidden`.
@@ -27,13 +27,15 @@ def log_normaliser(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     total = hidden.new_full((len(hidden),), float("-inf"))
     for words in range(0, len(weight), width):
         tile = slice(words, words + width)
-        logits = torch.addmm(bias[tile], hidden, weight[tile].t())
+        matrix = weight[tile].to(hidden.dtype).t()
+        logits = hidden @ matrix if bias is None else torch.addmm(bias[tile].to(hidden.dtype), hidden, matrix)
         top = logits.amax(1, keepdim=True)
         part = logits.sub_(top).exp_().sum(1).log_().add_(top.squeeze(1))
         total = torch.logaddexp(total, part)
     return total
 
 
-def chosen_logits(hidden: Tensor, weight: Tensor, bias: Tensor, words: Tensor) -> Tensor:
+def chosen_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor) -> Tensor:
     """Logit of one word for every row: (rows, hidden), word ids (rows,) to (rows,)."""
-    return (hidden * weight[words]).sum(1) + bias[words]
+    logits = (hidden * weight[words]).sum(1)
+    return logits if bias is None else logits + bias[words]

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError
-from tseval.scoring.protocol import Encoded, RecurrentModel, SentenceModel
+from tseval.scoring.protocol import Encoded, PrefixModel, RecurrentModel, SentenceModel
 from tseval.scoring.trie import Level, Trie, build_trie
 
 if TYPE_CHECKING:
@@ -45,16 +45,22 @@ class Scorer:
 
     Attributes:
         n_contexts: Prefixes computed so far; for an opaque model, words.
-        warnings: What a reader of the results should know.
     """
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.n_contexts = 0
-        self.warnings: list[str] = []
+        self._shortages: list[str] = []
         self._rows = BATCH
         if isinstance(model, RecurrentModel):
             self._rows = min(SHARD, max(1, STATE_BYTES // (2 * model.row_bytes)))
+        elif isinstance(model, PrefixModel):
+            self._rows = model.batch_tokens
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the results should know."""
+        return [*(self.model.warnings if isinstance(self.model, PrefixModel) else []), *self._shortages]
 
     @torch.inference_mode()
     def score(self, sentences: pa.StringArray) -> pa.Table:
@@ -73,6 +79,8 @@ class Scorer:
             raise ModelError("a sentence without words cannot be scored")
         if isinstance(self.model, RecurrentModel):
             return self._score_recurrent(self.model, sentences)
+        if isinstance(self.model, PrefixModel):
+            return self._score_prefixes(self.model, sentences)
         return self._score_opaque(self.model, sentences)
 
     def _score_recurrent(self, model: RecurrentModel, sentences: pa.StringArray) -> pa.Table:
@@ -87,6 +95,28 @@ class Scorer:
             return words
 
         return _table(sentences, encoded, self._in_memory(len(sentences), part))
+
+    def _score_prefixes(self, model: PrefixModel, sentences: pa.StringArray) -> pa.Table:
+        encoded = model.encode(sentences)
+        n_words = int(encoded.lengths.sum())
+        pieces = np.ones(n_words, dtype=np.int64) if encoded.pieces is None else encoded.pieces
+        first_words = np.cumsum(encoded.lengths) - encoded.lengths
+        trie = build_trie(encoded.tokens, np.add.reduceat(pieces, first_words))
+        self.n_contexts += trie.n_contexts
+        logprobs = self._in_batches(model, trie)[trie.paths]
+        word_of = np.repeat(np.arange(n_words), pieces)
+        words = np.bincount(word_of, weights=logprobs, minlength=n_words)
+        return _table(sentences, encoded, words.astype(np.float32))
+
+    def _in_batches(self, model: PrefixModel, trie: Trie) -> np.ndarray:
+        """Let a model score a trie in batches small enough for memory; halve the batches if need be."""
+        while True:
+            try:
+                return model.node_logprobs(trie, self._rows)
+            except (MemoryError, RuntimeError) as error:
+                if not _out_of_memory(error):
+                    raise
+                self._halve(self._rows, "tokens")
 
     def _score_opaque(self, model: SentenceModel, sentences: pa.StringArray) -> pa.Table:
         texts = [str(text) for text in sentences.to_pylist()]
@@ -122,18 +152,18 @@ class Scorer:
             except (MemoryError, RuntimeError) as error:
                 if not _out_of_memory(error):
                     raise
-                self._halve(stop - start)
+                self._halve(stop - start, "sentences")
             else:
                 start = stop
         return np.concatenate(pieces)
 
-    def _halve(self, tried: int) -> None:
+    def _halve(self, tried: int, what: str) -> None:
         if tried == 1:
             raise ModelError("not enough memory to score even one sentence: try another --device")
         self._rows = tried // 2
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        self.warnings.append(f"out of memory with {tried} sentences at once; went on with {self._rows}")
+        self._shortages.append(f"out of memory with {tried} {what} at once; went on with {self._rows}")
 
 
 def _out_of_memory(error: BaseException) -> bool:

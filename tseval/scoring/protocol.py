@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from torch import Tensor
 
+    from tseval.scoring.trie import Trie
+
     State = tuple[Tensor, ...]
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
@@ -39,19 +41,21 @@ class ModelCard:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Sentences as a word-level model sees them.
+    """Sentences as a model sees them.
 
     Attributes:
         seen: Each sentence's words joined by single spaces, unknown words replaced.
-        tokens: Word ids of all sentences one after the other, (words,) int64.
+        tokens: Token ids of all sentences one after the other, (tokens,) int64.
         lengths: Number of words of each sentence, (sentences,) int64.
         n_unknown: Number of unknown words of each sentence, (sentences,) int32.
+        pieces: Number of tokens of each word, (words,) int64; None where every word is one token.
     """
 
     seen: pa.StringArray
     tokens: np.ndarray
     lengths: np.ndarray
     n_unknown: np.ndarray
+    pieces: np.ndarray | None = None
 
 
 @runtime_checkable
@@ -121,4 +125,34 @@ class RecurrentModel(Protocol):
         ...
 
 
-Model = SentenceModel | RecurrentModel
+@runtime_checkable
+class PrefixModel(Protocol):
+    """A model that scores all prefixes of a set of sentences itself, words split into pieces or not.
+
+    Attributes:
+        warnings: What a reader of the results should know; it may grow while sentences are scored.
+        batch_tokens: Tokens to read at once if memory allows.
+    """
+
+    card: ModelCard
+    warnings: list[str]
+    batch_tokens: int
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the model's vocabulary, with the number of pieces of each word."""
+        ...
+
+    def node_logprobs(self, trie: Trie, batch_tokens: int) -> np.ndarray:
+        """Give the log-probability of the last token of every prefix, in nats.
+
+        Args:
+            trie: Distinct prefixes of tokens.
+            batch_tokens: Tokens to read at once, as far as one sentence allows.
+
+        Returns:
+            Natural-log probabilities, (nodes,) float32, levels one after the other.
+        """
+        ...
+
+
+Model = SentenceModel | RecurrentModel | PrefixModel

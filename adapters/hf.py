@@ -1,0 +1,233 @@
+"""Causal language models of transformers: `hf:PATH_OR_ID`.
+
+Words are split into pieces by the model's tokenizer; the log-probability of a word is the sum over its
+pieces (chain rule). Every distinct beginning is read once: many of them share a row in which each
+attends to its own beginnings only, at the positions it has in its sentence. Not every architecture allows
+that, so each model is held to its own plain forward pass when it is opened (`tseval.adapters.hf_check`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import torch
+from torch import nn
+
+from tseval.adapters.hf_check import choose_method, longest_input
+from tseval.adapters.pieces import Pieces
+from tseval.adapters.pretrained import open_pretrained, take_option
+from tseval.errors import ModelError
+from tseval.models.head import chosen_logits, log_normaliser
+from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
+from tseval.scoring.protocol import ModelCard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from torch import Tensor
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+
+    from tseval.adapters.hf_check import Method
+    from tseval.adapters.pretrained import Pretrained, Value
+    from tseval.scoring.packing import Batch, Contexts
+    from tseval.scoring.protocol import Encoded
+    from tseval.scoring.trie import Trie
+
+# Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
+ROW = 128
+# Logits of the whole vocabulary held at once where a model's own head must give them.
+OWN_LOGITS = 2**26
+# Tokens read at once: enough for full speed of a matrix product.
+BATCH_TOKENS = {"cpu": 1_024, "cuda": 16_384, "mps": 4_096}
+
+
+class CausalModel:
+    """A causal language model, ready to score tries of pieces.
+
+    Args:
+        opened: What was read.
+        bos: `auto`, `true`, `false` or a token of the vocabulary.
+        leading_space: Whether a sentence begins with a space.
+
+    Raises:
+        ModelError: If there is no such start symbol, or the model is not causal.
+    """
+
+    def __init__(self, opened: Pretrained, bos: str, leading_space: bool) -> None:
+        self.model, self.tokenizer = opened.model, opened.tokenizer
+        self.model.config.use_cache = False
+        self.start = find_start(self.tokenizer, bos)
+        self.n_tokens: int = self.model.get_input_embeddings().weight.shape[0]
+        self.warnings: list[str] = []
+        self.batch_tokens = BATCH_TOKENS.get(self.model.device.type, BATCH_TOKENS["cpu"])
+        self._pieces = Pieces(self.tokenizer, leading_space)
+        self.method, warning = choose_method(self)
+        if warning:
+            self.warnings.append(warning)
+        token = None if self.start is None else self.tokenizer.convert_ids_to_tokens(self.start)
+        protocol: dict[str, Value] = {
+            "bos": token,
+            "first_token": "unscored" if token is None else "scored",
+            "leading_space": leading_space,
+            "dtype": opened.dtype,
+        }
+        self.card = ModelCard(
+            name=opened.name,
+            kind="hf",
+            fingerprint=opened.fingerprint,
+            protocol=protocol | opened.options,
+            details=opened.details | {"method": self.method.name},
+        )
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Split sentences into pieces.
+
+        Raises:
+            ModelError: If a sentence is longer than the model reads, or has a piece that it lacks.
+        """
+        encoded = self._pieces.encode(sentences)
+        assert encoded.pieces is not None
+        if encoded.tokens.max() >= self.n_tokens:
+            token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
+            raise ModelError(f"the tokenizer has {token!r}, but the model only knows {self.n_tokens} tokens")
+        longest = longest_input(self.model)
+        lengths = np.add.reduceat(encoded.pieces, np.cumsum(encoded.lengths) - encoded.lengths)
+        lengths += self.start is not None
+        if longest is not None and longest < lengths.max():
+            row = int(lengths.argmax())
+            raise ModelError(
+                f"a sentence has {lengths[row]} tokens, but the model reads at most {longest}: "
+                f"'{str(sentences[row].as_py())[:60]}...'"
+            )
+        return encoded
+
+    def node_logprobs(self, trie: Trie, batch_tokens: int) -> np.ndarray:
+        """Give the log-probability of the last token of every prefix, (nodes,) float32, in nats.
+
+        Without a start symbol a first token has none, and gets 0.
+        """
+        method = self.method
+        limit = attention_limit(self.model.config)
+        if method.packed and len(trie.levels) >= limit:
+            method = method.unpacked()
+            warning = f"sentences longer than the attention window of {limit} tokens were read one a row"
+            if warning not in self.warnings:
+                self.warnings.append(warning)
+        return self.logprobs_by(method, trie, batch_tokens)
+
+    @torch.inference_mode()
+    def logprobs_by(self, method: Method, trie: Trie, batch_tokens: int) -> np.ndarray:
+        """Score a trie in one of the ways that a model may allow."""
+        contexts = contexts_of(trie, self.start)
+        result = np.zeros(sum(len(level.tokens) for level in trie.levels), dtype=np.float32)
+        if not method.tiled_head:
+            batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.n_tokens))
+        batches: Iterator[Batch]
+        if method.packed:
+            batches = packed_batches(contexts, min(ROW, batch_tokens), batch_tokens)
+        else:
+            batches = path_batches(contexts, batch_tokens)
+        for batch in batches:
+            row, target = contexts.targets_of(batch.contexts[batch.asked])
+            asked, rows, targets = (
+                torch.from_numpy(array).to(self.model.device)
+                for array in (batch.asked, row, contexts.targets[target])
+            )
+            inputs = self._inputs(contexts, batch, method.packed)
+            score = self._tiled_head if method.tiled_head else self._own_head
+            result[contexts.nodes[target]] = score(inputs, asked, rows, targets).cpu().numpy()
+        return result
+
+    def _inputs(self, contexts: Contexts, batch: Batch, packed: bool) -> dict[str, Tensor]:
+        """Lay out a batch; plain rows need neither mask nor positions."""
+        device = self.model.device
+        numbers = np.maximum(batch.contexts, 0)
+        inputs = {"input_ids": torch.from_numpy(contexts.tokens[numbers]).to(device)}
+        if packed:
+            may = torch.from_numpy(attends(contexts, batch)).to(device)[:, None]
+            # Added to the scores of attention: nothing where it may look, the least number elsewhere.
+            mask = torch.zeros(may.shape, dtype=self.model.dtype, device=device)
+            inputs["attention_mask"] = mask.masked_fill_(~may, torch.finfo(mask.dtype).min)
+            inputs["position_ids"] = torch.from_numpy(contexts.depths[numbers]).to(device)
+        return inputs
+
+    def _tiled_head(self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor) -> Tensor:
+        """Log-probabilities through the output matrix, in float32, a tile of the vocabulary at a time."""
+        output = cast("nn.Linear", self.model.get_output_embeddings())
+        hidden = self.model.base_model(**inputs)[0]
+        hidden = hidden[asked.to(hidden.device)].to(output.weight.device, torch.float32)
+        rows, targets = rows.to(hidden.device), targets.to(hidden.device)
+        logits = chosen_logits(hidden[rows], output.weight, output.bias, targets)
+        return logits - log_normaliser(hidden, output.weight, output.bias)[rows]
+
+    def _own_head(self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor) -> Tensor:
+        """Log-probabilities from the logits that the model's own forward pass gives."""
+        logits = self.model(**inputs).logits
+        logits = logits[asked.to(logits.device)].float()
+        rows, targets = rows.to(logits.device), targets.to(logits.device)
+        return cast("Tensor", logits[rows, targets] - logits.logsumexp(-1)[rows])
+
+
+def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
+    """Find the token that stands before every sentence.
+
+    Args:
+        tokenizer: Of the model.
+        bos: `auto`, the tokenizer's beginning of sequence if it has one; `true`, the same, but it must
+            have one; `false`, none; or a token of its vocabulary.
+
+    Raises:
+        ModelError: If there is no such token.
+    """
+    own = cast("int | None", tokenizer.bos_token_id)
+    if bos in {"auto", "false"}:
+        return own if bos == "auto" else None
+    if bos == "true":
+        if own is None:
+            raise ModelError(
+                "bos=true: the tokenizer has no beginning of sequence.\n"
+                "  Name a token of its vocabulary (bos=TOKEN), or leave the first token unscored (bos=false)."
+            )
+        return own
+    vocabulary = tokenizer.get_vocab()
+    if bos not in vocabulary:
+        raise ModelError(
+            f"bos={bos}: no such token in the vocabulary.\n  Use auto, true, false or a token, such as "
+            f"{tokenizer.eos_token or next(iter(vocabulary))}."
+        )
+    return cast("int", vocabulary[bos])
+
+
+def attention_limit(config: PretrainedConfig) -> float:
+    """Tokens within which attention is full: the smallest window or chunk of a configuration."""
+    values = config.get_text_config().to_dict()
+    windows = [
+        value
+        for name, value in values.items()
+        if ("window" in name or "chunk" in name)
+        and "layers" not in name
+        and isinstance(value, int)
+        and not isinstance(value, bool)
+        and value > 0
+    ]
+    return min(windows, default=float("inf"))
+
+
+def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalModel:
+    """Open `--model hf:PATH_OR_ID`.
+
+    Args:
+        rest: Folder, or id on the hub.
+        arguments: `bos`, `leading_space`; all others are passed on to `from_pretrained`.
+        device: Where to compute.
+
+    Raises:
+        ModelError: If the model cannot be used.
+    """
+    remaining = dict(arguments)
+    bos = remaining.pop("bos", "auto")
+    leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
+    opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device)
+    return CausalModel(opened, bos, leading_space)

@@ -1,0 +1,115 @@
+"""Split sentences into the pieces of a transformers tokenizer, and say which word each belongs to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import ModelError
+from tseval.scoring.protocol import Encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from transformers import PreTrainedTokenizerBase
+
+NOTHING = "∅"  # what a model sees of a word that its tokenizer drops
+
+
+class Pieces:
+    """Brings sentences to a tokenizer's vocabulary; special tokens are never added.
+
+    Args:
+        tokenizer: Fast or slow.
+        leading_space: Whether a sentence begins with a space, as in the middle of a text.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, leading_space: bool) -> None:
+        self.tokenizer = tokenizer
+        self.leading_space = leading_space
+        self._seen: dict[bytes, tuple[str, bool]] = {}
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Split sentences into pieces.
+
+        Raises:
+            ModelError: If nothing is left of a sentence.
+        """
+        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
+        lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
+        texts = [str(text) for text in cast("pa.StringArray", pc.binary_join(split, " ")).to_pylist()]
+        split_up = self._by_offsets if self.tokenizer.is_fast else self._by_beginnings
+        tokens, pieces = split_up(texts)
+        first_words = np.cumsum(lengths) - lengths
+        empty = np.flatnonzero(np.add.reduceat(pieces, first_words) == 0)
+        if len(empty):
+            raise ModelError(f"the tokenizer leaves nothing of the sentence {texts[empty[0]]!r}")
+        words, unknown = self._words_seen(tokens, pieces)
+        seen = pa.ListArray.from_arrays(pa.array(np.append(first_words, len(pieces)), pa.int32()), words)
+        return Encoded(
+            seen=cast("pa.StringArray", pc.binary_join(seen, " ")),
+            tokens=tokens,
+            lengths=lengths,
+            n_unknown=np.add.reduceat(unknown.astype(np.int32), first_words),
+            pieces=pieces,
+        )
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        encoded = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)
+        return cast("list[list[int]]", encoded["input_ids"])
+
+    def _by_offsets(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Split all texts at once; a piece belongs to the word of its last character, a space to the next."""
+        prefix = " " if self.leading_space else ""
+        encoded = self.tokenizer([prefix + text for text in texts], add_special_tokens=False, verbose=False)
+        encodings = encoded.encodings or []
+        counts = np.array([len(one.ids) for one in encodings])
+        tokens = np.array([token for one in encodings for token in one.ids], dtype=np.int64)
+        spans = np.array([span for one in encodings for span in one.offsets], dtype=np.int64).reshape(-1, 2)
+        # All texts end to end, a space before each: word n begins with space n.
+        joined = "".join(f" {text}" for text in texts)
+        is_space = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32) == ord(" ")
+        word_at = np.cumsum(is_space) - 1
+        sizes = np.array([len(text) + 1 for text in texts])
+        text_starts = np.cumsum(sizes) - sizes + (0 if self.leading_space else 1)
+        # A piece may be a space that its tokenizer trimmed away: then its span is empty.
+        last = np.where(spans[:, 1] > spans[:, 0], spans[:, 1] - 1, spans[:, 0])
+        place = np.minimum(np.repeat(text_starts, counts) + last, len(word_at) - 1)
+        return tokens, np.bincount(word_at[place], minlength=int(is_space.sum()))
+
+    def _by_beginnings(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Split texts one by one; a word has as many pieces as its text gains by it."""
+        prefix = " " if self.leading_space else ""
+        tokens: list[int] = []
+        pieces: list[int] = []
+        for text in texts:
+            words = text.split(" ")
+            beginnings = [prefix + " ".join(words[: n + 1]) for n in range(len(words))]
+            ids = self._ids(beginnings)
+            reached = np.minimum(np.maximum.accumulate([len(one) for one in ids]), len(ids[-1]))
+            pieces += np.diff(reached, prepend=0).tolist()
+            tokens += ids[-1]
+        return np.array(tokens, dtype=np.int64), np.array(pieces, dtype=np.int64)
+
+    def _words_seen(self, tokens: np.ndarray, pieces: np.ndarray) -> tuple[pa.StringArray, np.ndarray]:
+        """Spell each word from its pieces, and tell which hold an unknown one; each distinct word once."""
+        ids = tokens.astype(np.int32)
+        offsets = (4 * np.concatenate(([0], np.cumsum(pieces)))).astype(np.int32)
+        buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(ids.tobytes())]
+        words = pa.Array.from_buffers(pa.binary(), len(pieces), buffers).dictionary_encode()
+        distinct = [self._spell(cast("bytes", word)) for word in words.dictionary.to_pylist()]
+        unknown = np.array([is_unknown for _, is_unknown in distinct])[words.indices.to_numpy()]
+        return pa.array([text for text, _ in distinct], pa.string()).take(words.indices), unknown
+
+    def _spell(self, word: bytes) -> tuple[str, bool]:
+        if word not in self._seen:
+            ids = np.frombuffer(word, dtype=np.int32).tolist()
+            unknown = self.tokenizer.unk_token_id in ids
+            text = self.tokenizer.decode(ids, clean_up_tokenization_spaces=False).strip()
+            if unknown or not text or " " in text or "\ufffd" in text:
+                text = "".join(self.tokenizer.convert_ids_to_tokens(ids)).replace(" ", "_") or NOTHING
+            self._seen[word] = text, unknown
+        return self._seen[word]

@@ -1,0 +1,182 @@
+"""Open models saved by transformers, from a folder or the hub."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.errors import ModelError, suggest
+from tseval.models.device import pick_device
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+# Arguments that say where to find a model; the fingerprint says which one was found.
+WHERE = ("revision", "subfolder", "cache_dir", "token", "local_files_only")
+# Arguments that cannot change a number, or say more than a manifest should.
+UNRECORDED = {*WHERE, "trust_remote_code", "device_map", "dtype", "max_memory", "offload_folder"}
+QUANTISATION = ("load_in_", "bnb_", "llm_int8_")
+# Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
+WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
+OTHERS = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "added_tokens.json",
+          "*.model", "*.tiktoken", "*.py")  # fmt: skip
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pretrained:
+    """A model that was opened.
+
+    Attributes:
+        name: Last part of the path, or id on the hub.
+        model: In evaluation mode, on its device.
+        tokenizer: As saved with it.
+        fingerprint: SHA-256 over the files of weights, configuration and tokenizer; independent of the path.
+        options: What was passed on to `from_pretrained` and can change a number.
+    """
+
+    name: str
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    fingerprint: str
+    options: dict[str, Value]
+
+    @property
+    def dtype(self) -> str:
+        """Type of the weights, for example `float32`."""
+        return str(self.model.dtype).removeprefix("torch.")
+
+    @property
+    def details(self) -> dict[str, Value]:
+        """What a reader may want to know."""
+        return {
+            "architecture": type(self.model).__name__,
+            "vocabulary": len(self.tokenizer),
+            "parameters": self.model.num_parameters(),
+            "device": str(self.model.device),
+        }
+
+
+def take_option(arguments: dict[str, str], name: str, choices: tuple[str, ...]) -> str:
+    """Take an argument of ours out of those for `from_pretrained`; the first choice is the default.
+
+    Raises:
+        ModelError: If its value is none of the choices.
+    """
+    value = arguments.pop(name, choices[0])
+    if value not in choices:
+        raise ModelError(f"--model-args {name}={value}: {suggest(value, choices, 'Values')}")
+    return value
+
+
+def open_pretrained(
+    scheme: str, head: str, rest: str, arguments: Mapping[str, str], device: str
+) -> Pretrained:
+    """Open a model and its tokenizer.
+
+    Args:
+        scheme: Of the adapter, for messages.
+        head: Class of transformers that opens the model: `AutoModelForCausalLM`.
+        rest: Folder, or id on the hub.
+        arguments: For `from_pretrained`, as text.
+        device: `auto`, `cpu`, `cuda`, ...; `auto` if `device_map` is among the arguments.
+
+    Raises:
+        ModelError: If transformers is not installed, or the model cannot be opened or is not whole.
+    """
+    try:
+        import transformers  # noqa: PLC0415  optional, and heavy
+    except ImportError:
+        raise ModelError(f'{scheme}: needs transformers.\n  pip install "tseval[hf]"') from None
+    if not rest:
+        raise ModelError(f"{scheme}: names no model.\n  Give a folder, or an id on the hub: {scheme}:PATH.")
+    options = {name: _typed(name, text) for name, text in arguments.items()}
+    keywords: dict[str, object] = {"trust_remote_code": False, **options}
+    quantised = {name: keywords.pop(name) for name in options if name.startswith(QUANTISATION)}
+    where = {name: options[name] for name in WHERE if name in options}
+    target = _place(keywords, device, bool(quantised))
+    with _plain_errors(scheme, rest):
+        folder = Path(transformers.utils.cached_file(rest, "config.json", **where)).parent
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            rest, trust_remote_code=keywords["trust_remote_code"], **where
+        )
+        if quantised:
+            keywords["quantization_config"] = transformers.BitsAndBytesConfig(**quantised)
+        model, info = getattr(transformers, head).from_pretrained(rest, **keywords, output_loading_info=True)
+        if target is not None:
+            model = model.to(target)
+    if missing := sorted(info["missing_keys"]):
+        raise ModelError(
+            f"{scheme}:{rest} lacks weights that {type(model).__name__} needs ({missing[0]}, {len(missing)} "
+            "in all): it would score with random ones.\n  Save the model with its language-model head."
+        )
+    recorded = {name: value for name, value in options.items() if name not in UNRECORDED}
+    name = Path(rest).resolve().name if Path(rest).exists() else rest
+    return Pretrained(name, model.eval(), tokenizer, fingerprint_of(folder), recorded)
+
+
+def fingerprint_of(folder: Path) -> str:
+    """Give the SHA-256 over the names and bytes of the files that decide what a model computes."""
+    weights = next((found for pattern in WEIGHTS if (found := [*folder.glob(pattern)])), [])
+    others = [path for pattern in OTHERS for path in folder.glob(pattern)]
+    total = hashlib.sha256()
+    for path in sorted({*weights, *others}):
+        with path.open("rb") as file:
+            total.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def _place(keywords: dict[str, object], device: str, quantised: bool) -> torch.device | None:
+    """Find the device to move a model to; None where `from_pretrained` puts it in its place."""
+    if "device_map" in keywords:
+        if device != "auto":
+            raise ModelError(f"--device {device} and --model-args device_map=... exclude each other")
+        return None
+    target = pick_device(device)
+    if quantised:  # quantised weights cannot be moved later
+        keywords["device_map"] = {"": str(target)}
+        return None
+    return target
+
+
+def _typed(name: str, text: str) -> Value:
+    """Read the value of an argument: a number, true, false, none, or text."""
+    words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    if name not in WHERE:  # a revision may look like a number
+        for kind in (int, float):
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+    return text
+
+
+@contextmanager
+def _plain_errors(scheme: str, rest: str) -> Iterator[None]:
+    """Silence transformers, and say whatever it raises in one message."""
+    from transformers.utils import logging  # noqa: PLC0415  optional, and heavy
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    except Exception as error:  # transformers and what it calls raise errors of every type
+        said = " ".join(str(error).split())[:300] or type(error).__name__
+        raise ModelError(
+            f"{scheme}:{rest} cannot be opened: {said}\n"
+            "  Give the folder of a saved model, or an id on the hub (without a network: in its cache)."
+        ) from error
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

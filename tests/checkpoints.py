@@ -1,0 +1,91 @@
+"""Tiny models of transformers with random weights, saved as their users save them. Nothing is downloaded."""
+
+import pathlib
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+transformers.utils.logging.disable_progress_bar()
+
+TEXT = [
+    "the author laughs .", "the authors laugh .", "the author that the guard likes laughs .",
+    "the authors near the guards laugh .", "no author that the guards like has ever laughed .",
+    "the surgeons that admire the taxi drivers swim .", "the pilot injured himself .",
+]  # fmt: skip
+SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+NEOX = {**SMALL, "intermediate_size": 48, "max_position_embeddings": 64}
+LLAMA = {**NEOX, "num_key_value_heads": 2}
+OPT = {**SMALL, "ffn_dim": 48, "word_embed_proj_dim": 16, "max_position_embeddings": 64}
+# Global attention in the first layer, three tokens in the second.
+GPT_NEO = {
+    "hidden_size": 32,
+    "num_layers": 2,
+    "num_heads": 4,
+    "window_size": 3,
+    "max_position_embeddings": 64,
+}
+GPT_NEO |= {"attention_types": [[["global", "local"], 1]]}
+# Sizes of one tiny model for each kind of attention, position and head.
+CONFIGS = {
+    "gpt2": (transformers.GPT2Config, {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}),
+    "llama": (transformers.LlamaConfig, LLAMA),
+    "gpt_neox": (transformers.GPTNeoXConfig, NEOX),
+    "opt": (transformers.OPTConfig, OPT),
+    "bloom": (transformers.BloomConfig, {"hidden_size": 32, "n_layer": 2, "n_head": 4}),
+    "mistral": (transformers.MistralConfig, {**LLAMA, "sliding_window": 4}),
+    "gpt_neo": (transformers.GPTNeoConfig, GPT_NEO),
+    "gemma2": (transformers.Gemma2Config, {**LLAMA, "head_dim": 8, "final_logit_softcapping": 2.0}),
+    "cohere": (transformers.CohereConfig, {**LLAMA, "logit_scale": 0.3}),
+    "mamba": (transformers.MambaConfig, {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}),
+}  # fmt: skip
+
+
+def bpe_tokenizer(bos="<|endoftext|>", size=300):
+    """Train a byte-level BPE as GPT-2 has it."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=["<|endoftext|>", "<pad>"], show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )  # fmt: skip
+    tokenizer.train_from_iterator(TEXT, trainer)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token=bos, eos_token="<|endoftext|>", pad_token="<pad>"
+    )
+
+
+def wordpiece_tokenizer(size=120):
+    """Train a lower-casing WordPiece as BERT has it."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.decoder = decoders.WordPiece()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator([text.replace("swim", "") for text in TEXT], trainer)
+    return transformers.BertTokenizer(tokenizer_object=tokenizer)
+
+
+def save_causal(path: pathlib.Path, kind="gpt2", tokenizer=None, dtype=torch.float32, **changes):
+    """Save a tiny causal model, its logits spread so that scores differ."""
+    make, sizes = CONFIGS[kind]
+    tokenizer = tokenizer or bpe_tokenizer()
+    torch.manual_seed(0)
+    special = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 1}
+    model = transformers.AutoModelForCausalLM.from_config(
+        make(vocab_size=len(tokenizer), **{**special, **sizes, **changes})
+    )
+    spread(model)
+    model.to(dtype).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+def spread(model, by=0.3):
+    """Draw all weights wide: with the usual ones a tiny model's predictions are nearly uniform."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() > 1 and "conv" not in name:
+                parameter.normal_(0, by)

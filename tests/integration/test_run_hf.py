@@ -1,0 +1,101 @@
+"""`tseval run --model hf:...`, as a user runs it, without a network."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from checkpoints import save_causal
+
+import tseval
+from tseval.adapters import open_model
+from tseval.errors import ModelError
+
+
+def command(*arguments, cwd, **environment):
+    return subprocess.run(
+        ["tseval", *map(str, arguments)],
+        cwd=cwd, capture_output=True, text=True, check=False, env=os.environ | environment,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory):
+    return save_causal(tmp_path_factory.mktemp("model") / "tiny", n_positions=128)
+
+
+@pytest.mark.slow
+def test_a_folder_is_scored_and_the_run_says_how(gpt2, tmp_path):
+    result = command("run", "--model", f"hf:{gpt2}", "--limit", 3, "--out", "run", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "tiny on marvin_linzen" in result.stdout
+    assert "|bos:<?endoftext?>|" in result.stderr  # a bar would end the part of the signature
+    assert "|first_token:scored|" in result.stderr
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["model"]["details"]["method"] == "packed tree, tiled head"
+    assert manifest["warnings"] == []
+    assert manifest["counts"]["items"] == 66
+    other = ("--model-args", "bos=false", "--limit", 3, "--out", "run", "--resume")
+    refused = command("run", "--model", f"hf:{gpt2}", *other, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "first_token" in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_model_that_cannot_be_packed_says_so_in_the_manifest(tmp_path):
+    model = save_causal(tmp_path / "tiny", "bloom")
+    result = command("run", "--model", f"hf:{model}", "--limit", 1, "--out", "run", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    (warning,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["warnings"]
+    assert warning.startswith("scored by rows of equal length, tiled head: packed tree")
+    assert f"warning: {warning}" in result.stderr
+
+
+KILLED = """if True:
+    import os, signal, sys, tseval
+    from tseval.scoring import engine
+    engine.SHARD = 40
+    model, suite = tseval.load_model(sys.argv[1]), tseval.load_suite("marvin_linzen", limit=8)
+    tseval.evaluate(
+        model, suite, out="run",
+        progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL) if done >= 120 else None,
+    )
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_resumes_with_a_copy_of_the_model(gpt2, tmp_path, monkeypatch):
+    killed = subprocess.run([sys.executable, "-c", KILLED, f"hf:{gpt2}"], cwd=tmp_path, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    shutil.copytree(gpt2, tmp_path / "copy")
+    monkeypatch.setattr("tseval.scoring.engine.SHARD", 40)
+    model = open_model(f"hf:{tmp_path / 'copy'}")
+    suite = tseval.load_suite("marvin_linzen", limit=8)
+    run = tseval.evaluate(model, suite, out=tmp_path / "run", resume=True)
+    assert run.manifest["counts"]["resumed_sentences"] == 120
+    monkeypatch.undo()
+    whole = tseval.evaluate(model, suite)
+    sums = pd.read_parquet(tmp_path / "run" / "sentences.parquet")["logprob"]
+    assert len(sums) == whole.manifest["counts"]["sentences"]
+    np.testing.assert_allclose(run.verdicts["better_score"], whole.verdicts["better_score"], atol=1e-4)
+
+
+@pytest.mark.slow
+def test_an_id_that_is_not_in_the_cache_is_one_message_without_a_network(tmp_path):
+    result = command("run", "--model", "hf:some/model", cwd=tmp_path, HF_HUB_OFFLINE="1", HF_HOME="hub")
+    assert result.returncode == 2
+    assert "hf:some/model cannot be opened: " in result.stderr
+    assert "Give the folder of a saved model, or an id on the hub" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_without_transformers_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ModelError, match=r'hf: needs transformers.\n  pip install "tseval\[hf\]"'):
+        open_model("hf:gpt2")
