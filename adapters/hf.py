@@ -103,6 +103,10 @@ class CausalModel:
             )
         return encoded
 
+    def token_texts(self, tokens: np.ndarray) -> list[str]:
+        """Spell tokens, each by itself."""
+        return self._pieces.texts(tokens)
+
     def node_logprobs(self, trie: Trie, batch_tokens: int) -> np.ndarray:
         """Give the log-probability of the last token of every prefix, (nodes,) float32, in nats.
 

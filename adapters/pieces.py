@@ -57,6 +57,16 @@ class Pieces:
             pieces=pieces,
         )
 
+    def texts(self, tokens: np.ndarray) -> list[str]:
+        """Spell pieces, each by itself; parts of a character as the vocabulary spells them."""
+        texts = []
+        for token in tokens.tolist():
+            text = self.tokenizer.decode([token], clean_up_tokenization_spaces=False).strip()
+            if not text or "\ufffd" in text:
+                text = str(self.tokenizer.convert_ids_to_tokens(token))
+            texts.append(text)
+        return texts
+
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         encoded = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)
         return cast("list[list[int]]", encoded["input_ids"])

@@ -77,7 +77,9 @@ def wrong_with(words: list[str]) -> str | None:
     except (click.MissingParameter, click.exceptions.Exit):
         return None  # a command may be named without all that it needs, or with --help
     except click.UsageError as error:
-        missing_file = isinstance(error, click.BadParameter) and isinstance(error.param.type, click.Path)
+        missing_file = isinstance(error, click.BadParameter) and isinstance(
+            error.param.type, click.Path | click.File
+        )
         return None if missing_file else error.format_message()
     return wrong_name(words[0], context.params)
 

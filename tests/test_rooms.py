@@ -49,6 +49,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.boards": (set(), set()),
     # matplotlib is an extra: nothing else may need it.
     "tseval.report.curves": ({"tseval.files", "tseval.report.text"}, {"pyarrow", "matplotlib"}),
+    "tseval.report.surprisal": ({"tseval.report.text", "tseval.surprisal"}, set()),
     "tseval.report": (
         {"tseval.analysis", "tseval.boards", "tseval.runs", "tseval.scoring.protocol"},
         ARROW | {"pandas", "tabulate"},
@@ -64,6 +65,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         ARROW,
     ),
+    "tseval.surprisal": ({"tseval.scoring"}, ARROW),
     "tseval.evaluation": (
         {"tseval.items", "tseval.scoring", "tseval.verdicts", "tseval.runs", "tseval.report"},
         ARROW,

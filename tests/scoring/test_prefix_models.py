@@ -20,6 +20,9 @@ class Letters:
         self.fits = fits
         self.tried = []
 
+    def token_texts(self, tokens):
+        return [chr(token) for token in tokens]
+
     def encode(self, sentences):
         words = [word for text in sentences.to_pylist() for word in text.split()]
         return Encoded(

@@ -27,6 +27,8 @@ COMMANDS = {
     "models": ("models", "List the kinds of model and the bundled checkpoints."),
     "expand": ("expand", "Write out the items of a suite."),
     "lint": ("lint", "Check grammars."),
+    "surprisal": ("surprisal", "Print the surprisal of every token of a text."),
+    "pair": ("pair", "Compare two sentences, token by token."),
     "convert": ("convert", "Write a published pickle as a checkpoint of tseval's own."),
     "train": ("train", "Train models into checkpoints."),
 }

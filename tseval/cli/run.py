@@ -59,7 +59,7 @@ def command(
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     from tseval.adapters import open_model
 
-    model = open_model(spec, _arguments(model_args), device)
+    model = open_model(spec, read_arguments(model_args), device)
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, score, where, resume, quiet)
@@ -115,7 +115,7 @@ def _progress(title: str, quiet: bool) -> Iterator[Callable[[int, int], None] | 
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _arguments(text: str) -> dict[str, str]:
+def read_arguments(text: str) -> dict[str, str]:
     """Read `key=value,...`."""
     pairs = [pair.partition("=") for pair in text.split(",") if pair]
     for key, equals, _ in pairs:

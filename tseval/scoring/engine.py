@@ -62,7 +62,6 @@ class Scorer:
         """What a reader of the results should know."""
         return [*(self.model.warnings if isinstance(self.model, PrefixModel) else []), *self._shortages]
 
-    @torch.inference_mode()
     def score(self, sentences: pa.StringArray) -> pa.Table:
         """Score one shard of distinct, sorted sentences.
 
@@ -75,6 +74,20 @@ class Scorer:
             ModelError: If a log-probability is not finite, naming the sentence; or if memory does not
                 suffice even for the smallest batch.
         """
+        encoded, logprobs = self.score_tokens(sentences)
+        return _table(sentences, encoded, _sum_pieces(encoded, logprobs))
+
+    @torch.inference_mode()
+    def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
+        """Score every token of distinct, sorted sentences.
+
+        Returns:
+            What the model sees, and the log-probability of each of its tokens (of each word, for a model
+            without tokens of its own), (tokens,) float32, in nats.
+
+        Raises:
+            ModelError: If a sentence has no words, or memory does not suffice even for the smallest batch.
+        """
         if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
             raise ModelError("a sentence without words cannot be scored")
         if isinstance(self.model, RecurrentModel):
@@ -83,7 +96,9 @@ class Scorer:
             return self._score_prefixes(self.model, sentences)
         return self._score_opaque(self.model, sentences)
 
-    def _score_recurrent(self, model: RecurrentModel, sentences: pa.StringArray) -> pa.Table:
+    def _score_recurrent(
+        self, model: RecurrentModel, sentences: pa.StringArray
+    ) -> tuple[Encoded, np.ndarray]:
         encoded = model.encode(sentences)
         starts = np.concatenate(([0], np.cumsum(encoded.lengths)))
 
@@ -94,19 +109,15 @@ class Scorer:
             words: np.ndarray = _node_logprobs(model, trie)[trie.paths]
             return words
 
-        return _table(sentences, encoded, self._in_memory(len(sentences), part))
+        return encoded, self._in_memory(len(sentences), part)
 
-    def _score_prefixes(self, model: PrefixModel, sentences: pa.StringArray) -> pa.Table:
+    def _score_prefixes(self, model: PrefixModel, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         encoded = model.encode(sentences)
-        n_words = int(encoded.lengths.sum())
-        pieces = np.ones(n_words, dtype=np.int64) if encoded.pieces is None else encoded.pieces
         first_words = np.cumsum(encoded.lengths) - encoded.lengths
+        pieces = pieces_of(encoded)
         trie = build_trie(encoded.tokens, np.add.reduceat(pieces, first_words))
         self.n_contexts += trie.n_contexts
-        logprobs = self._in_batches(model, trie)[trie.paths]
-        word_of = np.repeat(np.arange(n_words), pieces)
-        words = np.bincount(word_of, weights=logprobs, minlength=n_words)
-        return _table(sentences, encoded, words.astype(np.float32))
+        return encoded, self._in_batches(model, trie)[trie.paths]
 
     def _in_batches(self, model: PrefixModel, trie: Trie) -> np.ndarray:
         """Let a model score a trie in batches small enough for memory; halve the batches if need be."""
@@ -118,7 +129,7 @@ class Scorer:
                     raise
                 self._halve(self._rows, "tokens")
 
-    def _score_opaque(self, model: SentenceModel, sentences: pa.StringArray) -> pa.Table:
+    def _score_opaque(self, model: SentenceModel, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         texts = [str(text) for text in sentences.to_pylist()]
         lengths = np.array([len(text.split()) for text in texts], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
@@ -139,7 +150,7 @@ class Scorer:
         rows = np.split(by_length, np.cumsum(lengths[order])[:-1])
         words = np.concatenate([rows[i] for i in np.argsort(order)])
         none_unknown = np.zeros(len(texts), dtype=np.int32)
-        return _table(sentences, Encoded(sentences, np.empty(0), lengths, none_unknown), words)
+        return Encoded(sentences, np.empty(0), lengths, none_unknown), words
 
     def _in_memory(self, n_sentences: int, part: Callable[[int, int], np.ndarray]) -> np.ndarray:
         """Join the words' log-probabilities of parts small enough for memory; halve the parts if need be."""
@@ -207,6 +218,21 @@ def _blocks(level: Level, following: Level) -> Iterator[tuple[np.ndarray, slice]
         inner = level.inner[start : start + BLOCK]
         first, last = np.searchsorted(following.parents, [inner[0], inner[-1] + 1])
         yield inner, slice(int(first), int(last))
+
+
+def pieces_of(encoded: Encoded) -> np.ndarray:
+    """Give the number of tokens of each word, (words,) int64."""
+    if encoded.pieces is not None:
+        return encoded.pieces
+    return np.ones(int(encoded.lengths.sum()), dtype=np.int64)
+
+
+def _sum_pieces(encoded: Encoded, logprobs: np.ndarray) -> np.ndarray:
+    """Sum the log-probabilities of tokens, (tokens,), to those of words, (words,) float32."""
+    if encoded.pieces is None:
+        return logprobs
+    word_of = np.repeat(np.arange(len(encoded.pieces)), encoded.pieces)
+    return np.bincount(word_of, weights=logprobs, minlength=len(encoded.pieces)).astype(np.float32)
 
 
 def _table(sentences: pa.StringArray, encoded: Encoded, words: np.ndarray) -> pa.Table:

@@ -142,6 +142,10 @@ class PrefixModel(Protocol):
         """Bring sentences to the model's vocabulary, with the number of pieces of each word."""
         ...
 
+    def token_texts(self, tokens: np.ndarray) -> list[str]:
+        """Spell tokens for people to read, each by itself."""
+        ...
+
     def node_logprobs(self, trie: Trie, batch_tokens: int) -> np.ndarray:
         """Give the log-probability of the last token of every prefix, in nats.
 

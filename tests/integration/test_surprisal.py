@@ -1,0 +1,160 @@
+"""`tseval surprisal` and `tseval pair`, against the models' own forward passes."""
+
+import csv
+import io
+import json
+import math
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from checkpoints import save_causal
+
+import tseval
+from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+from tseval.report.surprisal import bar
+from tseval.surprisal import by_word, surprisals
+
+TEXT = "the authors near the guard laugh .\n\n  the author blorfs .\n"
+
+
+def command(*arguments, stdin=None):
+    return subprocess.run(["tseval", *arguments], input=stdin, capture_output=True, text=True, check=False)
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+@pytest.fixture(scope="module")
+def printed():
+    result = command("surprisal", "--model", "bundled:lstm", stdin=TEXT)
+    assert result.returncode == 0, result.stderr
+    return rows(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory):
+    return save_causal(tmp_path_factory.mktemp("model") / "tiny", n_positions=128)
+
+
+def test_there_is_a_row_for_every_word_with_the_line_it_stands_on(printed):
+    assert [row["sentence"] for row in printed] == ["1"] * 7 + ["3"] * 4
+    assert [row["text"] for row in printed[7:]] == ["the", "author", "blorfs", "."]
+    assert [row["token"] for row in printed[7:]] == ["the", "author", "<unk>", "."]
+    assert [row["word"] for row in printed[7:]] == ["0", "1", "2", "3"]
+
+
+def test_surprisal_is_that_of_a_plain_pass_over_the_sentence(printed):
+    checkpoint = load_checkpoint(bundled_checkpoints()["lstm"])
+    ids = checkpoint.vocabulary.ids()
+    words = ["<eos>", *(row["token"] for row in printed[:7])]
+    tokens = torch.tensor([[ids[word]] for word in words])
+    with torch.no_grad():
+        outputs, _ = checkpoint.model(tokens[:-1], checkpoint.model.initial_state(1))
+        table = checkpoint.model.output(outputs)[:, 0].double().log_softmax(-1)
+    expected = -table[torch.arange(7), tokens[1:, 0]].numpy()
+    np.testing.assert_allclose([float(row["surprisal_nats"]) for row in printed[:7]], expected, atol=1e-4)
+
+
+def test_bits_are_nats_over_log_2(printed):
+    for row in printed:
+        assert float(row["surprisal_bits"]) == pytest.approx(float(row["surprisal_nats"]) / math.log(2))
+
+
+@pytest.mark.slow
+def test_sub_word_tokens_are_those_of_transformers_and_add_up_to_words(gpt2):
+    sentence = "the surgeons that admire the taxi drivers swim ."
+    options = "surprisal", "--model", f"hf:{gpt2}", "--format", "jsonl"
+    found = [json.loads(line) for line in command(*options, stdin=sentence).stdout.splitlines()]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(gpt2)
+    model = transformers.AutoModelForCausalLM.from_pretrained(gpt2).eval()
+    ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
+    with torch.no_grad():
+        table = model(torch.tensor([[tokenizer.bos_token_id, *ids]])).logits[0, :-1].log_softmax(-1)
+    expected = -table[torch.arange(len(ids)), torch.tensor(ids)].numpy()
+    np.testing.assert_allclose([row["surprisal_nats"] for row in found], expected, atol=1e-4)
+    assert len(found) > len(sentence.split())
+    words = [json.loads(line) for line in command(*options, "--words", stdin=sentence).stdout.splitlines()]
+    assert [row["text"] for row in words] == sentence.split()
+    sums = [sum(row["surprisal_nats"] for row in found if row["word"] == n) for n in range(len(words))]
+    assert [row["surprisal_nats"] for row in words] == pytest.approx(sums)
+    assert all("".join(row["token"].split()).replace("Ġ", "") == row["text"] for row in words)
+
+
+@pytest.mark.slow
+def test_a_first_token_that_follows_nothing_has_no_surprisal(gpt2):
+    model = tseval.load_model(f"hf:{gpt2}", {"bos": "false"})
+    (tokens,) = surprisals(model, ["the author laughs ."])
+    assert tokens[0].surprisal is None
+    assert all(token.surprisal is not None for token in tokens[1:])
+    assert by_word(tokens)[0].surprisal is None
+    options = "surprisal", "--model", f"hf:{gpt2}", "--model-args", "bos=false"
+    assert rows(command(*options, stdin="the author laughs .").stdout)[0]["surprisal_nats"] == ""
+    assert "–" in command(*options, "--format", "picture", stdin="the author laughs .").stdout
+
+
+def test_bars_have_one_scale_and_the_sums_stand_below():
+    result = command("surprisal", "--model", "bundled:lstm", "--format", "picture", stdin=TEXT)
+    lines = result.stdout.splitlines()
+    bars = {line.split()[0]: line.split()[-1] for line in lines if "bits" in line and "in all" not in line}
+    assert max(bars.values(), key=len) == "█" * 24
+    total = sum(float(line.split()[1]) for line in lines[:7])
+    assert lines[7].split()[0] == f"{total:.2f}" or float(lines[7].split()[0]) == pytest.approx(
+        total, abs=0.04
+    )
+    assert "blorfs  <unk>" in result.stdout
+
+
+def test_a_bar_is_drawn_to_an_eighth_of_a_character():
+    assert (bar(0), bar(0.5), bar(1)) == ("", "█" * 12, "█" * 24)
+    assert bar(1 / 24 / 8) == "▏"
+
+
+def test_a_pair_is_decided_as_in_a_run():
+    good, bad = "the author laughs .", "the author laugh ."
+    result = command("pair", "--model", "bundled:lstm", good, bad)
+    assert result.returncode == 0
+    sums = dict.fromkeys(("good", "bad"), 0.0)
+    for row in rows(result.stdout):
+        sums[row["sentence"]] += float(row["surprisal_nats"])
+    better = min(sums, key=sums.get)
+    assert result.stderr == f"{better} is preferred, by {abs(sums['good'] - sums['bad']):.3f} nats\n"
+    swapped = command("pair", "--model", "bundled:lstm", bad, good).stderr
+    assert swapped.split()[0] == {"good": "bad", "bad": "good"}[better]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ("a b", "a b", "undecidable: the two look the same to the model"),
+        ("the blorf", "the glorf", "undecidable: the two look the same to the model"),
+    ],
+)
+def test_sentences_that_look_alike_decide_nothing(good, bad, message):
+    assert command("pair", "--model", "bundled:lstm", good, bad).stderr == message + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "message"),
+    [
+        (("surprisal", "--model", "bundled:lstm"), "\n \n", "<stdin>: no sentences."),
+        (("surprisal", "--model", "bundled:lstm", "absent.txt"), "", "absent.txt"),
+        (("surprisal", "--model", "absent.pt"), "a b", "absent.pt"),
+        (("pair", "--model", "bundled:lstm", "a b", " "), None, "BAD is empty: give two sentences"),
+    ],
+)
+def test_bad_input_gets_one_message(arguments, stdin, message):
+    result = command(*arguments, stdin=stdin)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_text_that_is_not_utf8_is_named(tmp_path):
+    (tmp_path / "t.txt").write_bytes(b"the \xff\n")
+    result = command("surprisal", "--model", "bundled:lstm", str(tmp_path / "t.txt"))
+    assert result.returncode == 2
+    assert "t.txt: not UTF-8 text (invalid start byte at byte 4)" in result.stderr

@@ -1,0 +1,53 @@
+"""`tseval pair`."""
+
+from __future__ import annotations
+
+from math import fsum
+from typing import TYPE_CHECKING
+
+import click
+
+from tseval.cli.surprisal import FORMATS, chosen_format
+from tseval.errors import SuiteError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.surprisal import Token
+
+
+@click.command(help="Compare two sentences, token by token.")
+@click.argument("good")
+@click.argument("bad")
+@click.option("--model", "spec", required=True, help="Checkpoint, or SCHEME:REST (bundled:lstm).")
+@click.option("--model-args", default="", help="key=value,... for the model's adapter.")
+@click.option("--format", "form", type=click.Choice(FORMATS),
+              help="Default: picture on a terminal, else tsv.")  # fmt: skip
+@click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
+def command(good: str, bad: str, spec: str, model_args: str, form: str | None, device: str) -> None:
+    """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
+    for name, sentence in (("GOOD", good), ("BAD", bad)):
+        if not sentence.strip():
+            raise SuiteError(f"{name} is empty: give two sentences")
+    from tseval.adapters import open_model
+    from tseval.cli.run import read_arguments
+    from tseval.report.surprisal import as_picture, as_rows
+    from tseval.surprisal import surprisals
+
+    found = surprisals(open_model(spec, read_arguments(model_args), device), [good, bad])
+    if (form or chosen_format()) == "picture":
+        click.echo(as_picture(found))
+    else:
+        click.echo(as_rows(["good", "bad"], found, form or "tsv"), nl=False)
+    click.echo(_verdict(*found), err=True)
+
+
+def _verdict(good: Sequence[Token], bad: Sequence[Token]) -> str:
+    """Say which is preferred; the same rule as in a run: strictly more probable."""
+    if [token.token for token in good] == [token.token for token in bad]:
+        return "undecidable: the two look the same to the model"
+    sums = [fsum(t.surprisal for t in tokens if t.surprisal is not None) for tokens in (good, bad)]
+    difference = sums[1] - sums[0]
+    if difference == 0:
+        return "a tie: both are equally probable, which counts as wrong"
+    return f"{'good' if difference > 0 else 'bad'} is preferred, by {abs(difference):.3f} nats"

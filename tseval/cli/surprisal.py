@@ -1,0 +1,55 @@
+"""`tseval surprisal`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+import click
+
+from tseval.errors import SuiteError
+
+FORMATS = ("picture", "tsv", "jsonl")
+
+
+@click.command(help="Print the surprisal of every token of a text.")
+@click.argument("file", type=click.File(encoding="utf-8", errors="strict"), default="-")
+@click.option("--model", "spec", required=True, help="Checkpoint, or SCHEME:REST (bundled:lstm).")
+@click.option("--model-args", default="", help="key=value,... for the model's adapter.")
+@click.option("--words", is_flag=True, help="One row a word: the sum over its tokens.")
+@click.option("--format", "form", type=click.Choice(FORMATS),
+              help="Default: picture on a terminal, else tsv.")  # fmt: skip
+@click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
+def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str) -> None:
+    """Read FILE, or standard input: tokenised text, one sentence a line."""
+    sentences = _read(file)
+    from tseval.adapters import open_model
+    from tseval.cli.run import read_arguments
+    from tseval.report.surprisal import as_picture, as_rows
+    from tseval.surprisal import by_word, surprisals
+
+    found = surprisals(open_model(spec, read_arguments(model_args), device), list(sentences.values()))
+    if words:
+        found = [by_word(tokens) for tokens in found]
+    form = form or chosen_format()
+    if form == "picture":
+        click.echo(as_picture(found), nl=False)
+    else:
+        click.echo(as_rows(list(sentences), found, form), nl=False)
+
+
+def chosen_format() -> str:
+    """Draw on a terminal, write rows elsewhere."""
+    return "picture" if sys.stdout.isatty() else "tsv"
+
+
+def _read(file: TextIO) -> dict[int, str]:
+    """Give the sentences by the number of their line; blank lines are passed over."""
+    try:
+        lines = file.read().split("\n")
+    except UnicodeDecodeError as error:
+        raise SuiteError(f"{file.name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    sentences = {number: line for number, line in enumerate(lines, 1) if line.strip()}
+    if not sentences:
+        raise SuiteError(f"{file.name}: no sentences.\n  Give text, one sentence a line.")
+    return sentences

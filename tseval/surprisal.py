@@ -1,0 +1,99 @@
+"""Surprisal, token by token: -log P(token | what stands before it in its sentence)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+
+from tseval.scoring.engine import Scorer, pieces_of, shards
+from tseval.scoring.protocol import PrefixModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tseval.scoring.protocol import Encoded, Model
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a sentence.
+
+    Attributes:
+        word: Position of the word that it belongs to, from 0.
+        text: That word, as it was given.
+        token: The token, as the model sees it; of an unknown word `<unk>`.
+        surprisal: In nats; None for a first token that follows nothing, so that no probability is known.
+    """
+
+    word: int
+    text: str
+    token: str
+    surprisal: float | None
+
+
+def surprisals(
+    model: Model, sentences: Sequence[str], progress: Callable[[int, int], None] | None = None
+) -> list[list[Token]]:
+    """Compute the surprisal of every token of some sentences; equal sentences are scored once.
+
+    For a masked language model these are the terms of the pseudo-log-likelihood, which sees the words
+    behind as well.
+
+    Args:
+        model: As `tseval.load_model` gives it.
+        sentences: Tokenised text, words separated by spaces; nothing is added to it.
+        progress: Called with the numbers of distinct sentences done and of all.
+
+    Returns:
+        The tokens of each sentence.
+
+    Raises:
+        ModelError: If a sentence has no words, or cannot be scored.
+    """
+    scorer = Scorer(model)
+    distinct = pa.array(sorted(set(sentences)), pa.string())
+    found: dict[str, list[Token]] = {}
+    for shard in shards(distinct):
+        encoded, logprobs = scorer.score_tokens(shard)
+        found.update(zip(map(str, shard.to_pylist()), _tokens(model, shard, encoded, logprobs), strict=True))
+        if progress:
+            progress(len(found), len(distinct))
+    return [found[sentence] for sentence in sentences]
+
+
+def _tokens(
+    model: Model, sentences: pa.StringArray, encoded: Encoded, logprobs: np.ndarray
+) -> Iterator[list[Token]]:
+    """Gather the tokens of each sentence."""
+    pieces = pieces_of(encoded)
+    seen = [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
+    spelt = model.token_texts(encoded.tokens) if isinstance(model, PrefixModel) else seen
+    unscored = model.card.protocol.get("first_token") == "unscored"
+    word = token = 0
+    for sentence in sentences.to_pylist():
+        tokens: list[Token] = []
+        for position, text in enumerate(str(sentence).split()):
+            for _ in range(pieces[word]):
+                nothing = unscored and not tokens
+                value = None if nothing else -float(logprobs[token])
+                tokens.append(Token(position, text, spelt[token], value))
+                token += 1
+            word += 1
+        yield tokens
+
+
+def by_word(tokens: Sequence[Token]) -> list[Token]:
+    """Sum the surprisal of the tokens of each word; a word with an unknown part has an unknown sum."""
+    words: dict[int, list[Token]] = {}
+    for token in tokens:
+        words.setdefault(token.word, []).append(token)
+    return [_joined(parts) for parts in words.values()]
+
+
+def _joined(parts: Sequence[Token]) -> Token:
+    values = [part.surprisal for part in parts]
+    total = None if None in values else float(np.sum(cast("list[float]", values)))
+    return Token(parts[0].word, parts[0].text, " ".join(part.token for part in parts), total)
