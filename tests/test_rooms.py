@@ -27,7 +27,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.grammar": ({"tseval.items"}, ARROW | {"jinja2", "yaml"}),
     "tseval.suites": ({"tseval.items", "tseval.grammar"}, ARROW),
     "tseval.verdicts": ({"tseval.items"}, ARROW),
-    "tseval.scoring.protocol": ({"tseval.scoring.trie"}, ARROW | TORCH),
+    "tseval.scoring.protocol": (set(), ARROW | TORCH),
     "tseval.scoring": (set(), ARROW | TORCH),
     # An adapter may use its own library, whichever that is, but knows no phenomenon.
     "tseval.adapters": (

@@ -107,7 +107,7 @@ def test_half_precision_weights_give_float32_log_probabilities(tmp_path):
     n = len(model.tokenizer)
     trie = build_trie(np.array([(7, token) for token in range(n)]).ravel(), np.full(n, 2))
     assert len(contexts_of(trie, 0).targets) == n + 1
-    logprobs = model.node_logprobs(trie, 1024)[1:]
+    logprobs = model.logprobs_by(model.method, trie, 1024)[1:]
     # A softmax rounded to bfloat16 would miss 1 by some 1e-3, and give many tokens the same value.
     assert np.exp(logprobs.astype(float)).sum() == pytest.approx(1, abs=1e-5)
     assert len(np.unique(logprobs)) > 0.99 * n
@@ -121,7 +121,9 @@ def test_probabilities_of_all_continuations_sum_to_one(saved):
         model = open_model(f"hf:{saved(kind)}")
         n = len(model.tokenizer)
         trie = build_trie(np.array([(7, 5, token) for token in range(n)]).ravel(), np.full(n, 3))
-        assert np.exp(model.node_logprobs(trie, 1024)[2:].astype(float)).sum() == pytest.approx(1, abs=1e-5)
+        assert np.exp(model.logprobs_by(model.method, trie, 1024)[2:].astype(float)).sum() == pytest.approx(
+            1, abs=1e-5
+        )
 
 
 def test_a_leading_space_is_part_of_the_first_word(saved):

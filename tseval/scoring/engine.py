@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError
-from tseval.scoring.protocol import Encoded, PrefixModel, RecurrentModel, SentenceModel
+from tseval.scoring.protocol import Encoded, RecurrentModel, SentenceModel, TokenModel
 from tseval.scoring.trie import Level, Trie, build_trie
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ class Scorer:
         self._rows = BATCH
         if isinstance(model, RecurrentModel):
             self._rows = min(SHARD, max(1, STATE_BYTES // (2 * model.row_bytes)))
-        elif isinstance(model, PrefixModel):
+        elif isinstance(model, TokenModel):
             self._rows = model.batch_tokens
 
     @property
     def warnings(self) -> list[str]:
         """What a reader of the results should know."""
-        return [*(self.model.warnings if isinstance(self.model, PrefixModel) else []), *self._shortages]
+        return [*(self.model.warnings if isinstance(self.model, TokenModel) else []), *self._shortages]
 
     @torch.inference_mode()
     def score(self, sentences: pa.StringArray) -> pa.Table:
@@ -79,8 +79,8 @@ class Scorer:
             raise ModelError("a sentence without words cannot be scored")
         if isinstance(self.model, RecurrentModel):
             return self._score_recurrent(self.model, sentences)
-        if isinstance(self.model, PrefixModel):
-            return self._score_prefixes(self.model, sentences)
+        if isinstance(self.model, TokenModel):
+            return self._score_tokens(self.model, sentences)
         return self._score_opaque(self.model, sentences)
 
     def _score_recurrent(self, model: RecurrentModel, sentences: pa.StringArray) -> pa.Table:
@@ -96,27 +96,27 @@ class Scorer:
 
         return _table(sentences, encoded, self._in_memory(len(sentences), part))
 
-    def _score_prefixes(self, model: PrefixModel, sentences: pa.StringArray) -> pa.Table:
+    def _score_tokens(self, model: TokenModel, sentences: pa.StringArray) -> pa.Table:
         encoded = model.encode(sentences)
-        n_words = int(encoded.lengths.sum())
-        pieces = np.ones(n_words, dtype=np.int64) if encoded.pieces is None else encoded.pieces
-        first_words = np.cumsum(encoded.lengths) - encoded.lengths
-        trie = build_trie(encoded.tokens, np.add.reduceat(pieces, first_words))
-        self.n_contexts += trie.n_contexts
-        logprobs = self._in_batches(model, trie)[trie.paths]
-        word_of = np.repeat(np.arange(n_words), pieces)
-        words = np.bincount(word_of, weights=logprobs, minlength=n_words)
+        tokens = self._in_batches(model, encoded)
+        if encoded.pieces is None:
+            return _table(sentences, encoded, tokens)
+        word_of = np.repeat(np.arange(len(encoded.pieces)), encoded.pieces)
+        words = np.bincount(word_of, weights=tokens, minlength=len(encoded.pieces))
         return _table(sentences, encoded, words.astype(np.float32))
 
-    def _in_batches(self, model: PrefixModel, trie: Trie) -> np.ndarray:
-        """Let a model score a trie in batches small enough for memory; halve the batches if need be."""
+    def _in_batches(self, model: TokenModel, encoded: Encoded) -> np.ndarray:
+        """Let a model score tokens in batches small enough for memory; halve the batches if need be."""
         while True:
             try:
-                return model.node_logprobs(trie, self._rows)
+                tokens, n_contexts = model.token_logprobs(encoded, self._rows)
             except (MemoryError, RuntimeError) as error:
                 if not _out_of_memory(error):
                     raise
                 self._halve(self._rows, "tokens")
+            else:
+                self.n_contexts += n_contexts
+                return tokens
 
     def _score_opaque(self, model: SentenceModel, sentences: pa.StringArray) -> pa.Table:
         texts = [str(text) for text in sentences.to_pylist()]
