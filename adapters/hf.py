@@ -16,7 +16,7 @@ from torch import nn
 
 from tseval.adapters.hf_check import choose_method
 from tseval.adapters.pieces import Pieces
-from tseval.adapters.pretrained import open_pretrained, take_option
+from tseval.adapters.pretrained import open_pretrained, plain_errors, take_option
 from tseval.errors import ModelError
 from tseval.models.head import chosen_logits, log_normaliser
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
@@ -218,4 +218,5 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
     bos = remaining.pop("bos", "auto")
     leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
     opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device)
-    return CausalModel(opened, bos, leading_space)
+    with plain_errors("hf", rest):
+        return CausalModel(opened, bos, leading_space)

@@ -78,7 +78,7 @@ def choose_method(scoring: Scoring) -> tuple[Method, str | None]:
     if not np.allclose(half, expected[: len(half)], atol=tolerance, rtol=0):
         raise ModelError(
             "the model's prediction of a word depends on the words after it: it is not a causal model.\n"
-            "  A model that was trained as causal may need --model-args is_decoder=true."
+            "  A masked model is opened by mlm:, one that was trained as causal with is_decoder=true."
         )
     reasons: list[str] = []
     for method in METHODS:

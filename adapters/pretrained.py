@@ -160,7 +160,7 @@ def open_pretrained(
     quantised = {name: keywords.pop(name) for name in options if name.startswith(QUANTISATION)}
     where = {name: options[name] for name in WHERE if name in options}
     target = _place(keywords, device, bool(quantised))
-    with _plain_errors(scheme, rest):
+    with plain_errors(scheme, rest):
         folder = Path(transformers.utils.cached_file(rest, "config.json", **where)).parent
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             rest, trust_remote_code=keywords["trust_remote_code"], **where
@@ -219,8 +219,12 @@ def _typed(name: str, text: str) -> Value:
 
 
 @contextmanager
-def _plain_errors(scheme: str, rest: str) -> Iterator[None]:
-    """Silence transformers, and say whatever it raises in one message."""
+def plain_errors(scheme: str, rest: str) -> Iterator[None]:
+    """Silence transformers while a model is opened, and say whatever it raises in one message.
+
+    Raises:
+        ModelError: For any error; a ModelError as it is.
+    """
     from transformers.utils import logging  # noqa: PLC0415  optional, and heavy
 
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -228,6 +232,8 @@ def _plain_errors(scheme: str, rest: str) -> Iterator[None]:
     logging.disable_progress_bar()
     try:
         yield
+    except ModelError:
+        raise
     except Exception as error:  # transformers and what it calls raise errors of every type
         said = " ".join(str(error).split())[:300] or type(error).__name__
         raise ModelError(

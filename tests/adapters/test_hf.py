@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import torch
 import transformers
-from checkpoints import CONFIGS, TEXT, bpe_tokenizer, save_causal, spread, wordpiece_tokenizer
+from checkpoints import CONFIGS, TEXT, bpe_tokenizer, save_causal, save_masked, spread
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
@@ -207,14 +207,10 @@ def test_accelerate_places_a_model_by_a_device_map(saved):
 
 
 def test_a_masked_model_is_refused(tmp_path):
-    tokenizer = wordpiece_tokenizer()
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
-    model = transformers.BertForMaskedLM(transformers.BertConfig(vocab_size=len(tokenizer), **sizes))
-    spread(model)
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="depends on the words after it: it is not a causal model"):
-        open_model(f"hf:{tmp_path}")
+    with pytest.raises(
+        ModelError, match=r"depends on the words after it: it is not a causal model.\n.*by mlm:"
+    ):
+        open_model(f"hf:{save_masked(tmp_path)}")
 
 
 def test_a_model_without_its_head_is_refused(tmp_path):
@@ -223,6 +219,15 @@ def test_a_model_without_its_head_is_refused(tmp_path):
     transformers.LlamaModel(make(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelError, match=r"LlamaForCausalLM needs \(lm_head.weight, 1 in all\)"):
+        open_model(f"hf:{tmp_path}")
+
+
+def test_a_model_whose_forward_pass_fails_is_one_message(tmp_path):
+    tokenizer = bpe_tokenizer()
+    save_causal(tmp_path, tokenizer=tokenizer)
+    tokenizer.add_special_tokens({"bos_token": "<s>"})  # a row that the embedding lacks
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="cannot be opened: index out of range"):
         open_model(f"hf:{tmp_path}")
 
 
