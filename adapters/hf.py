@@ -14,13 +14,14 @@ import numpy as np
 import torch
 from torch import nn
 
-from tseval.adapters.hf_check import choose_method, longest_input
+from tseval.adapters.hf_check import choose_method
 from tseval.adapters.pieces import Pieces
-from tseval.adapters.pretrained import open_pretrained, take_option
+from tseval.adapters.pretrained import open_pretrained, plain_errors, take_option
 from tseval.errors import ModelError
 from tseval.models.head import chosen_logits, log_normaliser
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
+from tseval.scoring.trie import build_trie
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 ROW = 128
 # Logits of the whole vocabulary held at once where a model's own head must give them.
 OWN_LOGITS = 2**26
-# Tokens read at once: enough for full speed of a matrix product.
-BATCH_TOKENS = {"cpu": 1_024, "cuda": 16_384, "mps": 4_096}
 
 
 class CausalModel:
@@ -56,12 +55,11 @@ class CausalModel:
     """
 
     def __init__(self, opened: Pretrained, bos: str, leading_space: bool) -> None:
-        self.model, self.tokenizer = opened.model, opened.tokenizer
+        self.opened, self.model, self.tokenizer = opened, opened.model, opened.tokenizer
         self.model.config.use_cache = False
         self.start = find_start(self.tokenizer, bos)
-        self.n_tokens: int = self.model.get_input_embeddings().weight.shape[0]
         self.warnings: list[str] = []
-        self.batch_tokens = BATCH_TOKENS.get(self.model.device.type, BATCH_TOKENS["cpu"])
+        self.batch_tokens = opened.batch_tokens
         self._pieces = Pieces(self.tokenizer, leading_space)
         self.method, warning = choose_method(self)
         if warning:
@@ -88,30 +86,19 @@ class CausalModel:
             ModelError: If a sentence is longer than the model reads, or has a piece that it lacks.
         """
         encoded = self._pieces.encode(sentences)
-        assert encoded.pieces is not None
-        if encoded.tokens.max() >= self.n_tokens:
-            token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
-            raise ModelError(f"the tokenizer has {token!r}, but the model only knows {self.n_tokens} tokens")
-        longest = longest_input(self.model)
-        lengths = np.add.reduceat(encoded.pieces, np.cumsum(encoded.lengths) - encoded.lengths)
-        lengths += self.start is not None
-        if longest is not None and longest < lengths.max():
-            row = int(lengths.argmax())
-            raise ModelError(
-                f"a sentence has {lengths[row]} tokens, but the model reads at most {longest}: "
-                f"'{str(sentences[row].as_py())[:60]}...'"
-            )
+        self.opened.check_fits(encoded, n_special=0 if self.start is None else 1)
         return encoded
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Spell tokens, each by itself."""
         return self._pieces.texts(tokens)
 
-    def node_logprobs(self, trie: Trie, batch_tokens: int) -> np.ndarray:
-        """Give the log-probability of the last token of every prefix, (nodes,) float32, in nats.
+    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
+        """Score every token by the tokens before it, (tokens,) float32, in nats.
 
-        Without a start symbol a first token has none, and gets 0.
+        Without a start symbol a first token follows nothing, and gets 0.
         """
+        trie = build_trie(encoded.tokens, encoded.token_counts)
         method = self.method
         limit = attention_limit(self.model.config)
         if method.packed and len(trie.levels) >= limit:
@@ -119,15 +106,16 @@ class CausalModel:
             warning = f"sentences longer than the attention window of {limit} tokens were read one a row"
             if warning not in self.warnings:
                 self.warnings.append(warning)
-        return self.logprobs_by(method, trie, batch_tokens)
+        n_contexts = trie.n_contexts - (self.start is None)  # the empty one is read as the start symbol
+        return self.logprobs_by(method, trie, batch_tokens)[trie.paths], n_contexts
 
     @torch.inference_mode()
     def logprobs_by(self, method: Method, trie: Trie, batch_tokens: int) -> np.ndarray:
-        """Score a trie in one of the ways that a model may allow."""
+        """Score a trie in one of the ways that a model may allow, (nodes,) float32."""
         contexts = contexts_of(trie, self.start)
         result = np.zeros(sum(len(level.tokens) for level in trie.levels), dtype=np.float32)
         if not method.tiled_head:
-            batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.n_tokens))
+            batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
         batches: Iterator[Batch]
         if method.packed:
             batches = packed_batches(contexts, min(ROW, batch_tokens), batch_tokens)
@@ -234,4 +222,5 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
     bos = remaining.pop("bos", "auto")
     leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
     opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device)
-    return CausalModel(opened, bos, leading_space)
+    with plain_errors("hf", rest):
+        return CausalModel(opened, bos, leading_space)

@@ -9,18 +9,16 @@ import numpy as np
 import torch
 from torch import nn
 
+from tseval.adapters.pretrained import ordinary_tokens
 from tseval.errors import ModelError
 from tseval.scoring.trie import build_trie
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from tseval.adapters.pretrained import Pretrained
     from tseval.scoring.trie import Trie
 
-# Largest difference from the plain forward pass, in nats per token. Weights of fewer bits round more; an
-# error in masks or positions of a trained model is far larger.
-TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 0.03, torch.bfloat16: 0.25}
 LENGTH = 24  # tokens of the longest sentence that is compared, as far as the model reads so many
 
 
@@ -53,10 +51,8 @@ METHODS = [Method(packed, tiled) for packed in (True, False) for tiled in (True,
 class Scoring(Protocol):
     """What is compared: a model that can score a trie by any method."""
 
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
+    opened: Pretrained
     start: int | None
-    n_tokens: int
 
     def logprobs_by(self, method: Method, trie: Trie, batch_tokens: int) -> np.ndarray:
         """Score a trie."""
@@ -73,8 +69,7 @@ def choose_method(scoring: Scoring) -> tuple[Method, str | None]:
     Raises:
         ModelError: If the model reads words that are yet to come, or no method agrees.
     """
-    quantised = getattr(scoring.model, "is_quantized", False)
-    tolerance = TOLERANCE[torch.bfloat16 if quantised else scoring.model.dtype]
+    tolerance = scoring.opened.tolerance
     sentences = _sentences(scoring)
     lengths = np.array([len(sentence) for sentence in sentences])
     trie = build_trie(np.concatenate(sentences), lengths)
@@ -83,7 +78,7 @@ def choose_method(scoring: Scoring) -> tuple[Method, str | None]:
     if not np.allclose(half, expected[: len(half)], atol=tolerance, rtol=0):
         raise ModelError(
             "the model's prediction of a word depends on the words after it: it is not a causal model.\n"
-            "  A model that was trained as causal may need --model-args is_decoder=true."
+            "  A masked model is opened by mlm:, one that was trained as causal with is_decoder=true."
         )
     reasons: list[str] = []
     for method in METHODS:
@@ -101,7 +96,7 @@ def choose_method(scoring: Scoring) -> tuple[Method, str | None]:
 
 def _difference(scoring: Scoring, method: Method, trie: Trie, expected: np.ndarray) -> float:
     """Give the largest difference from the plain forward pass; infinite if a method fails."""
-    output = scoring.model.get_output_embeddings()
+    output = scoring.opened.model.get_output_embeddings()
     if method.tiled_head and (type(output) is not nn.Linear or output.weight.is_meta):
         return float("inf")
     try:
@@ -120,9 +115,8 @@ def _sentences(scoring: Scoring) -> list[np.ndarray]:
     One of them has, behind another first token, the tokens of the first at the same places. Together they
     fill more than one packed row, so that a wrong mask, a wrong position and a wrong path all show.
     """
-    known = min(len(scoring.tokenizer), scoring.n_tokens)
-    ordinary = np.setdiff1d(np.arange(known), scoring.tokenizer.all_special_ids)
-    longest = min(LENGTH, longest_input(scoring.model) or LENGTH) - 1  # beside a start symbol
+    longest = min(LENGTH, scoring.opened.longest or LENGTH) - 1  # beside a start symbol
+    ordinary = ordinary_tokens(scoring.opened)
     draw = np.random.default_rng(0)
     stem = draw.choice(ordinary, longest)
     sentences = [stem, np.concatenate((draw.choice(ordinary, 1), stem[1:]))]
@@ -131,16 +125,12 @@ def _sentences(scoring: Scoring) -> list[np.ndarray]:
     return [sentence[:longest] for sentence in sentences]
 
 
-def longest_input(model: PreTrainedModel) -> int | None:
-    """Give the number of tokens that a model reads at most; None where its configuration sets no limit."""
-    longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    return longest if isinstance(longest, int) and longest > 0 else None
-
-
 def _plain(scoring: Scoring, sentence: np.ndarray) -> np.ndarray:
     """Score one sentence by the model's own forward pass; 0 for a first token that follows nothing."""
     ids = sentence if scoring.start is None else np.concatenate(([scoring.start], sentence))
-    logits: Tensor = scoring.model(input_ids=torch.from_numpy(ids)[None].to(scoring.model.device)).logits
+    logits: Tensor = scoring.opened.model(
+        input_ids=torch.from_numpy(ids)[None].to(scoring.opened.model.device)
+    ).logits
     table = logits[0, :-1].float().log_softmax(-1).cpu()
     found = table[torch.arange(len(ids) - 1), torch.from_numpy(ids[1:])].numpy()
     return found if scoring.start is not None else np.concatenate(([0.0], found))

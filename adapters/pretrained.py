@@ -8,19 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import torch
+
 from tseval.errors import ModelError, suggest
 from tseval.models.device import pick_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from tseval.scoring.protocol import Encoded
 
 # Arguments that say where to find a model; the fingerprint says which one was found.
 WHERE = ("revision", "subfolder", "cache_dir", "token", "local_files_only")
 # Arguments that cannot change a number, or say more than a manifest should.
 UNRECORDED = {*WHERE, "trust_remote_code", "device_map", "dtype", "max_memory", "offload_folder"}
+# Tokens read at once: enough for full speed of a matrix product.
+BATCH_TOKENS = {"cpu": 1_024, "cuda": 16_384, "mps": 4_096}
+# Largest difference from the plain forward pass when a model is checked, in nats per token. Weights of fewer
+# bits round more; an error in masks or positions of a trained model is far larger.
+TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 0.03, torch.bfloat16: 0.25}
 QUANTISATION = ("load_in_", "bnb_", "llm_int8_")
 # Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
@@ -54,6 +63,17 @@ class Pretrained:
         return str(self.model.dtype).removeprefix("torch.")
 
     @property
+    def tolerance(self) -> float:
+        """Largest difference that rounding explains, in nats per token."""
+        quantised = getattr(self.model, "is_quantized", False)
+        return TOLERANCE[torch.bfloat16 if quantised else self.model.dtype]
+
+    @property
+    def batch_tokens(self) -> int:
+        """Tokens to read at once, by the kind of device."""
+        return BATCH_TOKENS.get(self.model.device.type, BATCH_TOKENS["cpu"])
+
+    @property
     def details(self) -> dict[str, Value]:
         """What a reader may want to know."""
         return {
@@ -62,6 +82,44 @@ class Pretrained:
             "parameters": self.model.num_parameters(),
             "device": str(self.model.device),
         }
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens that the model knows."""
+        return int(self.model.get_input_embeddings().weight.shape[0])
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that the model reads at most; None where its configuration sets no limit."""
+        longest = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        return longest if isinstance(longest, int) and longest > 0 else None
+
+    def check_fits(self, encoded: Encoded, n_special: int) -> None:
+        """Refuse what the model cannot read.
+
+        Args:
+            encoded: Sentences.
+            n_special: Number of special tokens that are added to a sentence.
+
+        Raises:
+            ModelError: If a sentence is too long, or has a token that the model lacks.
+        """
+        if encoded.tokens.max() >= self.n_tokens:
+            token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
+            raise ModelError(f"the tokenizer has {token!r}, but the model only knows {self.n_tokens} tokens")
+        lengths = encoded.token_counts + n_special
+        if self.longest is not None and self.longest < lengths.max():
+            row = int(lengths.argmax())
+            raise ModelError(
+                f"a sentence has {lengths[row]} tokens, but the model reads at most {self.longest}: "
+                f"'{str(encoded.seen[row].as_py())[:60]}...'"
+            )
+
+
+def ordinary_tokens(opened: Pretrained) -> np.ndarray:
+    """Give the ids of all tokens but the special ones, to make up sentences from."""
+    known = min(len(opened.tokenizer), opened.n_tokens)
+    return np.setdiff1d(np.arange(known), opened.tokenizer.all_special_ids)
 
 
 def take_option(arguments: dict[str, str], name: str, choices: tuple[str, ...]) -> str:
@@ -102,7 +160,7 @@ def open_pretrained(
     quantised = {name: keywords.pop(name) for name in options if name.startswith(QUANTISATION)}
     where = {name: options[name] for name in WHERE if name in options}
     target = _place(keywords, device, bool(quantised))
-    with _plain_errors(scheme, rest):
+    with plain_errors(scheme, rest):
         folder = Path(transformers.utils.cached_file(rest, "config.json", **where)).parent
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             rest, trust_remote_code=keywords["trust_remote_code"], **where
@@ -161,8 +219,12 @@ def _typed(name: str, text: str) -> Value:
 
 
 @contextmanager
-def _plain_errors(scheme: str, rest: str) -> Iterator[None]:
-    """Silence transformers, and say whatever it raises in one message."""
+def plain_errors(scheme: str, rest: str) -> Iterator[None]:
+    """Silence transformers while a model is opened, and say whatever it raises in one message.
+
+    Raises:
+        ModelError: For any error; a ModelError as it is.
+    """
     from transformers.utils import logging  # noqa: PLC0415  optional, and heavy
 
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -170,6 +232,8 @@ def _plain_errors(scheme: str, rest: str) -> Iterator[None]:
     logging.disable_progress_bar()
     try:
         yield
+    except ModelError:
+        raise
     except Exception as error:  # transformers and what it calls raise errors of every type
         said = " ".join(str(error).split())[:300] or type(error).__name__
         raise ModelError(

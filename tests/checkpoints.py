@@ -40,6 +40,26 @@ CONFIGS = {
     "mamba": (transformers.MambaConfig, {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}),
 }  # fmt: skip
 
+BERT = {**SMALL, "intermediate_size": 48, "max_position_embeddings": 64}
+DISTILBERT = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 64}
+MODERNBERT = {
+    **BERT,
+    "pad_token_id": 0,
+    "bos_token_id": 2,
+    "cls_token_id": 2,
+    "eos_token_id": 3,
+    "sep_token_id": 3,
+}
+MASKED = {
+    "bert": (transformers.BertConfig, BERT),
+    "roberta": (transformers.RobertaConfig, {**BERT, "pad_token_id": 0}),
+    "distilbert": (transformers.DistilBertConfig, DISTILBERT),
+    "albert": (transformers.AlbertConfig, {**BERT, "embedding_size": 16}),
+    "electra": (transformers.ElectraConfig, {**BERT, "embedding_size": 16}),
+    "modernbert": (transformers.ModernBertConfig, MODERNBERT),
+    "deberta": (transformers.DebertaV2Config, BERT),
+}
+
 
 def bpe_tokenizer(bos="<|endoftext|>", size=300):
     """Train a byte-level BPE as GPT-2 has it."""
@@ -79,6 +99,20 @@ def save_causal(path: pathlib.Path, kind="gpt2", tokenizer=None, dtype=torch.flo
     )
     spread(model)
     model.to(dtype).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+def save_masked(path: pathlib.Path, kind="bert", tokenizer=None, **changes):
+    """Save a tiny masked model."""
+    make, sizes = MASKED[kind]
+    tokenizer = tokenizer or wordpiece_tokenizer()
+    torch.manual_seed(0)
+    model = transformers.AutoModelForMaskedLM.from_config(
+        make(vocab_size=len(tokenizer), **{**sizes, **changes})
+    )
+    spread(model)
+    model.save_pretrained(path)
     tokenizer.save_pretrained(path)
     return path
 

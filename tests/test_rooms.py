@@ -28,7 +28,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.datasets": ({"tseval.items", "tseval.scoring.protocol"}, {"pyarrow", "nltk"}),
     "tseval.suites": ({"tseval.items", "tseval.grammar", "tseval.datasets"}, ARROW),
     "tseval.verdicts": ({"tseval.items"}, ARROW),
-    "tseval.scoring.protocol": ({"tseval.scoring.trie"}, ARROW | TORCH),
+    "tseval.scoring.protocol": (set(), ARROW | TORCH),
     "tseval.scoring": (set(), ARROW | TORCH),
     # An adapter may use its own library, whichever that is, but knows no phenomenon.
     "tseval.adapters": (

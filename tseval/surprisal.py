@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.scoring.engine import Scorer, pieces_of, shards
-from tseval.scoring.protocol import PrefixModel
+from tseval.scoring.protocol import TokenModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -70,7 +70,7 @@ def _tokens(
     """Gather the tokens of each sentence."""
     pieces = pieces_of(encoded)
     seen = [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
-    spelt = model.token_texts(encoded.tokens) if isinstance(model, PrefixModel) else seen
+    spelt = model.token_texts(encoded.tokens) if isinstance(model, TokenModel) else seen
     unscored = model.card.protocol.get("first_token") == "unscored"
     word = token = 0
     for sentence in sentences.to_pylist():

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import torch
 import transformers
-from checkpoints import CONFIGS, TEXT, bpe_tokenizer, save_causal, spread, wordpiece_tokenizer
+from checkpoints import CONFIGS, TEXT, bpe_tokenizer, save_causal, save_masked, spread
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
@@ -107,7 +107,7 @@ def test_half_precision_weights_give_float32_log_probabilities(tmp_path):
     n = len(model.tokenizer)
     trie = build_trie(np.array([(7, token) for token in range(n)]).ravel(), np.full(n, 2))
     assert len(contexts_of(trie, 0).targets) == n + 1
-    logprobs = model.node_logprobs(trie, 1024)[1:]
+    logprobs = model.logprobs_by(model.method, trie, 1024)[1:]
     # A softmax rounded to bfloat16 would miss 1 by some 1e-3, and give many tokens the same value.
     assert np.exp(logprobs.astype(float)).sum() == pytest.approx(1, abs=1e-5)
     assert len(np.unique(logprobs)) > 0.99 * n
@@ -121,7 +121,9 @@ def test_probabilities_of_all_continuations_sum_to_one(saved):
         model = open_model(f"hf:{saved(kind)}")
         n = len(model.tokenizer)
         trie = build_trie(np.array([(7, 5, token) for token in range(n)]).ravel(), np.full(n, 3))
-        assert np.exp(model.node_logprobs(trie, 1024)[2:].astype(float)).sum() == pytest.approx(1, abs=1e-5)
+        assert np.exp(model.logprobs_by(model.method, trie, 1024)[2:].astype(float)).sum() == pytest.approx(
+            1, abs=1e-5
+        )
 
 
 def test_a_leading_space_is_part_of_the_first_word(saved):
@@ -205,14 +207,10 @@ def test_accelerate_places_a_model_by_a_device_map(saved):
 
 
 def test_a_masked_model_is_refused(tmp_path):
-    tokenizer = wordpiece_tokenizer()
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
-    model = transformers.BertForMaskedLM(transformers.BertConfig(vocab_size=len(tokenizer), **sizes))
-    spread(model)
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="depends on the words after it: it is not a causal model"):
-        open_model(f"hf:{tmp_path}")
+    with pytest.raises(
+        ModelError, match=r"depends on the words after it: it is not a causal model.\n.*by mlm:"
+    ):
+        open_model(f"hf:{save_masked(tmp_path)}")
 
 
 def test_a_model_without_its_head_is_refused(tmp_path):
@@ -221,6 +219,15 @@ def test_a_model_without_its_head_is_refused(tmp_path):
     transformers.LlamaModel(make(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelError, match=r"LlamaForCausalLM needs \(lm_head.weight, 1 in all\)"):
+        open_model(f"hf:{tmp_path}")
+
+
+def test_a_model_whose_forward_pass_fails_is_one_message(tmp_path):
+    tokenizer = bpe_tokenizer()
+    save_causal(tmp_path, tokenizer=tokenizer)
+    tokenizer.add_special_tokens({"bos_token": "<s>"})  # a row that the embedding lacks
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="cannot be opened: index out of range"):
         open_model(f"hf:{tmp_path}")
 
 

@@ -1,4 +1,4 @@
-"""`tseval run --model hf:...`, as a user runs it, without a network."""
+"""`tseval run --model hf:...` and `mlm:...`, as a user runs them, without a network."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from checkpoints import save_causal
+from checkpoints import save_causal, save_masked
 
 import tseval
 from tseval.adapters import open_model
@@ -95,7 +95,17 @@ def test_an_id_that_is_not_in_the_cache_is_one_message_without_a_network(tmp_pat
     assert not (tmp_path / "runs").exists()
 
 
-def test_without_transformers_the_extra_is_named(monkeypatch):
+@pytest.mark.slow
+def test_a_masked_model_is_scored_and_the_variant_is_in_the_signature(tmp_path):
+    model = save_masked(tmp_path / "tiny", max_position_embeddings=128)
+    result = command("run", "--model", f"mlm:{model}", "--limit", 1, "--out", "run", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "|pll:within_word_l2r|" in result.stderr
+    assert "tiny on marvin_linzen" in result.stdout
+
+
+@pytest.mark.parametrize("scheme", ["hf", "mlm"])
+def test_without_transformers_the_extra_is_named(monkeypatch, scheme):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ModelError, match=r'hf: needs transformers.\n  pip install "tseval\[hf\]"'):
-        open_model("hf:gpt2")
+    with pytest.raises(ModelError, match=scheme + r': needs transformers.\n  pip install "tseval\[hf\]"'):
+        open_model(f"{scheme}:some-model")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError
-from tseval.scoring.protocol import Encoded, PrefixModel, RecurrentModel, SentenceModel
+from tseval.scoring.protocol import Encoded, RecurrentModel, SentenceModel, TokenModel
 from tseval.scoring.trie import Level, Trie, build_trie
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ class Scorer:
         self._rows = BATCH
         if isinstance(model, RecurrentModel):
             self._rows = min(SHARD, max(1, STATE_BYTES // (2 * model.row_bytes)))
-        elif isinstance(model, PrefixModel):
+        elif isinstance(model, TokenModel):
             self._rows = model.batch_tokens
 
     @property
     def warnings(self) -> list[str]:
         """What a reader of the results should know."""
-        return [*(self.model.warnings if isinstance(self.model, PrefixModel) else []), *self._shortages]
+        return [*(self.model.warnings if isinstance(self.model, TokenModel) else []), *self._shortages]
 
     def score(self, sentences: pa.StringArray) -> pa.Table:
         """Score one shard of distinct, sorted sentences.
@@ -92,8 +92,8 @@ class Scorer:
             raise ModelError("a sentence without words cannot be scored")
         if isinstance(self.model, RecurrentModel):
             return self._score_recurrent(self.model, sentences)
-        if isinstance(self.model, PrefixModel):
-            return self._score_prefixes(self.model, sentences)
+        if isinstance(self.model, TokenModel):
+            return self._score_tokens(self.model, sentences)
         return self._score_opaque(self.model, sentences)
 
     def _score_recurrent(
@@ -111,23 +111,22 @@ class Scorer:
 
         return encoded, self._in_memory(len(sentences), part)
 
-    def _score_prefixes(self, model: PrefixModel, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
+    def _score_tokens(self, model: TokenModel, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         encoded = model.encode(sentences)
-        first_words = np.cumsum(encoded.lengths) - encoded.lengths
-        pieces = pieces_of(encoded)
-        trie = build_trie(encoded.tokens, np.add.reduceat(pieces, first_words))
-        self.n_contexts += trie.n_contexts
-        return encoded, self._in_batches(model, trie)[trie.paths]
+        return encoded, self._in_batches(model, encoded)
 
-    def _in_batches(self, model: PrefixModel, trie: Trie) -> np.ndarray:
-        """Let a model score a trie in batches small enough for memory; halve the batches if need be."""
+    def _in_batches(self, model: TokenModel, encoded: Encoded) -> np.ndarray:
+        """Let a model score tokens in batches small enough for memory; halve the batches if need be."""
         while True:
             try:
-                return model.node_logprobs(trie, self._rows)
+                tokens, n_contexts = model.token_logprobs(encoded, self._rows)
             except (MemoryError, RuntimeError) as error:
                 if not _out_of_memory(error):
                     raise
                 self._halve(self._rows, "tokens")
+            else:
+                self.n_contexts += n_contexts
+                return tokens
 
     def _score_opaque(self, model: SentenceModel, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         texts = [str(text) for text in sentences.to_pylist()]

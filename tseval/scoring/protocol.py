@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     import pyarrow as pa
     from torch import Tensor
-
-    from tseval.scoring.trie import Trie
 
     State = tuple[Tensor, ...]
 
@@ -56,6 +55,14 @@ class Encoded:
     lengths: np.ndarray
     n_unknown: np.ndarray
     pieces: np.ndarray | None = None
+
+    @property
+    def token_counts(self) -> np.ndarray:
+        """Number of tokens of each sentence, (sentences,) int64."""
+        if self.pieces is None:
+            return self.lengths
+        ends = np.concatenate(([0], np.cumsum(self.pieces)))[np.concatenate(([0], np.cumsum(self.lengths)))]
+        return np.diff(ends)
 
 
 @runtime_checkable
@@ -126,8 +133,8 @@ class RecurrentModel(Protocol):
 
 
 @runtime_checkable
-class PrefixModel(Protocol):
-    """A model that scores all prefixes of a set of sentences itself, words split into pieces or not.
+class TokenModel(Protocol):
+    """A model that scores the tokens of many sentences itself, words split into pieces or not.
 
     Attributes:
         warnings: What a reader of the results should know; it may grow while sentences are scored.
@@ -146,17 +153,17 @@ class PrefixModel(Protocol):
         """Spell tokens for people to read, each by itself."""
         ...
 
-    def node_logprobs(self, trie: Trie, batch_tokens: int) -> np.ndarray:
-        """Give the log-probability of the last token of every prefix, in nats.
+    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
+        """Score every token.
 
         Args:
-            trie: Distinct prefixes of tokens.
+            encoded: As `encode` gives it.
             batch_tokens: Tokens to read at once, as far as one sentence allows.
 
         Returns:
-            Natural-log probabilities, (nodes,) float32, levels one after the other.
+            Natural-log probabilities, (tokens,) float32, and the number of contexts computed for them.
         """
         ...
 
 
-Model = SentenceModel | RecurrentModel | PrefixModel
+Model = SentenceModel | RecurrentModel | TokenModel

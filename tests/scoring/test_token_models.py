@@ -1,4 +1,4 @@
-"""The engine with models that score a whole trie themselves, against a closed form."""
+"""The engine with models that score tokens themselves, against a closed form."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,11 +7,11 @@ import torch
 
 from tseval.errors import ModelError
 from tseval.scoring.engine import Scorer
-from tseval.scoring.protocol import Encoded, ModelCard, PrefixModel
+from tseval.scoring.protocol import Encoded, ModelCard, TokenModel
 
 
 class Letters:
-    """Every letter is a piece; letter number k of a prefix has log-probability -k."""
+    """Every letter is a piece; letter number k of a sentence has log-probability -k."""
 
     def __init__(self, fits=10**9):
         self.card = ModelCard("letters", "test", "0", {}, {})
@@ -33,18 +33,17 @@ class Letters:
             pieces=np.array([len(word) for word in words]),
         )
 
-    def node_logprobs(self, trie, batch_tokens):
+    def token_logprobs(self, encoded, batch_tokens):
         self.tried.append(batch_tokens)
         if batch_tokens > self.fits:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return np.concatenate(
-            [np.full(len(level.tokens), -k, dtype=np.float32) for k, level in enumerate(trie.levels, 1)]
-        )
+        tokens = np.concatenate([-np.arange(1, n + 1) for n in encoded.token_counts])
+        return tokens.astype(np.float32), 7
 
 
 def test_a_word_scores_the_sum_of_its_pieces():
     model = Letters()
-    assert isinstance(model, PrefixModel)
+    assert isinstance(model, TokenModel)
     rows = Scorer(model).score(pa.array(["ab", "ab c def", "b a"])).to_pylist()
     assert [row["words"] for row in rows] == [[-3.0], [-3.0, -3.0, -15.0], [-1.0, -2.0]]
     assert [row["logprob"] for row in rows] == [-3.0, -21.0, -3.0]
@@ -57,6 +56,7 @@ def test_out_of_memory_halves_the_tokens_and_keeps_what_the_model_says():
     for _ in range(2):
         scorer.score(pa.array(["ab c", "b a"]))
     assert model.tried == [64, 32, 16, 16]
+    assert scorer.n_contexts == 14
     assert scorer.warnings == [
         "read backwards",
         "out of memory with 64 tokens at once; went on with 32",
@@ -71,6 +71,6 @@ def test_no_memory_for_one_token_is_a_clear_error():
 
 def test_other_errors_of_a_model_are_not_taken_for_lack_of_memory():
     model = Letters()
-    model.node_logprobs = lambda trie, batch_tokens: torch.ones(2) @ torch.ones(3)
+    model.token_logprobs = lambda encoded, batch_tokens: torch.ones(2) @ torch.ones(3)
     with pytest.raises(RuntimeError, match="inconsistent"):
         Scorer(model).score(pa.array(["a b"]))

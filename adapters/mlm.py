@@ -1,0 +1,248 @@
+"""Masked language models of transformers: `mlm:PATH_OR_ID`, scored by pseudo-log-likelihood.
+
+A sentence's pseudo-log-likelihood is the sum, over its tokens, of the log-probability of the token where it
+is masked (Salazar et al. 2020, "Masked Language Model Scoring", ACL, equation 2):
+
+    PLL(W) = Σ_t log P(w_t | W without w_t)
+
+`original` is that. `within_word_l2r`, the default, also masks the tokens that follow in the same word,
+which otherwise give away the rest of a rare word (Kauf & Ivanova 2023, "A Better Way to Do Masked Language
+Model Scoring", ACL, section 3). Departure: a word is what stands between spaces, as in the suite.
+
+A suite's sentences differ in few words, so that with the differing word masked many are the same: each
+distinct masked copy is computed once, and the head only where the mask is.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import torch
+
+from tseval.adapters.pieces import Pieces
+from tseval.adapters.pretrained import open_pretrained, ordinary_tokens, plain_errors, take_option
+from tseval.errors import ModelError
+from tseval.scoring.protocol import ModelCard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from torch import Tensor, nn
+    from transformers.utils import ModelOutput
+
+    from tseval.adapters.pretrained import Pretrained, Value
+    from tseval.scoring.protocol import Encoded
+
+METRICS = ("within_word_l2r", "original")
+# Tokens of masked copies laid out at once, before the distinct ones are found.
+COPIED_TOKENS = 2**24
+# Logits of the whole vocabulary held at once where they must be computed for all tokens.
+OWN_LOGITS = 2**26
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Distinct masked copies of sentences of equal length.
+
+    Attributes:
+        tokens: (copies, length).
+        places: The token that is asked for, (copies,).
+        which: The copy in which each token is asked for, (sentences, length).
+    """
+
+    tokens: np.ndarray
+    places: np.ndarray
+    which: np.ndarray
+
+
+class MaskedModel:
+    """A masked language model, ready to score sentences.
+
+    Args:
+        opened: What was read.
+        pll: `within_word_l2r` or `original`.
+
+    Raises:
+        ModelError: If the tokenizer has no mask, or the model cannot be scored.
+    """
+
+    def __init__(self, opened: Pretrained, pll: str) -> None:
+        self.opened, self.model, self.pll = opened, opened.model, pll
+        if opened.tokenizer.mask_token_id is None:
+            raise ModelError(
+                f"mlm:{opened.name}: the tokenizer has no mask token.\n  A causal model is opened by hf:."
+            )
+        self.mask: int = opened.tokenizer.mask_token_id
+        self.before, self.after = special_tokens(opened)
+        self.batch_tokens = opened.batch_tokens
+        self.warnings: list[str] = []
+        self._pieces = Pieces(opened.tokenizer, leading_space=False)
+        self.head_at_masks = True
+        if not self._agrees():
+            self.head_at_masks = False
+            self.warnings.append("the output layer was computed for all tokens: the model allows no less")
+        protocol: dict[str, Value] = {"pll": pll, "dtype": opened.dtype}
+        self.card = ModelCard(
+            name=opened.name,
+            kind="mlm",
+            fingerprint=opened.fingerprint,
+            protocol=protocol | opened.options,
+            details=opened.details,
+        )
+
+    def token_texts(self, tokens: np.ndarray) -> list[str]:
+        """Spell tokens, each by itself."""
+        return self._pieces.texts(tokens)
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Split sentences into pieces.
+
+        Raises:
+            ModelError: If a sentence is longer than the model reads, or has a piece that it lacks.
+        """
+        encoded = self._pieces.encode(sentences)
+        self.opened.check_fits(encoded, len(self.before) + len(self.after))
+        return encoded
+
+    @torch.inference_mode()
+    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
+        """Score every token where it is masked, (tokens,) float32, in nats."""
+        counts = encoded.token_counts
+        starts = np.cumsum(counts) - counts
+        assert encoded.pieces is not None
+        word_of = np.repeat(np.arange(len(encoded.pieces)), encoded.pieces)
+        result = np.empty(len(encoded.tokens), dtype=np.float32)
+        n_copies = 0
+        for length in np.unique(counts):
+            first = starts[counts == length]
+            for some in np.array_split(first, -(-len(first) * length**2 // COPIED_TOKENS)):
+                at = some[:, None] + np.arange(length)
+                copies = self._copies(encoded.tokens[at], word_of[at])
+                n_copies += len(copies.tokens)
+                result[at] = self._score(copies, encoded.tokens[at], batch_tokens)
+        return result, n_copies
+
+    def _copies(self, tokens: np.ndarray, words: np.ndarray) -> Copies:
+        """Mask each token in turn, and keep distinct copies.
+
+        Args:
+            tokens: Sentences of equal length, (sentences, length).
+            words: Which word each token belongs to, (sentences, length).
+        """
+        length = tokens.shape[1]
+        found: list[np.ndarray] = []
+        which = np.empty(tokens.shape, dtype=np.int64)
+        n_copies = 0
+        for place in range(length):  # copies with masks at different places differ
+            masked = np.zeros(tokens.shape, dtype=bool)
+            masked[:, place] = True
+            if self.pll == "within_word_l2r":
+                masked[:, place + 1 :] = words[:, place + 1 :] == words[:, place, None]
+            copies, inverse = np.unique(np.where(masked, self.mask, tokens), axis=0, return_inverse=True)
+            which[:, place] = inverse.reshape(-1) + n_copies
+            found.append(copies)
+            n_copies += len(copies)
+        places = np.repeat(np.arange(length), [len(copies) for copies in found])
+        return Copies(np.concatenate(found), places, which)
+
+    def _score(self, copies: Copies, tokens: np.ndarray, batch_tokens: int) -> np.ndarray:
+        """Score tokens where they are masked, (sentences, length), each copy computed once."""
+        result = np.empty(tokens.size, dtype=np.float32)
+        order = np.argsort(copies.which, axis=None, kind="stable")
+        copy_of, target = copies.which.ravel()[order], tokens.ravel()[order]
+        if not self.head_at_masks:
+            batch_tokens = min(batch_tokens, OWN_LOGITS // self.opened.n_tokens)
+        width = copies.tokens.shape[1] + len(self.before) + len(self.after)
+        at_once = max(1, batch_tokens // width)
+        for first in range(0, len(copies.tokens), at_once):
+            some = slice(first, first + at_once)
+            logits = self._logits(copies.tokens[some], copies.places[some])
+            asked = slice(*np.searchsorted(copy_of, [first, first + at_once]).tolist())
+            row, token = (
+                torch.from_numpy(index).to(logits.device) for index in (copy_of[asked] - first, target[asked])
+            )
+            chosen = logits[row, token] - logits.logsumexp(-1)[row]
+            result[order[asked]] = chosen.cpu().numpy()
+        return result.reshape(tokens.shape)
+
+    def _logits(self, copies: np.ndarray, places: np.ndarray) -> Tensor:
+        """Logits where each copy is asked for, (copies, vocabulary) float32."""
+        before, after = (np.tile(special, (len(copies), 1)) for special in (self.before, self.after))
+        ids = torch.from_numpy(np.hstack((before, copies, after)).astype(np.int64)).to(self.model.device)
+        column = torch.from_numpy(places + len(self.before))
+        row = torch.arange(len(copies))
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        if not self.head_at_masks:
+            return cast("Tensor", self.model(**inputs).logits[row, column].float())
+        with only_at(self.model.base_model, row, column):
+            return cast("Tensor", self.model(**inputs).logits[:, 0].float())
+
+    @torch.inference_mode()
+    def _agrees(self) -> bool:
+        """Tell whether the head at the masks alone gives what the plain forward pass gives."""
+        draw = np.random.default_rng(0)
+        copies = draw.choice(ordinary_tokens(self.opened), (3, 5))
+        places = np.array([0, 2, 4])
+        copies[np.arange(3), places] = self.mask
+        try:
+            found = self._logits(copies, places).log_softmax(-1)
+        except Exception:  # a model whose parts fit together in another way may raise anything
+            return False
+        whole = np.hstack(([self.before] * 3, copies, [self.after] * 3)).astype(np.int64)
+        for row, (ids, place) in enumerate(zip(whole, places, strict=True)):
+            logits = self.model(input_ids=torch.from_numpy(ids)[None].to(self.model.device)).logits
+            expected = logits[0, place + len(self.before)].float().log_softmax(-1)
+            if found.shape[1:] != expected.shape:
+                return False
+            if not torch.allclose(found[row], expected, atol=self.opened.tolerance, rtol=0):
+                return False
+        return True
+
+
+@contextmanager
+def only_at(encoder: nn.Module, row: Tensor, column: Tensor) -> Iterator[None]:
+    """Let an encoder give its last hidden states at some places alone, (rows, 1, hidden)."""
+
+    def gather(_module: nn.Module, _inputs: object, output: ModelOutput) -> ModelOutput:
+        output.last_hidden_state = output.last_hidden_state[row, column][:, None]
+        return output
+
+    hook = encoder.register_forward_hook(gather)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def special_tokens(opened: Pretrained) -> tuple[list[int], list[int]]:
+    """Give the special tokens that the tokenizer puts before and after a sentence."""
+    encoded = opened.tokenizer("a", return_special_tokens_mask=True)
+    ids = cast("list[int]", encoded["input_ids"])
+    special = cast("list[int]", encoded["special_tokens_mask"])
+    if 0 not in special:
+        raise ModelError(f"mlm:{opened.name}: the tokenizer makes only special tokens of the letter a")
+    first = special.index(0)
+    last = len(special) - special[::-1].index(0)
+    return ids[:first], ids[last:]
+
+
+def open_masked(rest: str, arguments: Mapping[str, str], device: str) -> MaskedModel:
+    """Open `--model mlm:PATH_OR_ID`.
+
+    Args:
+        rest: Folder, or id on the hub.
+        arguments: `pll`; all others are passed on to `from_pretrained`.
+        device: Where to compute.
+
+    Raises:
+        ModelError: If the model cannot be used.
+    """
+    remaining = dict(arguments)
+    pll = take_option(remaining, "pll", METRICS)
+    opened = open_pretrained("mlm", "AutoModelForMaskedLM", rest, remaining, device)
+    with plain_errors("mlm", rest):
+        return MaskedModel(opened, pll)

@@ -1,0 +1,182 @@
+"""Masked models against one plain forward pass per masked token, and minicons."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+import transformers
+from checkpoints import (
+    BERT,
+    MASKED,
+    TEXT,
+    bpe_tokenizer,
+    save_causal,
+    save_masked,
+    spread,
+    wordpiece_tokenizer,
+)
+from small import make_case, make_suite
+
+import tseval
+from tseval.adapters import open_model
+from tseval.errors import ModelError
+from tseval.scoring.engine import Scorer
+
+# Words that are split into pieces, words that are not, one unknown word.
+SENTENCES = sorted({*TEXT, "the author laugh .", "the", "the guardlikes likeslaugh .", "the ☃ laughs ."})
+METRICS = ["within_word_l2r", "original"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mlm")
+    return lambda kind="bert": folder / kind if (folder / kind).exists() else save_masked(folder / kind, kind)
+
+
+def brute_force(model, sentence, pll):
+    """Pseudo-log-likelihood of each word: one plain forward pass for each piece of it."""
+    tokenizer = model.opened.tokenizer
+    words = [tokenizer.encode(word, add_special_tokens=False) for word in sentence.split(" ")]
+    pieces = [piece for word in words for piece in word]
+    word_of = [number for number, word in enumerate(words) for _ in word]
+    result = [0.0] * len(words)
+    for place, piece in enumerate(pieces):
+        masked = [
+            tokenizer.mask_token_id
+            if other == place or (pll != "original" and other > place and word_of[other] == word_of[place])
+            else pieces[other]
+            for other in range(len(pieces))
+        ]
+        ids = [tokenizer.cls_token_id, *masked, tokenizer.sep_token_id]
+        with torch.no_grad():
+            logits = model.model(torch.tensor([ids])).logits[0, place + 1].double()
+        result[word_of[place]] += logits.log_softmax(-1)[piece].item()
+    return result
+
+
+def assert_brute_force(model, pll):
+    rows = Scorer(model).score(pa.array(SENTENCES)).to_pylist()
+    for row in rows:
+        np.testing.assert_allclose(row["words"], brute_force(model, row["sentence"], pll), atol=1e-4, rtol=0)
+    assert max(len(model.opened.tokenizer.tokenize(w)) for text in SENTENCES for w in text.split()) >= 3
+
+
+@pytest.mark.parametrize("pll", METRICS)
+@pytest.mark.parametrize("kind", MASKED)
+def test_every_word_scores_as_one_forward_pass_per_masked_piece(saved, kind, pll):
+    model = open_model(f"mlm:{saved(kind)}", {"pll": pll})
+    assert_brute_force(model, pll)
+    assert model.warnings == []
+    assert model.card.protocol["pll"] == pll
+
+
+def test_the_default_masks_the_rest_of_a_word_too(saved):
+    assert open_model(f"mlm:{saved()}").card.protocol["pll"] == "within_word_l2r"
+
+
+@pytest.mark.parametrize("pll", METRICS)
+def test_sums_are_those_of_minicons(saved, pll, monkeypatch):
+    scorer = pytest.importorskip("minicons.scorer")
+    # minicons 0.3.39 calls it by a name that transformers 5 dropped for the plain call.
+    monkeypatch.setattr(
+        transformers.BertTokenizer, "batch_encode_plus", transformers.BertTokenizer.__call__, raising=False
+    )
+    theirs = scorer.MaskedLMScorer(str(saved()), device="cpu")
+    sums = theirs.sequence_score(SENTENCES, reduction=lambda x: x.sum().item(), PLL_metric=pll)
+    ours = Scorer(open_model(f"mlm:{saved()}", {"pll": pll})).score(pa.array(SENTENCES))
+    np.testing.assert_allclose(ours["logprob"].to_pylist(), sums, atol=1e-4)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 30])
+def test_small_batches_change_no_score(saved, batch_tokens, monkeypatch):
+    model = open_model(f"mlm:{saved()}")
+    sums = Scorer(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
+    model.batch_tokens = batch_tokens
+    monkeypatch.setattr("tseval.adapters.mlm.COPIED_TOKENS", batch_tokens)
+    cut = Scorer(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
+    np.testing.assert_allclose(cut, sums, atol=1e-5)
+
+
+def test_a_masked_copy_that_sentences_share_is_computed_once(saved):
+    model = open_model(f"mlm:{saved()}", {"pll": "original"})
+    tokenizer = model.opened.tokenizer
+    texts = sorted(
+        f"the {noun} {verb} ." for noun in ("author", "guard", "pilot") for verb in ("laugh", "laughs")
+    )
+    copies = set()
+    for text in texts:
+        ids = tokenizer.encode(text, add_special_tokens=False)
+        copies |= {(*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]) for place in range(len(ids))}
+    scorer = Scorer(model)
+    scorer.score(pa.array(texts))
+    assert scorer.n_contexts == len(copies) < sum(len(tokenizer.tokenize(text)) for text in texts)
+
+
+def test_sentences_that_look_alike_to_the_model_are_undecidable(saved):
+    rows = [("the ☃ laughs .", "the ☂ laughs ."), ("the author laughs .", "the author laugh .")]
+    run = tseval.evaluate(
+        open_model(f"mlm:{saved()}"), make_suite(make_case("unknown", rows), terminator=None)
+    )
+    assert run.verdicts["undecidable"].tolist() == [True, False]
+
+
+class DeepConfig(transformers.BertConfig):
+    model_type = "deep_bert"
+
+
+class DeepBert(transformers.BertForMaskedLM):
+    """A head that reads another output than the last hidden state."""
+
+    config_class = DeepConfig
+
+    def forward(self, input_ids, attention_mask=None):
+        states = self.bert(input_ids, attention_mask=attention_mask, output_hidden_states=True).hidden_states
+        return transformers.modeling_outputs.MaskedLMOutput(logits=self.cls(states[-2]))
+
+
+def test_a_head_that_needs_all_tokens_gets_them_and_the_run_says_so(tmp_path):
+    transformers.AutoConfig.register("deep_bert", DeepConfig)
+    transformers.AutoModelForMaskedLM.register(DeepConfig, DeepBert)
+    tokenizer = wordpiece_tokenizer()
+    model = DeepBert(DeepConfig(vocab_size=len(tokenizer), **BERT))
+    spread(model)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    opened = open_model(f"mlm:{tmp_path}")
+    assert_brute_force(opened, "within_word_l2r")
+    assert Scorer(opened).warnings == [
+        "the output layer was computed for all tokens: the model allows no less"
+    ]
+
+
+def test_a_causal_model_is_refused(tmp_path):
+    with pytest.raises(ModelError, match=r"mlm:.* cannot be opened: Unrecognized configuration class"):
+        open_model(f"mlm:{save_causal(tmp_path)}")
+
+
+def test_a_tokenizer_without_a_mask_is_refused(tmp_path):
+    save_masked(tmp_path, tokenizer=bpe_tokenizer())
+    with pytest.raises(
+        ModelError, match=r"the tokenizer has no mask token.\n  A causal model is opened by hf:"
+    ):
+        open_model(f"mlm:{tmp_path}")
+
+
+def test_a_model_without_its_head_is_not_scored_by_a_random_one(tmp_path):
+    tokenizer = wordpiece_tokenizer()
+    transformers.BertModel(transformers.BertConfig(vocab_size=len(tokenizer), **BERT)).save_pretrained(
+        tmp_path
+    )
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"lacks weights that BertForMaskedLM needs \(cls.predictions"):
+        open_model(f"mlm:{tmp_path}")
+
+
+def test_an_unknown_variant_is_refused(saved):
+    with pytest.raises(ModelError, match=r"pll=originel: Did you mean 'original'\? Values: original, within"):
+        open_model(f"mlm:{saved()}", {"pll": "originel"})
+
+
+def test_a_sentence_longer_than_the_model_reads_is_named_with_its_special_tokens(saved):
+    with pytest.raises(ModelError, match="has 65 tokens, but the model reads at most 64: 'the the"):
+        Scorer(open_model(f"mlm:{saved()}")).score(pa.array([" ".join(["the"] * 63)]))
