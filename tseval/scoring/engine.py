@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError
-from tseval.scoring.protocol import Encoded, RecurrentModel, SentenceModel
+from tseval.scoring.protocol import Encoded, RecurrentModel, ReportingModel, SentenceModel
 from tseval.scoring.trie import Level, Trie, build_trie
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ STATE_BYTES = 384 * 2**20
 BLOCK = 1_024
 # Sentences that an opaque model gets at a time.
 BATCH = 64
+# How such a model reports a word that it does not know.
+UNK = "<unk>"
 
 
 def shards(sentences: pa.StringArray) -> list[pa.StringArray]:
@@ -108,8 +110,14 @@ class Scorer:
         self.n_contexts += len(by_length)
         rows = np.split(by_length, np.cumsum(lengths[order])[:-1])
         words = np.concatenate([rows[i] for i in np.argsort(order)])
-        none_unknown = np.zeros(len(texts), dtype=np.int32)
-        return _table(sentences, Encoded(sentences, np.empty(0), lengths, none_unknown), words)
+        seen, n_unknown = sentences, np.zeros(len(texts), dtype=np.int32)
+        if isinstance(model, ReportingModel):
+            shown = list(model.seen(texts))
+            if len(shown) != len(texts):
+                raise ModelError(f"{model.card.name} showed {len(shown)} sentences for {len(texts)}")
+            seen = pa.array(shown, pa.string())
+            n_unknown = np.array([text.split().count(UNK) for text in shown], dtype=np.int32)
+        return _table(sentences, Encoded(seen, np.empty(0), lengths, n_unknown), words)
 
     def _in_memory(self, n_sentences: int, part: Callable[[int, int], np.ndarray]) -> np.ndarray:
         """Join the words' log-probabilities of parts small enough for memory; halve the parts if need be."""

@@ -76,6 +76,18 @@ class SentenceModel(Protocol):
 
 
 @runtime_checkable
+class ReportingModel(SentenceModel, Protocol):
+    """A sentence model with a vocabulary of words: it can say which words it does not know."""
+
+    def seen(self, sentences: Sequence[str]) -> Sequence[str]:
+        """Give sentences as the model sees them, each unknown word as `<unk>`.
+
+        Two sentences of a contrast that look the same make it undecidable.
+        """
+        ...
+
+
+@runtime_checkable
 class RecurrentModel(Protocol):
     """A model whose state after a prefix can be kept and advanced by one word.
 
