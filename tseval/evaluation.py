@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 
-from tseval.errors import SuiteError, suggest
+from tseval.errors import ModelError, SuiteError, suggest
 from tseval.report import build_table, render
 from tseval.runs import (
     Run,
@@ -22,6 +22,7 @@ from tseval.runs import (
     with_contexts,
 )
 from tseval.scoring.engine import Scorer, shards
+from tseval.scoring.protocol import RecurrentModel, SentenceModel
 from tseval.verdicts import ScoreMode, judge, sentences_of
 
 if TYPE_CHECKING:
@@ -71,10 +72,14 @@ def evaluate(
     Raises:
         SuiteError: If `score` is none of the three.
         RunError: If `out` cannot be written, or holds something else.
-        ModelError: If the model gives a score that is not finite.
+        ModelError: If the model gives a score that is not finite, or cannot give what `score` needs.
     """
     if score not in get_args(ScoreMode):
         raise SuiteError(f"unknown score {score!r}. {suggest(score, get_args(ScoreMode), 'Scores')}")
+    if score == "critical" and not isinstance(model, RecurrentModel | SentenceModel):
+        raise ModelError(
+            f"{model.card.name} gives one number for a sentence, but --score critical compares single words"
+        )
     key = run_key(model, suite, score)
     if out is None:
         return Run.of(key, *_results(model, suite, score, None, progress))

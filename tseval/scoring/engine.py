@@ -20,7 +20,7 @@ from tseval.scoring.trie import Level, Trie, build_trie
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tseval.scoring.protocol import Model, State
+    from tseval.scoring.protocol import Model, State, TotalModel
 
 # Sentences scored, and saved, at a time. Sorted sentences share their prefixes with their neighbours,
 # so that cutting the suite repeats only the few prefixes that straddle a cut.
@@ -46,7 +46,7 @@ class Scorer:
     It remembers the size of batch that fitted into memory, and counts the contexts it computed.
 
     Attributes:
-        n_contexts: Prefixes computed so far; for an opaque model, words.
+        n_contexts: Prefixes computed so far; for an opaque model, words, or sentences if it has no words.
         warnings: What a reader of the results should know.
     """
 
@@ -75,7 +75,9 @@ class Scorer:
             raise ModelError("a sentence without words cannot be scored")
         if isinstance(self.model, RecurrentModel):
             return self._score_recurrent(self.model, sentences)
-        return self._score_opaque(self.model, sentences)
+        if isinstance(self.model, SentenceModel):
+            return self._score_opaque(self.model, sentences)
+        return self._score_totals(self.model, sentences)
 
     def _score_recurrent(self, model: RecurrentModel, sentences: pa.StringArray) -> pa.Table:
         encoded = model.encode(sentences)
@@ -118,6 +120,19 @@ class Scorer:
             seen = pa.array(shown, pa.string())
             n_unknown = np.array([text.split().count(UNK) for text in shown], dtype=np.int32)
         return _table(sentences, Encoded(seen, np.empty(0), lengths, n_unknown), words)
+
+    def _score_totals(self, model: TotalModel, sentences: pa.StringArray) -> pa.Table:
+        totals = np.array(
+            model.sentence_logprobs([str(text) for text in sentences.to_pylist()]), dtype=np.float64
+        )
+        if len(totals) != len(sentences):
+            raise ModelError(f"{model.card.name} gave {len(totals)} scores for {len(sentences)} sentences")
+        lengths = pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences)))
+        self.n_contexts += len(sentences)
+        n_words = np.asarray(lengths, dtype=np.int64)
+        words = pa.nulls(int(n_words.sum()), pa.float32())
+        none = np.zeros(len(sentences), dtype=np.int32)
+        return _rows(sentences, Encoded(sentences, np.empty(0), n_words, none), words, totals)
 
     def _in_memory(self, n_sentences: int, part: Callable[[int, int], np.ndarray]) -> np.ndarray:
         """Join the words' log-probabilities of parts small enough for memory; halve the parts if need be."""
@@ -189,19 +204,25 @@ def _blocks(level: Level, following: Level) -> Iterator[tuple[np.ndarray, slice]
 
 def _table(sentences: pa.StringArray, encoded: Encoded, words: np.ndarray) -> pa.Table:
     """Gather word log-probabilities, (words,), into one row per sentence."""
-    offsets = np.concatenate(([0], np.cumsum(encoded.lengths)))
-    sums = np.add.reduceat(words.astype(np.float64), offsets[:-1]) if len(words) else np.empty(0)
+    starts = np.concatenate(([0], np.cumsum(encoded.lengths)))[:-1]
+    sums = np.add.reduceat(words.astype(np.float64), starts) if len(words) else np.empty(0)
+    return _rows(sentences, encoded, pa.array(words, pa.float32()), sums)
+
+
+def _rows(sentences: pa.StringArray, encoded: Encoded, words: pa.FloatArray, sums: np.ndarray) -> pa.Table:
+    """Lay out one row per sentence; `words`, (words,), are null where only the sums are known."""
     if not np.isfinite(sums).all():
         row = int(np.flatnonzero(~np.isfinite(sums))[0])
         raise ModelError(
             f"log-probability {sums[row]} of the sentence {sentences[row].as_py()!r}: not finite"
         )
+    offsets = np.concatenate(([0], np.cumsum(encoded.lengths)))
     return pa.table(
         {
             "sentence": sentences,
             "seen": encoded.seen,
             "logprob": pa.array(sums, pa.float64()),
-            "words": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(words, pa.float32())),
+            "words": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), words),
             "n_unknown": pa.array(encoded.n_unknown, pa.int32()),
         }
     )

@@ -133,4 +133,19 @@ class RecurrentModel(Protocol):
         ...
 
 
-Model = SentenceModel | RecurrentModel
+@runtime_checkable
+class TotalModel(Protocol):
+    """A model behind a wall: it gives one number for a sentence, and nothing of its words.
+
+    A whole shard of sentences reaches it at once; batches and memory are its own affair. What needs single
+    words, such as `--score critical`, cannot be computed.
+    """
+
+    card: ModelCard
+
+    def sentence_logprobs(self, sentences: Sequence[str]) -> Sequence[float]:
+        """Give the natural-log probability of each sentence, the sum over its words."""
+        ...
+
+
+Model = SentenceModel | RecurrentModel | TotalModel
