@@ -19,10 +19,15 @@ setup: .venv/ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
+# Compiled here, for the tests of n-gram models.
+.venv/kenlm: .venv/ready
+	$(BIN)/pip install --quiet --constraint constraints.txt kenlm || echo "kenlm cannot be built: its tests are skipped"
+	touch $@
+
 demo: setup
 	$(BIN)/tseval run --model bundled:lstm
 
-test: setup
+test: setup .venv/kenlm
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto
 
 fast: setup

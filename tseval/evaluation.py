@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast, get_args
 
 import pyarrow as pa
 
-from tseval.errors import SuiteError, suggest
+from tseval.errors import ModelError, SuiteError, suggest
 from tseval.report import build_table, render
 from tseval.runs import (
     Run,
@@ -22,6 +22,7 @@ from tseval.runs import (
     with_contexts,
 )
 from tseval.scoring.engine import Scorer, shards
+from tseval.scoring.protocol import RecurrentModel, SentenceModel, TokenModel
 from tseval.verdicts import ScoreMode, check_score, judge, sentences_of
 
 if TYPE_CHECKING:
@@ -72,12 +73,16 @@ def evaluate(
     Raises:
         SuiteError: If `score` is none of the four, or the suite does not allow it.
         RunError: If `out` cannot be written, or holds something else.
-        ModelError: If the model gives a score that is not finite.
+        ModelError: If the model gives a score that is not finite, or cannot give what `score` needs.
     """
     score = cast("ScoreMode", score or suite.score)
     if score not in get_args(ScoreMode):
         raise SuiteError(f"unknown score {score!r}. {suggest(score, get_args(ScoreMode), 'Scores')}")
     check_score(suite, score)
+    if score in {"critical", "ending"} and not isinstance(model, RecurrentModel | TokenModel | SentenceModel):
+        raise ModelError(
+            f"{model.card.name} gives one number for a sentence, but --score {score} compares single words"
+        )
     key = run_key(model, suite, score)
     if out is None:
         return Run.of(key, *_results(model, suite, score, None, progress))

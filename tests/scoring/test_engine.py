@@ -172,6 +172,22 @@ def test_a_model_that_miscounts_words_is_told_so():
         Scorer(model).score(pa.array(["w1 w2"]))
 
 
+def test_an_opaque_model_can_report_unknown_words():
+    model = Lengths()
+    model.seen = lambda texts: [text.replace("w2", "<unk>") for text in texts]
+    rows = Scorer(model).score(pa.array(["w1 w2", "w1 w3", "w2 w2 w1"])).to_pylist()
+    assert [row["seen"] for row in rows] == ["w1 <unk>", "w1 w3", "<unk> <unk> w1"]
+    assert [row["n_unknown"] for row in rows] == [1, 0, 2]
+    assert [row["sentence"] for row in rows] == ["w1 w2", "w1 w3", "w2 w2 w1"]
+
+
+def test_a_model_that_miscounts_sentences_is_told_so():
+    model = Lengths()
+    model.seen = lambda texts: texts[1:]
+    with pytest.raises(ModelError, match="lengths showed 1 sentences for 2"):
+        Scorer(model).score(pa.array(["w1 w2", "w1 w3"]))
+
+
 def test_the_cpu_allocator_running_dry_is_survived():
     # A real limit on address space, in a process of its own: the states of all sentences at once do not fit.
     program = textwrap.dedent("""

@@ -14,13 +14,19 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError
-from tseval.scoring.protocol import Encoded, RecurrentModel, SentenceModel, TokenModel
+from tseval.scoring.protocol import (
+    Encoded,
+    RecurrentModel,
+    ReportingModel,
+    SentenceModel,
+    TokenModel,
+)
 from tseval.scoring.trie import Level, Trie, build_trie
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tseval.scoring.protocol import Model, State
+    from tseval.scoring.protocol import Model, State, TotalModel
 
 # Sentences scored, and saved, at a time. Sorted sentences share their prefixes with their neighbours,
 # so that cutting the suite repeats only the few prefixes that straddle a cut.
@@ -31,6 +37,8 @@ STATE_BYTES = 384 * 2**20
 BLOCK = 1_024
 # Sentences that an opaque model gets at a time.
 BATCH = 64
+# How such a model reports a word that it does not know.
+UNK = "<unk>"
 
 
 def shards(sentences: pa.StringArray) -> list[pa.StringArray]:
@@ -44,7 +52,7 @@ class Scorer:
     It remembers the size of batch that fitted into memory, and counts the contexts it computed.
 
     Attributes:
-        n_contexts: Prefixes computed so far; for an opaque model, words.
+        n_contexts: Prefixes computed so far; for an opaque model, words, or sentences if it has no words.
     """
 
     def __init__(self, model: Model) -> None:
@@ -74,6 +82,9 @@ class Scorer:
             ModelError: If a log-probability is not finite, naming the sentence; or if memory does not
                 suffice even for the smallest batch.
         """
+        _refuse_empty(sentences)
+        if not isinstance(self.model, RecurrentModel | TokenModel | SentenceModel):
+            return self._score_totals(self.model, sentences)
         encoded, logprobs = self.score_tokens(sentences)
         return _table(sentences, encoded, _sum_pieces(encoded, logprobs))
 
@@ -88,13 +99,14 @@ class Scorer:
         Raises:
             ModelError: If a sentence has no words, or memory does not suffice even for the smallest batch.
         """
-        if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
-            raise ModelError("a sentence without words cannot be scored")
+        _refuse_empty(sentences)
         if isinstance(self.model, RecurrentModel):
             return self._score_recurrent(self.model, sentences)
         if isinstance(self.model, TokenModel):
             return self._score_tokens(self.model, sentences)
-        return self._score_opaque(self.model, sentences)
+        if isinstance(self.model, SentenceModel):
+            return self._score_opaque(self.model, sentences)
+        raise ModelError(f"{self.model.card.name} gives one number for a sentence, and nothing of its words")
 
     def _score_recurrent(
         self, model: RecurrentModel, sentences: pa.StringArray
@@ -148,8 +160,28 @@ class Scorer:
         self.n_contexts += len(by_length)
         rows = np.split(by_length, np.cumsum(lengths[order])[:-1])
         words = np.concatenate([rows[i] for i in np.argsort(order)])
-        none_unknown = np.zeros(len(texts), dtype=np.int32)
-        return Encoded(sentences, np.empty(0), lengths, none_unknown), words
+        seen, n_unknown = sentences, np.zeros(len(texts), dtype=np.int32)
+        if isinstance(model, ReportingModel):
+            shown = list(model.seen(texts))
+            if len(shown) != len(texts):
+                raise ModelError(f"{model.card.name} showed {len(shown)} sentences for {len(texts)}")
+            seen = pa.array(shown, pa.string())
+            n_unknown = np.array([text.split().count(UNK) for text in shown], dtype=np.int32)
+        return Encoded(seen, np.empty(0), lengths, n_unknown), words
+
+    @torch.inference_mode()
+    def _score_totals(self, model: TotalModel, sentences: pa.StringArray) -> pa.Table:
+        totals = np.array(
+            model.sentence_logprobs([str(text) for text in sentences.to_pylist()]), dtype=np.float64
+        )
+        if len(totals) != len(sentences):
+            raise ModelError(f"{model.card.name} gave {len(totals)} scores for {len(sentences)} sentences")
+        lengths = pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences)))
+        self.n_contexts += len(sentences)
+        n_words = np.asarray(lengths, dtype=np.int64)
+        words = pa.nulls(int(n_words.sum()), pa.float32())
+        none = np.zeros(len(sentences), dtype=np.int32)
+        return _rows(sentences, Encoded(sentences, np.empty(0), n_words, none), words, totals)
 
     def _in_memory(self, n_sentences: int, part: Callable[[int, int], np.ndarray]) -> np.ndarray:
         """Join the words' log-probabilities of parts small enough for memory; halve the parts if need be."""
@@ -219,6 +251,11 @@ def _blocks(level: Level, following: Level) -> Iterator[tuple[np.ndarray, slice]
         yield inner, slice(int(first), int(last))
 
 
+def _refuse_empty(sentences: pa.StringArray) -> None:
+    if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
+        raise ModelError("a sentence without words cannot be scored")
+
+
 def pieces_of(encoded: Encoded) -> np.ndarray:
     """Give the number of tokens of each word, (words,) int64."""
     if encoded.pieces is not None:
@@ -236,19 +273,25 @@ def _sum_pieces(encoded: Encoded, logprobs: np.ndarray) -> np.ndarray:
 
 def _table(sentences: pa.StringArray, encoded: Encoded, words: np.ndarray) -> pa.Table:
     """Gather word log-probabilities, (words,), into one row per sentence."""
-    offsets = np.concatenate(([0], np.cumsum(encoded.lengths)))
-    sums = np.add.reduceat(words.astype(np.float64), offsets[:-1]) if len(words) else np.empty(0)
+    starts = np.concatenate(([0], np.cumsum(encoded.lengths)))[:-1]
+    sums = np.add.reduceat(words.astype(np.float64), starts) if len(words) else np.empty(0)
+    return _rows(sentences, encoded, pa.array(words, pa.float32()), sums)
+
+
+def _rows(sentences: pa.StringArray, encoded: Encoded, words: pa.FloatArray, sums: np.ndarray) -> pa.Table:
+    """Lay out one row per sentence; `words`, (words,), are null where only the sums are known."""
     if not np.isfinite(sums).all():
         row = int(np.flatnonzero(~np.isfinite(sums))[0])
         raise ModelError(
             f"log-probability {sums[row]} of the sentence {sentences[row].as_py()!r}: not finite"
         )
+    offsets = np.concatenate(([0], np.cumsum(encoded.lengths)))
     return pa.table(
         {
             "sentence": sentences,
             "seen": encoded.seen,
             "logprob": pa.array(sums, pa.float64()),
-            "words": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(words, pa.float32())),
+            "words": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), words),
             "n_unknown": pa.array(encoded.n_unknown, pa.int32()),
         }
     )

@@ -87,6 +87,18 @@ class SentenceModel(Protocol):
 
 
 @runtime_checkable
+class ReportingModel(SentenceModel, Protocol):
+    """A sentence model with a vocabulary of words: it can say which words it does not know."""
+
+    def seen(self, sentences: Sequence[str]) -> Sequence[str]:
+        """Give sentences as the model sees them, each unknown word as `<unk>`.
+
+        Two sentences of a contrast that look the same make it undecidable.
+        """
+        ...
+
+
+@runtime_checkable
 class RecurrentModel(Protocol):
     """A model whose state after a prefix can be kept and advanced by one word.
 
@@ -166,4 +178,19 @@ class TokenModel(Protocol):
         ...
 
 
-Model = SentenceModel | RecurrentModel | TokenModel
+@runtime_checkable
+class TotalModel(Protocol):
+    """A model behind a wall: it gives one number for a sentence, and nothing of its words.
+
+    A whole shard of sentences reaches it at once; batches and memory are its own affair. What needs single
+    words, such as `--score critical`, cannot be computed.
+    """
+
+    card: ModelCard
+
+    def sentence_logprobs(self, sentences: Sequence[str]) -> Sequence[float]:
+        """Give the natural-log probability of each sentence, the sum over its words."""
+        ...
+
+
+Model = SentenceModel | RecurrentModel | TokenModel | TotalModel

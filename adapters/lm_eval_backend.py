@@ -1,0 +1,157 @@
+"""Any model that lm-eval can run, as an opaque scorer: a server, vllm, gguf, or lm-eval's own `hf`.
+
+A sentence is the continuation of an empty context, for which lm-eval puts the model's start token. lm-eval
+gives one number for a sentence, so that `--score critical` cannot be computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tseval.errors import ModelError, suggest
+from tseval.models.device import pick_device
+from tseval.scoring.protocol import ModelCard
+
+try:
+    import lm_eval.models  # noqa: F401 - registers the backends
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.registry import model_registry
+    from lm_eval.utils import simple_parse_args_string
+except ImportError:
+    raise ModelError('lm-eval: needs the library of that name: pip install lm-eval') from None
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tseval.scoring.protocol import Json
+
+# Arguments that change how fast a number comes, or that are nobody's business, and no number.
+UNSIGNED = {"batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout", "device"}
+SECRET = {"api_key", "auth_token", "hf_token", "token", "password", "header"}
+
+
+class Backend(Protocol):
+    """What is asked of a model of lm-eval."""
+
+    def loglikelihood(
+        self, requests: Sequence[object], disable_tqdm: bool = False
+    ) -> Sequence[tuple[float, bool]]:
+        """Give the log-probability of each continuation, and whether it is the greedy one."""
+        ...
+
+
+class LmEvalModel:
+    """A model of lm-eval.
+
+    Args:
+        backend: Name under which lm-eval knows its class.
+        model: The model.
+        arguments: What it was made with.
+    """
+
+    def __init__(self, backend: str, model: Backend, arguments: Mapping[str, str]) -> None:
+        self._model = model
+        silent = "disable_tqdm" in inspect.signature(model.loglikelihood).parameters
+        self._options = {"disable_tqdm": True} if silent else {}
+        self.card = ModelCard(
+            name=_name(backend, arguments),
+            kind="lm-eval",
+            fingerprint=_fingerprint(backend, arguments),
+            protocol=_protocol(backend, model, arguments),
+            details={
+                "architecture": f"lm-eval {backend}",
+                "device": str(getattr(model, "_device", "unknown")),
+            },
+        )
+
+    def sentence_logprobs(self, sentences: Sequence[str]) -> list[float]:
+        """Score whole sentences; see `TotalModel`.
+
+        Raises:
+            ModelError: If the backend fails; what was scored before is saved.
+        """
+        requests = [
+            Instance(request_type="loglikelihood", doc={}, arguments=("", sentence), idx=i)
+            for i, sentence in enumerate(sentences)
+        ]
+        try:
+            return [float(logprob) for logprob, _ in self._model.loglikelihood(requests, **self._options)]
+        except Exception as error:
+            raise ModelError(f"{self.card.name}: lm-eval could not score: {_first_line(error)}") from error
+
+
+def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEvalModel:
+    """Open `--model lm-eval:BACKEND`; `--model-args` are lm-eval's own.
+
+    Raises:
+        ModelError: If lm-eval knows no such backend, or cannot make it of these arguments.
+    """
+    known = sorted(model_registry.keys())
+    if rest not in known:
+        raise ModelError(f"lm-eval has no backend {rest!r}. {suggest(rest, known, 'Backends')}")
+    try:
+        cls = model_registry.get(rest)
+        options = inspect.signature(cls).parameters
+        if "softmax_dtype" in options:
+            # In half precision log-probabilities come out so coarse that many sentences tie.
+            arguments = {"softmax_dtype": "float32", **arguments}
+        place = {"device": str(pick_device(device))} if "device" in options else {}
+        parsed = simple_parse_args_string(",".join(f"{key}={value}" for key, value in arguments.items()))
+        model = cls.create_from_arg_obj(parsed, place)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"lm-eval:{rest}: {_first_line(error)}") from error
+    return LmEvalModel(rest, model, arguments)
+
+
+def _first_line(error: Exception) -> str:
+    """Say what went wrong in one line: these are all kinds of errors of all kinds of libraries."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def _name(backend: str, arguments: Mapping[str, str]) -> str:
+    called = arguments.get("pretrained") or arguments.get("model") or backend
+    return Path(called).name or backend
+
+
+def _protocol(backend: str, model: Backend, arguments: Mapping[str, str]) -> dict[str, Json]:
+    """Give every choice that can change a number; files count by their content, in the fingerprint."""
+    told = {
+        key: value
+        for key, value in sorted(arguments.items())
+        if key not in UNSIGNED | SECRET and not os.path.exists(value)
+    }
+    return {
+        "backend": backend,
+        "lm_eval": version("lm_eval"),
+        "start": str(getattr(model, "prefix_token_id", "the backend's")),
+        "arguments": ",".join(f"{key}={value}" for key, value in told.items()),
+    }
+
+
+def _fingerprint(backend: str, arguments: Mapping[str, str]) -> str:
+    """Hash files by their content; an address is all that is known of what lies elsewhere."""
+    digest = hashlib.sha256(backend.encode())
+    for key, value in sorted(arguments.items()):
+        if key in UNSIGNED | SECRET:
+            continue
+        if not os.path.exists(value):
+            digest.update(f"\n{key}={value}".encode())
+            continue
+        for file in sorted(_files(Path(value))):
+            with file.open("rb") as content:
+                inner = hashlib.file_digest(content, "sha256").hexdigest()
+            digest.update(f"\n{key} {file.relative_to(value)} {inner}".encode())
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> list[Path]:
+    """List a file, or all files below a folder."""
+    return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]

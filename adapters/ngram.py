@@ -1,0 +1,125 @@
+"""Back-off n-gram models through the kenlm library: ARPA files and KenLM's own binaries.
+
+Every sentence begins with `<s>`, which is not scored. The closing `</s>` is not scored either, as in the
+protocol of Marvin & Linzen 2018 for recurrent models; with `eos=true` its log-probability is added to that of
+the last word.
+
+Source: Heafield 2011, "KenLM: Faster and Smaller Language Model Queries".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tseval.errors import ModelError
+from tseval.scoring.protocol import ModelCard
+
+try:
+    import kenlm
+except ImportError:
+    raise ModelError(
+        'ngram: models are read by the kenlm library, which is not here: pip install "tseval[ngram]"'
+    ) from None
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+UNK = "<unk>"
+NATS = math.log(10)  # of one unit of the library's log10
+
+
+class Queries(Protocol):
+    """What is asked of a kenlm model."""
+
+    order: int
+
+    def full_scores(self, sentence: str, bos: bool, eos: bool) -> Iterator[tuple[float, int, bool]]:
+        """Give each word's log10 probability, the length of the n-gram found, and whether it is unknown."""
+        ...
+
+    def __contains__(self, word: str) -> bool: ...
+
+
+class NgramModel:
+    """An n-gram model.
+
+    Args:
+        path: The file.
+        model: What kenlm made of it.
+        eos: Whether the end of the sentence is scored, with the last word.
+    """
+
+    def __init__(self, path: Path, model: Queries, *, eos: bool) -> None:
+        self._model, self._eos = model, eos
+        self._shown: dict[str, str] = {}
+        with path.open("rb") as file:
+            fingerprint = hashlib.file_digest(file, "sha256").hexdigest()
+        self.card = ModelCard(
+            # A file name need not be text; the model's name must be.
+            name=path.stem.encode("utf-8", "replace").decode(),
+            kind="ngram",
+            fingerprint=fingerprint,
+            protocol={
+                "start": "<s>",
+                "end": "with the last word" if eos else "not scored",
+                "unknown": UNK,
+            },
+            details={"architecture": f"{model.order}-gram", "order": model.order, "device": "cpu"},
+        )
+
+    def word_logprobs(self, sentences: Sequence[str]) -> list[list[float]]:
+        """Score sentences; see `SentenceModel`."""
+        return [self._score(sentence.split()) for sentence in sentences]
+
+    def _score(self, words: list[str]) -> list[float]:
+        scores = [score * NATS for score, _, _ in self._model.full_scores(" ".join(words), True, self._eos)]
+        if self._eos:
+            scores[-2:] = [sum(scores[-2:])]
+        return scores
+
+    def seen(self, sentences: Sequence[str]) -> list[str]:
+        """Replace unknown words; see `ReportingModel`."""
+        return [" ".join(map(self._show, sentence.split())) for sentence in sentences]
+
+    def _show(self, word: str) -> str:
+        if word not in self._shown:
+            self._shown[word] = word if word in self._model else UNK
+        return self._shown[word]
+
+
+def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramModel:
+    """Open `--model ngram:FILE`, an ARPA file or a KenLM binary.
+
+    Raises:
+        ModelError: If the file cannot be read, or an argument or the device is not one that this adapter has.
+    """
+    if unknown := sorted(arguments.keys() - {"eos"}):
+        raise ModelError(f"ngram: takes --model-args eos=true alone, not {', '.join(unknown)}")
+    eos = arguments.get("eos", "false")
+    if eos not in ("true", "false"):
+        raise ModelError(f"ngram: eos is true or false, not {eos!r}")
+    if device not in ("auto", "cpu"):
+        raise ModelError(f"ngram: models are looked up on the CPU; --device {device} cannot be used")
+    path = Path(rest)
+    if not path.is_file():
+        raise ModelError(f"{path}: {'not a file' if path.exists() else 'no such n-gram model'}")
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    try:
+        model = kenlm.Model(os.fsencode(path), config)
+    except OSError as error:
+        raise ModelError(f"{path}: not a sound ARPA file or KenLM binary ({_reason(error)})") from None
+    return NgramModel(path, model, eos=eos == "true")
+
+
+def _reason(error: OSError) -> str:
+    """Take what kenlm says of the file out of what it says of its own source code."""
+    said = str(error).partition("' (")[2].removesuffix(")")
+    said = re.sub(r"^.*? threw \w+(?: because `.*?')?\.\s*", "", said)
+    return "".join(letter if letter.isprintable() else "?" for letter in said)[:200]

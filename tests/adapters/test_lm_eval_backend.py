@@ -1,0 +1,132 @@
+"""Models of lm-eval as opaque scorers, against transformers' own forward pass and a closed form."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+
+from tseval.adapters import open_model
+from tseval.errors import ModelError
+from tseval.scoring.engine import Scorer
+
+tokenizers = pytest.importorskip("tokenizers")
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("lm_eval")
+pytestmark = pytest.mark.slow
+
+SENTENCES = ["the author laughs .", "the authors near the guard laugh .", "the guard laughs ."]
+UNKNOWN = {"unk_token": "<unk>"}
+
+
+def test_without_lm_eval_the_extra_is_named():
+    program = "import sys; sys.modules['lm_eval'] = None; import tseval; tseval.load_model('lm-eval:hf')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("tseval.errors.ModelError: lm-eval: ")
+    assert 'pip install lm-eval' in last
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory):
+    """A GPT-2 with random weights, over words, with a start token."""
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    words = ["<s>", "<unk>", *sorted({word for sentence in SENTENCES for word in sentence.split()})]
+    level = tokenizers.models.WordLevel({word: i for i, word in enumerate(words)}, **UNKNOWN)
+    tokenizer = tokenizers.Tokenizer(level)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, **UNKNOWN, **{"bos_token": "<s>", "eos_token": "<s>"}
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"vocab_size": len(words), "n_positions": 32, "n_embd": 16, "n_layer": 2, "n_head": 2}
+    config = transformers.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0, initializer_range=0.5)
+    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
+
+
+def by_forward(folder, sentence):
+    """Sum of log-probabilities after the start token, by transformers alone."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    ids = transformers.AutoTokenizer.from_pretrained(folder)(sentence, add_special_tokens=False)["input_ids"]
+    ids = torch.tensor([0, *ids])
+    with torch.no_grad():
+        table = model(ids[None]).logits[0, :-1].double().log_softmax(-1)
+    return table.gather(1, ids[1:, None]).sum().item()
+
+
+def test_sentences_score_as_by_transformers(gpt2):
+    model = open_model("lm-eval:hf", {"pretrained": str(gpt2), "batch_size": "2"}, "cpu")
+    rows = Scorer(model).score(pa.array(sorted(SENTENCES))).to_pylist()
+    for row in rows:
+        assert row["logprob"] == pytest.approx(by_forward(gpt2, row["sentence"]), abs=1e-4)
+    assert model.card.name == "tiny"
+    assert model.card.protocol["arguments"] == "softmax_dtype=float32"
+    assert model.card.protocol["start"] == "0"
+    assert model.card.details["device"] == "cpu"
+
+
+def test_the_fingerprint_follows_the_files_and_not_their_place(gpt2, tmp_path):
+    first = open_model("lm-eval:hf", {"pretrained": str(gpt2)}, "cpu").card
+    other = tmp_path / "other"
+    shutil.copytree(gpt2, other)
+    same = open_model("lm-eval:hf", {"pretrained": str(other), "batch_size": "3"}, "cpu").card
+    assert (first.fingerprint, first.protocol) == (same.fingerprint, same.protocol)
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | {"attn_pdrop": 0.2}))
+    assert open_model("lm-eval:hf", {"pretrained": str(other)}, "cpu").card.fingerprint != first.fingerprint
+
+
+def test_a_suite_is_scored_from_the_command_line(gpt2, tmp_path):
+    arguments = ["--model", "lm-eval:hf", "--model-args", f"pretrained={gpt2},batch_size=16"]
+    done = subprocess.run(
+        ["tseval", "run", *arguments, "--case", "simple_agrmt", "--limit", "8", "--out", "run"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    scored = pd.read_parquet(tmp_path / "run" / "sentences.parquet").set_index("sentence")["logprob"]
+    for sentence in scored.index[:3]:
+        assert scored[sentence] == pytest.approx(by_forward(gpt2, sentence), abs=1e-4)
+    again = subprocess.run(
+        ["tseval", "run", *arguments, "--score", "critical", "--case", "simple_agrmt", "--out", "other"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert again.returncode == 2
+    assert "gives one number for a sentence" in again.stderr
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("spec", "arguments", "message"),
+    [
+        ("lm-eval:hff", {}, r"lm-eval has no backend 'hff'\. Did you mean 'hf'\?"),
+        ("lm-eval:hf", {"pretrained": "/nowhere/at/all"}, r"lm-eval:hf: \w+: .*/nowhere/at/all"),
+        ("lm-eval:hf", {"pretraned": "x"}, "lm-eval:hf: TypeError: .*pretrained"),
+        ("lm-eval:vllm", {"pretrained": "x"}, r"lm-eval:vllm: .*vllm"),
+    ],
+)
+def test_what_lm_eval_cannot_make_is_said_in_one_line(gpt2, spec, arguments, message):
+    with pytest.raises(ModelError, match=message) as error:
+        open_model(spec, arguments, "cpu")
+    assert "\n" not in str(error.value)
+
+
+def test_keys_are_not_recorded_and_a_dead_server_is_one_message(gpt2):
+    arguments = {
+        "model": "m",
+        "base_url": "http://127.0.0.1:9/v1",
+        "auth_token": "hunter2",
+        "max_retries": "1",
+    }
+    arguments |= {"tokenizer": str(gpt2), "tokenizer_backend": "huggingface"}
+    try:
+        model = open_model("lm-eval:local-completions", arguments)
+    except ModelError as error:
+        pytest.skip(f"the api extra of lm-eval is not installed: {error}")
+    assert "hunter2" not in repr(model.card)
+    with pytest.raises(ModelError, match="m: lm-eval could not score: "):
+        model.sentence_logprobs(["the author laughs ."])

@@ -1,0 +1,145 @@
+"""N-gram models against back-off by hand, and against kenlm's own sums."""
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import tseval
+from tseval.errors import ModelError
+from tseval.scoring.engine import Scorer
+
+kenlm = pytest.importorskip("kenlm", reason="kenlm needs a C++ compiler to be installed")
+
+ARPA = Path(__file__).parent / "trigram.arpa"
+BINARY = Path(__file__).parent / "trigram.binary"  # ARPA, written by KenLM as a hash table
+SENTENCES = ["the author laughs .", "author the author .", "the guard laughs the", "<unk> . .", "laughs"]
+
+
+def tables(path):
+    """Log10 probability and back-off weight of each n-gram of an ARPA file."""
+    rows = [line.split("\t") for line in path.read_text().splitlines() if line[:1] == "-"]
+    probability = {tuple(row[1].split()): float(row[0]) for row in rows}
+    return probability, {tuple(row[1].split()): float(row[2]) for row in rows if len(row) > 2}
+
+
+def back_off(context, word, probability, weight):
+    """Katz's recursion: p(w | c) is in the table, or the weight of c times p(w | c less its first word)."""
+    if (*context, word) in probability:
+        return probability[*context, word]
+    return weight.get(context, 0.0) + back_off(context[1:], word, probability, weight)
+
+
+def by_hand(sentence, eos=False):
+    probability, weight = tables(ARPA)
+    words = ["<s>", *(word if (word,) in probability else "<unk>" for word in sentence.split())]
+    words += ["</s>"] * eos
+    values = [
+        back_off(tuple(words[max(0, i - 2) : i]), words[i], probability, weight) for i in range(1, len(words))
+    ]
+    return [value * math.log(10) for value in values]
+
+
+@pytest.mark.parametrize("path", [ARPA, BINARY], ids=["arpa", "binary"])
+def test_words_score_as_by_hand(path):
+    model = tseval.load_model(f"ngram:{path}")
+    for ours, sentence in zip(model.word_logprobs(SENTENCES), SENTENCES, strict=True):
+        np.testing.assert_allclose(ours, by_hand(sentence), atol=1e-6)
+        whole = kenlm.Model(str(ARPA)).score(sentence, bos=True, eos=False)
+        assert sum(ours) == pytest.approx(whole * math.log(10), abs=1e-5)
+
+
+def test_one_sentence_in_closed_form():
+    # <s> the; <s> the author; the author laughs; back-off of (author, laughs) and laughs .
+    log10 = [-0.2, -0.05, -0.45, -0.05 - 0.3]
+    (ours,) = tseval.load_model(f"ngram:{ARPA}").word_logprobs(["the author laughs ."])
+    np.testing.assert_allclose(ours, np.multiply(log10, math.log(10)), atol=1e-6)
+
+
+def test_the_end_of_the_sentence_is_scored_on_request_and_signed():
+    plain, ended = (tseval.load_model(f"ngram:{ARPA}", {"eos": eos}) for eos in ("false", "true"))
+    for sentence in SENTENCES:
+        (ours,) = ended.word_logprobs([sentence])
+        *all_but_last, last, end = by_hand(sentence, eos=True)
+        np.testing.assert_allclose(ours, [*all_but_last, last + end], atol=1e-6)
+        assert sum(ours) == pytest.approx(kenlm.Model(str(ARPA)).score(sentence) * math.log(10), abs=1e-5)
+    assert plain.card.protocol != ended.card.protocol
+    assert plain.card.fingerprint == ended.card.fingerprint
+
+
+def test_unknown_words_are_reported():
+    texts = ["the author laughs .", "the guard waves .", "the guard laughs ."]
+    rows = Scorer(tseval.load_model(f"ngram:{ARPA}")).score(pa.array(texts)).to_pylist()
+    assert [row["seen"] for row in rows] == ["the author laughs .", "the <unk> <unk> .", "the <unk> laughs ."]
+    assert [row["n_unknown"] for row in rows] == [0, 2, 1]
+
+
+def test_a_suite_is_scored_and_invisible_contrasts_are_undecidable(tmp_path):
+    shutil.copy(ARPA, tmp_path / "small.arpa")
+    arguments = ["run", "--model", "ngram:small.arpa", "--case", "simple_agrmt", "--out", "run"]
+    done = subprocess.run(["tseval", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    # kenlm announces what it reads on standard error; that is not for our user.
+    assert "Reading" not in done.stderr
+    verdicts = pd.read_parquet(tmp_path / "run" / "verdicts.parquet")
+    items = {
+        item.index: item.sentences
+        for item in tseval.load_suite("marvin_linzen", cases=["simple_agrmt"]).cases[0].items()
+    }
+    known = {row.item: "laughs" in " ".join(items[row.item].values()) for row in verdicts.itertuples()}
+    assert all(row.undecidable != known[row.item] for row in verdicts.itertuples())
+    assert 0 < verdicts["undecidable"].sum() < len(verdicts)
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["model"]["protocol"]["end"] == "not scored"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a sound ARPA file or KenLM binary (End of file"),
+        (b"hello\n", 'first non-empty line was "hello"'),
+        (ARPA.read_bytes()[:100], "End of file in the 1-gram"),
+        (ARPA.read_bytes().replace(b"-0.5\tthe", b"x\tthe"), 'Could not parse "x" into a float'),
+        (BINARY.read_bytes()[:300], "Binary file has size 300 but the headers say"),
+        (bytes(range(256)) * 4, "not a sound ARPA file"),
+    ],
+)
+def test_a_damaged_file_is_refused(tmp_path, content, message):
+    path = tmp_path / "model.arpa"
+    path.write_bytes(content)
+    with pytest.raises(ModelError) as error:
+        tseval.load_model(f"ngram:{path}")
+    assert str(error.value).startswith(f"{path}: ")
+    assert message in str(error.value)
+    assert str(error.value).isprintable()
+    assert "lm/" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "arguments", "device", "message"),
+    [
+        ("ngram:absent.arpa", {}, "auto", r"absent\.arpa: no such n-gram model"),
+        (f"ngram:{ARPA.parent}", {}, "auto", "not a file"),
+        (f"ngram:{ARPA}", {"eos": "yes"}, "auto", "eos is true or false, not 'yes'"),
+        (f"ngram:{ARPA}", {"bos": "true"}, "auto", "takes --model-args eos=true alone, not bos"),
+        (f"ngram:{ARPA}", {}, "cuda", "looked up on the CPU; --device cuda cannot be used"),
+    ],
+)
+def test_what_cannot_be_opened_is_named(spec, arguments, device, message):
+    with pytest.raises(ModelError, match=message):
+        tseval.load_model(spec, arguments, device)
+
+
+def test_without_kenlm_the_extra_is_named():
+    program = f"import sys; sys.modules['kenlm'] = None; import tseval; tseval.load_model('ngram:{ARPA}')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("tseval.errors.ModelError: ngram: ")
+    assert 'pip install "tseval[ngram]"' in last
