@@ -23,12 +23,12 @@ SENTENCES = ["the author laughs .", "the authors near the guard laugh .", "the g
 UNKNOWN = {"unk_token": "<unk>"}
 
 
-def test_without_lm_eval_the_extra_is_named():
+def test_without_lm_eval_what_to_install_is_named():
     program = "import sys; sys.modules['lm_eval'] = None; import tseval; tseval.load_model('lm-eval:hf')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     last = done.stderr.splitlines()[-1]
     assert last.startswith("tseval.errors.ModelError: lm-eval: ")
-    assert 'pip install lm-eval' in last
+    assert "pip install lm-eval" in last
 
 
 @pytest.fixture(scope="module")

@@ -235,6 +235,7 @@ PLACES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("carrier", "place", "protocol"),
@@ -331,6 +332,7 @@ def test_what_torch_does_not_write_is_refused(folder, tmp_path, name, form):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pickled",
     [
@@ -365,6 +367,7 @@ def test_a_pickle_cannot_take_memory_or_time(folder, tmp_path, pickled, form):
     assert len(refusal(path, folder)) < 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gru-old", "gru-zip"])
 def test_a_truncated_pickle_is_refused_at_every_length(folder, tmp_path, name):
     path = tmp_path / "cut.pt"
@@ -374,6 +377,7 @@ def test_a_truncated_pickle_is_refused_at_every_length(folder, tmp_path, name):
         refusal(path, folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gru-old", "lstm-zip", "2017", "protocol4-old"])
 def test_a_mutated_pickle_is_read_or_refused(folder, tmp_path, name):
     path, rng = tmp_path / "mutated.pt", random.Random(7)
