@@ -17,7 +17,7 @@ import torch
 from tseval.errors import ModelError, suggest
 from tseval.models.checkpoint import Checkpoint, bundled_checkpoints, load_checkpoint
 from tseval.models.device import pick_device
-from tseval.models.head import chosen_logits, log_normaliser
+from tseval.models.head import best_words, chosen_logits, log_normaliser
 from tseval.models.language_model import count_parameters
 from tseval.models.published.torch_file import holds_object
 from tseval.models.published.word_model import load_published
@@ -113,6 +113,12 @@ class NativeModel:
         logits = chosen_logits(hidden[row], output.weight, output.bias, token)
         result: np.ndarray = (logits - log_normaliser(hidden, output.weight, output.bias)[row]).cpu().numpy()
         return result
+
+    def best_tokens(self, state: State) -> np.ndarray:
+        """Give the most probable next word of every row, (rows,) int64."""
+        hidden, output = self.model.top(state), self.model.output
+        best: np.ndarray = best_words(hidden, output.weight, output.bias).cpu().numpy()
+        return best
 
 
 def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:

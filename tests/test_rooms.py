@@ -65,6 +65,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         ARROW,
     ),
+    "tseval.harness": (
+        {"tseval.adapters", "tseval.datasets", "tseval.files", "tseval.items", "tseval.scoring"},
+        ARROW | {"lm_eval", "yaml"},
+    ),
     "tseval.surprisal": ({"tseval.scoring"}, ARROW),
     "tseval.evaluation": (
         {"tseval.items", "tseval.scoring", "tseval.verdicts", "tseval.runs", "tseval.report"},
@@ -82,6 +86,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"pyarrow", "tabulate", "yaml"},
     ),
+    "tseval.cli.lm_eval": ({"tseval.harness"}, {"click", "lm_eval"}),
     "tseval.cli": (ANYTHING, TERMINAL | {"torch"}),
 }
 # Nothing from the run directory on may load torch, nor may grammars and suites.

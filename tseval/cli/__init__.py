@@ -26,6 +26,8 @@ COMMANDS = {
     "suites": ("suites", "List the suites."),
     "models": ("models", "List the kinds of model and the bundled checkpoints."),
     "expand": ("expand", "Write out the items of a suite."),
+    "export": ("export", "Write suites for other tools."),
+    "lm-eval": ("lm_eval", "Run lm-eval, which then knows the model tseval."),
     "lint": ("lint", "Check grammars."),
     "surprisal": ("surprisal", "Print the surprisal of every token of a text."),
     "pair": ("pair", "Compare two sentences, token by token."),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,24 +12,44 @@ import pyarrow as pa
 from tseval.items import ENDING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nltk.tokenize import NLTKWordTokenizer
+
     from tseval.items import Case
+
+
+def spans(text: str, penn: bool) -> Iterator[tuple[int, int]]:
+    """Give the beginning and end of every word: of Penn Treebank tokens, or of what stands between spaces.
+
+    Double quotes stay as they are, as in running text; the Treebank writes them as `` and ''.
+    """
+    if not penn:
+        yield from (match.span() for match in re.finditer(r"\S+", text))
+        return
+    yield from _tokenizer().span_tokenize(text)
+
+
+@cache
+def _tokenizer() -> NLTKWordTokenizer:
+    from nltk.tokenize import NLTKWordTokenizer  # noqa: PLC0415 - slow to import
+
+    return NLTKWordTokenizer()
+
+
+def tokens(text: str) -> list[str]:
+    """Split a text into Penn Treebank tokens."""
+    return [text[start:end] for start, end in spans(text, penn=True)]
 
 
 def tokenise(case: Case) -> Case:
     """Split punctuation and clitics off the words of a case, and count its endings in tokens."""
-    from nltk.tokenize import NLTKWordTokenizer  # noqa: PLC0415 - slow to import
-
-    def split(text: str) -> list[str]:
-        # Double quotes stay as they are, as in running text.
-        return [text[start:end] for start, end in tokenizer.span_tokenize(text)]
-
-    tokenizer = NLTKWordTokenizer()
     before = {label: list(map(str, case.sentences[label].to_pylist())) for label in case.labels}
-    sentences = {label: [" ".join(split(text)) for text in texts] for label, texts in before.items()}
+    sentences = {label: [" ".join(tokens(text)) for text in texts] for label, texts in before.items()}
     features = case.features
     if ENDING in features.column_names:
         pairs = zip(before[case.labels[0]], features[ENDING].to_numpy(), strict=True)
-        lengths = [len(split(" ".join(text.split()[-length:]))) for text, length in pairs]
+        lengths = [len(tokens(" ".join(text.split()[-length:]))) for text, length in pairs]
         at = features.column_names.index(ENDING)
         features = features.set_column(at, ENDING, pa.array(lengths, pa.int64()))
     tokenised = {label: pa.array(texts, pa.string()) for label, texts in sentences.items()}

@@ -35,6 +35,21 @@ def log_normaliser(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tenso
     return total
 
 
+def best_words(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Most probable word for every row, the first of equals: (rows, hidden) to word ids (rows,)."""
+    width = max(1, TILE_LOGITS[hidden.device.type] // max(1, len(hidden)))
+    top = hidden.new_full((len(hidden),), float("-inf"))
+    best = torch.zeros(len(hidden), dtype=torch.int64, device=hidden.device)
+    for words in range(0, len(weight), width):
+        tile = slice(words, words + width)
+        matrix = weight[tile].to(hidden.dtype).t()
+        logits = hidden @ matrix if bias is None else torch.addmm(bias[tile].to(hidden.dtype), hidden, matrix)
+        value, word = logits.max(1)
+        best = torch.where(value > top, word + words, best)
+        top = torch.maximum(top, value)
+    return best
+
+
 def chosen_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor) -> Tensor:
     """Logit of one word for every row: (rows, hidden), word ids (rows,) to (rows,)."""
     logits = (hidden * weight[words]).sum(1)

@@ -1,0 +1,162 @@
+"""tseval inside lm-eval, run for real and offline: its models, and its suites as tasks."""
+
+import json
+import os
+import subprocess
+
+import pytest
+import torch
+import yaml
+from checkpoints import save_causal
+from lm_eval.api.instance import Instance
+
+import tseval
+from tseval.harness.model import TsevalLM
+from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+from tseval.suites import load_suite
+
+pytestmark = pytest.mark.slow
+
+GROUP = "tseval_marvin_linzen"
+LIMIT = 4
+
+
+def command(*arguments, cwd):
+    offline = {"HF_DATASETS_OFFLINE": "1", "HF_HOME": str(cwd / "hub")}
+    return subprocess.run(
+        list(map(str, arguments)),
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | offline,
+    )
+
+
+def answers(folder):
+    """What lm-eval found of every item: (case, item, contrast) to right or wrong."""
+    found = {}
+    for path in folder.rglob("samples_*.jsonl"):
+        for line in path.read_text().splitlines():
+            sample = json.loads(line)
+            doc = sample["doc"]
+            found[doc["case"], doc["item"], doc["contrast"]] = bool(sample["acc"])
+    return found
+
+
+def verdicts(spec):
+    run = tseval.evaluate(tseval.load_model(spec), load_suite("marvin_linzen", limit=LIMIT))
+    rows = run.verdicts[["case", "item", "contrast", "correct"]].itertuples(index=False, name=None)
+    return {(case, item, contrast): correct for case, item, contrast, correct in rows}
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    place = tmp_path_factory.mktemp("lm-eval")
+    result = command(
+        "tseval", "export", "lm-eval", "marvin_linzen", "-o", "tasks", "--limit", LIMIT, cwd=place
+    )
+    assert result.returncode == 0, result.stderr
+    assert "tasks: tseval_marvin_linzen, 19 tasks" not in result.stdout
+    return place
+
+
+def test_every_row_of_the_table_is_a_task_of_the_group(tasks):
+    group = yaml.safe_load((tasks / "tasks" / f"{GROUP}.yaml").read_text())
+    suite = load_suite("marvin_linzen", limit=LIMIT)
+    assert group["group"] == GROUP
+    assert group["metadata"]["digest"] == suite.digest
+    assert len(group["task"]) == 19  # rows of Table 4
+    lines = sum(len((tasks / "tasks" / f"{task}.jsonl").read_text().splitlines()) for task in group["task"])
+    assert lines == suite.n_contrasts
+
+
+def test_a_model_of_tseval_gets_from_lm_eval_what_it_gets_from_tseval(tasks):
+    arguments = "--model_args", "checkpoint=bundled:lstm", "--include_path", "tasks", "--tasks", GROUP
+    more = "--output_path", "ours", "--log_samples"
+    result = command("tseval", "lm-eval", "--model", "tseval", *arguments, *more, cwd=tasks)
+    assert result.returncode == 0, result.stderr
+    assert answers(tasks / "ours") == verdicts("bundled:lstm")
+
+
+def test_lm_evals_own_model_gets_on_the_tasks_what_hf_gets_from_tseval(tasks):
+    model = save_causal(tasks / "tiny", n_positions=128)
+    arguments = "--model_args", f"pretrained={model},softmax_dtype=float32,dtype=float32", "--device", "cpu"
+    more = "--include_path", "tasks", "--tasks", GROUP, "--output_path", "theirs", "--log_samples"
+    result = command("lm_eval", "--model", "hf", *arguments, *more, cwd=tasks)
+    assert result.returncode == 0, result.stderr
+    assert answers(tasks / "theirs") == verdicts(f"hf:{model}")
+
+
+def test_continuations_are_scored_after_their_contexts_and_first_choices_told():
+    checkpoint = load_checkpoint(bundled_checkpoints()["lstm"])
+    ids, words = checkpoint.vocabulary.ids(), checkpoint.vocabulary.words
+
+    def plain(tokens):
+        """Log-probabilities of every word of the vocabulary after each token."""
+        with torch.no_grad():
+            column = torch.tensor([[ids[token]] for token in ["<eos>", *tokens]])
+            outputs, _ = checkpoint.model(column, checkpoint.model.initial_state(1))
+            return checkpoint.model.output(outputs)[:, 0].double().log_softmax(-1)
+
+    table = plain(["the", "authors"])
+    favourite = words[int(table[2].argmax())]
+    requests = [
+        ("The authors", f" {favourite}"),
+        ("The authors", " laugh."),
+        ("", "the"),
+        ("the auth", "ors"),
+    ]
+    model = TsevalLM("bundled:lstm")
+    made = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(requests)]
+    found = model.loglikelihood(made)
+    laugh = plain(["the", "authors", "laugh"])
+    expected = [
+        table[2, ids[favourite]],
+        laugh[2, ids["laugh"]] + laugh[3, ids["."]],
+        table[0, ids["the"]],
+        table[1, ids["authors"]],  # a word that the context begins counts whole
+    ]
+    assert [logprob for logprob, _ in found] == pytest.approx([float(value) for value in expected], abs=1e-4)
+    assert found[0][1]
+    assert not found[1][1]
+    assert found[2][1] == (words[int(table[0].argmax())] == "the")
+    rolling = model.loglikelihood_rolling([Instance("loglikelihood_rolling", {}, ("The authors laugh.",), 0)])
+    steps = [laugh[0, ids["the"]], laugh[1, ids["authors"]], expected[1]]
+    assert rolling == pytest.approx([float(sum(steps))], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("export", "lm-eval", "marvin_lin", "-o", "new"), "Did you mean 'marvin_linzen'?"),
+        (("export", "lm-eval", "marvin_linzen", "-o", "full"), "full: holds something already."),
+        (("export", "lm-eval", "pairs.jsonl:two_prefix", "-o", "new"), "leave out :two_prefix"),
+        (
+            ("export", "lm-eval", "blimp.jsonl:two_prefix", "-o", "new"),
+            "compares endings, for which",
+        ),
+        (("lm-eval", "--model", "tseval", "--model_args", "checkpoint=no.pt", "--tasks", "blimp"), "no.pt"),
+    ],
+)
+def test_bad_input_gets_one_message(tmp_path, arguments, message):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").write_text("")
+    (tmp_path / "pairs.jsonl").write_text('{"good": "a", "bad": "b"}')
+    record = {
+        "UID": "x",
+        "pairID": "0",
+        "field": "syntax",
+        "linguistics_term": "binding",
+        "sentence_good": "a",
+        "sentence_bad": "b",
+        "two_prefix_method": True,
+        "two_prefix_prefix_good": "a",
+        "two_prefix_prefix_bad": "b",
+        "two_prefix_word": "c",
+    }
+    (tmp_path / "blimp.jsonl").write_text(json.dumps(record))
+    result = command("tseval", *arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr

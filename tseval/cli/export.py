@@ -1,0 +1,31 @@
+"""`tseval export`: suites for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.group(help="Write suites for other tools.")
+def command() -> None:
+    """Write suites for other tools."""
+
+
+@command.command("lm-eval")
+@click.argument("suite")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR"
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N items of each case.")
+@click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
+def lm_eval(suite: str, output: Path, limit: int | None, tokenise: bool, quiet: bool) -> None:
+    """Write SUITE as tasks of lm-eval: a group, and a task for each row of the table."""
+    from tseval.harness.tasks import write_tasks
+    from tseval.suites import load_suite
+
+    group, *tasks = write_tasks(load_suite(suite, limit=limit, tokenise=tokenise), output)
+    if not quiet:
+        click.echo(f"{output}: {group}, {len(tasks)} tasks", err=True)
+        click.echo(f"lm_eval --include_path {output} --tasks {group} ...", err=True)

@@ -1,0 +1,23 @@
+"""`tseval lm-eval`: lm-eval with the models of tseval."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command(
+    help="Run lm-eval, which then knows the model tseval.",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(arguments: tuple[str, ...]) -> None:
+    """Pass all ARGUMENTS on to lm_eval, which from version 0.4.14 on finds the model by itself."""
+    import lm_eval.models  # noqa: F401 - before ours: lm-eval lists its own only where nobody was first
+    from lm_eval.__main__ import cli_evaluate
+
+    import tseval.harness.model  # noqa: F401 - registers itself
+
+    sys.argv = ["lm_eval", *arguments]
+    cli_evaluate()

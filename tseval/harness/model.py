@@ -1,0 +1,147 @@
+"""Any model of tseval as a model of lm-eval: `--model tseval --model_args checkpoint=drnn.pt`.
+
+lm-eval asks for the log-probability of a continuation given a context. Here that is the sum over the words of
+the whole text that reach beyond the context; every distinct prefix of all requests is computed once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from lm_eval.api.model import LM
+from lm_eval.api.registry import register_model
+
+from tseval.adapters import open_model
+from tseval.adapters.native import NativeModel
+from tseval.datasets.tokenising import spans
+from tseval.errors import ModelError
+from tseval.scoring.engine import Scorer, shards
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lm_eval.api.instance import Instance
+
+    from tseval.scoring.protocol import Encoded, Model, ModelCard, State
+
+
+LM_EVAL_DEFAULT = "cuda:0"
+
+
+@register_model("tseval")
+class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
+    """A model of tseval, as lm-eval wants it.
+
+    Args:
+        checkpoint: What `--model` of `tseval run` takes: a path, or `scheme:rest`.
+        tokenise: Split punctuation and clitics off the words (Penn Treebank tokens), as word-level models
+            were trained; lm-eval's tasks are written as people write.
+        device: `auto`, `cpu` or `cuda`. lm-eval gives `cuda:0` where the user says nothing, on any machine;
+            that is taken for `auto`.
+        batch_size: Taken because lm-eval gives it; tseval finds its own.
+        max_batch_size: Likewise.
+        arguments: For the model's adapter, as in `--model-args` of `tseval run`.
+
+    Raises:
+        ModelError: If the model cannot be used.
+    """
+
+    def __init__(
+        self,
+        checkpoint: str,
+        tokenise: bool = True,
+        device: str | None = None,
+        batch_size: object = None,
+        max_batch_size: object = None,
+        **arguments: object,
+    ) -> None:
+        super().__init__()
+        given = {name: str(value) for name, value in arguments.items()}
+        said = "auto" if device in {None, LM_EVAL_DEFAULT} else str(device)
+        self._model = open_model(checkpoint, given, said)
+        self._tokenise = tokenise
+
+    def loglikelihood(
+        self, requests: Sequence[Instance], disable_tqdm: bool = False
+    ) -> list[tuple[float, bool]]:
+        """Give the log-probability of each continuation, in nats, and whether it is the model's first choice.
+
+        The second is known of tseval's own checkpoints; of other models it is said to be false.
+        """
+        texts = [context + continuation for context, continuation in (one.args for one in requests)]
+        bounds = [len(one.args[0]) for one in requests]
+        words = [self._words(text) for text in texts]
+        sentences = list(map(_sentence, texts, words))
+        logprobs = _word_scores(self._model, sentences)
+        first_choices = FirstChoices(self._model) if isinstance(self._model, NativeModel) else None
+        greedy = _word_scores(first_choices, sentences) if first_choices else {}
+        results = []
+        for sentence, own, bound in zip(sentences, words, bounds, strict=True):
+            beyond = np.array([end > bound for _, end in own], dtype=bool)
+            first = bool((greedy[sentence][beyond] == 0).all()) if greedy else False
+            results.append((float(logprobs[sentence][beyond].astype(np.float64).sum()), first))
+        return results
+
+    def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
+        """Give the log-probability of each text, in nats."""
+        texts = [one.args[0] for one in requests]
+        sentences = [_sentence(text, self._words(text)) for text in texts]
+        logprobs = _word_scores(self._model, sentences)
+        return [float(logprobs[sentence].astype(np.float64).sum()) for sentence in sentences]
+
+    def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
+        """Refuse: tseval scores sentences, it does not write them."""
+        raise ModelError("tseval's models do not generate text: choose tasks that compare log-probabilities")
+
+    def _words(self, text: str) -> list[tuple[int, int]]:
+        """Give the beginning and end of each word."""
+        return list(spans(text, self._tokenise))
+
+
+def _sentence(text: str, words: Sequence[tuple[int, int]]) -> str:
+    return " ".join(text[start:end] for start, end in words)
+
+
+def _word_scores(model: Model, sentences: Sequence[str]) -> dict[str, np.ndarray]:
+    """Score each distinct sentence; give the values of its words, (words,) float32."""
+    scorer = Scorer(model)
+    found: dict[str, np.ndarray] = {}
+    for shard in shards(pa.array(sorted(set(sentences)), pa.string())):
+        table = scorer.score(shard)
+        rows = zip(table["sentence"].to_pylist(), table["words"], strict=True)
+        found.update((str(sentence), np.array(words.as_py(), dtype=np.float32)) for sentence, words in rows)
+    return found
+
+
+class FirstChoices:
+    """A recurrent model that gives 0 for its most probable next word, and -1 for all others.
+
+    So the scorer finds in one more pass which continuations the model would have chosen itself.
+
+    Args:
+        model: Whose choices.
+    """
+
+    def __init__(self, model: NativeModel) -> None:
+        self._model = model
+        self.card: ModelCard = model.card
+        self.row_bytes: int = model.row_bytes
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """As the model does."""
+        return self._model.encode(sentences)
+
+    def start(self) -> State:
+        """As the model does."""
+        return self._model.start()
+
+    def advance(self, state: State, tokens: np.ndarray) -> State:
+        """As the model does."""
+        return self._model.advance(state, tokens)
+
+    def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Give 0 where a word is the most probable one, else -1, (words,) float32."""
+        best = self._model.best_tokens(state)
+        return np.where(best[rows] == tokens, 0, -1).astype(np.float32)
