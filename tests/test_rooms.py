@@ -25,9 +25,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.files": (set(), set()),
     "tseval.items": (set(), ARROW),
     "tseval.grammar": ({"tseval.items"}, ARROW | {"jinja2", "yaml"}),
-    "tseval.datasets": ({"tseval.items", "tseval.scoring.protocol"}, {"pyarrow", "nltk"}),
+    "tseval.datasets": ({"tseval.items", "tseval.formula", "tseval.scoring.protocol"}, {"pyarrow", "nltk"}),
     "tseval.suites": ({"tseval.items", "tseval.grammar", "tseval.datasets"}, ARROW),
-    "tseval.verdicts": ({"tseval.items"}, ARROW),
+    "tseval.formula": (set(), {"numpy"}),
+    "tseval.verdicts": ({"tseval.items", "tseval.formula"}, ARROW),
     "tseval.scoring.protocol": (set(), ARROW | TORCH),
     "tseval.scoring": (set(), ARROW | TORCH),
     # An adapter may use its own library, whichever that is, but knows no phenomenon.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tseval.datasets.catalogue import CATALOGUE
 from tseval.errors import SuiteError
 from tseval.grammar.cache import cache_folder, suite_key
 from tseval.grammar.cache import load_suite as load_cached
@@ -49,7 +50,7 @@ def test_an_unknown_suite_is_an_error_that_says_the_nearest_name() -> None:
         load_suite("marvin_linzn")
     assert str(caught.value) == (
         "there is no suite 'marvin_linzn'.\n  Did you mean 'marvin_linzen'? "
-        f"Bundled suites: {', '.join(available_suites())}. Or give a path, such as ./marvin_linzn."
+        f"Suites: {', '.join(sorted([*available_suites(), *CATALOGUE]))}. Or give a path, such as ./marvin_linzn."
     )
 
 
@@ -63,7 +64,7 @@ def test_an_unknown_case_is_an_error_that_says_the_nearest_name(folder: Path) ->
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (lambda _: None, "no such file or folder.\n  Give a bundled name or a path of grammars."),
+        (lambda _: None, "no such file or folder.\n  Give the name of a suite, or a path."),
         (lambda path: path.mkdir(), "no grammars.\n  Put at least one .jinja file into the folder."),
         (lambda path: path.write_text("x"), "not a suite.\n  A suite is a folder of .jinja grammars, or one"),
     ],

@@ -79,7 +79,9 @@ def evaluate(
     if score not in get_args(ScoreMode):
         raise SuiteError(f"unknown score {score!r}. {suggest(score, get_args(ScoreMode), 'Scores')}")
     check_score(suite, score)
-    if score in {"critical", "ending"} and not isinstance(model, RecurrentModel | TokenModel | SentenceModel):
+    if score in {"critical", "ending", "regions"} and not isinstance(
+        model, RecurrentModel | TokenModel | SentenceModel
+    ):
         raise ModelError(
             f"{model.card.name} gives one number for a sentence, but --score {score} compares single words"
         )

@@ -38,6 +38,17 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """What an item should fulfil: a formula over surprisals of regions (`tseval.formula`)."""
+
+    name: str
+    formula: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """A minimal set: sentences that differ as little as their labels demand.
 
@@ -70,6 +81,9 @@ class Case:
         index: Each item's position in the full expansion, (items,) int64.
         sentences: One string column per label, in label order, (items, labels).
         features: One column per feature, (items, features).
+        predictions: What counts instead, where regions are compared.
+        regions: For predictions, the number of words of each region: one list column per label, in label
+            order, (items, labels).
     """
 
     name: str
@@ -80,11 +94,18 @@ class Case:
     index: pa.Int64Array
     sentences: pa.Table
     features: pa.Table
+    predictions: tuple[Prediction, ...] = ()
+    regions: pa.Table | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Sentence labels, in order."""
         return tuple(self.sentences.column_names)
+
+    def regions_of(self, label: str) -> list[list[int]]:
+        """Give the number of words of each region of each sentence under a label."""
+        assert self.regions is not None
+        return [list(lengths or ()) for lengths in self.regions[label].to_pylist()]
 
     @property
     def n_items(self) -> int:
@@ -136,4 +157,4 @@ class Suite:
     @property
     def n_contrasts(self) -> int:
         """Number of contrasts over all cases: the verdicts a run will hold."""
-        return sum(case.n_items * len(case.contrasts) for case in self.cases)
+        return sum(case.n_items * (len(case.contrasts) + len(case.predictions)) for case in self.cases)

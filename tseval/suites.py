@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tseval.datasets.catalogue import CATALOGUE, data_folder
 from tseval.datasets.loading import is_data, read_data
@@ -209,10 +210,13 @@ def _take(case: Case, rows: Sequence[int]) -> Case:
     if len(rows) == case.n_items:
         return case
     index = pa.array(rows, pa.int64())
-    # A table without columns cannot be indexed: it does not know its rows.
-    features = case.features.take(index) if case.features.num_columns else case.features
     return replace(
-        case, index=case.index.take(index), sentences=case.sentences.take(index), features=features
+        case,
+        index=case.index.take(index),
+        sentences=case.sentences.take(index),
+        # A table without columns cannot be indexed: it does not know its rows.
+        features=case.features.take(index) if case.features.num_columns else case.features,
+        regions=None if case.regions is None else case.regions.take(index),
     )
 
 
@@ -261,10 +265,14 @@ def suite_digest(terminator: str | None, cases: Sequence[Case]) -> str:
         columns = [("item", case.index), *_columns(case.sentences), *_columns(case.features)]
         about = [case.name, case.construction, case.phenomenon, case.dependency, case.n_items]
         contrasts = [[contrast.better, contrast.worse] for contrast in case.contrasts]
+        contrasts += [[prediction.name, prediction.formula] for prediction in case.predictions]
         kinds = [[name, str(column.type)] for name, column in columns]
         digest.update(json.dumps([about, contrasts, len(case.labels), kinds]).encode())
         for _, column in columns:
             _hash_column(digest, column)
+        for _, column in _columns(case.regions) if case.regions is not None else ():
+            _hash_column(digest, pc.list_value_length(column))
+            _hash_column(digest, pc.list_flatten(column))
     return digest.hexdigest()
 
 

@@ -12,16 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
+from tseval.formula import parse, regions_of, values
 from tseval.items import ENDING, RESERVED_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from tseval.items import Case, Contrast, Suite
+    from tseval.items import Case, Contrast, Prediction, Suite
 
-ScoreMode = Literal["sentence", "critical", "ending", "mean"]
+ScoreMode = Literal["sentence", "critical", "ending", "regions", "mean"]
 
 
 def sentences_of(suite: Suite) -> pa.StringArray:
@@ -47,7 +48,8 @@ def judge(suite: Suite, scored: pa.Table, score: ScoreMode = "sentence") -> pa.T
             (nats, one per word of `seen`).
         score: `sentence` sums the log-probabilities of all words, `mean` divides the sum by the
             number of words, `critical` takes the first word at which the two sentences differ, `ending`
-            the sum over the last words, as many as the item's feature `ending` says.
+            the sum over the last words, as many as the item's feature `ending` says, `regions` what the
+            predictions of the suite say.
 
     Returns:
         Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,
@@ -66,9 +68,13 @@ def judge(suite: Suite, scored: pa.Table, score: ScoreMode = "sentence") -> pa.T
     seen = scored["seen"].combine_chunks().dictionary_encode().indices.to_numpy()
     if score == "mean":
         sums = sums / pc.list_value_length(scored["words"]).to_numpy()
-    words = _Words(scored) if score in {"critical", "ending"} else None
+    check_score(suite, score)
+    words = _Words(scored) if score in {"critical", "ending", "regions"} else None
     tables = []
     for case, row_of in zip(suite.cases, _find(suite, scored), strict=True):
+        for prediction in case.predictions:
+            assert words is not None  # predictions go with the score `regions`
+            tables.append(_predicted(case, prediction, row_of, words, seen))
         for contrast in case.contrasts:
             better, worse = row_of[contrast.better], row_of[contrast.worse]
             undecidable = seen[better] == seen[worse]
@@ -88,21 +94,63 @@ def check_score(suite: Suite, score: ScoreMode) -> None:
     """Refuse a score that a suite does not allow, before anything is scored.
 
     Raises:
-        SuiteError: `ending`, and a case does not say how long its endings are.
+        SuiteError: `ending`, and a case does not say how long its endings are; `regions` without
+            predictions, or predictions and another score.
     """
+    for case in suite.cases:
+        if bool(case.predictions) != (score == "regions"):
+            what = (
+                "compares regions, as its predictions say"
+                if case.predictions
+                else "has no predictions on regions"
+            )
+            raise SuiteError(f"case {case.name!r} {what}: --score {score} cannot be used")
     if score == "ending":
         for case in suite.cases:
             _ending_of(case)
 
 
+def _predicted(
+    case: Case,
+    prediction: Prediction,
+    row_of: Mapping[str, NDArray[np.int64]],
+    words: _Words,
+    seen: NDArray[np.int64],
+) -> pa.Table:
+    """Decide a prediction of one case.
+
+    The scores of a single comparison are its two sides, with the sign that makes the better one greater; a
+    combination of several has none. Items whose conditions all look alike to the model are undecidable.
+    """
+    formula = parse(prediction.formula)
+
+    def surprisal(region: int | None, condition: str) -> NDArray[np.float64]:
+        return -words.region(row_of[condition], case.regions_of(condition), region)
+
+    true = np.asarray(values(formula, surprisal), dtype=np.bool_)
+    looks = np.stack([seen[row_of[condition]] for condition in {r.condition for r in regions_of(formula)}])
+    undecidable = (looks == looks[0]).all(axis=0) & (len(looks) > 1)
+    sign = {"<": -1.0, ">": 1.0}.get(formula.operator)
+    better, worse = np.full((2, case.n_items), np.nan)
+    if sign is not None:
+        better, worse = (
+            np.broadcast_to(sign * values(side, surprisal), case.n_items)
+            for side in (formula.left, formula.right)
+        )
+    return _verdicts(case, prediction, (better, worse), undecidable, true)
+
+
 def _verdicts(
     case: Case,
-    contrast: Contrast,
+    contrast: Contrast | Prediction,
     scores: tuple[NDArray[np.float64], NDArray[np.float64]],
     undecidable: NDArray[np.bool_],
+    correct: NDArray[np.bool_] | None = None,
 ) -> pa.Table:
     """Lay out the verdicts of one case on one contrast, features after them."""
     better, worse = scores
+    if correct is None:
+        correct = better > worse
     columns: dict[str, pa.Array[Any] | pa.ChunkedArray[Any]] = {
         "case": _repeat(case.name, case.n_items),
         "item": case.index,
@@ -112,7 +160,7 @@ def _verdicts(
         "contrast": _repeat(str(contrast), case.n_items),
         "better_score": pa.array(better, from_pandas=True),
         "worse_score": pa.array(worse, from_pandas=True),
-        "correct": pa.array((better > worse) & ~undecidable),
+        "correct": pa.array(correct & ~undecidable),
         "tie": pa.array((better == worse) & ~undecidable),
         "undecidable": pa.array(undecidable),
     }
@@ -237,7 +285,26 @@ class _Words:
         if len(wrong):
             sentence = self.sentences[int(rows[wrong[0]])].as_py()
             raise SuiteError(f"{sentence!r} has no ending of {length[wrong[0]]} words to compare")
-        ends = self.starts[rows] + self.lengths[rows]
-        # Differences of one running sum would be quicker, but two equal endings must have equal sums.
-        spans = np.stack((ends - length, ends), axis=1).ravel()
-        return np.add.reduceat(np.append(self.logprobs.astype(np.float64), 0.0), spans)[::2]
+        return self._sums(self.starts[rows] + self.lengths[rows] - length, length)
+
+    def region(
+        self, rows: NDArray[np.int64], lengths: Sequence[Sequence[int]], number: int | None
+    ) -> NDArray[np.float64]:
+        """Sum the log-probabilities of one region of sentences, in float64, (sentences,).
+
+        Args:
+            rows: The sentences, (sentences,).
+            lengths: Words of each region of each sentence.
+            number: Which region, from 1; None for the whole sentence.
+        """
+        if number is None:
+            return self._sums(self.starts[rows], self.lengths[rows])
+        before = np.array([sum(own[: number - 1]) for own in lengths])
+        return self._sums(self.starts[rows] + before, np.array([own[number - 1] for own in lengths]))
+
+    def _sums(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Sum runs of words; an empty run is 0."""
+        # Differences of one running sum would be quicker, but equal runs must have equal sums.
+        spans = np.stack((starts, starts + lengths), axis=1).ravel()
+        sums = np.add.reduceat(np.append(self.logprobs.astype(np.float64), 0.0), spans)[::2]
+        return np.where(lengths == 0, 0.0, sums)

@@ -8,12 +8,14 @@ from tseval.datasets import agreement, blimp, clams
 from tseval.datasets.entries import DataSet, build_cases
 from tseval.datasets.pairs import read_pairs
 from tseval.datasets.reading import bare_name, read_jsonl
+from tseval.datasets.syntaxgym import SOURCE as SYNTAXGYM
+from tseval.datasets.syntaxgym import read_syntaxgym
 from tseval.errors import SuiteError, suggest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ENDINGS = (".jsonl", ".tsv", ".tab", ".text", ".txt")
+ENDINGS = (".json", ".jsonl", ".tsv", ".tab", ".text", ".txt")
 
 
 def is_data(path: Path) -> bool:
@@ -52,6 +54,8 @@ def _files(folder: Path) -> list[Path]:
 
 def _kind(file: Path) -> str:
     name = bare_name(file)
+    if name.endswith(".json"):
+        return "syntaxgym"
     if name.endswith(".text"):
         return "linzen"
     if name.endswith(".tab"):
@@ -90,9 +94,23 @@ def _gulordava(files: list[Path], name: str, _: str | None) -> DataSet:
     return DataSet(name, "Colourless green agreement", agreement.GULORDAVA, "sentence", build_cases(entries))
 
 
+def _syntaxgym(files: list[Path], name: str, _: str | None) -> DataSet:
+    cases = tuple(map(read_syntaxgym, files))
+    if repeated := {case.name for case in cases if [other.name for other in cases].count(case.name) > 1}:
+        raise SuiteError(f"two suites are called {min(repeated)!r}: load one of them")
+    return DataSet(name, name, SYNTAXGYM, "regions", cases)
+
+
 def _pairs(files: list[Path], name: str, _: str | None) -> DataSet:
     entries = (entry for file in files for entry in read_pairs(file))
     return DataSet(name, name, None, "sentence", build_cases(entries))
 
 
-_READERS = {"blimp": _blimp, "clams": _clams, "linzen": _linzen, "gulordava": _gulordava, "pairs": _pairs}
+_READERS = {
+    "blimp": _blimp,
+    "clams": _clams,
+    "linzen": _linzen,
+    "gulordava": _gulordava,
+    "syntaxgym": _syntaxgym,
+    "pairs": _pairs,
+}

@@ -28,16 +28,24 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
     Raises:
         SuiteError: The file cannot be read, or is not UTF-8.
     """
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            yield f"{path}:{number}", line.rstrip("\r")
+
+
+def read_text(path: Path) -> str:
+    """Give the whole text of a file.
+
+    Raises:
+        SuiteError: The file cannot be read, or is not UTF-8.
+    """
     try:
         content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
+        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
     except (OSError, EOFError) as error:
         raise SuiteError(f"{path}: cannot be read ({error})") from None
     except UnicodeDecodeError as error:
         raise SuiteError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield f"{path}:{number}", line.rstrip("\r")
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[str, Record]]:

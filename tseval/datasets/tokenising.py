@@ -12,7 +12,7 @@ import pyarrow as pa
 from tseval.items import ENDING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from nltk.tokenize import NLTKWordTokenizer
 
@@ -43,7 +43,9 @@ def tokens(text: str) -> list[str]:
 
 
 def tokenise(case: Case) -> Case:
-    """Split punctuation and clitics off the words of a case, and count its endings in tokens."""
+    """Split punctuation and clitics off the words of a case, and count its endings or regions in tokens."""
+    if case.regions is not None:
+        return _tokenise_regions(case, case.regions)
     before = {label: list(map(str, case.sentences[label].to_pylist())) for label in case.labels}
     sentences = {label: [" ".join(tokens(text)) for text in texts] for label, texts in before.items()}
     features = case.features
@@ -54,3 +56,26 @@ def tokenise(case: Case) -> Case:
         features = features.set_column(at, ENDING, pa.array(lengths, pa.int64()))
     tokenised = {label: pa.array(texts, pa.string()) for label, texts in sentences.items()}
     return replace(case, sentences=pa.table(tokenised), features=features)
+
+
+def _tokenise_regions(case: Case, regions: pa.Table) -> Case:
+    """Tokenise region by region, so that no token crosses from one into the next."""
+    sentences: dict[str, list[str]] = {}
+    counts: dict[str, list[list[int]]] = {}
+    for label in case.labels:
+        pairs = zip(case.sentences[label].to_pylist(), regions[label].to_pylist(), strict=True)
+        cut = [list(_cut(str(text), lengths or [])) for text, lengths in pairs]
+        sentences[label] = [" ".join(token for part in parts for token in part) for parts in cut]
+        counts[label] = [[len(part) for part in parts] for parts in cut]
+    return replace(
+        case,
+        sentences=pa.table({label: pa.array(texts, pa.string()) for label, texts in sentences.items()}),
+        regions=pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()}),
+    )
+
+
+def _cut(text: str, lengths: Sequence[int]) -> Iterator[list[str]]:
+    words = text.split(" ")
+    for length in lengths:
+        yield tokens(" ".join(words[:length]))
+        words = words[length:]

@@ -1,0 +1,165 @@
+"""Formulas over surprisals of regions, such as `(5;%match%) < (5;%mismatch%)`.
+
+`(5;%match%)` is the surprisal of region 5 under the condition `match`, `(*;%match%)` that of its whole
+sentence. Numbers, `+ -`, the comparisons `< > =`, `&` and `|`, and brackets of any shape combine them,
+binding in this order. Two values are equal within a thousandth of a nat or a hundred-thousandth of their
+size.
+
+Source: SyntaxGym (Gauthier et al. 2020, ACL demonstrations). Its program lets `+` bind before `-`; here they
+bind alike, from left to right.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Surprisal = Callable[[int | None, str], NDArray[np.float64]]
+
+TOKEN = re.compile(r"\s*(?:\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)|(\d+(?:\.\d+)?)|([-+<>=&|()\[\]{}]))")
+CLOSING = {"(": ")", "[": "]", "{": "}"}
+# From the loosest to the tightest.
+LEVELS = ("|", "&", "<>=", "+-")
+DEEPEST = 50  # brackets within brackets
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The surprisal of a region under a condition; of the whole sentence where the number is None."""
+
+    number: int | None
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Two parts and what joins them."""
+
+    operator: str
+    left: Node
+    right: Node
+
+
+Node = Region | Operation | float
+
+
+def parse(text: str) -> Operation:
+    """Read a formula.
+
+    Raises:
+        ValueError: It is malformed, or states nothing; says what is wrong.
+    """
+    tokens: list[str | Region | float] = []
+    position = 0
+    while position < len(text.rstrip()):
+        found = TOKEN.match(text, position)
+        if not found:
+            raise ValueError(f"cannot be read from {text[position:].strip()[:20]!r} on")
+        number, condition, literal, mark = found.groups()
+        if condition:
+            tokens.append(Region(None if number == "*" else int(number), condition))
+        else:
+            tokens.append(float(literal) if literal else mark)
+        position = found.end()
+    tree = _Parser(tokens).parse()
+    if not isinstance(tree, Operation) or not _states(tree):
+        raise ValueError("states nothing that could be true or false")
+    return tree
+
+
+class _Parser:
+    """Reads tokens from left to right, the loosest operators first."""
+
+    def __init__(self, tokens: list[str | Region | float]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+
+    def parse(self) -> Node:
+        tree = self._level(0)
+        if self._at < len(self._tokens):
+            raise ValueError(f"{self._tokens[self._at]} stands where nothing can follow")
+        return tree
+
+    def _next(self) -> str | Region | float | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _level(self, level: int) -> Node:
+        if level == len(LEVELS):
+            return self._atom()
+        tree = self._level(level + 1)
+        while isinstance(mark := self._next(), str) and mark in LEVELS[level]:
+            self._at += 1
+            tree = _joined(mark, tree, self._level(level + 1))
+        return tree
+
+    def _atom(self) -> Node:
+        token = self._next()
+        self._at += 1
+        if isinstance(token, Region | float):
+            return token
+        if token not in CLOSING or self._depth == DEEPEST:
+            raise ValueError("ends too early" if token is None else f"{token} stands in a wrong place")
+        self._depth += 1
+        tree = self._level(0)
+        self._depth -= 1
+        if self._next() != CLOSING[token]:
+            raise ValueError(f"{token} is not closed")
+        self._at += 1
+        return tree
+
+
+def _states(node: Node) -> bool:
+    """Whether a part is true or false, rather than a number."""
+    return isinstance(node, Operation) and node.operator not in LEVELS[-1]
+
+
+def _joined(operator: str, left: Node, right: Node) -> Operation:
+    if {_states(left), _states(right)} != {operator in "&|"}:
+        wanted = "statements" if operator in "&|" else "numbers"
+        raise ValueError(f"{operator} joins {wanted} only")
+    return Operation(operator, left, right)
+
+
+def regions_of(node: Node) -> set[Region]:
+    """Collect the regions that a formula refers to."""
+    if isinstance(node, Operation):
+        return regions_of(node.left) | regions_of(node.right)
+    return {node} if isinstance(node, Region) else set()
+
+
+def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np.bool_]:
+    """Evaluate a formula for many items at once.
+
+    Args:
+        node: The formula, or a part of it.
+        surprisal: Gives the surprisal of a region under a condition, in nats, (items,).
+
+    Returns:
+        Numbers or truth values, (items,).
+    """
+    if isinstance(node, Region):
+        return surprisal(node.number, node.condition)
+    if not isinstance(node, Operation):
+        return np.array(node)
+    left, right = values(node.left, surprisal), values(node.right, surprisal)
+    return _OPERATIONS[node.operator](left, right)
+
+
+_OPERATIONS: dict[str, Callable[..., NDArray[np.float64] | NDArray[np.bool_]]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "<": np.less,
+    ">": np.greater,
+    "=": lambda left, right: np.asarray(np.isclose(left, right, rtol=1e-5, atol=1e-3)),
+    "&": np.logical_and,
+    "|": np.logical_or,
+}
