@@ -11,8 +11,8 @@ on sentences of Marvin & Linzen (2018), each once:
 
 The model is a GPT-2 or a BERT with random weights, float32: speed does not depend on their values. Its
 tokenizer is trained on the suite, so that a word is one token, as frequent words are to published ones.
-A batch has about as many tokens for all: for the causal model 64 sentences, or 1,024 tokens for tseval; for
-the masked one 32 sentences, of which minicons makes a copy for each of its tokens, or 4,096 tokens for tseval.
+A batch has about as many tokens for all: for the causal model 64 sentences, or 1,024 tokens for tseval;
+for the masked one 32 sentences, of which minicons makes a copy for each of its tokens, or 4,096 tokens.
 Every measurement runs in a process of its own, which gives its peak memory. The sums of log-probabilities
 are compared.
 
