@@ -6,7 +6,8 @@
 
 on sentences of Marvin & Linzen (2018), each once:
 
-    dense     blocks of consecutive sentences, spaced evenly over the sorted suite: as in a real run
+    dense     blocks of 512 consecutive sentences, spaced evenly over the sorted suite; they share beginnings
+              as the whole of it does: 1.58 contexts a sentence, against 1.56
     sparse    the sentences of items drawn at random: hardly anything to share
 
 The model is a GPT-2 or a BERT with random weights, float32: speed does not depend on their values. Its
@@ -54,7 +55,7 @@ from tseval.verdicts import sentences_of
 Score = Callable[[list[str]], list[float]]
 MODULES = {"lm-eval": "lm_eval", "minicons": "minicons", "tseval": "tseval"}
 BATCH, MASKED_BATCH = 64, 32
-BLOCK = 1_024
+BLOCK = 512
 
 
 def make_model(path: Path, kind: str, layers: int, hidden: int, vocabulary: int) -> None:
@@ -109,7 +110,8 @@ def choose_sentences(sharing: str, dense: int, sparse: int) -> list[str]:
     if not dense:
         return texts
     size = min(BLOCK, dense)
-    starts = np.linspace(0, len(texts) - size, max(1, dense // size)).astype(int)
+    n_blocks = max(1, dense // size)
+    starts = ((np.arange(n_blocks) + 0.5) * len(texts) / n_blocks - size / 2).astype(int)
     return [texts[i] for start in starts for i in range(start, start + size)]
 
 
