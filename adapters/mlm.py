@@ -78,7 +78,7 @@ class MaskedModel:
             )
         self.mask: int = opened.tokenizer.mask_token_id
         self.before, self.after = special_tokens(opened)
-        self.batch_tokens = opened.batch_tokens
+        self.batch_tokens = 4 * opened.batch_tokens  # a copy is many tokens, but one row of the head
         self.warnings: list[str] = []
         self._pieces = Pieces(opened.tokenizer, leading_space=False)
         self.head_at_masks = True

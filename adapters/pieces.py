@@ -74,7 +74,10 @@ class Pieces:
     def _by_offsets(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Split all texts at once; a piece belongs to the word of its last character, a space to the next."""
         prefix = " " if self.leading_space else ""
-        encoded = self.tokenizer([prefix + text for text in texts], add_special_tokens=False, verbose=False)
+        encoded = self.tokenizer(
+            [prefix + text for text in texts],
+            add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False, verbose=False,
+        )  # fmt: skip
         encodings = encoded.encodings or []
         counts = np.array([len(one.ids) for one in encodings])
         tokens = np.array([token for one in encodings for token in one.ids], dtype=np.int64)

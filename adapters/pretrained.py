@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 WHERE = ("revision", "subfolder", "cache_dir", "token", "local_files_only")
 # Arguments that cannot change a number, or say more than a manifest should.
 UNRECORDED = {*WHERE, "trust_remote_code", "device_map", "dtype", "max_memory", "offload_folder"}
+# What a tokenizer without a limit says is some 10**30.
+UNLIMITED = 10**12
 # Tokens read at once: enough for full speed of a matrix product.
 BATCH_TOKENS = {"cpu": 1_024, "cuda": 16_384, "mps": 4_096}
 # Largest difference from the plain forward pass when a model is checked, in nats per token. Weights of fewer
@@ -90,9 +92,11 @@ class Pretrained:
 
     @property
     def longest(self) -> int | None:
-        """Tokens that the model reads at most; None where its configuration sets no limit."""
-        longest = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        return longest if isinstance(longest, int) and longest > 0 else None
+        """Tokens that the model reads at most; None where neither it nor its tokenizer sets a limit."""
+        positions = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        # A tokenizer may know better: RoBERTa has two positions that no token takes.
+        limits = [limit for limit in (positions, self.tokenizer.model_max_length) if isinstance(limit, int)]
+        return min((limit for limit in limits if 0 < limit < UNLIMITED), default=None)
 
     def check_fits(self, encoded: Encoded, n_special: int) -> None:
         """Refuse what the model cannot read.
@@ -185,7 +189,7 @@ def fingerprint_of(folder: Path) -> str:
     weights = next((found for pattern in WEIGHTS if (found := [*folder.glob(pattern)])), [])
     others = [path for pattern in OTHERS for path in folder.glob(pattern)]
     total = hashlib.sha256()
-    for path in sorted({*weights, *others}):
+    for path in sorted(path for path in {*weights, *others} if path.is_file()):
         with path.open("rb") as file:
             total.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     return total.hexdigest()

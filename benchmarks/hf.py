@@ -1,23 +1,26 @@
-"""How fast are causal models of transformers scored? One run, one model, the same sentences, ratios printed.
+"""How fast are models of transformers scored? One run, one model, the same sentences, ratios printed.
 
-    lm-eval   HFLM.loglikelihood of lm-evaluation-harness, which sorts by length
-    minicons  IncrementalLMScorer.sequence_score, given the sentences sorted by length
-    tseval    hf:
+    lm-eval   HFLM.loglikelihood of lm-evaluation-harness, which sorts by length; causal models only
+    minicons  IncrementalLMScorer or MaskedLMScorer, given the sentences sorted by length
+    tseval    hf: or mlm:
 
 on sentences of Marvin & Linzen (2018), each once:
 
-    dense     blocks of consecutive sentences, spaced evenly over the sorted suite: as in a real run
+    dense     blocks of 512 consecutive sentences, spaced evenly over the sorted suite; they share beginnings
+              as the whole of it does: 1.58 contexts a sentence, against 1.56
     sparse    the sentences of items drawn at random: hardly anything to share
 
-The model is a GPT-2 with random weights, float32: speed does not depend on their values. Its tokenizer is
-a BPE trained on the suite, so that a word is one token, as frequent words are to GPT-2's own. The others
-read 64 sentences at a time, tseval 1,024 contexts, which is about as many tokens. Every measurement runs
-in a process of its own, which gives its peak memory. All three give sums of log-probabilities after the
-same start symbol, which are compared.
+The model is a GPT-2 or a BERT with random weights, float32: speed does not depend on their values. Its
+tokenizer is trained on the suite, so that a word is one token, as frequent words are to published ones.
+A batch has about as many tokens for all: for the causal model 64 sentences, or 1,024 tokens for tseval;
+for the masked one 32 sentences, of which minicons makes a copy for each of its tokens, or 4,096 tokens.
+Every measurement runs in a process of its own, which gives its peak memory. The sums of log-probabilities
+are compared.
 
     python benchmarks/hf.py                                     # 12 layers of 768, as GPT-2 small
     python benchmarks/hf.py --layers 4 --hidden 256
     python benchmarks/hf.py --dense 0                           # the whole suite: hours
+    python benchmarks/hf.py --kind masked --dense 1024 --sparse 10
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,19 +44,36 @@ import torch
 import transformers
 from tabulate import tabulate
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
 import tseval
 from tseval.adapters.hf import open_causal
+from tseval.adapters.mlm import open_masked
 from tseval.scoring.engine import Scorer, shards
 from tseval.verdicts import sentences_of
 
+Score = Callable[[list[str]], list[float]]
 MODULES = {"lm-eval": "lm_eval", "minicons": "minicons", "tseval": "tseval"}
-BATCH = 64
-BLOCK = 1_024
+BATCH, MASKED_BATCH = 64, 32
+BLOCK = 512
 
 
-def make_model(path: Path, layers: int, hidden: int, vocabulary: int) -> None:
-    """Save a GPT-2 with random weights, and a tokenizer that knows the words of the suite."""
+def make_model(path: Path, kind: str, layers: int, hidden: int, vocabulary: int) -> None:
+    """Save a model with random weights, and a tokenizer that knows the words of the suite."""
+    (causal_tokenizer if kind == "causal" else masked_tokenizer)(vocabulary).save_pretrained(path)
+    torch.manual_seed(0)
+    heads = max(1, hidden // 64)
+    if kind == "causal":
+        sizes = {"n_layer": layers, "n_embd": hidden, "n_head": heads, "vocab_size": vocabulary}
+        GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=0, eos_token_id=0)).save_pretrained(path)
+    else:
+        sizes = {"num_hidden_layers": layers, "hidden_size": hidden, "num_attention_heads": heads}
+        sizes |= {"intermediate_size": 4 * hidden, "vocab_size": vocabulary}
+        BertForMaskedLM(BertConfig(**sizes)).save_pretrained(path)
+
+
+def causal_tokenizer(vocabulary: int) -> transformers.PreTrainedTokenizerFast:
+    """Train a BPE as GPT-2 has it."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -60,64 +81,90 @@ def make_model(path: Path, layers: int, hidden: int, vocabulary: int) -> None:
         vocab_size=vocabulary, special_tokens=["<|endoftext|>"], show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )  # fmt: skip
-    tokenizer.train_from_iterator(
-        map(str, sentences_of(tseval.load_suite("marvin_linzen")).to_pylist()), trainer
-    )
+    tokenizer.train_from_iterator(everything(), trainer)
     special = dict.fromkeys(("bos_token", "eos_token", "pad_token"), "<|endoftext|>")
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(path)
-    torch.manual_seed(0)
-    sizes = {"n_layer": layers, "n_embd": hidden, "n_head": max(1, hidden // 64), "vocab_size": vocabulary}
-    sizes |= {"bos_token_id": 0, "eos_token_id": 0}
-    transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes)).save_pretrained(path)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
 
 
-def choose_sentences(kind: str, dense: int, sparse: int) -> list[str]:
+def masked_tokenizer(vocabulary: int) -> transformers.BertTokenizer:
+    """Train a WordPiece as BERT has it."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106  no password
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=vocabulary, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(everything(), trainer)
+    return transformers.BertTokenizer(tokenizer_object=tokenizer)
+
+
+def everything() -> list[str]:
+    """Give the distinct sentences of the suite, sorted."""
+    return [str(text) for text in sentences_of(tseval.load_suite("marvin_linzen")).to_pylist()]
+
+
+def choose_sentences(sharing: str, dense: int, sparse: int) -> list[str]:
     """Give the sentences to score, sorted."""
-    if kind == "sparse":
+    if sharing == "sparse":
         suite = tseval.load_suite("marvin_linzen", sample=sparse, seed=0)
         return sorted(map(str, sentences_of(suite).to_pylist()))
-    everything = [str(text) for text in sentences_of(tseval.load_suite("marvin_linzen")).to_pylist()]
+    texts = everything()
     if not dense:
-        return everything
+        return texts
     size = min(BLOCK, dense)
-    starts = np.linspace(0, len(everything) - size, max(1, dense // size)).astype(int)
-    return [everything[i] for start in starts for i in range(start, start + size)]
+    n_blocks = max(1, dense // size)
+    starts = ((np.arange(n_blocks) + 0.5) * len(texts) / n_blocks - size / 2).astype(int)
+    return [texts[i] for start in starts for i in range(start, start + size)]
 
 
-def score_tseval(path: str, sentences: list[str]) -> list[float]:
+def score_tseval(path: str, kind: str) -> Score:
     """Score by the engine, shard by shard."""
-    scorer = Scorer(open_causal(path, {}, "cpu"))
-    started = time.perf_counter(), time.process_time()
-    scores = [scorer.score(shard)["logprob"].to_pylist() for shard in shards(pa.array(sentences))]
-    return finish(started, [score for part in scores for score in part])
+    scorer = Scorer((open_causal if kind == "causal" else open_masked)(path, {}, "cpu"))
+
+    def score(sentences: list[str]) -> list[float]:
+        parts = [scorer.score(shard)["logprob"].to_pylist() for shard in shards(pa.array(sentences))]
+        return [score for part in parts for score in part]
+
+    return score
 
 
-def score_lm_eval(path: str, sentences: list[str]) -> list[float]:
+def score_lm_eval(path: str, _kind: str) -> Score:
     """Score by lm-evaluation-harness, requests included: it builds one for each sentence."""
     from lm_eval.api.instance import Instance  # noqa: PLC0415  only in its own process
     from lm_eval.models.huggingface import HFLM  # noqa: PLC0415
 
     model = HFLM(path, device="cpu", dtype="float32", softmax_dtype="float32", batch_size=BATCH)
-    started = time.perf_counter(), time.process_time()
-    requests = [
-        Instance(request_type="loglikelihood", doc={}, arguments=("", text), idx=0) for text in sentences
-    ]
-    return finish(started, [score for score, _ in model.loglikelihood(requests, disable_tqdm=True)])
+
+    def score(sentences: list[str]) -> list[float]:
+        requests = [
+            Instance(request_type="loglikelihood", doc={}, arguments=("", text), idx=0) for text in sentences
+        ]
+        return [score for score, _ in model.loglikelihood(requests, disable_tqdm=True)]
+
+    return score
 
 
-def score_minicons(path: str, sentences: list[str]) -> list[float]:
+def score_minicons(path: str, kind: str) -> Score:
     """Score by minicons, shortest first."""
-    from minicons.scorer import IncrementalLMScorer  # noqa: PLC0415  only in its own process
+    from minicons.scorer import IncrementalLMScorer, MaskedLMScorer  # noqa: PLC0415  only in its own process
 
-    model = IncrementalLMScorer(path, device="cpu", dtype=torch.float32)
-    started = time.perf_counter(), time.process_time()
-    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i].split()))
-    scores = np.empty(len(sentences))
-    for first in range(0, len(order), BATCH):
-        batch = order[first : first + BATCH]
-        texts = [sentences[i] for i in batch]
-        scores[batch] = model.sequence_score(texts, bos_token=True, reduction=lambda row: row.sum().item())
-    return finish(started, scores.tolist())
+    if kind == "causal":
+        model, options = IncrementalLMScorer(path, device="cpu", dtype=torch.float32), {"bos_token": True}
+        at_once = BATCH
+    else:
+        # minicons 0.3.39 calls a tokenizer by a name that transformers 5 dropped for the plain call.
+        transformers.BertTokenizer.batch_encode_plus = transformers.BertTokenizer.__call__
+        model, options = MaskedLMScorer(path, device="cpu"), {"PLL_metric": "within_word_l2r"}
+        at_once = MASKED_BATCH
+
+    def score(sentences: list[str]) -> list[float]:
+        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i].split()))
+        scores = np.empty(len(sentences))
+        for first in range(0, len(order), at_once):
+            batch = order[first : first + at_once]
+            texts = [sentences[i] for i in batch]
+            scores[batch] = model.sequence_score(texts, reduction=lambda row: row.sum().item(), **options)
+        return scores.tolist()
+
+    return score
 
 
 def peak_memory() -> float:
@@ -133,30 +180,30 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def finish(started: tuple[float, float], scores: list[float]) -> list[float]:
-    """Print what was measured as JSON, and give the scores back."""
-    result = {
-        "seconds": time.perf_counter() - started[0],
-        "cpu": time.process_time() - started[1],
-        "peak_mb": peak_memory(),
-        "scores": scores,
-    }
-    click.echo(json.dumps(result))
-    return scores
+def measure(score: Score, sentences: list[str]) -> dict[str, object]:
+    """Score sentences, and give times, memory and scores."""
+    score(sentences[:BATCH])  # the first products of a process are slow
+    started, cpu = time.perf_counter(), time.process_time()
+    scores = score(sentences)
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    return {"seconds": seconds, "cpu": cpu, "peak_mb": peak_memory(), "scores": scores}
 
 
 SCORERS = {"lm-eval": score_lm_eval, "minicons": score_minicons, "tseval": score_tseval}
+METHODS = {"causal": ["lm-eval", "minicons", "tseval"], "masked": ["minicons", "tseval"]}
 
 
-def child(method: str, model: Path, sentences: Path, threads: int) -> dict:
+def child(method: str, kind: str, model: Path, sentences: Path, threads: int) -> dict:
     """Measure one method in a process of its own."""
-    command = [sys.executable, __file__, "--child", method, "--model", str(model), "--threads", str(threads)]
-    result = subprocess.run([*command, "--sentences", str(sentences)], stdout=subprocess.PIPE, check=True)
+    command = [sys.executable, __file__, "--child", method, "--kind", kind, "--model", str(model)]
+    command += ["--sentences", str(sentences), "--threads", str(threads)]
+    result = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     content: dict = json.loads(result.stdout.splitlines()[-1])
     return content
 
 
 @click.command()
+@click.option("--kind", type=click.Choice(list(METHODS)), default="causal", show_default=True)
 @click.option("--layers", default=12, show_default=True)
 @click.option("--hidden", default=768, show_default=True)
 @click.option("--vocabulary", default=50_257, show_default=True)
@@ -167,26 +214,28 @@ def child(method: str, model: Path, sentences: Path, threads: int) -> dict:
 @click.option("--model", type=click.Path(path_type=Path), hidden=True)
 @click.option("--sentences", type=click.Path(path_type=Path), hidden=True)
 def main(
-    layers: int, hidden: int, vocabulary: int, dense: int, sparse: int, threads: int,
+    kind: str, layers: int, hidden: int, vocabulary: int, dense: int, sparse: int, threads: int,
     method: str | None, model: Path | None, sentences: Path | None,
 ) -> None:  # fmt: skip
     """Print sentences per second, peak memory, ratios and differences."""
     torch.set_num_threads(threads)
     if method and model and sentences:
-        SCORERS[method](str(model), json.loads(sentences.read_text()))
+        score = SCORERS[method](str(model), kind)
+        click.echo(json.dumps(measure(score, json.loads(sentences.read_text()))))
         return
-    if missing := [name for name, module in MODULES.items() if not find_spec(module)]:
+    if missing := [name for name in METHODS[kind] if not find_spec(MODULES[name])]:
         raise click.UsageError(f"not installed: {', '.join(missing)}. pip install {' '.join(missing)}")
     with tempfile.TemporaryDirectory() as folder:
-        model, chosen = Path(folder) / "gpt2", Path(folder) / "sentences.json"
-        make_model(model, layers, hidden, vocabulary)
-        for kind in ("dense", "sparse"):
-            texts = choose_sentences(kind, dense, sparse)
+        model, chosen = Path(folder) / "model", Path(folder) / "sentences.json"
+        make_model(model, kind, layers, hidden, vocabulary)
+        for sharing in ("dense", "sparse"):
+            texts = choose_sentences(sharing, dense, sparse)
             chosen.write_text(json.dumps(texts))
-            report(kind, len(texts), {name: child(name, model, chosen, threads) for name in SCORERS})
+            results = {name: child(name, kind, model, chosen, threads) for name in METHODS[kind]}
+            report(sharing, len(texts), results)
 
 
-def report(kind: str, n_sentences: int, results: dict[str, dict]) -> None:
+def report(sharing: str, n_sentences: int, results: dict[str, dict]) -> None:
     """Print what was measured on one set."""
     ours = results["tseval"]
     rows = [
@@ -196,7 +245,7 @@ def report(kind: str, n_sentences: int, results: dict[str, dict]) -> None:
          f"{np.abs(np.subtract(result['scores'], ours['scores'])).max():.1e}")
         for name, result in results.items()
     ]  # fmt: skip
-    click.echo(f"{kind}: {n_sentences:,} sentences")
+    click.echo(f"{sharing}: {n_sentences:,} sentences")
     headings = ["method", "seconds", "per second", "per CPU second", "peak MB", "tseval is faster by"]
     headings += ["largest difference"]
     click.echo(tabulate(rows, headings) + "\n")

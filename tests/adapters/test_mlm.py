@@ -177,6 +177,15 @@ def test_an_unknown_variant_is_refused(saved):
         open_model(f"mlm:{saved()}", {"pll": "originel"})
 
 
+def test_a_tokenizer_may_know_that_the_model_reads_less(tmp_path):
+    tokenizer = wordpiece_tokenizer()
+    tokenizer.model_max_length = 62  # RoBERTa counts positions from 2
+    model = open_model(f"mlm:{save_masked(tmp_path, 'roberta', tokenizer)}")
+    Scorer(model).score(pa.array([" ".join(["the"] * 60)]))
+    with pytest.raises(ModelError, match="has 63 tokens, but the model reads at most 62"):
+        Scorer(model).score(pa.array([" ".join(["the"] * 61)]))
+
+
 def test_a_sentence_longer_than_the_model_reads_is_named_with_its_special_tokens(saved):
     with pytest.raises(ModelError, match="has 65 tokens, but the model reads at most 64: 'the the"):
         Scorer(open_model(f"mlm:{saved()}")).score(pa.array([" ".join(["the"] * 63)]))
