@@ -50,7 +50,8 @@ def test_an_unknown_suite_is_an_error_that_says_the_nearest_name() -> None:
         load_suite("marvin_linzn")
     assert str(caught.value) == (
         "there is no suite 'marvin_linzn'.\n  Did you mean 'marvin_linzen'? "
-        f"Suites: {', '.join(sorted([*available_suites(), *CATALOGUE]))}. Or give a path, such as ./marvin_linzn."
+        f"Suites: {', '.join(sorted([*available_suites(), *CATALOGUE]))}. "
+        "Or give a path, such as ./marvin_linzn."
     )
 
 
