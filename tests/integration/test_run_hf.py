@@ -14,7 +14,7 @@ from checkpoints import save_causal, save_masked
 
 import tseval
 from tseval.adapters import open_model
-from tseval.errors import ModelError
+from tseval.errors import ModelError, RunError
 
 
 def command(*arguments, cwd, **environment):
@@ -40,20 +40,17 @@ def test_a_folder_is_scored_and_the_run_says_how(gpt2, tmp_path):
     assert manifest["model"]["details"]["method"] == "packed tree, tiled head"
     assert manifest["warnings"] == []
     assert manifest["counts"]["items"] == 66
-    other = ("--model-args", "bos=false", "--limit", 3, "--out", "run", "--resume")
-    refused = command("run", "--model", f"hf:{gpt2}", *other, cwd=tmp_path)
-    assert refused.returncode == 2
-    assert "first_token" in refused.stderr
+    # A run with another start symbol is another run.
+    other, suite = open_model(f"hf:{gpt2}", {"bos": "false"}), tseval.load_suite("marvin_linzen", limit=3)
+    with pytest.raises(RunError, match="first_token: scored, not unscored"):
+        tseval.evaluate(other, suite, out=tmp_path / "run", resume=True)
 
 
-@pytest.mark.slow
 def test_a_model_that_cannot_be_packed_says_so_in_the_manifest(tmp_path):
-    model = save_causal(tmp_path / "tiny", "bloom")
-    result = command("run", "--model", f"hf:{model}", "--limit", 1, "--out", "run", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    (warning,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["warnings"]
+    model = open_model(f"hf:{save_causal(tmp_path / 'tiny', 'bloom')}")
+    run = tseval.evaluate(model, tseval.load_suite("marvin_linzen", limit=1), out=tmp_path / "run")
+    (warning,) = run.manifest["warnings"]
     assert warning.startswith("scored by rows of equal length, tiled head: packed tree")
-    assert f"warning: {warning}" in result.stderr
 
 
 KILLED = """if True:
@@ -95,13 +92,11 @@ def test_an_id_that_is_not_in_the_cache_is_one_message_without_a_network(tmp_pat
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.slow
 def test_a_masked_model_is_scored_and_the_variant_is_in_the_signature(tmp_path):
-    model = save_masked(tmp_path / "tiny", max_position_embeddings=128)
-    result = command("run", "--model", f"mlm:{model}", "--limit", 1, "--out", "run", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "|pll:within_word_l2r|" in result.stderr
-    assert "tiny on marvin_linzen" in result.stdout
+    model = open_model(f"mlm:{save_masked(tmp_path / 'tiny', max_position_embeddings=128)}")
+    run = tseval.evaluate(model, tseval.load_suite("marvin_linzen", limit=1), out=tmp_path / "run")
+    assert "|pll:within_word_l2r|" in run.manifest["signature"]
+    assert "tiny on marvin_linzen" in (tmp_path / "run" / "table.md").read_text()
 
 
 @pytest.mark.parametrize("scheme", ["hf", "mlm"])
