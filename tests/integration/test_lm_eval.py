@@ -8,6 +8,7 @@ import pytest
 import torch
 import yaml
 from checkpoints import save_causal
+from in_process import call
 from lm_eval.api.instance import Instance
 
 import tseval
@@ -136,7 +137,6 @@ def test_continuations_are_scored_after_their_contexts_and_first_choices_told():
             ("export", "lm-eval", "blimp.jsonl:two_prefix", "-o", "new"),
             "compares endings, for which",
         ),
-        (("lm-eval", "--model", "tseval", "--model_args", "checkpoint=no.pt", "--tasks", "blimp"), "no.pt"),
     ],
 )
 def test_bad_input_gets_one_message(tmp_path, arguments, message):
@@ -156,7 +156,15 @@ def test_bad_input_gets_one_message(tmp_path, arguments, message):
         "two_prefix_word": "c",
     }
     (tmp_path / "blimp.jsonl").write_text(json.dumps(record))
-    result = command("tseval", *arguments, cwd=tmp_path)
+    result = call(*arguments, cwd=tmp_path)
     assert result.returncode == 2
     assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_model_that_is_not_there_is_one_message_in_lm_eval_too(tmp_path):
+    arguments = "--model", "tseval", "--model_args", "checkpoint=no.pt", "--tasks", "blimp"
+    result = command("tseval", "lm-eval", *arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "tseval: no.pt: no such checkpoint" in result.stderr
     assert "Traceback" not in result.stderr

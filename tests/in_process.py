@@ -1,0 +1,30 @@
+"""The installed command in the test's own process, for the many inputs that end in one message at once."""
+
+import io
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+
+from tseval.cli import main
+
+
+@dataclass
+class Ended:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def call(*arguments, cwd="."):
+    """Do what `tseval ARGUMENTS` does; a new process for each would spend seconds on imports."""
+    out, err, before = io.StringIO(), io.StringIO(), sys.argv
+    code = 0
+    with chdir(cwd), redirect_stdout(out), redirect_stderr(err):
+        sys.argv = ["tseval", *map(str, arguments)]
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        finally:
+            sys.argv = before
+    return Ended(code, out.getvalue(), err.getvalue())
