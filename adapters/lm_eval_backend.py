@@ -23,7 +23,7 @@ try:
     from lm_eval.api.registry import model_registry
     from lm_eval.utils import simple_parse_args_string
 except ImportError:
-    raise ModelError("lm-eval: needs the library of that name: pip install lm-eval") from None
+    raise ModelError('lm-eval: needs the library of that name: pip install "tseval[lm-eval]"') from None
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -111,7 +111,9 @@ def ablated_lstm(weights, options, words, state):
 def onlstm(weights, options, words, state):
     h, c = state
     batch, hidden = h.shape
-    chunk = options["chunk"] or next(size for size in range(10, 0, -1) if hidden % size == 0)
+    chunk = options["chunk"] or next(
+        size for size in range(10, 0, -1) if hidden % size == 0 and hidden > size
+    )
     n = hidden // chunk
     sizes = n, n, hidden, hidden, hidden, hidden
     forget, admit, i, f, o, g = np.split(drive(weights, words, h), np.cumsum(sizes)[:-1], axis=1)

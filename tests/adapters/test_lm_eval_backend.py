@@ -28,7 +28,7 @@ def test_without_lm_eval_what_to_install_is_named():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     last = done.stderr.splitlines()[-1]
     assert last.startswith("tseval.errors.ModelError: lm-eval: ")
-    assert "pip install lm-eval" in last
+    assert 'pip install "tseval[lm-eval]"' in last
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,12 @@
 """Every architecture by the installed commands: trained, saved, loaded, scored, and recomputed by hand."""
 
 import random
-import subprocess
 
 import pandas as pd
 import pytest
 import torch
 from equations import sentence_logprob
+from in_process import call
 
 import tseval
 from tseval.models.cells import CELLS
@@ -25,9 +25,7 @@ OPTIONS = {
 
 
 def command(*arguments, cwd):
-    done = subprocess.run(
-        ["tseval", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    done = call(*arguments, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done
 

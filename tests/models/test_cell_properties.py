@@ -249,6 +249,7 @@ def test_the_default_chunk_is_ten_where_ten_divides_the_units():
     assert make(ONLSTM, hidden=650).chunk == 10
     assert make(ONLSTM, hidden=16).chunk == 8
     assert make(ONLSTM, hidden=13).chunk == 1
+    assert make(ONLSTM, hidden=10).chunk == 5  # one gate for all would admit nothing
 
 
 def test_weights_drop_in_training_only_and_once_for_a_window():

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from tseval.errors import ModelError
+
 
 @click.command(
     help="Run lm-eval, which then knows the model tseval.",
@@ -14,8 +16,11 @@ import click
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(arguments: tuple[str, ...]) -> None:
     """Pass all ARGUMENTS on to lm_eval, which from version 0.4.14 on finds the model by itself."""
-    import lm_eval.models  # noqa: F401 - before ours: lm-eval lists its own only where nobody was first
-    from lm_eval.__main__ import cli_evaluate
+    try:
+        import lm_eval.models  # before ours: lm-eval lists its own only where nobody was first
+        from lm_eval.__main__ import cli_evaluate
+    except ImportError:
+        raise ModelError('lm-eval is not here: pip install "tseval[lm-eval]"') from None
 
     import tseval.harness.model  # noqa: F401 - registers itself
 

@@ -33,8 +33,8 @@ class ONLSTM(AdditiveCell):
     Args:
         input_size: Width of a word vector.
         hidden_size: Number of units.
-        chunk: Units per master gate, a divisor of `hidden_size`; 0: the largest divisor up to 10, which is
-            what the paper has.
+        chunk: Units per master gate, a divisor of `hidden_size`; 0: the largest up to 10, which is what the
+            paper has, that leaves two gates. A single gate would be 1 for ever and admit nothing.
         weight_drop: Share of the recurrent weights dropped in training, the same for a whole window
             (Merity et al. 2018).
     """
@@ -44,7 +44,8 @@ class ONLSTM(AdditiveCell):
     def __init__(
         self, input_size: int, hidden_size: int, *, chunk: int = 0, weight_drop: float = 0.0
     ) -> None:
-        chunk = chunk or max(n for n in range(1, CHUNK + 1) if hidden_size % n == 0)
+        largest = max(1, min(CHUNK, hidden_size // 2))
+        chunk = chunk or max(n for n in range(1, largest + 1) if hidden_size % n == 0)
         divides = chunk > 0 and hidden_size % chunk == 0
         require("chunk", chunk, divides, f"a divisor of the hidden size {hidden_size}")
         require("weight_drop", weight_drop, 0 <= weight_drop < 1, "in [0, 1)")
