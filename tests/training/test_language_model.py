@@ -274,5 +274,6 @@ def test_the_state_of_every_cell_is_finer_than_bfloat16(arch):
         model, text, Schedule(Settings(batch=4, window=15, precision="bfloat16"), len(text))
     )
     state.advance()
-    for tensor in state.carried:
-        assert (tensor != tensor.bfloat16().float()).any()
+    # Of the convolution's state, what words will add to the next decay rates is a plain product, and narrower.
+    for tensor in (tensor for tensor in state.carried if tensor.shape[-1] == model.sizes.hidden):
+        assert (tensor != tensor.bfloat16().float()).float().mean() > 0.4

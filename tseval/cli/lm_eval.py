@@ -17,7 +17,7 @@ from tseval.errors import ModelError
 def command(arguments: tuple[str, ...]) -> None:
     """Pass all ARGUMENTS on to lm_eval, which from version 0.4.14 on finds the model by itself."""
     try:
-        import lm_eval.models  # before ours: lm-eval lists its own only where nobody was first
+        import lm_eval.models  # noqa: F401 - before ours: it lists its own only where nobody was first
         from lm_eval.__main__ import cli_evaluate
     except ImportError:
         raise ModelError('lm-eval is not here: pip install "tseval[lm-eval]"') from None
