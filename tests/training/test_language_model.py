@@ -275,5 +275,5 @@ def test_the_state_of_every_cell_is_finer_than_bfloat16(arch):
     )
     state.advance()
     # Of the convolution's state, what words will add to the next decay rates is a plain product, and narrower.
-    for tensor in (tensor for tensor in state.carried if tensor.shape[-1] == model.sizes.hidden):
+    for tensor in (one for one in state.carried if one.shape[-1] == model.sizes.hidden):
         assert (tensor != tensor.bfloat16().float()).float().mean() > 0.4
