@@ -274,6 +274,6 @@ def test_the_state_of_every_cell_is_finer_than_bfloat16(arch):
         model, text, Schedule(Settings(batch=4, window=15, precision="bfloat16"), len(text))
     )
     state.advance()
-    # Of the convolution's state, what words will add to the next decay rates is a plain product, and narrower.
+    # What words will add to the next decay rates of the convolution is a plain product, and narrower.
     for tensor in (one for one in state.carried if one.shape[-1] == model.sizes.hidden):
         assert (tensor != tensor.bfloat16().float()).float().mean() > 0.4
