@@ -80,7 +80,7 @@ class TrainingState:
         # torch's fused layers would keep their state in the low type as well. On a CPU an LSTM then learns
         # word frequencies and no more (perplexity 494 instead of 241 after 450,000 tokens), so these layers
         # stay in float32; the output layer, where most of the work is, has low products with every cell.
-        fused = any(isinstance(cell, FusedCell) for cell in model.cells)
+        fused = any(isinstance(module, FusedCell) for module in model.modules())
         self._mixed = settings.precision != "float32" and not fused
         self.course = Course()
         self._unread: list[Tensor] = []
