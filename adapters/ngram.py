@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tseval.errors import ModelError
-from tseval.scoring.protocol import ModelCard
+from tseval.scoring.protocol import UNK, ModelCard
 
 try:
     import kenlm
@@ -29,7 +29,6 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-UNK = "<unk>"
 NATS = math.log(10)  # of one unit of the library's log10
 
 

@@ -22,7 +22,7 @@ from tseval.runs import (
     with_contexts,
 )
 from tseval.scoring.engine import Scorer, shards
-from tseval.scoring.protocol import RecurrentModel, SentenceModel, TokenModel
+from tseval.scoring.protocol import WordModel
 from tseval.verdicts import ScoreMode, check_score, judge, sentences_of
 
 if TYPE_CHECKING:
@@ -79,9 +79,7 @@ def evaluate(
     if score not in get_args(ScoreMode):
         raise SuiteError(f"unknown score {score!r}. {suggest(score, get_args(ScoreMode), 'Scores')}")
     check_score(suite, score)
-    if score in {"critical", "ending", "regions"} and not isinstance(
-        model, RecurrentModel | TokenModel | SentenceModel
-    ):
+    if score in {"critical", "ending", "regions"} and not isinstance(model, WordModel):
         raise ModelError(
             f"{model.card.name} gives one number for a sentence, but --score {score} compares single words"
         )

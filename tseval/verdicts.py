@@ -5,6 +5,7 @@ Everything here works on whole columns; a suite has hundreds of thousands of con
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -124,6 +125,7 @@ def _predicted(
     """
     formula = parse(prediction.formula)
 
+    @cache  # the formula, its two sides, and both parts of a difference ask for the same regions
     def surprisal(region: int | None, condition: str) -> NDArray[np.float64]:
         return -words.region(row_of[condition], case.regions_of(condition), region)
 

@@ -15,11 +15,13 @@ import torch
 
 from tseval.errors import ModelError
 from tseval.scoring.protocol import (
+    UNK,
     Encoded,
     RecurrentModel,
     ReportingModel,
     SentenceModel,
     TokenModel,
+    WordModel,
 )
 from tseval.scoring.trie import Level, Trie, build_trie
 
@@ -37,8 +39,6 @@ STATE_BYTES = 384 * 2**20
 BLOCK = 1_024
 # Sentences that an opaque model gets at a time.
 BATCH = 64
-# How such a model reports a word that it does not know.
-UNK = "<unk>"
 
 
 def shards(sentences: pa.StringArray) -> list[pa.StringArray]:
@@ -82,8 +82,7 @@ class Scorer:
             ModelError: If a log-probability is not finite, naming the sentence; or if memory does not
                 suffice even for the smallest batch.
         """
-        _refuse_empty(sentences)
-        if not isinstance(self.model, RecurrentModel | TokenModel | SentenceModel):
+        if not isinstance(self.model, WordModel):
             return self._score_totals(self.model, sentences)
         encoded, logprobs = self.score_tokens(sentences)
         return _table(sentences, encoded, _sum_pieces(encoded, logprobs))
@@ -171,6 +170,7 @@ class Scorer:
 
     @torch.inference_mode()
     def _score_totals(self, model: TotalModel, sentences: pa.StringArray) -> pa.Table:
+        _refuse_empty(sentences)
         totals = np.array(
             model.sentence_logprobs([str(text) for text in sentences.to_pylist()]), dtype=np.float64
         )

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     State = tuple[Tensor, ...]
 
+UNK = "<unk>"  # how a `ReportingModel` shows a word that it does not know
+
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 
@@ -193,4 +195,6 @@ class TotalModel(Protocol):
         ...
 
 
-Model = SentenceModel | RecurrentModel | TokenModel | TotalModel
+# Models that score single words, and all models.
+WordModel = SentenceModel | RecurrentModel | TokenModel
+Model = WordModel | TotalModel
