@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.model_options import model_options, open_chosen
 from tseval.cli.surprisal import FORMATS, chosen_format
 from tseval.errors import SuiteError
 
@@ -19,22 +20,18 @@ if TYPE_CHECKING:
 @click.command(help="Compare two sentences, token by token.")
 @click.argument("good")
 @click.argument("bad")
-@click.option("--model", "spec", required=True, help="Checkpoint, or SCHEME:REST (bundled:lstm).")
-@click.option("--model-args", default="", help="key=value,... for the model's adapter.")
+@model_options
 @click.option("--format", "form", type=click.Choice(FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
-@click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
 def command(good: str, bad: str, spec: str, model_args: str, form: str | None, device: str) -> None:
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
             raise SuiteError(f"{name} is empty: give two sentences")
-    from tseval.adapters import open_model
-    from tseval.cli.run import read_arguments
     from tseval.report.surprisal import as_picture, as_rows
     from tseval.surprisal import surprisals
 
-    found = surprisals(open_model(spec, read_arguments(model_args), device), [good, bad])
+    found = surprisals(open_chosen(spec, model_args, device), [good, bad])
     if (form or chosen_format()) == "picture":
         click.echo(as_picture(found))
     else:

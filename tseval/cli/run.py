@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from tseval.analysis.accuracy import check_features
-from tseval.errors import ModelError, RunError, SuiteError
+from tseval.cli.model_options import model_options, open_chosen
+from tseval.errors import RunError, SuiteError
 from tseval.suites import load_suite
 from tseval.verdicts import ScoreMode
 
@@ -26,8 +27,7 @@ RUNS = Path("runs")
 
 
 @click.command()
-@click.option("--model", "spec", required=True, help="Checkpoint, or SCHEME:REST (bundled:lstm).")
-@click.option("--model-args", default="", help="key=value,... for the model's adapter.")
+@model_options
 @click.option("--suite", "suites", multiple=True, default=["marvin_linzen"], show_default=True,
               help="Name of a suite, or path of grammars or of data.")  # fmt: skip
 @click.option("--case", "cases", multiple=True, help="Only these cases.")
@@ -38,7 +38,6 @@ RUNS = Path("runs")
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip
 @click.option("--by", multiple=True, metavar="FEATURE", help="Break the table down by a feature.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
 @click.option("--out", type=click.Path(path_type=Path), help="Directory for the run.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
@@ -57,9 +56,7 @@ def command(
     if repeated := {name for name in names if names.count(name) > 1}:
         raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
-    from tseval.adapters import open_model
-
-    model = open_model(spec, read_arguments(model_args), device)
+    model = open_chosen(spec, model_args, device)
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, score, where, resume, quiet)
@@ -113,12 +110,3 @@ def _progress(title: str, quiet: bool) -> Iterator[Callable[[int, int], None] | 
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def read_arguments(text: str) -> dict[str, str]:
-    """Read `key=value,...`."""
-    pairs = [pair.partition("=") for pair in text.split(",") if pair]
-    for key, equals, _ in pairs:
-        if not key or not equals:
-            raise ModelError(f"--model-args {text!r}: write key=value,key=value")
-    return {key: value for key, _, value in pairs}

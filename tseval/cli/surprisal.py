@@ -7,6 +7,7 @@ from typing import TextIO
 
 import click
 
+from tseval.cli.model_options import model_options, open_chosen
 from tseval.errors import SuiteError
 
 FORMATS = ("picture", "tsv", "jsonl")
@@ -14,21 +15,17 @@ FORMATS = ("picture", "tsv", "jsonl")
 
 @click.command(help="Print the surprisal of every token of a text.")
 @click.argument("file", type=click.File(encoding="utf-8", errors="strict"), default="-")
-@click.option("--model", "spec", required=True, help="Checkpoint, or SCHEME:REST (bundled:lstm).")
-@click.option("--model-args", default="", help="key=value,... for the model's adapter.")
+@model_options
 @click.option("--words", is_flag=True, help="One row a word: the sum over its tokens.")
 @click.option("--format", "form", type=click.Choice(FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
-@click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
 def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str) -> None:
     """Read FILE, or standard input: tokenised text, one sentence a line."""
     sentences = _read(file)
-    from tseval.adapters import open_model
-    from tseval.cli.run import read_arguments
     from tseval.report.surprisal import as_picture, as_rows
     from tseval.surprisal import by_word, surprisals
 
-    found = surprisals(open_model(spec, read_arguments(model_args), device), list(sentences.values()))
+    found = surprisals(open_chosen(spec, model_args, device), list(sentences.values()))
     if words:
         found = [by_word(tokens) for tokens in found]
     form = form or chosen_format()

@@ -1,0 +1,49 @@
+"""The options by which a command is given a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from tseval.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tseval.scoring.protocol import Model
+
+Command = TypeVar("Command", bound="Callable[..., None]")
+
+OPTIONS = (
+    click.option("--model", "spec", required=True, help="Checkpoint, or SCHEME:REST (bundled:lstm)."),
+    click.option("--model-args", default="", help="key=value,... for the model's adapter."),
+    click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
+)
+
+
+def model_options(command: Command) -> Command:
+    """Give a command `--model`, `--model-args` and `--device`."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def open_chosen(spec: str, model_args: str, device: str) -> Model:
+    """Open the model that was named; brings torch along.
+
+    Raises:
+        ModelError: The model cannot be used, or its arguments are not `key=value,...`.
+    """
+    from tseval.adapters import open_model
+
+    return open_model(spec, read_arguments(model_args), device)
+
+
+def read_arguments(text: str) -> dict[str, str]:
+    """Read `key=value,...`."""
+    pairs = [pair.partition("=") for pair in text.split(",") if pair]
+    for key, equals, _ in pairs:
+        if not key or not equals:
+            raise ModelError(f"--model-args {text!r}: write key=value,key=value")
+    return {key: value for key, _, value in pairs}
