@@ -19,6 +19,7 @@ from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import open_pretrained, plain_errors, take_option
 from tseval.errors import ModelError
 from tseval.models.head import chosen_logits, log_normaliser
+from tseval.models.products import fast_products
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import build_trie
@@ -129,7 +130,8 @@ class CausalModel:
             )
             inputs = self._inputs(contexts, batch, method.packed)
             score = self._tiled_head if method.tiled_head else self._own_head
-            result[contexts.nodes[target]] = score(inputs, asked, rows, targets).cpu().numpy()
+            with fast_products(self.model.device):
+                result[contexts.nodes[target]] = score(inputs, asked, rows, targets).cpu().numpy()
         return result
 
     def _inputs(self, contexts: Contexts, batch: Batch, packed: bool) -> dict[str, Tensor]:

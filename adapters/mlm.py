@@ -25,6 +25,7 @@ import torch
 from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import open_pretrained, ordinary_tokens, plain_errors, take_option
 from tseval.errors import ModelError
+from tseval.models.products import fast_products
 from tseval.scoring.protocol import ModelCard
 
 if TYPE_CHECKING:
@@ -176,10 +177,11 @@ class MaskedModel:
         column = torch.from_numpy(places + len(self.before))
         row = torch.arange(len(copies))
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        if not self.head_at_masks:
-            return cast("Tensor", self.model(**inputs).logits[row, column].float())
-        with only_at(self.model.base_model, row, column):
-            return cast("Tensor", self.model(**inputs).logits[:, 0].float())
+        with fast_products(self.model.device):
+            if not self.head_at_masks:
+                return cast("Tensor", self.model(**inputs).logits[row, column].float())
+            with only_at(self.model.base_model, row, column):
+                return cast("Tensor", self.model(**inputs).logits[:, 0].float())
 
     @torch.inference_mode()
     def _agrees(self) -> bool:

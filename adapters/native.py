@@ -21,6 +21,7 @@ from tseval.models.checkpoint import Checkpoint, bundled_checkpoints, load_check
 from tseval.models.device import pick_device
 from tseval.models.head import best_words, log_normaliser, pair_logits
 from tseval.models.language_model import count_parameters
+from tseval.models.products import fast_products
 from tseval.models.published.torch_file import holds_object
 from tseval.models.published.word_model import load_published
 from tseval.models.tasks import TASKS
@@ -103,8 +104,9 @@ class NativeModel:
     def advance(self, state: State, tokens: np.ndarray) -> State:
         """Read one more word in every row; each distinct word is projected once."""
         distinct, which = np.unique(tokens, return_inverse=True)
-        projected = self.model.project(torch.from_numpy(distinct).to(self.device))
-        return self.model.step(projected[torch.from_numpy(which).to(self.device)], state)
+        with fast_products(self.device):
+            projected = self.model.project(torch.from_numpy(distinct).to(self.device))
+            return self.model.step(projected[torch.from_numpy(which).to(self.device)], state)
 
     def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Give log-probabilities of next words, (words,) float32, in nats.

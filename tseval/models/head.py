@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from tseval.models.products import linear
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,19 +20,12 @@ DENSE = 4
 
 
 def _tiles(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Iterator[tuple[int, Tensor]]:
-    """Give the logits of a tile of the vocabulary at a time, (words, rows), with its first word id.
-
-    Words stand in rows, as they do in the output matrix: a CPU is up to a third faster that way, unless the
-    number of rows is a power of two, which lets the columns of a tile fall into the same places of the cache.
-    """
+    """Give the logits of a tile of the vocabulary at a time, (rows, words), with its first word id."""
     width = max(1, TILE_LOGITS[hidden.device.type] // max(1, len(hidden)))
-    columns = hidden.t()
     for first in range(0, len(weight), width):
-        matrix = weight[first : first + width].to(hidden.dtype)
-        if bias is None:
-            yield first, matrix @ columns
-        else:
-            yield first, torch.addmm(bias[first : first + width, None].to(hidden.dtype), matrix, columns)
+        words = slice(first, first + width)
+        part = None if bias is None else bias[words].to(hidden.dtype)
+        yield first, linear(hidden, weight[words].to(hidden.dtype), part)
 
 
 def log_normaliser(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -48,8 +43,8 @@ def log_normaliser(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tenso
     """
     total = hidden.new_full((len(hidden),), float("-inf"))
     for _, logits in _tiles(hidden, weight, bias):
-        top = logits.amax(0)
-        part = logits.sub_(top).exp_().sum(0).log_().add_(top)
+        top = logits.amax(1)
+        part = logits.sub_(top[:, None]).exp_().sum(1).log_().add_(top)
         total = torch.logaddexp(total, part)
     return total
 
@@ -59,7 +54,7 @@ def best_words(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     top = hidden.new_full((len(hidden),), float("-inf"))
     best = torch.zeros(len(hidden), dtype=torch.int64, device=hidden.device)
     for first, logits in _tiles(hidden, weight, bias):
-        value, word = logits.max(0)
+        value, word = logits.max(1)
         best = torch.where(value > top, first + word, best)
         top = torch.maximum(top, value)
     return best

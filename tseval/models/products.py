@@ -1,0 +1,90 @@
+"""Matrix products of inference on a CPU, by the quicker of the two libraries that PyTorch comes with.
+
+PyTorch gives float32 products to MKL. With hundreds of rows and a large matrix, oneDNN, which it uses for
+the narrower types, was up to one and a half times as fast on an AMD processor, and no slower with two threads
+or one; `benchmarks/products.py` measures both. The numbers differ by rounding alone.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+# oneDNN keeps code for every shape that it has met, by default for 1,024 of them: several hundred MB where
+# the number of rows varies. It reads this when it is first used.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+# On other processors PyTorch chooses well itself.
+HAS_ONEDNN = platform.machine() in {"x86_64", "AMD64"} and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+# oneDNN first brings a matrix into an order of its own; below these sizes that costs more than it gains.
+LEAST_ROWS, LEAST_WEIGHTS = 32, 2**18
+
+
+def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Give x Wᵀ + b, as `torch.nn.functional.linear` does.
+
+    Args:
+        inputs: (..., columns).
+        weight: (outputs, columns).
+        bias: (outputs,), or None.
+
+    Returns:
+        (..., outputs).
+    """
+    if not _suits(inputs, weight):
+        return F.linear(inputs, weight, bias)
+    # Its operator has no public name; torch's own compiler calls it as well.
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
+    return result
+
+
+def _suits(inputs: Tensor, weight: Tensor) -> bool:
+    """Tell whether oneDNN can multiply these, and may be quicker."""
+    return (
+        HAS_ONEDNN
+        and not torch.is_grad_enabled()  # it knows no gradients
+        and inputs.device.type == weight.device.type == "cpu"
+        and inputs.dtype == weight.dtype == torch.float32
+        and weight.dim() == 2
+        and weight.numel() >= LEAST_WEIGHTS
+        and inputs.numel() >= LEAST_ROWS * weight.shape[1]
+    )
+
+
+class _Rerouted(TorchFunctionMode):
+    """Sends products that a model asks PyTorch for through `linear`."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        if not kwargs and func is F.linear:
+            return linear(*args)
+        if not kwargs and func is torch.addmm:
+            added, inputs, matrix = args
+            if added.shape == matrix.shape[1:]:
+                return linear(inputs, matrix.t(), added)
+            return linear(inputs, matrix.t()).add_(added)
+        return func(*args, **(kwargs or {}))
+
+
+def fast_products(device: torch.device) -> AbstractContextManager[object]:
+    """Let all products of a model be made by `linear`, whatever modules it consists of.
+
+    Args:
+        device: Of the model; nothing changes but on a CPU.
+    """
+    return _Rerouted() if HAS_ONEDNN and device.type == "cpu" else nullcontext()
