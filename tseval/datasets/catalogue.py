@@ -15,7 +15,22 @@ if TYPE_CHECKING:
 _GITHUB = "https://raw.githubusercontent.com"
 _BLIMP = f"{_GITHUB}/alexwarstadt/blimp/3e56b06fcabca9b30822fc66435fca6b1aa40bb1/data"
 _GREEN = f"{_GITHUB}/facebookresearch/colorlessgreenRNNs/dbffbf0f2ef86c50bac204d7a2292862e1c6036f/data"
-_CLAMS = f"{_GITHUB}/aaronmueller/clams/299d80a80e98bd14a1f74b942f18ef05059d860b"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A state of a repository. Git computes its id from every byte that it holds, which makes it a checksum.
+
+    Attributes:
+        repository: Address that git can fetch from.
+        id: Forty hexadecimal digits.
+    """
+
+    repository: str
+    id: str
+
+
+_CLAMS = Commit("https://github.com/aaronmueller/clams", "299d80a80e98bd14a1f74b942f18ef05059d860b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +40,16 @@ class Published:
     Attributes:
         title: As a reader would cite it.
         licence: What its authors allow.
-        files: File name to address.
-        digest: Digest of the suite that the files make up; None where nobody has checked it yet.
+        files: File name to address, or to its path in `source`.
+        source: Commit that the files are taken from; None where they have addresses of their own.
+        digest: Digest of the suite that the files make up; None where only the commit vouches for them.
     """
 
     title: str
     licence: str
     files: Mapping[str, str]
-    digest: str | None
+    source: Commit | None = None
+    digest: str | None = None
 
 
 def data_folder() -> Path:
@@ -142,8 +159,8 @@ _CLAMS_ENGLISH = (
 
 def _clams(code: str) -> Published:
     names = sorted([*_CLAMS_FILES, *(_CLAMS_ENGLISH if code == "en" else ())])
-    files = {f"{name}.txt": f"{_CLAMS}/{code}_evalset/{name}.txt" for name in names}
-    return Published(f"CLAMS, {LANGUAGES[code]} (Mueller et al. 2020)", "MIT", files, None)
+    files = {f"{name}.txt": f"{code}_evalset/{name}.txt" for name in names}
+    return Published(f"CLAMS, {LANGUAGES[code]} (Mueller et al. 2020)", "MIT", files, _CLAMS)
 
 
 CATALOGUE = {
@@ -151,19 +168,19 @@ CATALOGUE = {
         "BLiMP (Warstadt et al. 2020)",
         "CC BY 4.0",
         {f"{name}.jsonl": f"{_BLIMP}/{name}.jsonl" for name in _PARADIGMS},
-        "cdcdfc03dcbd2323e1ef254da1c5d527ca5e6f9a5fa223150404a24ec8f7c22c",
+        digest="cdcdfc03dcbd2323e1ef254da1c5d527ca5e6f9a5fa223150404a24ec8f7c22c",
     ),
     "linzen": Published(
         "Agreement in Wikipedia (Linzen et al. 2016)",
         "CC BY-NC 4.0",
         {f"linzen.{kind}": f"{_GREEN}/linzen_testset/subj_agr_filtered.{kind}" for kind in ("text", "gold")},
-        "e4ca13f70300176331b0a0d1fc31afea608c36f57f3dac4ac610d819891ca694",
+        digest="e4ca13f70300176331b0a0d1fc31afea608c36f57f3dac4ac610d819891ca694",
     ),
     "gulordava": Published(
         "Colourless green agreement (Gulordava et al. 2018)",
         "CC BY-NC 4.0",
         {"generated.tab": f"{_GREEN}/agreement/English/generated.tab"},
-        "0ae60a4c9c792f5ba0bb231ad211cd3b11962d06c8b46bf8e1666d24ea8d341b",
+        digest="0ae60a4c9c792f5ba0bb231ad211cd3b11962d06c8b46bf8e1666d24ea8d341b",
     ),
     **{f"clams_{code}": _clams(code) for code in LANGUAGES},
 }

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import torch
 from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 
-from tseval.errors import TrainingError, first_line
+from tseval.errors import TrainingError
 from tseval.models.checkpoint import save_checkpoint
 from tseval.training.curves import curves_path, watched_scalars, write_curves
 from tseval.training.examples import epoch_batches
 from tseval.training.language_model import READ_EVERY, provenance
-from tseval.training.resume import identify, load_resume, resume_path, save_resume, stop_signals
+from tseval.training.resume import (
+    Course,
+    fitting_together,
+    identify,
+    load_resume,
+    resume_path,
+    save_resume,
+    snapshot,
+    stop_signals,
+    take_up,
+)
 from tseval.training.state import TRY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import Tensor
 
     from tseval.models.classifier import Classifier
     from tseval.models.vocabulary import Vocabulary
-    from tseval.scoring.protocol import Json
-    from tseval.training.curves import Row
     from tseval.training.examples import Examples
     from tseval.training.language_model import Destination, Listener
     from tseval.training.settings import ClassifierSettings
@@ -46,26 +52,16 @@ COLUMNS: dict[str, pa.DataType] = {
 
 
 @dataclass(slots=True)
-class Course:
-    """How a run went so far; plain data.
+class ClassifierCourse(Course):
+    """How a run went so far; `loss` is that since the last epoch ended.
 
     Attributes:
-        step: Batches learnt from.
-        loss: Sum of their mean losses since the last epoch ended, nats.
         best: Highest validation accuracy, and the loss that went with it; None before the first epoch ends.
         stale: Epochs since then.
-        seconds: Of work, over all resumptions.
-        rows: Points of the learning curve.
-        validations: What the checkpoint records of each validation.
     """
 
-    step: int = 0
-    loss: float = 0.0
     best: tuple[float, float] | None = None
     stale: int = 0
-    seconds: float = 0.0
-    rows: list[Row] = field(default_factory=list)
-    validations: list[Json] = field(default_factory=list)
 
 
 def train_classifier(
@@ -154,7 +150,7 @@ class _Run:
         self.device = next(model.parameters()).device
         self.optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
         self.n_batches = math.ceil(len(self.train) / settings.batch)
-        self.course = Course()
+        self.course = ClassifierCourse()
         self._batches: tuple[int, list[Tensor]] = 0, []  # of the epoch that is under way
         self._saved_at = self._clock = time.monotonic()
 
@@ -164,12 +160,9 @@ class _Run:
         The file is there from the start: a checkpoint without one is a finished run.
         """
         if self.destination.resume and self.resume.exists():
-            try:
-                self._restore(load_resume(self.resume, self.identity))
-            except ValueError as error:
-                raise TrainingError(
-                    f"{self.resume}: does not fit together ({error}). Remove {self.resume} to start over."
-                ) from None
+            content = load_resume(self.resume, self.identity)
+            with fitting_together(self.resume):
+                take_up(content, self.model, self.optimiser, self.course)
         else:
             self._add_row(None, *validate(self.model, self.valid))
             self.save()
@@ -261,34 +254,10 @@ class _Run:
 
     def save(self) -> None:
         """Write the resume file and the learning curve."""
-        content = {
-            "weights": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            "random": torch.get_rng_state(),
-            "random_cuda": torch.cuda.get_rng_state(self.device) if self.device.type == "cuda" else None,
-            "course": asdict(self.course),
-        }
+        content = snapshot(self.model, self.optimiser, self.course)
         save_resume(self.resume, self.identity, content)
         write_curves(curves_path(self.out), self.course.rows, COLUMNS)
         self._saved_at = time.monotonic()
-
-    def _restore(self, content: Mapping[str, object]) -> None:
-        """Become the run that `content` was taken from.
-
-        Raises:
-            ValueError: If the parts do not fit this run.
-        """
-        try:
-            self.model.load_state_dict(cast("dict[str, Tensor]", content["weights"]))
-            self.optimiser.load_state_dict(cast("dict[str, object]", content["optimiser"]))
-            torch.set_rng_state(cast("Tensor", content["random"]))
-            if self.device.type == "cuda":
-                torch.cuda.set_rng_state(cast("Tensor", content["random_cuda"]), self.device)
-            course = cast("dict[str, object]", content["course"])
-            for name in (one.name for one in fields(Course)):
-                setattr(self.course, name, course[name])
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise ValueError(first_line(error)) from None
 
     def finish(self) -> float:
         """Leave the finished checkpoint and its curve; give its accuracy."""

@@ -17,7 +17,14 @@ from tseval.models.checkpoint import save_checkpoint
 from tseval.models.vocabulary import EOS
 from tseval.training.corpus import columns
 from tseval.training.curves import curves_path, write_curves
-from tseval.training.resume import identify, load_resume, resume_path, save_resume, stop_signals
+from tseval.training.resume import (
+    fitting_together,
+    identify,
+    load_resume,
+    resume_path,
+    save_resume,
+    stop_signals,
+)
 from tseval.training.schedule import Schedule
 from tseval.training.state import TRY, TrainingState
 from tseval.training.validation import OVERFLOW, as_stored, mean_loss, perplexity
@@ -167,12 +174,8 @@ class _Run:
             self.destination.probe.start(resumed)
         if resumed:
             content = load_resume(self.resume, self.identity)
-            try:
+            with fitting_together(self.resume):
                 self.state.restore(content)
-            except ValueError as error:
-                raise TrainingError(
-                    f"{self.resume}: does not fit together ({error}). Remove {self.resume} to start over."
-                ) from None
         else:
             self.state.add_row()
             self.save()

@@ -10,12 +10,12 @@ import hashlib
 import signal
 import threading
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, cast
 
 import torch
 
-from tseval.errors import ModelError, TrainingError
+from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
 from tseval.models.safe_file import read_plain
 from tseval.training.settings import Settings
@@ -26,14 +26,36 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from torch import Tensor
+    from torch.optim import Optimizer
 
     from tseval.models.language_model import Network
     from tseval.models.vocabulary import Vocabulary
+    from tseval.scoring.protocol import Json
+    from tseval.training.curves import Row
     from tseval.training.settings import ClassifierSettings
 
 FORMAT = "tseval-resume"
 VERSION = 1
 HASHED = ("training text", "validation text", "vocabulary list")
+
+
+@dataclass(slots=True)
+class Course:
+    """How a run went so far; plain data, to which each trainer adds its own.
+
+    Attributes:
+        step: Windows or batches learnt from.
+        loss: Sum of their mean losses, nats.
+        seconds: Of work, over all resumptions.
+        rows: Points of the learning curve.
+        validations: What the checkpoint records of each validation.
+    """
+
+    step: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+    rows: list[Row] = field(default_factory=list)
+    validations: list[Json] = field(default_factory=list)
 
 
 def resume_path(out: Path) -> Path:
@@ -64,6 +86,52 @@ def identify(
         "device": next(model.parameters()).device.type,
         **dict(zip(HASHED, hashes, strict=True)),
     }
+
+
+def snapshot(model: Network, optimiser: Optimizer, course: Course) -> dict[str, object]:
+    """Give what decides how a run goes on, as tensors and plain data.
+
+    Args:
+        model: On the device to train on.
+        optimiser: Of its weights.
+        course: How the run went so far.
+    """
+    device = next(model.parameters()).device
+    return {
+        "weights": model.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "random": torch.get_rng_state(),
+        "random_cuda": torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
+        "course": asdict(course),
+    }
+
+
+def take_up(content: Mapping[str, object], model: Network, optimiser: Optimizer, course: Course) -> None:
+    """Become the run that a snapshot was taken of; whatever does not fit raises an error of some kind."""
+    device = next(model.parameters()).device
+    model.load_state_dict(cast("dict[str, Tensor]", content["weights"]))
+    optimiser.load_state_dict(cast("dict[str, object]", content["optimiser"]))
+    torch.set_rng_state(cast("Tensor", content["random"]))
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(cast("Tensor", content["random_cuda"]), device)
+    earlier = cast("dict[str, object]", content["course"])
+    for one in fields(course):
+        setattr(course, one.name, earlier[one.name])
+
+
+@contextmanager
+def fitting_together(path: Path) -> Iterator[None]:
+    """Say in one message that the parts of a resume file do not fit the run.
+
+    Raises:
+        TrainingError: For any error that such a part may cause.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise TrainingError(
+            f"{path}: does not fit together ({first_line(error)}). Remove {path} to start over."
+        ) from None
 
 
 def save_resume(path: Path, identity: Mapping[str, object], content: Mapping[str, object]) -> None:

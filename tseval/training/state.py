@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import torch
 from torch.nn.utils import clip_grad_norm_
 
-from tseval.errors import TrainingError, first_line
+from tseval.errors import TrainingError
 from tseval.models.cells.cell import FusedCell
 from tseval.training.curves import watched_scalars
 from tseval.training.loss import cross_entropy
+from tseval.training.resume import Course, snapshot, take_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,36 +22,24 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tseval.models.language_model import LanguageModel
-    from tseval.scoring.protocol import Json
-    from tseval.training.curves import Row
     from tseval.training.schedule import Schedule
 
 TRY = "Lower --learning-rate or --clip."
 
 
 @dataclass(slots=True)
-class Course:
-    """How a run went so far; plain data.
+class LanguageCourse(Course):
+    """How a run went so far.
 
     Attributes:
-        step: Windows read.
-        loss: Sum of their mean losses, nats.
         anneals: How often the learning rate was divided.
         best: Lowest validation perplexity.
-        seconds: Of work, over all resumptions.
-        rows: Points of the learning curve.
-        validations: What the checkpoint records of each validation.
         at_row: `step` and `loss` at the last point of the curve.
         at_validation: Likewise at the last validation.
     """
 
-    step: int = 0
-    loss: float = 0.0
     anneals: int = 0
     best: float = math.inf
-    seconds: float = 0.0
-    rows: list[Row] = field(default_factory=list)
-    validations: list[Json] = field(default_factory=list)
     at_row: tuple[int, float] = (0, 0.0)
     at_validation: tuple[int, float] = (0, 0.0)
 
@@ -80,7 +69,7 @@ class TrainingState:
         # stay in float32; the output layer, where most of the work is, has low products with every cell.
         fused = any(isinstance(module, FusedCell) for module in model.modules())
         self._mixed = settings.precision != "float32" and not fused
-        self.course = Course()
+        self.course = LanguageCourse()
         self._unread: list[Tensor] = []
         self._clock = time.monotonic()
 
@@ -155,31 +144,10 @@ class TrainingState:
     def content(self) -> dict[str, object]:
         """Give everything that `restore` needs, as tensors and plain data."""
         self.read_losses()
-        return {
-            "weights": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            "carried": list(self.carried),
-            "random": torch.get_rng_state(),
-            "random_cuda": torch.cuda.get_rng_state(self.device) if self.device.type == "cuda" else None,
-            "course": asdict(self.course),
-        }
+        return {**snapshot(self.model, self.optimiser, self.course), "carried": list(self.carried)}
 
     def restore(self, content: Mapping[str, object]) -> None:
-        """Become the run that `content` was taken from.
-
-        Raises:
-            ValueError: If the parts do not fit this run.
-        """
-        try:
-            self.model.load_state_dict(cast("dict[str, Tensor]", content["weights"]))
-            self.optimiser.load_state_dict(cast("dict[str, object]", content["optimiser"]))
-            carried = cast("list[Tensor]", content["carried"])
-            self.carried = tuple(tensor.to(self.device) for tensor in carried)
-            torch.set_rng_state(cast("Tensor", content["random"]))
-            if self.device.type == "cuda":
-                torch.cuda.set_rng_state(cast("Tensor", content["random_cuda"]), self.device)
-            course = cast("dict[str, object]", content["course"])
-            for name in (one.name for one in fields(Course)):
-                setattr(self.course, name, course[name])
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise ValueError(first_line(error)) from None
+        """Become the run that `content` was taken from; parts that do not fit raise errors of many kinds."""
+        take_up(content, self.model, self.optimiser, self.course)
+        carried = cast("list[Tensor]", content["carried"])
+        self.carried = tuple(tensor.to(self.device) for tensor in carried)
