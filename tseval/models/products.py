@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # oneDNN keeps code for every shape that it has met, by default for 1,024 of them: several hundred MB where
 # the number of rows varies. It reads this when it is first used.
-os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 # On other processors PyTorch chooses well itself.
 HAS_ONEDNN = platform.machine() in {"x86_64", "AMD64"} and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
 # oneDNN first brings a matrix into an order of its own; below these sizes that costs more than it gains.
