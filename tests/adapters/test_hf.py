@@ -11,6 +11,7 @@ from checkpoints import CONFIGS, TEXT, bpe_tokenizer, save_causal, save_masked, 
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
+from tseval.models.products import HAS_ONEDNN
 from tseval.scoring.engine import Scorer
 from tseval.scoring.packing import contexts_of
 from tseval.scoring.trie import build_trie
@@ -70,6 +71,25 @@ def test_without_a_start_symbol_the_first_token_is_left_out(saved, kind):
     assert row["words"][0] == 0
     assert model.card.protocol["bos"] is None
     assert model.card.protocol["first_token"] == "unscored"
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [("gpt2", {"n_embd": 384}), ("llama", {"hidden_size": 384, "intermediate_size": 900})],
+)
+def test_a_model_of_real_width_scores_as_one_that_tseval_did_not_touch(tmp_path, kind, sizes):
+    path = save_causal(tmp_path / kind, kind, **sizes)
+    untouched = transformers.AutoModelForCausalLM.from_pretrained(path)
+    spread(untouched, 0.06)  # wider layers add up more
+    untouched.save_pretrained(path)
+    model = open_model(f"hf:{path}")
+    with torch.profiler.profile() as profile:
+        rows = Scorer(model).score(pa.array(SENTENCES)).to_pylist()
+    assert ("mkldnn::_linear_pointwise" in {row.key for row in profile.key_averages()}) == HAS_ONEDNN
+    model.model = untouched
+    for row in rows:
+        np.testing.assert_allclose(row["words"], plain(model, row["sentence"], [0]), atol=1e-4, rtol=0)
+    assert np.ptp([row["logprob"] / len(row["words"]) for row in rows]) > 1
 
 
 def test_sums_are_those_of_minicons(saved):
