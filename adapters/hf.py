@@ -18,7 +18,7 @@ from tseval.adapters.hf_check import choose_method
 from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import open_pretrained, plain_errors, take_option
 from tseval.errors import ModelError
-from tseval.models.head import chosen_logits, log_normaliser
+from tseval.models.head import chosen_logits, log_normaliser, log_sum_exp_
 from tseval.models.products import fast_products
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
@@ -161,7 +161,8 @@ class CausalModel:
         logits = self.model(**inputs).logits
         logits = logits[asked.to(logits.device)].float()
         rows, targets = rows.to(logits.device), targets.to(logits.device)
-        return cast("Tensor", logits[rows, targets] - logits.logsumexp(-1)[rows])
+        chosen: Tensor = logits[rows, targets]
+        return chosen - log_sum_exp_(logits)[rows]
 
 
 def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:

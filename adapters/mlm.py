@@ -25,6 +25,7 @@ import torch
 from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import open_pretrained, ordinary_tokens, plain_errors, take_option
 from tseval.errors import ModelError
+from tseval.models.head import log_sum_exp_
 from tseval.models.products import fast_products
 from tseval.scoring.protocol import ModelCard
 
@@ -79,7 +80,7 @@ class MaskedModel:
             )
         self.mask: int = opened.tokenizer.mask_token_id
         self.before, self.after = special_tokens(opened)
-        self.batch_tokens = 4 * opened.batch_tokens  # a copy is many tokens, but one row of the head
+        self.batch_tokens = opened.batch_tokens
         self.warnings: list[str] = []
         self._pieces = Pieces(opened.tokenizer, leading_space=False)
         self.head_at_masks = True
@@ -166,8 +167,8 @@ class MaskedModel:
             row, token = (
                 torch.from_numpy(index).to(logits.device) for index in (copy_of[asked] - first, target[asked])
             )
-            chosen = logits[row, token] - logits.logsumexp(-1)[row]
-            result[order[asked]] = chosen.cpu().numpy()
+            chosen = logits[row, token]
+            result[order[asked]] = (chosen - log_sum_exp_(logits)[row]).cpu().numpy()
         return result.reshape(tokens.shape)
 
     def _logits(self, copies: np.ndarray, places: np.ndarray) -> Tensor:

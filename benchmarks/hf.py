@@ -13,14 +13,14 @@ on sentences of Marvin & Linzen (2018), each once:
 
 The model is a GPT-2 or a BERT with random weights, float32: speed does not depend on their values. Its
 tokenizer is trained on the suite, so that a word is one token, as frequent words are to published ones.
-A batch has about as many tokens for all: for the causal model 64 sentences, or 1,024 tokens for tseval;
-for the masked one 32 sentences, of which minicons makes a copy for each of its tokens, or 4,096 tokens.
+A batch has about as many tokens for all: 1,024 for tseval, for the others 64 sentences. A masked model reads
+a copy of a sentence for each of its tokens: there minicons gets 32 sentences, and has three times as many tokens.
 Every measurement runs in a process of its own, which gives its peak memory. The sums of log-probabilities
 are compared.
 
     python benchmarks/hf.py                                     # 12 layers of 768, as GPT-2 small
     python benchmarks/hf.py --layers 4 --hidden 256
-    python benchmarks/hf.py --kind masked --dense 1024 --even 1024 --sparse 200
+    python benchmarks/hf.py --kind masked --dense 600 --even 384 --sparse 100
 """
 
 from __future__ import annotations

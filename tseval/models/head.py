@@ -43,10 +43,17 @@ def log_normaliser(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tenso
     """
     total = hidden.new_full((len(hidden),), float("-inf"))
     for _, logits in _tiles(hidden, weight, bias):
-        top = logits.amax(1)
-        part = logits.sub_(top[:, None]).exp_().sum(1).log_().add_(top)
-        total = torch.logaddexp(total, part)
+        total = torch.logaddexp(total, log_sum_exp_(logits))
     return total
+
+
+def log_sum_exp_(logits: Tensor) -> Tensor:
+    """Give log Σ_v exp(logit_v), (rows, words) to (rows,), without overflow; the logits are overwritten.
+
+    In place, because memory as large as the logits takes longer to get than to fill.
+    """
+    top = logits.amax(1)
+    return logits.sub_(top[:, None]).exp_().sum(1).log_().add_(top)
 
 
 def best_words(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
