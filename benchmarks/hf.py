@@ -13,8 +13,9 @@ on sentences of Marvin & Linzen (2018), each once:
 
 The model is a GPT-2 or a BERT with random weights, float32: speed does not depend on their values. Its
 tokenizer is trained on the suite, so that a word is one token, as frequent words are to published ones.
-A batch has about as many tokens for all: 1,024 for tseval, for the others 64 sentences. A masked model reads
-a copy of a sentence for each of its tokens: there minicons gets 32 sentences, and has three times as many tokens.
+A batch has about as many tokens for all: 1,024 for tseval, for the others 64 sentences. A masked model
+reads a copy of a sentence for each of its tokens: there minicons gets 32 sentences, and has three times as
+many tokens.
 Every measurement runs in a process of its own, which gives its peak memory. The sums of log-probabilities
 are compared.
 
