@@ -47,6 +47,7 @@ check: setup
 bench: setup
 	$(BIN)/python benchmarks/score.py
 	$(BIN)/python benchmarks/score.py --vocabulary 50000
+	$(BIN)/python benchmarks/products.py
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/urn.py
 	$(BIN)/python benchmarks/formal.py

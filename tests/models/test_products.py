@@ -71,6 +71,26 @@ def test_other_types_are_left_to_torch(dtype):
         assert torch.equal(linear(inputs, weight), F.linear(inputs, weight))
 
 
+class Quantised(torch.Tensor):
+    """Weights that multiply in a way of their own, as those of quantised models do."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is F.linear:
+            return torch.full((len(args[0]), len(args[1])), 7.0)
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+def test_weights_with_products_of_their_own_keep_them():
+    inputs, weight = draw(50, COLUMNS), draw(OUTPUTS, COLUMNS)
+    with torch.inference_mode(), fast_products(CPU):
+        assert (F.linear(inputs, weight.as_subclass(Quantised)) == 7).all()
+        found = F.linear(inputs, weight.relu().to_sparse())
+    torch.testing.assert_close(
+        found.double(), inputs.double() @ weight.relu().double().t(), rtol=1e-5, atol=1e-4
+    )
+
+
 class Mixed(nn.Module):
     """Every way in which models ask for a product."""
 

@@ -1,8 +1,8 @@
 """Matrix products of inference on a CPU, by the quicker of the two libraries that PyTorch comes with.
 
 PyTorch gives float32 products to MKL. With hundreds of rows and a large matrix, oneDNN, which it uses for
-the narrower types, was up to one and a half times as fast on an AMD processor, and no slower with two threads
-or one; `benchmarks/products.py` measures both. The numbers differ by rounding alone.
+the narrower types, was up to one and a half times as fast on an AMD processor, with two threads or one;
+`benchmarks/products.py` measures both. The numbers differ by rounding alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
@@ -55,6 +55,9 @@ def _suits(inputs: Tensor, weight: Tensor) -> bool:
         and not torch.is_grad_enabled()  # it knows no gradients
         and inputs.device.type == weight.device.type == "cpu"
         and inputs.dtype == weight.dtype == torch.float32
+        # Quantised and sparse weights have products of their own.
+        and type(weight) in {Tensor, nn.Parameter}
+        and weight.layout == torch.strided
         and weight.dim() == 2
         and weight.numel() >= LEAST_WEIGHTS
         and inputs.numel() >= LEAST_ROWS * weight.shape[1]

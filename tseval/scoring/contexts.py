@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import RecurrentModel, State
     from tseval.scoring.trie import Level, Trie
 
-# Rows advanced together: enough for full speed of a matrix product, few enough to stay in the cache. No
-# power of two: see the tiles of `tseval.models.head`.
+# Rows advanced together: enough for full speed of a matrix product, few enough to stay in the cache.
 BLOCK = 1_000
 
 
