@@ -51,13 +51,13 @@ def fetch(
         part = Path(made) / name
         part.mkdir()
         progress(0, len(published.files))
-        get = _download if published.source is None else _repository(published.source, Path(made) / "git")
-        for done, (file, place) in enumerate(published.files.items(), start=1):
-            try:
+        try:
+            get = _download if published.source is None else _repository(published.source, Path(made) / "git")
+            for done, (file, place) in enumerate(published.files.items(), start=1):
                 get(place, part / file)
-            except _NoAnswerError as error:
-                raise SuiteError(f"{name} cannot be fetched: {error}.\n  {OTHERWISE}") from None
-            progress(done, len(published.files))
+                progress(done, len(published.files))
+        except _NoAnswerError as error:
+            raise SuiteError(f"{name} cannot be fetched: {error}.\n  {OTHERWISE}") from None
         digest = digest_of(part)
         if published.digest not in {None, digest}:
             raise SuiteError(
@@ -85,16 +85,15 @@ def _download(address: str, path: Path) -> None:
 
 
 def _repository(source: Commit, clone: Path) -> Callable[[str, Path], None]:
-    """Give what takes a file out of a commit, which is fetched for the first one.
+    """Fetch a commit, and give what takes a file out of it.
 
     Git names all that it fetches by checksums over the content, from the files up to the commit: whatever
     is found under the commit's id is what its authors put there.
     """
+    _git(source, "init", "--quiet", "--bare", str(clone))
+    _git(source, "--git-dir", str(clone), "fetch", "--depth=1", source.repository, source.id)
 
     def take(place: str, path: Path) -> None:
-        if not clone.exists():
-            _git(source, "init", "--quiet", "--bare", str(clone))
-            _git(source, "--git-dir", str(clone), "fetch", "--depth=1", source.repository, source.id)
         path.write_bytes(_git(source, "--git-dir", str(clone), "cat-file", "blob", f"{source.id}:{place}"))
 
     return take
