@@ -18,8 +18,8 @@ from tseval.adapters.hf_check import choose_method
 from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import open_pretrained, plain_errors, take_option
 from tseval.errors import ModelError
-from tseval.models.head import chosen_logits, log_normaliser, log_sum_exp_
-from tseval.models.products import fast_products
+from tseval.scoring.numerics.head import chosen_logits, log_normaliser, log_sum_exp_
+from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import build_trie

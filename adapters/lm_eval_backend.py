@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tseval.errors import ModelError, suggest
-from tseval.models.device import pick_device
+from tseval.scoring.numerics.device import pick_device
 from tseval.scoring.protocol import ModelCard
 
 try:
@@ -28,7 +28,7 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tseval.scoring.protocol import Json
+    from tseval.checked import Json
 
 # Arguments that change how fast a number comes, or that are nobody's business, and no number.
 UNSIGNED = {"batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout", "device"}

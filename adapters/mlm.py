@@ -25,8 +25,8 @@ import torch
 from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import open_pretrained, ordinary_tokens, plain_errors, take_option
 from tseval.errors import ModelError
-from tseval.models.head import log_sum_exp_
-from tseval.models.products import fast_products
+from tseval.scoring.numerics.head import log_sum_exp_
+from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.protocol import ModelCard
 
 if TYPE_CHECKING:

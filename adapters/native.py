@@ -18,14 +18,14 @@ import torch
 
 from tseval.errors import ModelError, suggest
 from tseval.models.checkpoint import Checkpoint, bundled_checkpoints, load_checkpoint
-from tseval.models.device import pick_device
-from tseval.models.head import best_words, log_normaliser, pair_logits
 from tseval.models.language_model import count_parameters
-from tseval.models.products import fast_products
 from tseval.models.published.torch_file import holds_object
 from tseval.models.published.word_model import load_published
 from tseval.models.tasks import TASKS
 from tseval.models.vocabulary import EOS, UNK
+from tseval.scoring.numerics.device import pick_device
+from tseval.scoring.numerics.head import best_words, log_normaliser, pair_logits
+from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.protocol import Encoded, ModelCard
 
 if TYPE_CHECKING:

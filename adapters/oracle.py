@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from tseval.adapters.native import NativeModel
 from tseval.errors import ModelError
-from tseval.formal.strings import brackets
-from tseval.models.device import pick_device
 from tseval.models.oracles.dyck import Oracle, build_oracle
+from tseval.scoring.numerics.device import pick_device
+from tseval.suites.formal.strings import brackets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

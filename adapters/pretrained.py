@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from tseval.errors import ModelError, suggest
-from tseval.models.device import pick_device
+from tseval.scoring.numerics.device import pick_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

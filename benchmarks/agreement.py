@@ -20,7 +20,7 @@ import click
 import pandas as pd
 from tabulate import tabulate
 
-import tseval.cli.train
+import tseval.cli.train.language_model
 import tseval.evaluation  # noqa: F401 - likewise
 from tseval.analysis.accuracy import wilson
 from tseval.cli import main as command

@@ -3,7 +3,7 @@
 Compares, for each language and set of strings,
 
     plain    a string at a time, a symbol at a time, in plain Python, as the papers' programs do
-    tseval   many strings at a time (tseval.formal)
+    tseval   many strings at a time (tseval.suites.formal)
 
 in symbols a second, stop symbols counted; and gives the time to make a whole suite: to draw it, follow its
 stacks, draw the training strings too, and find which stacks they hold. The test strings of generalised Dyck
@@ -24,14 +24,14 @@ import click
 from tabulate import tabulate
 
 import tseval
-from tseval.formal.dyck import Dyck
-from tseval.formal.generalised_dyck import GeneralisedDyck
-from tseval.formal.languages import Language, parse_language
+from tseval.suites.formal.dyck import Dyck
+from tseval.suites.formal.generalised_dyck import GeneralisedDyck
+from tseval.suites.formal.languages import Language, parse_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tseval.formal.strings import Split
+    from tseval.suites.formal.strings import Split
 
 LANGUAGES = ("dyck(k=2,m=3)", "dyck(k=128,m=3)", "dyck(k=2,m=5)", "dyck(k=128,m=5)", "generalised_dyck",
              "cross_serial(8)")  # fmt: skip

@@ -52,7 +52,7 @@ import tseval
 from tseval.adapters.hf import open_causal
 from tseval.adapters.mlm import open_masked
 from tseval.scoring.engine import Scorer, shards
-from tseval.suites import stream_cases
+from tseval.suites.load import stream_cases
 from tseval.verdicts import sentences_of
 
 Score = Callable[[list[str]], list[float]]

@@ -3,10 +3,10 @@
 import numpy as np
 import pyarrow as pa
 
-from tseval.items import Case, Contrast, Suite
 from tseval.report import build_table, render
 from tseval.runs import Run, RunKey, describe_model, describe_suite, start_run
 from tseval.scoring.protocol import ModelCard
+from tseval.suites.items import Case, Contrast, Suite
 from tseval.verdicts import judge, sentences_of
 
 

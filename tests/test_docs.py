@@ -13,12 +13,12 @@ import click
 import pytest
 from pages import follow
 
-from tseval.agreement.examples import COLUMNS
-from tseval.boards import bundled_boards
 from tseval.cli import COMMANDS
-from tseval.datasets.catalogue import CATALOGUE
-from tseval.formal.languages import names_language, parse_language
-from tseval.suites import available_suites, load_suite
+from tseval.report.boards import bundled_boards
+from tseval.suites.agreement.examples import COLUMNS
+from tseval.suites.datasets.catalogue import CATALOGUE
+from tseval.suites.formal.languages import names_language, parse_language
+from tseval.suites.load import available_suites, load_suite
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / ".." / "shared" / "design" / "marvin_linzen.json"

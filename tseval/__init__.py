@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tseval.adapters import open_model as load_model
     from tseval.evaluation import evaluate
     from tseval.runs import read_run
-    from tseval.suites import load_suite
+    from tseval.suites.load import load_suite
 
 __all__ = ["evaluate", "load_model", "load_suite", "read_run"]
 
@@ -24,7 +24,7 @@ __all__ = ["evaluate", "load_model", "load_suite", "read_run"]
 _PUBLIC = {
     "evaluate": ("tseval.evaluation", "evaluate"),
     "load_model": ("tseval.adapters", "open_model"),
-    "load_suite": ("tseval.suites", "load_suite"),
+    "load_suite": ("tseval.suites.load", "load_suite"),
     "read_run": ("tseval.runs", "read_run"),
 }
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast, get_args
 
 import pyarrow as pa
 
-from tseval.choices import choices_of, questions_of
 from tseval.errors import ModelError, SuiteError, suggest
+from tseval.questions.choices import choices_of, questions_of
 from tseval.report import build_table, render
 from tseval.runs import (
     Run,
@@ -22,17 +22,17 @@ from tseval.runs import (
     start_run,
     with_contexts,
 )
+from tseval.scoring.asks import Questions, askable
 from tseval.scoring.engine import Scorer, shards
 from tseval.scoring.protocol import ParticularModel, WordModel
-from tseval.scoring.questions import Questions, askable
 from tseval.verdicts import ScoreMode, all_sentences, check_score, judge, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tseval.items import Suite
     from tseval.runs import RunWriter
     from tseval.scoring.protocol import Model
+    from tseval.suites.items import Suite
 
 # Strings of symbols scored, and saved, at a time: they are long and share little.
 CHOICE_SHARD = 1_024

@@ -12,18 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.choices import decide
 from tseval.errors import ModelError, SuiteError
-from tseval.formula import parse, regions_of, values
-from tseval.items import ENDING, RESERVED_NAMES
-from tseval.word_scores import WordScores
+from tseval.questions.choices import decide
+from tseval.questions.formula import parse, regions_of, values
+from tseval.questions.word_scores import WordScores
+from tseval.suites.items import ENDING, RESERVED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from tseval.items import Case, Choices, Contrast, Prediction, Suite
+    from tseval.suites.items import Case, Choices, Contrast, Prediction, Suite
 
 ScoreMode = Literal["sentence", "critical", "ending", "regions", "choices", "mean"]
 

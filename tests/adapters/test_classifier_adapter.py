@@ -16,7 +16,7 @@ from tseval.models.tasks import TASKS
 from tseval.models.vocabulary import Vocabulary
 from tseval.scoring.engine import Scorer
 from tseval.scoring.protocol import RecurrentModel
-from tseval.views import JUDGEMENTS, NUMBER_WORDS, VIEWS
+from tseval.suites.views import JUDGEMENTS, NUMBER_WORDS, VIEWS
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "authors", "near", "guards"), lowercase=True)
 

@@ -11,8 +11,8 @@ from checkpoints import CONFIGS, TEXT, bpe_tokenizer, save_causal, save_masked, 
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
-from tseval.models.products import HAS_ONEDNN
 from tseval.scoring.engine import Scorer
+from tseval.scoring.numerics.products import HAS_ONEDNN
 from tseval.scoring.packing import contexts_of
 from tseval.scoring.trie import build_trie
 

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from tseval.analysis.means import means
 from tseval.analysis.ranks import complete_rows, cut, mean, rank_rows
-from tseval.boards import BUNDLED, read_board
+from tseval.report.boards import BUNDLED, read_board
 
 TABLE4 = Path(__file__).parents[2] / ".." / "shared" / "design" / "table4.json"
 SETS = {

@@ -10,12 +10,12 @@ import torch
 from in_process import call
 from matplotlib.image import imread
 
-from tseval.formal.languages import parse_language
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.report.figures import LineOf
 from tseval.report.lines import draw_lines
+from tseval.suites.formal.languages import parse_language
 
 SUITES = {
     "dyck": ("dyck(2,2,test=900,train=400)", "distance"),

@@ -9,10 +9,10 @@ import pytest
 import torch
 from in_process import call
 
-from tseval.formal.languages import parse_language
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
+from tseval.suites.formal.languages import parse_language
 
 DYCK = "dyck(k=2,m=2,test=600,train=400)"
 

@@ -14,7 +14,7 @@ from lm_eval.api.instance import Instance
 import tseval
 from tseval.harness.model import TsevalLM
 from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
-from tseval.suites import load_suite
+from tseval.suites.load import load_suite
 
 pytestmark = pytest.mark.slow
 

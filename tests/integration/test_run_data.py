@@ -7,7 +7,7 @@ import pytest
 
 import tseval
 from tseval.runs import read_run
-from tseval.suites import load_suite
+from tseval.suites.load import load_suite
 
 
 def run(*arguments, cwd):

@@ -15,7 +15,7 @@ from checkpoints import save_causal
 import tseval
 from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
 from tseval.report.surprisal import bar
-from tseval.surprisal import by_word, surprisals
+from tseval.scoring.surprisal import by_word, surprisals
 
 TEXT = "the authors near the guard laugh .\n\n  the author blorfs .\n"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from small import make_case, make_run, make_suite
 
-from tseval.boards import BUNDLED
 from tseval.report import FORMATS
+from tseval.report.boards import BUNDLED
 
 COMMAND = Path(sys.executable).parent / "tseval"
 SUITE = make_suite(

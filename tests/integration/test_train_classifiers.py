@@ -10,7 +10,7 @@ from in_process import call
 
 from tseval.models.checkpoint import load_checkpoint
 from tseval.runs import read_run
-from tseval.suites import load_suite
+from tseval.suites.load import load_suite
 
 SUPPLIED = Path(__file__).parents[2] / ".." / "shared/data/agreement/agreement.tsv.gz"
 NOUNS = {"author": "sing", "pilot": "sing", "authors": "plur", "pilots": "plur"}

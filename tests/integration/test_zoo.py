@@ -20,9 +20,9 @@ import pytest
 from tseval.cli import tseval as command
 from tseval.errors import TsevalError
 from tseval.models.cells import CELLS
-from tseval.suites import load_suite
+from tseval.suites.load import load_suite
+from tseval.training.zoo.recipe import bundled_recipes
 from tseval.verdicts import sentences_of
-from tseval.zoo.recipe import bundled_recipes
 
 TINY = """
 train: {embedding: 8, hidden: 8, layers: 1, dropout: 0, batch: 16, max-tokens: 60000, learning-rate: 0.01}

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from tseval.boards import BUNDLED, read_board
 from tseval.models.cells import CELLS
 from tseval.models.language_model import LanguageModel, Sizes, count_parameters
+from tseval.report.boards import BUNDLED, read_board
 
 PAGE = Path(__file__).parents[2] / "docs/architectures.md"
 PRINTED = {model.name: model.parameters for model in read_board(BUNDLED / "bhatt2020").models}

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tseval.boards import BUNDLED, bundled_boards, read_board
 from tseval.errors import BoardError
+from tseval.report.boards import BUNDLED, bundled_boards, read_board
 
 BOARD = {
     "format": 1,

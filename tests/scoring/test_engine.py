@@ -47,7 +47,7 @@ def test_every_word_scores_as_sentence_by_sentence(make_model, arch):
 def test_tiles_and_blocks_do_not_change_a_score(make_model, monkeypatch):
     native = make_model(WORDS)
     whole = Scorer(native).score(sentences(500))
-    monkeypatch.setattr("tseval.models.head.TILE_LOGITS", {"cpu": 30})
+    monkeypatch.setattr("tseval.scoring.numerics.head.TILE_LOGITS", {"cpu": 30})
     monkeypatch.setattr(contexts, "BLOCK", 7)
     cut = Scorer(native).score(sentences(500))
     np.testing.assert_allclose(whole["logprob"].to_numpy(), cut["logprob"].to_numpy(), atol=1e-5)

@@ -9,9 +9,9 @@ import torch
 
 from tseval.errors import ModelError
 from tseval.scoring import engine, questions
+from tseval.scoring.asks import Questions
 from tseval.scoring.engine import Scorer
 from tseval.scoring.protocol import ModelCard
-from tseval.scoring.questions import Questions
 
 WORDS = ["a", "b", "c", "d", "e"]
 STRINGS = pa.array(sorted(["a b a c <eos>", "a b a a <eos>", "a b <eos>", "<eos>", "c c c c c c d <eos>"]))

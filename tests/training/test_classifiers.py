@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import Quiet
 from small import make_case, make_suite
+from small_training import Quiet
 
 from tseval.errors import TrainingError
 from tseval.models.checkpoint import load_checkpoint

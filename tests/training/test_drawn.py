@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tseval.formal.languages import parse_language
 from tseval.models.vocabulary import Vocabulary
+from tseval.suites.formal.languages import parse_language
 from tseval.training.corpus import encode_text
 from tseval.training.drawn import draw_text, vocabulary_of
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import WORDS, Quiet, stream
+from small_training import WORDS, Quiet, stream
 
 from tseval.errors import TrainingError
 from tseval.models.cells import CELLS

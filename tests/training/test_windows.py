@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 import torch
-from conftest import WORDS, Quiet
+from small_training import WORDS, Quiet
 from test_language_model import assert_same, interrupt, outcome
 
 from tseval.models.checkpoint import load_checkpoint

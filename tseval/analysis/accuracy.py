@@ -9,12 +9,12 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from tseval.errors import SuiteError, suggest
-from tseval.items import RESERVED_NAMES
+from tseval.suites.items import RESERVED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from tseval.items import Suite
+    from tseval.suites.items import Suite
 
 # What makes a row of the table. Cases that agree in all four are pooled by item.
 ROW = ("dependency", "phenomenon", "construction", "contrast")

@@ -32,10 +32,10 @@ def agreement(
     FILE is a treebank in CoNLL-U, the table of Linzen et al. 2016, or a NAME.text with NAME.gold beside it;
     all may be compressed (.gz).
     """
-    from tseval.agreement.conversion import convert
-    from tseval.agreement.examples import ENDINGS, write_examples
-    from tseval.agreement.splitting import Shares
-    from tseval.agreement.summary import summarise, warnings_about
+    from tseval.suites.agreement.conversion import convert
+    from tseval.suites.agreement.examples import ENDINGS, write_examples
+    from tseval.suites.agreement.splitting import Shares
+    from tseval.suites.agreement.summary import summarise, warnings_about
 
     if not output.name.endswith(ENDINGS):
         raise SuiteError(f"{output}: the name of a table of examples ends in {', '.join(ENDINGS)}")

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tseval.items import Case
+    from tseval.suites.items import Case
 
 _LONG = 200_000  # items, from which on a bar is worth showing
 
@@ -47,8 +47,8 @@ def command(
     if format_ == "parquet" and output is None:
         raise click.UsageError("--format parquet writes a file: add -o FILE.")
 
-    from tseval.grammar.export import write_items, written_whole
-    from tseval.suites import stream_cases
+    from tseval.suites.grammar.export import write_items, written_whole
+    from tseval.suites.load import stream_cases
 
     n_items, blocks = stream_cases(suite, cases=cases, limit=limit, sample=sample, seed=seed)
     if not quiet and n_items >= _LONG and sys.stderr.isatty():

@@ -23,7 +23,7 @@ def command() -> None:
 def lm_eval(suite: str, output: Path, limit: int | None, tokenise: bool, quiet: bool) -> None:
     """Write SUITE as tasks of lm-eval: a group, and a task for each row of the table."""
     from tseval.harness.tasks import write_tasks
-    from tseval.suites import load_suite
+    from tseval.suites.load import load_suite
 
     group, *tasks = write_tasks(load_suite(suite, limit=limit, tokenise=tokenise), output)
     if not quiet:

@@ -25,8 +25,8 @@ _BUNDLED = "bundled:"
 )
 def command(suites: tuple[str, ...], vocab: str | None) -> None:
     """Check each SUITE, a bundled name or a path; exit with 1 if there is anything to report."""
-    from tseval.grammar.lint import lint
-    from tseval.suites import find_suite
+    from tseval.suites.grammar.lint import lint
+    from tseval.suites.load import find_suite
 
     knows = None if vocab is None else _known_words(vocab)
     findings = [finding for suite in suites for finding in lint(find_suite(suite), knows)]

@@ -32,11 +32,11 @@ def command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: 
 
     KIND is dyck-srn or dyck-lstm, the constructions of Hewitt et al. (2020).
     """
-    from tseval.formal.strings import brackets
     from tseval.models.checkpoint import save_checkpoint
     from tseval.models.language_model import count_parameters
     from tseval.models.oracles.dyck import Oracle, build_oracle
     from tseval.models.oracles.walk import walk
+    from tseval.suites.formal.strings import brackets
 
     if output and output.suffix not in (".pt", ".safetensors"):
         raise ModelError(f"{output}: the name of a checkpoint ends in .pt or .safetensors")

@@ -14,7 +14,7 @@ from tseval.errors import SuiteError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.surprisal import Token
+    from tseval.scoring.surprisal import Token
 
 
 @click.command(help="Compare two sentences, token by token.")
@@ -29,7 +29,7 @@ def command(good: str, bad: str, spec: str, model_args: str, form: str | None, d
         if not sentence.strip():
             raise SuiteError(f"{name} is empty: give two sentences")
     from tseval.report.surprisal import as_picture, as_rows
-    from tseval.surprisal import surprisals
+    from tseval.scoring.surprisal import surprisals
 
     found = surprisals(open_chosen(spec, model_args, device), [good, bad])
     if (form or chosen_format()) == "picture":

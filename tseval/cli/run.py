@@ -13,15 +13,15 @@ import click
 from tseval.analysis.accuracy import check_features
 from tseval.cli.model_options import model_options, open_chosen
 from tseval.errors import RunError, SuiteError
-from tseval.suites import load_suite
+from tseval.suites.load import load_suite
 from tseval.verdicts import ScoreMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tseval.items import Suite
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
+    from tseval.suites.items import Suite
 
 RUNS = Path("runs")
 

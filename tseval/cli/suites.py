@@ -19,9 +19,9 @@ def command(context: click.Context) -> None:
         return
     from tabulate import tabulate
 
-    from tseval.datasets.catalogue import CATALOGUE, data_folder
-    from tseval.formal.languages import KINDS, usage
-    from tseval.suites import available_suites, bundled_sizes, load_suite
+    from tseval.suites.datasets.catalogue import CATALOGUE, data_folder
+    from tseval.suites.formal.languages import KINDS, usage
+    from tseval.suites.load import available_suites, bundled_sizes, load_suite
 
     sizes = [(name, *bundled_sizes(name)) for name in available_suites()]
     here = [name for name in CATALOGUE if (data_folder() / name).exists()]
@@ -44,8 +44,8 @@ def command(context: click.Context) -> None:
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
     """Download data sets from where they are published, and check them."""
-    from tseval.datasets.catalogue import CATALOGUE
     from tseval.errors import SuiteError, suggest
+    from tseval.suites.datasets.catalogue import CATALOGUE
 
     for name in names:
         if name not in CATALOGUE:
@@ -59,9 +59,9 @@ def _fetch(name: str, quiet: bool) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from tseval.datasets.catalogue import CATALOGUE, data_folder
-    from tseval.datasets.fetching import fetch
-    from tseval.suites import load_suite
+    from tseval.suites.datasets.catalogue import CATALOGUE, data_folder
+    from tseval.suites.datasets.fetching import fetch
+    from tseval.suites.load import load_suite
 
     published = CATALOGUE[name]
     hidden = quiet or not sys.stderr.isatty()

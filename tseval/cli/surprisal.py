@@ -23,7 +23,7 @@ def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | N
     """Read FILE, or standard input: tokenised text, one sentence a line."""
     sentences = _read(file)
     from tseval.report.surprisal import as_picture, as_rows
-    from tseval.surprisal import by_word, surprisals
+    from tseval.scoring.surprisal import by_word, surprisals
 
     found = surprisals(open_chosen(spec, model_args, device), list(sentences.values()))
     if words:

@@ -15,9 +15,9 @@ from lm_eval.api.registry import register_model
 
 from tseval.adapters import open_model
 from tseval.adapters.native import NativeModel
-from tseval.datasets.tokenising import spans
 from tseval.errors import ModelError
 from tseval.scoring.engine import Scorer, shards
+from tseval.suites.datasets.tokenising import spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

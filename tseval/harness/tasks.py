@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tseval.items import Case, Contrast, Suite
-    from tseval.scoring.protocol import Json
+    from tseval.checked import Json
+    from tseval.suites.items import Case, Contrast, Suite
 
 README = """# {title}
 

@@ -28,7 +28,7 @@ from tseval.models.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tseval.scoring.protocol import Json
+    from tseval.checked import Json
 
 BUNDLED = Path(__file__).parent / "bundled"  # checkpoints that come with tseval
 FORMAT = "tseval-checkpoint"

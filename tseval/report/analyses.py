@@ -11,17 +11,17 @@ import pandas as pd
 from tabulate import tabulate
 
 from tseval.analysis.selection import select
-from tseval.boards import Board
 from tseval.errors import RunError
 from tseval.report import text
+from tseval.report.boards import Board
 from tseval.report.columns import column_of, distinct, refuse_unlike
 from tseval.report.sources import open_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tseval.checked import Json
     from tseval.report.render import Format
-    from tseval.scoring.protocol import Json
 
 NONE = "–"
 DECIMALS = 3

@@ -16,9 +16,9 @@ from tseval.report.text import plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.boards import Board
+    from tseval.checked import Json
+    from tseval.report.boards import Board
     from tseval.runs import Run
-    from tseval.scoring.protocol import Json
 
 Key = tuple[object, ...]
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
+    from tseval.checked import Json
     from tseval.report.columns import Column
     from tseval.report.layout import Layout, Line
     from tseval.report.table import Table
-    from tseval.scoring.protocol import Json
 
 Format = Literal["md", "csv", "json", "latex"]
 FORMATS: tuple[Format, ...] = ("md", "csv", "json", "latex")

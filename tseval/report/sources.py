@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.boards import BUNDLED, Board, bundled_boards, read_board
 from tseval.errors import RunError, suggest
+from tseval.report.boards import BUNDLED, Board, bundled_boards, read_board
 from tseval.runs import Run, read_run
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tseval.report.text import plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.surprisal import Token
+    from tseval.scoring.surprisal import Token
 
 COLUMNS = ("sentence", "word", "text", "token", "surprisal_nats", "surprisal_bits")
 BAR = 24  # characters of the longest bar

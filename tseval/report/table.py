@@ -10,7 +10,7 @@ import pandas as pd
 from tseval.analysis.accuracy import ROW, as_names, in_table_order
 from tseval.analysis.means import means
 from tseval.analysis.ranks import complete_rows, cut, rank_rows
-from tseval.boards import Board
+from tseval.report.boards import Board
 from tseval.report.columns import column_of, columns_of, distinct, refuse_unlike
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError
+from tseval.scoring.asks import ask, askable, refuse_infinite
 from tseval.scoring.contexts import node_logprobs
 from tseval.scoring.protocol import (
     UNK,
@@ -24,14 +25,13 @@ from tseval.scoring.protocol import (
     TokenModel,
     WordModel,
 )
-from tseval.scoring.questions import ask, askable, refuse_infinite
 from tseval.scoring.trie import build_trie
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tseval.scoring.asks import Questions
     from tseval.scoring.protocol import Model, TotalModel
-    from tseval.scoring.questions import Questions
 
 # Sentences scored, and saved, at a time. Sorted sentences share their prefixes with their neighbours,
 # so that cutting the suite repeats only the few prefixes that straddle a cut.

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from torch import Tensor
 
+    from tseval.checked import Json
+
     State = tuple[Tensor, ...]
 
 UNK = "<unk>"  # how a `ReportingModel` shows a word that it does not know
-
-Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 
 @dataclass(frozen=True, slots=True)

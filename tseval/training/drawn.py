@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from tseval.formal.languages import Language
-    from tseval.formal.strings import Split, Strings
+    from tseval.suites.formal.languages import Language
+    from tseval.suites.formal.strings import Split, Strings
 
 
 def vocabulary_of(language: Language) -> Vocabulary:

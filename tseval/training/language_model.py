@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from tseval.checked import Json
     from tseval.models.language_model import LanguageModel
     from tseval.models.vocabulary import Vocabulary
-    from tseval.scoring.protocol import Json
     from tseval.training.settings import ClassifierSettings, Settings
     from tseval.training.windows import Windows
 

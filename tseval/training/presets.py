@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import TrainingError
-from tseval.formal.dyck import Dyck
+from tseval.suites.formal.dyck import Dyck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tseval.formal.languages import Language
+    from tseval.suites.formal.languages import Language
 
 
 @dataclass(frozen=True, slots=True)

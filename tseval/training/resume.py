@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.optim import Optimizer
 
+    from tseval.checked import Json
     from tseval.models.language_model import Network
     from tseval.models.vocabulary import Vocabulary
-    from tseval.scoring.protocol import Json
     from tseval.training.curves import Row
     from tseval.training.settings import ClassifierSettings
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from tseval.models.checkpoint import StoredType, stored_weights
-from tseval.models.head import chosen_logits, log_normaliser
 from tseval.models.language_model import LanguageModel
+from tseval.scoring.numerics.head import chosen_logits, log_normaliser
 
 if TYPE_CHECKING:
     from tseval.models.cells.cell import State

@@ -1,0 +1,54 @@
+"""The bundled checkpoint: small enough, really trained, and good for what the README says."""
+
+import gzip
+import math
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+import tseval
+from tseval.models.checkpoint import BUNDLED, load_checkpoint
+from tseval.training.corpus import columns, encode_text
+from tseval.training.validation import mean_loss
+from tseval.training.windows import Columns
+from tseval.verdicts import sentences_of
+
+VALID = Path(__file__).parents[2] / ".." / "shared" / "data" / "corpus" / "valid.txt.gz"
+
+
+@pytest.fixture(scope="module")
+def checkpoint():
+    return load_checkpoint(BUNDLED / "lstm.pt")
+
+
+def test_it_is_small_enough_for_git():
+    assert (BUNDLED / "lstm.pt").stat().st_size < 6_000_000
+
+
+def test_it_knows_every_word_of_marvin_and_linzen(checkpoint):
+    sentences = sentences_of(tseval.load_suite("marvin_linzen")).to_pylist()
+    words = {word for sentence in sentences for word in sentence.split()}
+    assert words <= set(checkpoint.vocabulary.words)
+
+
+def test_it_records_its_command_and_its_data(checkpoint):
+    assert str(checkpoint.training["command"]).startswith("tseval train lm --arch lstm")
+    assert checkpoint.training["files"][0]["tokens"] == 9_183_243
+
+
+@pytest.mark.skipif(not VALID.exists(), reason="needs shared/data/corpus/valid.txt.gz beside the repository")
+def test_its_perplexity_is_that_of_the_validation_text(checkpoint, tmp_path):
+    # A slice of the shuffled text is a random sample of it; the recorded number is that of the whole.
+    with gzip.open(VALID, "rt", encoding="utf-8") as file:
+        (tmp_path / "slice.txt").write_text("".join(islice(file, 3000)))
+    text = columns(encode_text([tmp_path / "slice.txt"], checkpoint.vocabulary), 32)
+    perplexity = math.exp(mean_loss(checkpoint.model, Columns(text, 35)))
+    assert perplexity == pytest.approx(checkpoint.validation_perplexity, rel=0.05)
+
+
+def test_it_beats_chance_clearly_on_simple_agreement():
+    suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt", "sent_comp"])
+    table = tseval.evaluate(tseval.load_model("bundled:lstm"), suite).table()
+    # The lower end of the 95% interval, for 140 and for 1,680 items.
+    assert (table["low"] > 0.65).all(), table

@@ -1,0 +1,84 @@
+"""Formulas of SyntaxGym: what they mean, and what is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tseval.questions.formula import Region, parse, regions_of, values
+
+VALUES = {
+    (1, "a"): 1.0,
+    (1, "b"): 2.0,
+    (2, "a"): 5.0,
+    (2, "b"): 2.0005,
+    (None, "a"): 6.0,
+    (None, "b"): 4.0005,
+}
+
+
+def true(formula):
+    return bool(values(parse(formula), lambda region, condition: np.array([VALUES[region, condition]]))[0])
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("(1;%a%) < (1;%b%)", True),
+        ("(1;%a%) > (1;%b%)", False),
+        ("(1;%b%) = (2;%b%)", True),  # within a thousandth
+        ("(1;%a%) = (1;%b%)", False),
+        ("(*;%a%) > (*;%b%)", True),
+        ("(2;%a%) - (1;%a%) > 3.9", True),
+        ("(2;%a%) - (1;%a%) + (1;%b%) = 6", True),  # from left to right
+        ("(2;%a%) - ((1;%a%) + (1;%b%)) = 2", True),
+        ("[(1;%a%) < (1;%b%)] & [(2;%a%) < (1;%b%)]", False),
+        ("(1;%a%) < (1;%b%) & (2;%a%) > (1;%b%)", True),
+        ("{(1;%a%) > (1;%b%)} | {(2;%a%) > (1;%b%)}", True),
+        ("(1;%a%) > (1;%b%) & (2;%a%) < 0 | (1;%a%) = 1", True),  # & binds tighter
+        ("( ( 1 ; %a% ) ) < (1;%b%)", True),
+    ],
+)
+def test_a_formula_is_true_or_false(formula, expected):
+    assert true(formula) is expected
+
+
+def test_names_of_conditions_are_free_and_regions_are_collected():
+    formula = parse("(12;%no sub-matrix_1%) < (*;%x.y%)")
+    assert regions_of(formula) == {Region(12, "no sub-matrix_1"), Region(None, "x.y")}
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("", "ends too early"),
+        ("(1;%a%)", "states nothing"),
+        ("(1;%a%) + 2", "states nothing"),
+        ("(1;%a%) <", "ends too early"),
+        ("(1;%a%) < (1;%b%", "cannot be read from|in a wrong place|not closed"),
+        ("[(1;%a%) < 2)", r"\[ is not closed"),
+        ("(1;%a%) < 2 3", "3.0 stands where nothing can follow"),
+        ("(1;%a%) < 2 < 3", "< joins numbers only"),
+        ("(1;%a%) & (1;%b%)", "& joins statements only"),
+        ("((1;%a%) < 2) + 1 < 3", r"\+ joins numbers only"),
+        ("__import__('os')", "cannot be read from"),
+        ("(" * 60 + "(1;%a%)" + ")" * 60 + " < 1", "in a wrong place"),
+    ],
+)
+def test_what_is_no_formula_is_refused(formula, message):
+    with pytest.raises(ValueError, match=message):
+        parse(formula)
+
+
+NUMBERS = st.integers(0, 20).map(str)
+
+
+@given(
+    st.recursive(
+        NUMBERS,
+        lambda inner: st.tuples(inner, st.sampled_from("+-"), inner).map("({0[0]} {0[1]} {0[2]})".format),
+    )
+)
+def test_arithmetic_is_that_of_python(expression):
+    found = values(parse(f"{expression} < 0").left, lambda *_: np.zeros(1))
+    assert float(found) == eval(expression)  # noqa: S307 - written by the strategy above

@@ -1,0 +1,35 @@
+"""A small text to train on, and a listener to trainings inside this process."""
+
+import random
+
+import torch
+
+from tseval.models.vocabulary import Vocabulary
+
+WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "laughs", "laugh", "."), lowercase=True)
+
+
+def stream(sentences):
+    """Agreeing sentences as word ids: <eos>, then `the author laughs . <eos>` and so on."""
+    draw = random.Random(sentences)
+    ids = [0]
+    for _ in range(sentences):
+        ids += [2, *draw.choice([(3, 5), (4, 6)]), 7, 0]
+    return torch.tensor(ids)
+
+
+class Quiet:
+    """A listener that remembers what it hears, and may act at a validation."""
+
+    def __init__(self, at_validation=None):
+        self.at_validation, self.started, self.validations = at_validation or {}, None, []
+
+    def start(self, done, total):
+        self.started = done, total
+
+    def read(self, step, done, loss):
+        pass
+
+    def validated(self, step, perplexity, kept):
+        self.validations.append((step, perplexity, kept))
+        self.at_validation.get(step, lambda: None)()

@@ -1,0 +1,314 @@
+"""Examples from treebanks, against the supplied examples and on trees written here."""
+
+import csv
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from in_process import call
+
+from tseval.errors import SuiteError
+from tseval.suites.agreement.conversion import convert
+from tseval.suites.agreement.reading import read_examples
+from tseval.suites.agreement.splitting import Shares, split_of
+
+SUPPLIED = Path(__file__).parents[3] / ".." / "shared/data/agreement"
+DEV = SUPPLIED / "en_ewt-ud-dev.conllu.gz"
+
+needs_data = pytest.mark.skipif(not DEV.exists(), reason="the treebank is not beside this clone")
+
+# A word: form, lemma, part of speech, Penn tag, features, head, relation.
+AUTHORS = """
+the the DET DT _ 2 det
+authors author NOUN NNS Number=Plur 6 nsubj
+near near ADP IN _ 5 case
+the the DET DT _ 5 det
+guard guard NOUN NN Number=Sing 2 nmod
+laugh laugh VERB VBP Mood=Ind|Number=Plur|Person=3|Tense=Pres|VerbForm=Fin 0 root
+"""
+# German has no Penn tags, and no English rule gives its forms.
+HUNDE = """
+Die der DET _ _ 2 det
+Hunde Hund NOUN _ Number=Plur 6 nsubj
+neben neben ADP _ _ 5 case
+der der DET _ _ 5 det
+Katze Katze NOUN _ Number=Sing 2 nmod
+schlafen schlafen VERB _ Mood=Ind|Number=Plur|Person=3|Tense=Pres|VerbForm=Fin 0 root
+"""
+HUND = """
+Der der DET _ _ 2 det
+Hund Hund NOUN _ Number=Sing 3 nsubj
+schläft schlafen VERB _ Mood=Ind|Number=Sing|Person=3|Tense=Pres|VerbForm=Fin 0 root
+"""
+
+
+def conllu(tree, *comments):
+    """A sentence in CoNLL-U."""
+    lines = [f"# {comment}" for comment in comments]
+    for n, line in enumerate(tree.strip().splitlines(), 1):
+        form, lemma, pos, tag, features, head, relation = line.split(" ")
+        lines.append("\t".join([str(n), form, lemma, pos, tag, features, head, relation, "_", "_"]))
+    return "\n".join(lines) + "\n\n"
+
+
+def examples(folder, *sentences):
+    file = folder / "trees.conllu"
+    file.write_text("".join(sentences))
+    table, tally = convert([file], Shares())
+    return table.to_pylist(), dict(tally.left_out)
+
+
+@needs_data
+def test_a_gold_treebank_gives_the_supplied_examples_cell_by_cell():
+    found = convert([DEV], Shares())[0].to_pylist()
+    with gzip.open(DEV, "rt") as file:
+        sentences = {line.split(" = ")[1].strip() for line in file if line.startswith("# sent_id")}
+    with gzip.open(SUPPLIED / "agreement.tsv.gz", "rt", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    expected = [row for row in rows if row["sent_id"] in sentences]
+    assert len(expected) == 252
+    key = ("sent_id", "subj_index", "verb_index")
+    expected = {tuple(row[name] for name in key): row for row in expected}
+    found = {tuple(str(row[name]) for name in key): row for row in found}
+    assert found.keys() == expected.keys()
+    # The supplied splits are by another hash, and its sources name the genre.
+    compared = rows[0].keys() - {"split", "source"}
+    for one, row in expected.items():
+        assert {name: str(found[one][name]) for name in compared} == {name: row[name] for name in compared}
+
+
+@needs_data
+def test_without_penn_tags_the_features_tell_the_same(tmp_path):
+    with gzip.open(DEV, "rt") as file:
+        lines = [line.split("\t") for line in file]
+    bare = ["\t".join([*cells[:4], "_", *cells[5:]]) if len(cells) == 10 else cells[0] for cells in lines]
+    (tmp_path / "bare.conllu").write_text("".join(bare))
+    key = ("sent_id", "subj_index", "verb_index", "number", "n_attractors", "n_intervening", "distance")
+    full, features = (
+        {tuple(row[name] for name in key): row["opp_verb_form"].lower() for row in table.to_pylist()}
+        for table in (convert([file], Shares())[0] for file in (DEV, tmp_path / "bare.conllu"))
+    )
+    # Found again: all but verbs whose other form is not in this small treebank, and pronouns tagged NN.
+    assert len(features) > 200
+    assert features.keys() <= full.keys()
+    different = {(full[one], features[one]) for one in features if full[one] != features[one]}
+    assert different == {("'re", "are"), ("’ve", "have")}  # short forms of the same verb
+
+
+def test_an_example_counts_what_lies_between_subject_and_verb(tmp_path):
+    ((row,), left_out) = examples(tmp_path, conllu(AUTHORS, "newdoc id = d", "sent_id = d-1"))
+    assert row == {
+        "sentence": "the authors near the guard laugh",
+        "subj_index": 1,
+        "verb_index": 5,
+        "subj_form": "authors",
+        "verb_form": "laugh",
+        "number": "plur",
+        "opp_verb_form": "laughs",
+        "n_intervening": 1,
+        "n_attractors": 1,
+        "n_non_attractors": 0,
+        "distance": 4,
+        "last_intervening": "sing",
+        "source": "trees",
+        "sent_id": "d-1",
+        "split": split_of("d", Shares()),
+        "opp_how": "rule",
+        "verb_role": "main",
+        "subj_deprel": "nsubj",
+    }
+    assert left_out == {}
+
+
+def test_the_last_intervening_noun_is_the_one_nearest_to_the_verb(tmp_path):
+    chain = """
+    the the DET DT _ 2 det
+    authors author NOUN NNS _ 9 nsubj
+    near near ADP IN _ 5 case
+    the the DET DT _ 5 det
+    guard guard NOUN NN _ 2 nmod
+    of of ADP IN _ 8 case
+    London London PROPN NNP _ 8 compound
+    banks bank NOUN NNS _ 5 nmod
+    laugh laugh VERB VBP _ 0 root
+    """
+    (row,), _ = examples(tmp_path, conllu(chain.replace("    ", "")))
+    counts = {name: row[name] for name in ("n_intervening", "n_attractors", "n_non_attractors")}
+    assert counts == {"n_intervening": 2, "n_attractors": 1, "n_non_attractors": 1}
+    assert (row["distance"], row["last_intervening"]) == (7, "plur")
+
+
+def test_a_verb_in_the_first_person_agrees_in_more_than_number(tmp_path):
+    # Spanish: we linguists know.
+    tree = (
+        "los el DET _ _ 2 det\n"
+        "lingüistas lingüista NOUN _ Number=Plur 3 nsubj\n"
+        "sabemos saber VERB _ Mood=Ind|Number=Plur|Person=1|Tense=Pres|VerbForm=Fin 0 root"
+    )
+    rows, left_out = examples(tmp_path, conllu(tree), conllu(HUNDE), conllu(HUND))
+    assert ([row["subj_form"] for row in rows], left_out) == (["Hunde", "Hund"], {})
+
+
+def test_in_other_languages_the_opposite_form_is_one_of_the_treebank(tmp_path):
+    rows, _ = examples(tmp_path, conllu(HUNDE), conllu(HUND))
+    assert [(row["verb_form"], row["opp_verb_form"], row["opp_how"]) for row in rows] == [
+        ("schlafen", "schläft", "attested"),
+        ("schläft", "schlafen", "attested"),
+    ]
+    assert [row["n_attractors"] for row in rows] == [1, 0]
+
+
+def test_of_two_treebanks_each_may_hold_the_opposite_forms_of_the_other(tmp_path):
+    for name, tree in (("a", HUNDE), ("b", HUND)):
+        (tmp_path / f"{name}.conllu").write_text(conllu(tree))
+    table, _ = convert([tmp_path / "a.conllu", tmp_path / "b.conllu"], Shares())
+    assert table["source"].to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("laugh laugh VERB VBP", "laughs laugh VERB VBZ", "subject and verb differ in number"),
+        ("the the DET DT _ 5 det", "guards guard NOUN NNS _ 2 conj", "coordinated subject"),
+        ("Number=Plur 6 nsubj", "Number=Plur|Typo=Yes 6 nsubj", "subject or verb marked as a typo"),
+        ("the the DET DT _ 2 det", "do do AUX VBP _ 6 aux", "another present auxiliary before the subject"),
+        ("near near ADP IN _ 5 case", "will will AUX MD _ 6 aux", "past or modal auxiliary before the verb"),
+        ("laugh laugh VERB", "laugh laughter VERB", "no sure form in the other number"),
+    ],
+)
+def test_a_verb_whose_number_is_not_sure_is_left_out_and_counted(tmp_path, old, new, reason):
+    other = conllu(AUTHORS.replace("authors author", "writers writer"))
+    rows, left_out = examples(tmp_path, conllu(AUTHORS.replace(old, new, 1)), other)
+    assert [row["subj_form"] for row in rows] == ["writers"]
+    assert left_out == {reason: 1}
+
+
+def test_a_verb_before_its_subject_is_left_out(tmp_path):
+    there = "there there PRON EX _ 2 expl\nare be VERB VBP _ 0 root\nauthors author NOUN NNS _ 2 nsubj"
+    rows, left_out = examples(tmp_path, conllu(there), conllu(AUTHORS))
+    assert (len(rows), left_out) == (1, {"verb before its subject": 1})
+
+
+def test_a_repeated_sentence_is_taken_once(tmp_path):
+    rows, left_out = examples(tmp_path, conllu(AUTHORS, "sent_id = a-1"), conllu(AUTHORS, "sent_id = b-1"))
+    assert [row["sent_id"] for row in rows] == ["a-1"]
+    assert left_out == {"the same verb in the same sentence, again": 1}
+
+
+def test_a_document_is_in_one_split_and_a_larger_share_takes_in_the_smaller():
+    documents = [f"document {n}" for n in range(2000)]
+    small = {one for one in documents if split_of(one, Shares(10, 0.5)) == "train"}
+    large = {one for one in documents if split_of(one, Shares(80, 10)) == "train"}
+    assert small < large
+    # Four standard deviations of a binomial around the shares.
+    assert abs(len(small) - 200) < 54
+    assert abs(len(large) - 1600) < 72
+
+
+def test_sentences_of_one_document_share_a_split(tmp_path):
+    trees = [AUTHORS.replace("author", name) for name in ("writer", "farmer", "pilot")]
+    named = [conllu(tree, f"sent_id = one-{n}") for n, tree in enumerate(trees)]
+    rows, _ = examples(tmp_path, *named)
+    assert {row["split"] for row in rows} == {split_of("one", Shares())}
+    headed = [
+        conllu(tree, "newdoc id = two")[:-1] + "\n" if n == 0 else conllu(tree)
+        for n, tree in enumerate(trees)
+    ]
+    rows, _ = examples(tmp_path, *headed)
+    assert {row["split"] for row in rows} == {split_of("two", Shares())}
+
+
+def test_words_are_counted_where_a_written_word_holds_several(tmp_path):
+    tree = conllu(AUTHORS).splitlines()
+    tree.insert(2, "3-4\tnearthe\t" + "\t".join("_" * 8))
+    tree.insert(5, "4.1\tbig\tbig\tADJ\tJJ" + "\t_" * 5)
+    ((row,), _) = examples(tmp_path, "\n".join(tree) + "\n")
+    assert (row["sentence"], row["verb_index"]) == ("the authors near the guard laugh", 5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("3\tnear", "3 near", "trees.conllu:10: 9 columns, but a word in CoNLL-U has 10"),
+        ("3\tnear", "x\tnear", "trees.conllu:10: no CoNLL-U: Failed parsing field 'id': 'x'"),
+        ("3\tnear", "4\tnear", "trees.conllu:10: word 4 stands where word 3 should"),
+        ("5\tcase", "7\tcase", "trees.conllu:10: the head of 'near' is 7, but the words are 1 to 6"),
+        ("5\tcase", "_\tcase", "trees.conllu:10: the head of 'near' is _, but the words are 1 to 6"),
+        ("5\tcase", "5\t", "trees.conllu:10: column 8 is empty"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_malformed_line_is_named_by_file_and_number(tmp_path, packed, old, new, message):
+    # Two sentences of six words: `near` of the second one stands in line 10.
+    text = conllu(AUTHORS) + conllu(AUTHORS).replace(old, new)
+    name = "trees.conllu.gz" if packed else "trees.conllu"
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    ended = call("data", "agreement", name, "-o", "a.tsv", cwd=tmp_path)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert message.replace("trees.conllu", name) in ended.stderr
+    assert not (tmp_path / "a.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "trees.conllu: is empty"),
+        ("\n\n", "trees.conllu: is empty"),
+        (conllu(AUTHORS).replace("\tVBP", "\t_").replace("Number=", "Case="),
+         "trees.conllu: nothing says which words are singular"),
+        (conllu(AUTHORS.replace("nsubj", "obj")), "trees.conllu: no agreement examples in 1 sentences"),
+        (conllu(HUNDE), "Left out: no sure form in the other number (1)."),
+    ],
+)  # fmt: skip
+def test_a_treebank_without_examples_says_why(tmp_path, content, message):
+    (tmp_path / "trees.conllu").write_text(content)
+    ended = call("data", "agreement", "trees.conllu", "-o", "a.tsv", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert not (tmp_path / "a.tsv").exists()
+
+
+def test_a_damaged_gzip_file_is_named(tmp_path):
+    packed = bytearray(gzip.compress(conllu(AUTHORS).encode() * 50))
+    packed[40:60] = bytes(20)
+    (tmp_path / "trees.conllu.gz").write_bytes(packed)
+    with pytest.raises(SuiteError, match=r"trees\.conllu\.gz: cannot be read"):
+        convert([tmp_path / "trees.conllu.gz"], Shares())
+
+
+def test_the_library_that_reads_treebanks_is_named_where_it_is_missing(tmp_path):
+    (tmp_path / "trees.conllu").write_text(conllu(AUTHORS))
+    program = """if True:
+        import sys
+        sys.modules["conllu"] = None  # what Python sees where it is not installed
+        sys.argv = ["tseval", "data", "agreement", "trees.conllu", "-o", "a.tsv"]
+        from tseval.cli import main
+        main()
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == 'tseval: reading treebanks needs conllu: pip install "tseval[conllu]"\n'
+
+
+def test_sentences_without_names_are_named_by_their_lines_and_survive_every_format(tmp_path):
+    named, bare = conllu(AUTHORS, "sent_id = a\tb"), conllu(AUTHORS.replace("author", "writer"))
+    (tmp_path / "trees.conllu").write_text(named + bare)
+    for name, first in (("a.parquet", "a\tb"), ("a.tsv", "a b")):
+        assert call("data", "agreement", "trees.conllu", "-o", name, cwd=tmp_path).returncode == 0
+        rows = read_examples(tmp_path / name).to_pylist()
+        # Seven lines and a blank one, then six.
+        assert [row["sent_id"] for row in rows] == [first, "trees.conllu:9"]
+
+
+@needs_data
+def test_the_written_table_can_be_read_back(tmp_path):
+    ended = call("data", "agreement", DEV.resolve(), "-o", "a.parquet", "--source", "ewt", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "2,001 sentences, 252 examples: " in ended.stdout  # as supplied
+    table = read_examples(tmp_path / "a.parquet")
+    assert table.num_rows == 252
+    assert set(table["source"].to_pylist()) == {"ewt"}

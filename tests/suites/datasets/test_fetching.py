@@ -1,0 +1,176 @@
+"""Downloads, from a server of our own on this machine."""
+
+import http.server
+import re
+import subprocess
+import threading
+import zlib
+from functools import partial
+
+import pytest
+
+from tseval.errors import SuiteError
+from tseval.suites.datasets.catalogue import CATALOGUE, Commit, Published
+from tseval.suites.datasets.fetching import fetch
+from tseval.suites.load import load_suite
+
+FILES = {"simple_agrmt.txt": "True\ta b\nFalse\ta c\n", "subj_rel.txt": "True\td e\nFalse\td f\n"}
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def address(tmp_path):
+    (tmp_path / "served").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / "served" / name).write_text(text)
+    handler = partial(Quiet, directory=str(tmp_path / "served"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def digest_of(folder):
+    return load_suite(folder).digest
+
+
+def published(address, names=FILES, digest=None):
+    files = {name: f"{address}/{name}" for name in names}
+    return Published("Small 2020", "CC BY 4.0", files, digest=digest)
+
+
+def test_all_files_arrive_and_make_the_published_suite(tmp_path, address):
+    expected = digest_of(tmp_path / "served")
+    seen = []
+    digest = fetch(
+        "clams_xx",
+        published(address, digest=expected),
+        tmp_path / "data/clams_xx",
+        digest_of,
+        lambda *counts: seen.append(counts),
+    )
+    assert digest == expected
+    assert {path.name: path.read_text() for path in (tmp_path / "data/clams_xx").iterdir()} == FILES
+    assert seen == [(0, 2), (1, 2), (2, 2)]
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["clams_xx"]
+
+
+@pytest.mark.parametrize(
+    ("names", "digest", "message"),
+    [
+        (FILES, "0" * 64, "is not the published set: its digest is .*, not 000000000000"),
+        ([*FILES, "prep_anim.txt"], None, r"prep_anim\.txt does not answer \(.*File not found"),
+    ],
+)
+def test_what_is_wrong_or_missing_leaves_nothing_behind_and_an_earlier_copy_alone(
+    tmp_path, address, names, digest, message
+):
+    folder = tmp_path / "data/clams_xx"
+    folder.mkdir(parents=True)
+    (folder / "simple_agrmt.txt").write_text("True\told\nFalse\tone\n")
+    with pytest.raises(SuiteError, match=message):
+        fetch("clams_xx", published(address, names, digest), folder, digest_of, lambda *_: None)
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["clams_xx"]
+    assert (folder / "simple_agrmt.txt").read_text() == "True\told\nFalse\tone\n"
+
+
+def test_without_a_connection_the_message_says_what_to_do(tmp_path):
+    with pytest.raises(SuiteError, match=r"clams_xx cannot be fetched: .*\n.*--suite DIR"):
+        fetch("clams_xx", published("http://127.0.0.1:9"), tmp_path / "x", digest_of, lambda *_: None)
+
+
+def git(folder, *arguments):
+    command = ["git", "-C", str(folder), "-c", "user.name=A", "-c", "user.email=a@b.c", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A repository whose files have changed since the commit."""
+    folder = tmp_path / "repository"
+    (folder / "xx_evalset").mkdir(parents=True)
+    git(folder, "init", "--quiet")
+    git(folder, "config", "uploadpack.allowReachableSHA1InWant", "true")  # as published repositories do
+    for text in ("True\ta b\r\nFalse\ta c\r\n", "True\ta b\nFalse\tb b\n"):
+        (folder / "xx_evalset/simple_agrmt.txt").write_bytes(text.encode())
+        git(folder, "add", ".")
+        git(folder, "-c", "core.autocrlf=false", "commit", "--quiet", "--message", "text")
+    return Commit(folder.as_uri(), git(folder, "rev-parse", "HEAD~1"))
+
+
+def in_commit(source):
+    return Published("Small 2020", "MIT", {"simple_agrmt.txt": "xx_evalset/simple_agrmt.txt"}, source)
+
+
+def test_a_commit_gives_its_own_files_byte_for_byte(tmp_path, source):
+    seen = []
+    folder = tmp_path / "data/clams_xx"
+    digest = fetch("clams_xx", in_commit(source), folder, digest_of, lambda *counts: seen.append(counts))
+    assert (folder / "simple_agrmt.txt").read_bytes() == b"True\ta b\r\nFalse\ta c\r\n"
+    assert digest == digest_of(folder)
+    assert seen == [(0, 1), (1, 1)]
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["clams_xx"]
+
+
+def test_a_repository_that_holds_something_else_under_the_commit_is_refused(tmp_path, source):
+    folder = tmp_path / "repository"
+    blob = git(folder, "rev-parse", f"{source.id}:xx_evalset/simple_agrmt.txt")
+    path = folder / ".git/objects" / blob[:2] / blob[2:]
+    path.chmod(0o600)
+    path.write_bytes(zlib.compress(b"blob 18\0True\ta b\nFalse\tx y"))
+    message = rf"clams_xx cannot be fetched: .* does not give commit {source.id[:12]} \(.*\n.*--suite DIR"
+    with pytest.raises(SuiteError, match=message):
+        fetch("clams_xx", in_commit(source), tmp_path / "data/clams_xx", digest_of, lambda *_: None)
+    assert not list((tmp_path / "data").iterdir())
+
+
+def test_a_commit_that_is_not_there_is_named(tmp_path, source):
+    other = in_commit(Commit(source.repository, "0123456789" * 4))
+    with pytest.raises(SuiteError, match="does not give commit 012345678901"):
+        fetch("clams_xx", other, tmp_path / "data/clams_xx", digest_of, lambda *_: None)
+
+
+def test_without_git_the_message_says_so(tmp_path, source, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        SuiteError, match=r"clams_xx cannot be fetched: .* git is not installed\.\n.*--suite DIR"
+    ):
+        fetch("clams_xx", in_commit(source), tmp_path / "data/clams_xx", digest_of, lambda *_: None)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_published_set_has_a_checksum(name):
+    published = CATALOGUE[name]
+    checksum = published.digest or (published.source and published.source.id)
+    assert re.fullmatch("[0-9a-f]{64}|[0-9a-f]{40}", checksum)
+
+
+def tseval(*arguments, **options):
+    return subprocess.run(["tseval", *arguments], capture_output=True, text=True, check=False, **options)
+
+
+def test_the_list_tells_what_is_here_from_what_can_be_fetched(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "tseval/clams_de").mkdir(parents=True)
+    (tmp_path / "tseval/clams_de/simple_agrmt.txt").write_text(FILES["simple_agrmt.txt"])
+    here, _, absent = tseval("suites").stdout.partition("To download with tseval suites fetch NAME:")
+    assert "clams_de" in here
+    assert "blimp" not in here
+    assert "clams_de" not in absent
+    assert "blimp" in absent
+    assert tseval("expand", "clams_de").stdout == "simple_agrmt\ta b\ta c\n"
+    result = tseval("run", "--model", "bundled:lstm", "--suite", "blimp")
+    assert (result.returncode, result.stderr) == (
+        2,
+        "tseval: blimp is not here yet.\n  Download it: tseval suites fetch blimp\n",
+    )
+
+
+def test_an_unknown_data_set_is_named():
+    result = tseval("suites", "fetch", "blimb")
+    assert result.returncode == 2
+    assert "there is no data set 'blimb'.\n  Did you mean 'blimp'?" in result.stderr

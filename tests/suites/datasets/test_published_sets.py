@@ -1,0 +1,130 @@
+"""The published sets, read from their own files, against published numbers."""
+
+import csv
+import gzip
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tseval.errors import SuiteError
+from tseval.suites.datasets.catalogue import CATALOGUE
+from tseval.suites.load import load_suite
+from tseval.verdicts import judge, sentences_of
+
+SHARED = Path(__file__).parents[3] / ".." / "shared"
+BLIMP = SHARED / "data/blimp/blimp.jsonl.gz"
+LINZEN = SHARED / "data/linzen_testset/subj_agr_filtered.text.gz"
+GREEN = SHARED / "data/linzen_testset"
+
+needs_data = pytest.mark.skipif(
+    not BLIMP.exists(), reason="the published data sets are not beside this clone"
+)
+
+
+@needs_data
+def test_blimp_has_67_paradigms_of_1000_pairs_in_12_phenomena_and_4_fields():
+    suite = load_suite(BLIMP)
+    assert suite.digest == CATALOGUE["blimp"].digest
+    assert [case.n_items for case in suite.cases] == [1000] * 67
+    assert len({case.phenomenon for case in suite.cases}) == 12
+    fields = Counter(case.dependency for case in suite.cases)
+    # Warstadt et al. 2020, Table 2 and the published data: paradigms by field.
+    assert fields == {"Morphology": 18, "Syntax": 26, "Semantics": 9, "Syntax & semantics": 14}
+
+
+@needs_data
+def test_blimp_paradigm_names_are_those_of_the_published_results():
+    with (SHARED / "data/blimp/models_summary.jsonl").open() as file:
+        published = {json.loads(line)["UID"] for line in file} - {"overall"}
+    assert {case.name for case in load_suite(BLIMP).cases} == published
+    assert {name.removesuffix(".jsonl") for name in CATALOGUE["blimp"].files} == published
+
+
+@needs_data
+@pytest.mark.parametrize(("method", "score"), [("one_prefix", "sentence"), ("two_prefix", "ending")])
+def test_blimp_prefix_methods_cover_20000_pairs(method, score):
+    suite = load_suite(f"{BLIMP}:{method}")
+    assert (suite.n_items, suite.score, suite.name) == (20_000, score, f"blimp_{method}")
+    with gzip.open(BLIMP, "rt") as file:
+        records = [json.loads(line) for line in file]
+    by_pair = {(record["UID"], int(record["pairID"])): record for record in records}
+    for case in suite.cases:
+        for item in list(case.items())[::97]:
+            record = by_pair[item.case, item.features["pair"]]
+            good, bad = item.sentences["good"].split(), item.sentences["bad"].split()
+            if method == "one_prefix":
+                assert good == (record["one_prefix_prefix"] + " " + record["one_prefix_word_good"]).split()
+            else:
+                n = item.features["ending"]
+                assert good[-n:] == bad[-n:] == record["two_prefix_word"].split()
+                assert good[:-n] == record["two_prefix_prefix_good"].split()
+
+
+@needs_data
+def test_an_unknown_method_is_named():
+    with pytest.raises(SuiteError, match="Did you mean 'one_prefix'"):
+        load_suite(f"{BLIMP}:oneprefix")
+
+
+@needs_data
+def test_linzens_set_counts_attractors_as_published():
+    suite = load_suite(LINZEN)
+    assert suite.digest == CATALOGUE["linzen"].digest
+    counts = {case.construction: case.n_items for case in suite.cases}
+    assert sum(counts.values()) == 7489
+    # Counted by Gulordava et al. in the fourth column of the gold file.
+    assert counts == {
+        "No attractors": 1972,
+        "1 attractor": 1957,
+        "2 attractors": 1943,
+        "3 attractors": 1287,
+        "4 attractors": 330,
+    }
+
+
+def published_logprobs(path):
+    """The rows of a published table, read by the csv module, and the model's column."""
+    with gzip.open(path, "rt", newline="") as file:
+        table = csv.DictReader(file, delimiter="\t")
+        return list(table), table.fieldnames[-1]
+
+
+@needs_data
+@pytest.mark.parametrize("file", ["best_model.tab", "best_model_srnn.tab", "best_model_ngram_lstm.tab"])
+def test_published_log_probabilities_give_the_published_accuracies(file):
+    rows, column = published_logprobs(GREEN / f"{file}.gz")
+    suite = load_suite(GREEN / f"{file}.gz")
+    # Some prefixes are the same in two items, with another log-probability, as the published program carried
+    # its state on. So every item is judged by itself.
+    correct = Counter()
+    for case in suite.cases:
+        own = [row for row in rows if row["type"] == case.name]
+        for i in range(case.n_items):
+            right, wrong = own[2 * i : 2 * i + 2]
+            single = one_item(suite, case, i)
+            sums = {f"{row['prefix']} {row['form']}": float(row[column]) for row in (right, wrong)}
+            (verdict,) = judge(single, as_scored(single, sums)).to_pylist()
+            correct[case.name] += verdict["correct"]
+    expected = json.loads((SHARED / "design/gulordava.json").read_text())["files"][file]["accuracy"][column]
+    assert correct == {kind: expected[f"correct_{kind}"] for kind in ("original", "generated")}
+
+
+def one_item(suite, case, i):
+    index = pa.array([i])
+    taken = replace(
+        case,
+        index=case.index.take(index),
+        sentences=case.sentences.take(index),
+        features=case.features.take(index),
+    )
+    return replace(suite, cases=(taken,))
+
+
+def as_scored(suite, sums):
+    sentences = sentences_of(suite)
+    logprobs = [sums[text] for text in sentences.to_pylist()]
+    return pa.table({"sentence": sentences, "seen": sentences, "logprob": logprobs})

@@ -1,0 +1,153 @@
+"""SyntaxGym suites: regions, predictions, and verdicts on them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tseval
+from tseval.errors import SuiteError
+from tseval.scoring.surprisal import surprisals
+from tseval.suites.load import load_suite
+
+SING, PLUR = "(4;%match_sing%) < (4;%mismatch_sing%)", "(4;%match_plur%) < (4;%mismatch_plur%)"
+VERBS = {"match_sing": ("author", "is"), "mismatch_sing": ("author", "are"),
+         "match_plur": ("authors", "are"), "mismatch_plur": ("authors", "is")}  # fmt: skip
+
+
+def item(number, attractor="the guards"):
+    conditions = [
+        {
+            "condition_name": name,
+            "regions": [
+                {"region_number": n, "content": text}
+                for n, text in enumerate([f"The {noun}", "", f"near  {attractor}", verb, "good."], 1)
+            ],
+        }
+        for name, (noun, verb) in VERBS.items()
+    ]
+    return {"item_number": number, "conditions": conditions}
+
+
+def suite(*formulas, items=None):
+    return {
+        "meta": {"name": "number_prep", "metric": "sum"},
+        "region_meta": {"1": "intro"},
+        "predictions": [{"type": "formula", "formula": formula} for formula in formulas],
+        "items": items or [item(1), item(7, "the old farmers"), item(9, "a pilot")],
+    }
+
+
+def write(path, content):
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_conditions_are_labels_and_regions_are_counted_in_words(tmp_path):
+    loaded = load_suite(write(tmp_path / "s.json", suite(SING)))
+    (case,) = loaded.cases
+    assert (case.name, case.labels, loaded.score) == ("number_prep", tuple(VERBS), "regions")
+    assert case.sentences["match_sing"].to_pylist()[1] == "The author near the old farmers is good."
+    assert case.regions_of("match_sing")[:2] == [[2, 0, 3, 1, 1], [2, 0, 4, 1, 1]]
+    assert case.features["number"].to_pylist() == [1, 7, 9]
+    assert load_suite(tmp_path / "s.json", limit=2).cases[0].regions_of("match_plur") == [
+        [2, 0, 3, 1, 1],
+        [2, 0, 4, 1, 1],
+    ]
+
+
+def test_tokens_do_not_cross_regions(tmp_path):
+    (case,) = load_suite(write(tmp_path / "s.json", suite(SING)), tokenise=True).cases
+    assert case.sentences["match_sing"].to_pylist()[0] == "The author near the guards is good ."
+    assert case.regions_of("match_sing")[0] == [2, 0, 3, 1, 2]
+
+
+def test_predictions_are_decided_by_the_surprisal_of_their_regions(tmp_path):
+    model = tseval.load_model("bundled:lstm")
+    loaded = load_suite(write(tmp_path / "s.json", suite(SING, PLUR)), tokenise=True)
+    verdicts = tseval.evaluate(model, loaded).verdicts.set_index(["contrast", "item"])
+    (case,) = loaded.cases
+    verb = {}
+    for name in VERBS:
+        for index, tokens in enumerate(surprisals(model, case.sentences[name].to_pylist())):
+            verb[name, index] = tokens[-3].surprisal  # before `good .`
+    for index in range(3):
+        sing = verb["match_sing", index] < verb["mismatch_sing", index]
+        plur = verb["match_plur", index] < verb["mismatch_plur", index]
+        assert bool(verdicts.loc[("prediction 1", index), "correct"]) == sing
+        assert bool(verdicts.loc[("prediction 2", index), "correct"]) == plur
+        assert bool(verdicts.loc[("all predictions", index), "correct"]) == (sing and plur)
+        scores = verdicts.loc[("prediction 1", index), ["better_score", "worse_score"]]
+        expected = [-verb["match_sing", index], -verb["mismatch_sing", index]]
+        np.testing.assert_allclose(scores.to_numpy(float), expected, atol=1e-5)
+    assert verdicts.loc["all predictions", "better_score"].isna().all()
+
+
+def test_whole_sentences_and_empty_regions_have_a_surprisal(tmp_path):
+    formulas = "(*;%match_sing%) > 0", "(2;%match_sing%) = 0", "(1;%match_sing%) + (3;%match_sing%) + " \
+        "(4;%match_sing%) + (5;%match_sing%) = (*;%match_sing%)"  # fmt: skip
+    loaded = load_suite(write(tmp_path / "s.json", suite(*formulas)), tokenise=True)
+    assert tseval.evaluate(tseval.load_model("bundled:lstm"), loaded).verdicts["correct"].sum() == 12
+
+
+def test_conditions_that_look_alike_to_the_model_are_undecidable(tmp_path):
+    items = [item(1)]
+    for condition in items[0]["conditions"]:
+        condition["regions"][3]["content"] = "blorf" if "mis" in condition["condition_name"] else "glorf"
+    loaded = load_suite(write(tmp_path / "s.json", suite(SING, items=items)), tokenise=True)
+    verdicts = tseval.evaluate(tseval.load_model("bundled:lstm"), loaded).verdicts
+    assert verdicts["undecidable"].all()
+    assert not verdicts["correct"].any()
+
+
+def test_another_score_is_refused_on_predictions_and_regions_elsewhere(tmp_path):
+    model = tseval.load_model("bundled:lstm")
+    with pytest.raises(SuiteError, match="compares regions, as its predictions say: --score sentence"):
+        tseval.evaluate(model, load_suite(write(tmp_path / "s.json", suite(SING))), score="sentence")
+    with pytest.raises(SuiteError, match="has no predictions on regions: --score regions"):
+        tseval.evaluate(model, load_suite("marvin_linzen", limit=1), score="regions")
+
+
+def test_regions_and_formulas_are_a_part_of_the_digest(tmp_path):
+    other = suite(SING)
+    for condition in other["items"][0]["conditions"]:
+        condition["regions"][0]["content"], condition["regions"][1]["content"] = (
+            "The",
+            (condition["regions"][0]["content"].split()[1]),
+        )
+    digests = [
+        load_suite(write(tmp_path / f"{n}.json", content)).digest
+        for n, content in enumerate([suite(SING), suite(PLUR), other, suite(SING)])
+    ]
+    assert len(set(digests)) == 3
+    assert digests[0] == digests[3]
+
+
+def broken(change):
+    content = suite(SING)
+    change(content)
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "no JSON"),
+        ("[]", "no SyntaxGym suite"),
+        ({"items": []}, "no SyntaxGym suite: 'predictions' is missing"),
+        (suite("(4;%match_sing%)"), "the formula .* states nothing"),
+        (suite("(4;%match%) < 1"), "unknown condition 'match'"),
+        (suite("(6;%match_sing%) < 1"), "unknown region 6"),
+        (suite(), "a suite needs items and predictions"),
+        (broken(lambda s: s["items"][1]["conditions"].pop()), "item 7 has other conditions or regions than"),
+        (
+            broken(lambda s: s["items"][0]["conditions"][0]["regions"].pop(0)),
+            "item 1: regions are not numbered",
+        ),
+    ],
+)
+def test_a_malformed_suite_is_named(tmp_path, content, message):
+    path = tmp_path / "s.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(SuiteError, match=message):
+        load_suite(path)

@@ -1,0 +1,202 @@
+"""Runs on formal languages with models made by hand, of which all answers are known."""
+
+from math import log
+
+import numpy as np
+import pytest
+import torch
+from pyarrow import compute as pc
+
+from tseval.errors import ModelError, SuiteError
+from tseval.evaluation import evaluate
+from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.suites.formal.languages import parse_language
+from tseval.suites.load import load_suite
+
+
+class ByHand:
+    """A recurrent model whose state is the prefix itself, and whose probabilities a function gives."""
+
+    row_bytes = 8 * 400
+
+    def __init__(self, alphabet, probabilities):
+        self.words = [*alphabet, "<eos>"]
+        self.probabilities = probabilities
+        self.card = ModelCard("by hand", "test", "0" * 64, {}, {})
+        self.n_advanced = 0
+
+    def encode(self, sentences):
+        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
+        lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
+        tokens = np.array([self.words.index(word) for word in split.flatten().to_pylist()], dtype=np.int64)
+        return Encoded(sentences, tokens, lengths, np.zeros(len(sentences), dtype=np.int32))
+
+    def start(self):
+        return (torch.full((1, 400), -1),)
+
+    def advance(self, state, tokens):
+        self.n_advanced += len(tokens)
+        longer = state[0].clone()
+        longer[torch.arange(len(tokens)), (longer >= 0).sum(1)] = torch.from_numpy(tokens)
+        return (longer,)
+
+    def logprobs(self, state, rows, tokens):
+        known = {}
+        for row in set(rows.tolist()):
+            prefix = [self.words[word] for word in state[0][row].tolist() if word >= 0]
+            known[row] = self.probabilities(prefix)
+        pairs = zip(rows.tolist(), tokens.tolist(), strict=True)
+        values = [log(known[row].get(self.words[token], 1e-9)) for row, token in pairs]
+        return np.array(values, dtype=np.float32)
+
+
+def stack_of(prefix):
+    stack = []
+    for symbol in prefix:
+        if symbol[0] == "(":
+            stack.append(symbol)
+        else:
+            stack.pop()
+    return stack
+
+
+def attractors_of(prefix):
+    """Brackets of another type opened since the last one that is open."""
+    for n in range(len(prefix) - 1, -1, -1):
+        if prefix[n][0] == "(" and len(stack_of(prefix[:n])) == len(stack_of(prefix)) - 1:
+            return sum(symbol[0] == "(" and symbol != prefix[n] for symbol in prefix[n + 1 :])
+    return 0
+
+
+def closing(share):
+    """Give the matching one of two closing brackets a share, told by the prefix; all else is small."""
+
+    def probabilities(prefix):
+        stack = stack_of(prefix)
+        match = f"){stack[-1][1:]}" if stack else ")1"
+        other = {")1": ")2", ")2": ")1"}[match]
+        mine = share(prefix)
+        return {match: 0.5 * mine, other: 0.5 * (1 - mine), "(1": 0.25, "(2": 0.25, "<eos>": 1e-6}
+
+    return probabilities
+
+
+DYCK = "dyck(2,2,test=900,train=500)"
+
+
+@pytest.mark.parametrize(("share", "accuracy"), [(0.79, 0), (0.81, 1)])
+def test_a_dyck_choice_is_right_if_the_match_has_more_than_four_fifths_of_the_closing_mass(share, accuracy):
+    suite = load_suite(DYCK)
+    run = evaluate(ByHand(parse_language(DYCK).alphabet, closing(lambda _: share)), suite)
+    assert run.verdicts["correct"].mean() == accuracy
+    assert np.exp(run.verdicts["better_score"].to_numpy()) == pytest.approx(share, abs=1e-6)
+    assert np.exp(run.verdicts["worse_score"].to_numpy()) == pytest.approx(0.8)
+    assert run.manifest["counts"]["contrasts"] == len(run.verdicts) == suite.n_contrasts
+
+
+def test_a_dyck_run_breaks_down_by_distance():
+    def share(prefix):
+        return 0.9 if prefix and prefix[-1][0] == "(" else 0.6  # right just after an opening bracket only
+
+    run = evaluate(ByHand(parse_language(DYCK).alphabet, closing(share)), load_suite(DYCK))
+    rows = run.table("distance").set_index("distance")["accuracy"]
+    assert rows[0] == 1
+    assert (rows[1:] == 0).all()
+    assert set(run.verdicts["distance"] % 2) == {0}
+
+
+def test_a_model_that_fails_from_some_attractors_on_has_that_error_by_attractors():
+    spec = "generalised_dyck(pairs=2,length=16,train=500,test=150)"
+
+    def share(prefix):
+        return 0.4 if attractors_of(prefix) >= 2 else 0.6
+
+    run = evaluate(ByHand(parse_language(spec).alphabet, closing(share)), load_suite(spec))
+    accuracy = run.table("attractors").set_index("attractors")["accuracy"]
+    assert accuracy[[0, 1]].tolist() == [1, 1]
+    assert len(accuracy) > 4
+    assert (accuracy[accuracy.index >= 2] == 0).all()
+
+
+def cross_serial_model(language, wrong_after=None):
+    """Know the language, but for one prefix after which the least possible symbol is likely."""
+
+    def probabilities(prefix):
+        allowed = language.allowed(prefix)
+        impossible = sorted({*language.alphabet, "<eos>"} - allowed)
+        known = dict.fromkeys(allowed, 0.8 / len(allowed))
+        return known | ({impossible[0]: 0.9} if "".join(prefix) == wrong_after else {})
+
+    return ByHand(language.alphabet, probabilities)
+
+
+def test_a_model_that_knows_the_language_has_every_cross_serial_string_right():
+    spec = "cross_serial(8,test=300)"
+    run = evaluate(cross_serial_model(parse_language(spec)), load_suite(spec))
+    assert run.verdicts["correct"].all()
+    assert len(run.verdicts) == 300
+    # The empty string among them: the model must know that it may stop at once.
+    assert "<eos>" in run.sentences["sentence"].str.strip().tolist()
+
+
+def test_one_wrong_prediction_spoils_exactly_the_strings_that_pass_through_it():
+    spec = "cross_serial(8,test=400)"
+    run = evaluate(cross_serial_model(parse_language(spec), wrong_after="aaab"), load_suite(spec))
+    wrong = run.verdicts[~run.verdicts["correct"].astype(bool)]
+    assert len(wrong) > 5
+    passes = (run.verdicts["m"] == 3) & (run.verdicts["n"] >= 1)
+    assert (~run.verdicts["correct"].astype(bool)).equals(passes.astype(bool))
+
+
+def test_the_stop_symbol_counts_like_any_other():
+    spec = "cross_serial(8,test=400)"
+    run = evaluate(cross_serial_model(parse_language(spec), wrong_after="aabccd"), load_suite(spec))
+    wrong = run.verdicts[~run.verdicts["correct"].astype(bool)]
+    assert set(zip(wrong["m"], wrong["n"], strict=True)) == {(2, 1)}
+
+
+def test_an_interrupted_run_goes_on_without_scoring_anything_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr("tseval.evaluation.CHOICE_SHARD", 3)
+    suite = load_suite(DYCK)
+    model = ByHand(parse_language(DYCK).alphabet, closing(lambda _: 0.9))
+    whole = evaluate(model, suite)
+    total, model.n_advanced = model.n_advanced, 0
+    n_done = 0
+
+    def stop(done, _):
+        nonlocal n_done
+        n_done = done
+        if done >= 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(model, suite, out=tmp_path / "run", progress=stop)
+    assert 0 < model.n_advanced < total
+    resumed = evaluate(model, suite, out=tmp_path / "run", resume=True)
+    assert resumed.manifest["counts"]["resumed_sentences"] == n_done
+    assert model.n_advanced == total
+    assert resumed.verdicts.equals(whole.verdicts)
+
+
+@pytest.mark.parametrize("score", ["sentence", "mean", "critical", "ending", "regions"])
+def test_no_other_score_can_be_chosen(score):
+    model = ByHand(parse_language(DYCK).alphabet, closing(lambda _: 0.9))
+    with pytest.raises(SuiteError, match=rf"consists of choices: --score {score} cannot be used"):
+        evaluate(model, load_suite(DYCK), score=score)
+
+
+def test_a_suite_of_pairs_has_no_choices():
+    model = ByHand(["a"], lambda _: {})
+    with pytest.raises(SuiteError, match="has no choices after prefixes: --score choices cannot be used"):
+        evaluate(model, load_suite("marvin_linzen", cases="simple_agrmt", limit=1), score="choices")
+
+
+def test_a_model_that_gives_one_number_for_a_string_is_refused():
+    class Total:
+        card = ModelCard("walled", "test", "0" * 64, {}, {})
+
+        def sentence_logprobs(self, sentences):
+            return [0.0] * len(sentences)
+
+    with pytest.raises(ModelError, match="walled cannot say how probable several words are after one prefix"):
+        evaluate(Total(), load_suite(DYCK))

@@ -1,0 +1,408 @@
+"""Every message a grammar's author can meet: triggered for real, and read."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tseval.errors import GrammarError
+from tseval.suites.grammar.grammar import load_grammar
+from tseval.suites.load import load_suite
+
+WriteGrammar = Callable[..., Path]
+SLOTS = (
+    "{subject: noun.person, verb: verb.main, said: verb.past, det: determiner.npi, "
+    "chain: {class: noun.person, repeat: 2}}"
+)
+
+
+def message(path: Path) -> str:
+    with pytest.raises(GrammarError) as caught:
+        load_suite(path, limit=2)
+    return str(caught.value).replace(f"{path.parent}/", "")
+
+
+DOUBLED = "{% set t0 = 'aaaaaaaa' ~ subject %}" + "".join(
+    f"{{% set t{i + 1} = t{i} ~ t{i} %}}" for i in range(60)
+)
+DOUBLED_LIST = "{% set t0 = [1, 2] %}" + "".join(f"{{% set t{i + 1} = t{i} + t{i} %}}" for i in range(60))
+TOO_MUCH = (
+    "this text takes too many steps or grows too long.\n  Look for a loop or a macro that does not end."
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        (
+            "{{ subjct }}",
+            "'subjct' is not defined.\n  Did you mean 'subject'? Slots, macros and sets: chain,",
+        ),
+        ("{{ ''.__class__ }}", "'__class__' may not be used.\n  Names do not begin with an underscore."),
+        ("{{ subject['__class__'] }}", "'__class__' may not be used."),
+        ("{{ _x }}", "'_x' may not be used."),
+        ("{{ 'a'.upper() }}", "'a' has no 'upper'.\n  Only words and 'loop' have parts."),
+        (
+            "{{ subject.forms }}",
+            "'author' has no form 'forms'.\n  Forms: plur, sing. It is defined at lexicon",
+        ),
+        ("{{ det['bear'] }}", "'no' has no form 'bear'."),
+        ("{{ chain['a'] }}", "a list has no entry 'a'.\n  Use a form, a position or a key."),
+        ("{{ {'a': 'b'}['c'] }}", "a mapping has no entry 'c'."),
+        ("{{ subject() }}", "'author' cannot be called.\n  Only macros, range and words can."),
+        ("{% include 'x' %}", "'include' is not allowed.\n  Use {{ }}, for, if, set, macro"),
+        ("{% import 'x' as y %}", "'import' is not allowed."),
+        ("{% extends 'x' %}", "'extends' is not allowed."),
+        ("{% filter upper %}x{% endfilter %}", "'filter' is not allowed."),
+        ("{{ 2 ** 9999999 }}", "'**' is not allowed."),
+        ("{% for x in chain recursive %}{% endfor %}", "a recursive loop is not allowed."),
+        ("{{ subject | agre(verb) }}", "there is no filter 'agre'.\n  Did you mean 'agree'? Filters: agree,"),
+        ("{{ 'x' if subject is defined else '' }}", "there is no test 'defined'.\n  Tests: divisibleby,"),
+        ("{% set x = 1 %}x", "a set or macro cannot stand in a labelled line.\n  Move it before the first"),
+        ("", "the sentence 'b' is empty.\n  Write for example 'grammatical: the {{ subject }} ...'"),
+        ("{{ (1 }}", "unexpected '}', expected ')'.\n  Every {{, {% for %}, {% if %} must close on its own"),
+        ("{% if 1 %}x", "Unexpected end of template."),
+        (
+            "{{" + "(" * 5000 + "1" + ")" * 5000 + "}}",
+            "the code is nested too deeply or too large.\n  Simplify",
+        ),
+        ("{{ det }}", "'no' has several forms (licensor, intrusive).\n  Say which one to print, for example"),
+        ("{{ chain }}", "a list cannot be printed.\n  Print words, text and numbers; loop over lists."),
+        ("{{ 1 == 1 }}", "true or false cannot be printed."),
+        ("{{ range }}", "a macro cannot be printed."),
+        ("{{ 'x' if subject.number == 'plur' }}", "an inline 'if' without an 'else' prints nothing.\n  Add"),
+        ("{{ chain[5] }}", "cannot be rendered: tuple index out of range.\n  Check the kinds of the values"),
+        ("{{ 1 / 0 }}", "cannot be rendered: division by zero."),
+        ("{{ verb | agree(said) }}", "'said' has no number.\n  Name a noun slot, or write 'sing' or 'plur'."),
+        ("{{ 'x' | agree(subject) }}", "'x' cannot be inflected.\n  Only words of the lexicon can agree."),
+        ("{{ verb + 1 }}", "'+' cannot combine 'laughs' and a number.\n  Join texts with '~'."),
+        ("{{ '%99999999d' % 1 }}", "'%' cannot combine '%99999999d' and a number."),
+        ("{{ 999999999 * 999999999 }}", "a number grows too large.\n  Numbers are for counting."),
+        ("{{ [chain] }}", "a list cannot hold lists.\n  Write separate lists."),
+        (
+            "{% for x in 'abc' %}{% endfor %}",
+            "'abc' is not a list.\n  Loop over a repeated slot or over range",
+        ),
+        ("{{ '\\ud800' }}", "this text holds half a character.\n  Correct its \\u escape."),
+        ("{% for x in range(99999999) %}{% endfor %}", TOO_MUCH),
+        ("{{ 'a' * 1000000000 }}", TOO_MUCH),
+        ("{{ 'a' * (-99999 * 1000) }}{{ 'a' * 60000 }}", TOO_MUCH),
+        ("{{ 'x' if 0.5 in range(99999999999999) else 'y' }}", TOO_MUCH),
+        (
+            "{{ words(*range(999999999999)) }}",
+            "'*' and '**' cannot give arguments.\n  Write the arguments one",
+        ),
+        ("{{ range(*range(2)) | length }}", "'*' and '**' cannot give arguments."),
+        ("{{ chain | join(**{'separator': '-'}) }}", "'*' and '**' cannot give arguments."),
+        ("{{ 'x' if 4 is divisibleby(*[2]) else 'y' }}", "'*' and '**' cannot give arguments."),
+        (
+            "{{ self }}",
+            "'self' may not be used.\n  Jinja gives it a meaning of its own: choose another name.",
+        ),
+        ("{{ caller }}", "'caller' may not be used."),
+        ("{{ varargs }}", "'varargs' may not be used."),
+        ("{{ kwargs }}", "'kwargs' may not be used."),
+        ("{{ ('9' * 30) | int }}", "a number grows too large."),
+        ("{{ 'x' if '%9999999999d' is odd else 'y' }}", "cannot be rendered: invalid literal for int()"),
+        ("{{ chain | join(chain) }}", "a list cannot be printed."),
+        ("{{ 'x' if det == 'no' else 'y' }}", "'no' has several forms (licensor, intrusive).\n  Say which"),
+        ("{{ 'x' if 1 in 5 else 'y' }}", "cannot be rendered: argument of type 'int' is not iterable."),
+        ("{{ 99999999999999999999 }}", "a number is too large."),
+        ("{{ 1e400 }}", "a number is too large.\n  Numbers are for counting."),
+        ("{{ none }}", "nothing cannot be printed."),
+        (
+            "{{ ' ' }}",
+            "the sentence of an item is empty.\n  Let every combination of fillers print something.",
+        ),
+    ],
+)
+def test_the_code_of_a_sentence(write_grammar: WriteGrammar, code: str, what: str) -> None:
+    body = f"a: the {{{{ subject }}}}\nb: {code}"
+    assert message(write_grammar(body, SLOTS)).startswith(f"case.jinja:10: {what}")
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "what"),
+    [
+        ("{% macro f(x) %}{{ f(x) }}{% endmacro %}\na: {{ f(1) }}\nb: x", 9, "macros are nested too deeply."),
+        (
+            "{% macro f(n) %}{% if n > 0 %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}\n"
+            "a: {{ f(50) }}\nb: x",
+            9,
+            TOO_MUCH,
+        ),
+        (f"{DOUBLED}\na: {{{{ t60 }}}}\nb: x", 9, TOO_MUCH),
+        (f"{DOUBLED_LIST}\na: {{{{ t60[0] }}}}\nb: x", 9, TOO_MUCH),
+        (
+            "{% macro f() %}" + "x" * 30_000 + "{% endmacro %}\na: {{ f() }}{{ f() }}\nb: x",
+            10,
+            TOO_MUCH,
+        ),
+        (
+            "{% macro f(n) %}\n\n{{ n.zip }}{% endmacro %}\na: {{ f(subject) }}\nb: x",
+            11,
+            "'author' has no form",
+        ),
+        (
+            "{% macro f(n) %}{{ n }}{% endmacro %}\na: {{ f() }}\nb: x",
+            9,
+            "parameter 'n' was not provided.\n  Give",
+        ),
+        (
+            "{% macro f() %}{% endmacro %}\na: {{ f(1) }}\nb: x",
+            10,
+            "cannot be rendered: macro 'f' takes not more",
+        ),
+        ("{% macro self() %}x{% endmacro %}\na: x\nb: x", 9, "'self' may not be used."),
+        ("{% macro f(caller) %}x{% endmacro %}\na: x\nb: x", 9, "'caller' may not be used."),
+        ("{{ x }}", 9, "expected 'label: sentence'."),
+        ("{# nothing #}", 9, "no labelled sentences; a grammar needs two or more."),
+        ("{% macro f() %}\nx: y\n{% endmacro %}\na: x\nb: x", 9, "Unexpected end of template."),
+        (
+            "{% set subject = 1 %}\na: x\nb: x",
+            9,
+            "'subject' is already defined.\n  Give every slot, macro and set",
+        ),
+        ("{% if 1 %}{% endif %}\na: x\nb: x", 9, "this block cannot stand here.\n  Only macros and sets"),
+        ("\nthe author laughs\na: x\nb: x", 10, "expected 'label: sentence'.\n  Write for example"),
+        ("a: x\n\nthe author laughs\nb: x", 11, "expected 'label: sentence'."),
+        ("a: x\nthe author: laughs\nb: x", 10, "expected 'label: sentence'."),
+        ("a: x\nb: y\na: z", 11, "the label 'a' stands twice.\n  Rename one of them."),
+        ("a: x", 9, "1 labelled sentence; a grammar needs two or more."),
+        ("a: x\nsubject: y", 9 - 3, "the slot 'subject' has the name of the label 'subject'.\n  Rename it."),
+        ("case: x\nb: y", 9, "the label 'case' has the name of a column of every table.\n  Rename it."),
+    ],
+)
+def test_the_body(write_grammar: WriteGrammar, body: str, line: int, what: str) -> None:
+    assert message(write_grammar(body)).startswith(f"case.jinja:{line}: {what}")
+
+
+BODY = "a: {{ x }}\nb: y"
+
+
+@pytest.mark.parametrize(
+    ("slots", "what"),
+    [
+        ("{x: noun.persn}", "the lexicon has no class 'noun.persn'.\n  Did you mean 'noun.person'? Classes:"),
+        ("{x: {class: noun.person, nmber: plur}}", "unknown slot option 'nmber'.\n  Did you mean 'number'?"),
+        ("{x: {number: plur}}", "the slot 'x' names no class.\n  Add 'class: ...'."),
+        ("{x: {class: noun.person, number: dual}}", "'dual' is not a number.\n  Write sing or plur."),
+        (
+            "{x: {class: verb.main, number: plur}}",
+            "the slot 'x' fixes a number, but 'verb.main' is not a class",
+        ),
+        (
+            "{x: {class: noun.person, repeat: 0}}",
+            "'repeat' must be a whole number from 1 to 100, or a slot of them.",
+        ),
+        (
+            "{x: {class: verb.main, differs_from: y}}",
+            "'differs_from' names 'y', which is not an earlier slot.",
+        ),
+        (
+            "{y: verb.past, x: {class: verb.main, differs_from: y}}",
+            "'x' can differ only from a slot of its own",
+        ),
+        (
+            "{y: verb.past, x: {class: verb.past, differs_from: y}}",
+            "the class 'verb.past' has one word, so none",
+        ),
+        ("{x: []}", "the list of slot 'x' must hold one or more values of one kind."),
+        ("{x: [1, a]}", "the list of slot 'x' must hold one or more values of one kind."),
+        ("{x: 3}", "the slot 'x' is a number.\n  Write a class (noun.animate), options"),
+        ("{for: noun.person}", "a slot cannot be called 'for'.\n  Use letters, digits and underscores"),
+        ("{}", "there are no slots.\n  Add 'slots:' with 'name: class' lines."),
+        ("[x]", "'slots' must be a mapping, not a list.\n  Write one 'name: value' per line"),
+    ],
+)
+def test_slots(write_grammar: WriteGrammar, slots: str, what: str) -> None:
+    assert message(write_grammar(BODY, slots)).startswith(f"case.jinja:6: {what}")
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ("fetures: {}", "unknown key 'fetures'.\n  Did you mean 'features'? Keys: construction, contrasts,"),
+        ("dependency: far", "'dependency' is 'far'.\n  Write short or long."),
+        ("construction: D", "the key 'construction' stands twice.\n  Keep one of them."),
+        ("dependency: *anchor", "not valid YAML: aliases (*name) are refused.\n  Write one 'key: value' per"),
+        (
+            "dependency: !!python/object:os.system x",
+            "the YAML tag 'tag:yaml.org,2002:python/object:os.system'",
+        ),
+        ("dependency: [", "not valid YAML: "),
+        ("dependency: {" + "a: {" * 2000, "the YAML is nested too deeply.\n  Flatten it."),
+        ('dependency: "\\ud800"', "this text holds half a character."),
+        ("contrasts: a > b", "'contrasts' is text.\n  Write a list such as [grammatical > ungrammatical]."),
+        ("contrasts: [a]", "'a' is not a contrast."),
+        ("contrasts: [a > b, a>b]", "the contrast 'a > b' stands twice.\n  Keep one of them."),
+        ("contrasts: [a > c]", "no sentence is labelled 'c'.\n  Labels: a, b."),
+        ("expect: {c: x}", "'expect' names 'c'.\n  It may hold: a, b, items."),
+        ("expect: {items: many}", "'expect: items' is text.\n  Write a whole number."),
+        ("expect: {a: 1}", "'expect: a' is a number.\n  Write the first item's sentence."),
+        (
+            "features: {f: animate}",
+            "'animate' is not defined.\n  Slots, macros and sets: subject, verb. A feature",
+        ),
+        ("features: {f: 1 2}", "this is more than one expression."),
+        ("features: {f: 1e400}", "a number is too large."),
+        ("features: {f: 99999999999999999999}", "a number is too large.\n  Numbers are for counting."),
+        ("features: {f: 999999999999999999}", "a number is too large.\n  Numbers are for counting."),
+        ("features: {f: \"('9' * 30) | int\"}", "a number grows too large.\n  Numbers are for counting."),
+        ("features: {f: '('}", "unexpected 'end of template'.\n  A feature is an expression; for plain text"),
+        (
+            "features: {f: [1]}",
+            "the feature 'f' is a list.\n  Write a number, true, false, or an expression.",
+        ),
+        ("features: {f: '[1]'}", "a list cannot be printed."),
+        ("features: {f g: 1}", "a feature cannot be called 'f g'.\n  Use letters, digits and _."),
+        ("features: {case: 1}", "the feature 'case' has the name of a column of every table.\n  Rename it."),
+        ("features: {subject_number: 1}", "the feature 'subject_number' has the name of the number of slot"),
+        ("features: {f: 'verb if verb.lemma == \"laughs\" else 1'}", "the feature 'f' has values of"),
+    ],
+)
+def test_front_matter(write_grammar: WriteGrammar, more: str, what: str) -> None:
+    body = "a: {{ subject }}\nb: y"
+    line = 1 if what.startswith("the YAML is nested") else 7
+    found = message(write_grammar(body, more=more))
+    assert found.startswith(f"case.jinja:{line + (line == 1)}: {what}"), found
+
+
+@pytest.mark.parametrize(
+    ("raw", "what"),
+    [
+        (b"a: x\nb: y", ":1: a grammar begins with front matter.\n  Begin with '---'"),
+        (b"---\nslots: {}\n", ":1: the front matter does not end.\n  Close it with a line '---'."),
+        (b"---\nslots: {}\n---\n\n\xff", ":5: the file is not UTF-8 text.\n  Save it in UTF-8."),
+        (b"---\nslots: \x07\n---\n", ":2: a control character, which YAML does not allow."),
+        (b"---\n- x\n---\n", ":2: expected a mapping, found a list."),
+        (b"---\nslots: {x: [1]}\n---\na: x\nb: y", ":2: the front matter lacks 'construction'.\n  Add 'cons"),
+        (b"---\nslots: {x: a.b}\n---\n", ":2: the slot 'x' needs a lexicon.\n  Add 'lexicon: lexicon.yaml'."),
+        (
+            b"---\nconstruction: 3\nslots: {x: [1]}\n---\na: x\nb: y",
+            ":2: 'construction' must be text, not a number.\n  Put it in quotes.",
+        ),
+        (
+            b"---\n\nlexicon: ../x.yaml\n---\n",
+            ":3: '../x.yaml' cannot be a lexicon.\n  Name a .yaml file",
+        ),
+        (b"---\nlexicon: /etc/passwd\n---\n", ":2: '/etc/passwd' cannot be a lexicon."),
+        (b"---\nlexicon: lex.yaml\n---\n", ":2: there is no lexicon 'lex.yaml'.\n  It must lie"),
+        (b"x" * (1 << 20) + b"x", ": the file is larger than 1,048,576 bytes.\n  Split it."),
+        (b"x" * (1 << 17), ": the grammar is longer than 65,536 characters.\n  Split it."),
+    ],
+)
+def test_the_file(tmp_path: Path, raw: bytes, what: str) -> None:
+    path = tmp_path / "case.jinja"
+    path.write_bytes(raw)
+    assert message(path).startswith(f"case.jinja{what}")
+
+
+@pytest.mark.parametrize(
+    ("lexicon", "line", "what"),
+    [
+        ("noun: {person: []}", 1, "the class 'noun.person' lists no words.\n  Write 'person: [word, ...]'."),
+        ("noun:\n  person: [a, [b]]", 2, "a word is text or a mapping of forms, not a list."),
+        ("noun:\n  person: [a, '']", 2, "a word is text or a mapping of forms, not empty."),
+        ("noun: [a]", 1, "'noun' must be a mapping, not a list."),
+        ("noun:\n  person: [{sing: [a]}]", 2, "the form 'sing' must be text.\n  Write the word."),
+        ("noun:\n  person: [{number: a}]", 2, "'number' cannot name a form."),
+        ("irregular:\n  is: []", 2, "the irregular plural of 'is' is empty.\n  Write 'singular: plural'"),
+        ("noun: {person: [box]}", 1, "'box' has no form 'plur'.\n  Regular are nouns that add a plain -s"),
+        ("noun: {person: [city]}", 1, "'city' has no form 'plur'."),
+        ("noun: {person: [a]}\nverb: {main: [said]}", 2, "'said' has no form 'plur'."),
+        ("noun: {person: [a]}\nverb: {main: [watches]}", 2, "'watches' has no form 'plur'."),
+        ("noun: {person: [a]}\nverb: {main: [has cats]}", 2, "'has cats' has no form 'plur'."),
+    ],
+)
+def test_the_lexicon(write_grammar: WriteGrammar, lexicon: str, line: int, what: str) -> None:
+    path = write_grammar("a: {{ verb | agree('plur') }}\nb: {{ subject }}")
+    (path.parent / "lexicon.yaml").write_text(lexicon)
+    assert message(path).startswith(f"lexicon.yaml:{line}: {what}")
+
+
+def test_a_missing_lexicon_class_in_a_folder_names_the_line_of_the_slot(tmp_path: Path) -> None:
+    (tmp_path / "lexicon.yaml").write_text("noun: {person: [a]}")
+    path = tmp_path / "case.jinja"
+    path.write_text("---\nlexicon: lexicon.yaml\nslots:\n  subject: noun.person\n  verb: verb.main\n---\n")
+    assert message(path).startswith(
+        "case.jinja:5: the lexicon has no class 'verb.main'.\n  Classes: noun.person."
+    )
+
+
+@pytest.mark.parametrize(
+    ("suite", "line", "what"),
+    [
+        ("titel: x", 1, "unknown key 'titel'.\n  Did you mean 'title'?"),
+        ("cases: x", 1, "'cases' is text.\n  List the grammar files without '.jinja'."),
+        (
+            "cases:\n  - case\n  - cas",
+            3,
+            "there is no grammar 'cas'.\n  Did you mean 'case'? Grammars: case.",
+        ),
+        ("cases: [case, case]", 1, "the case 'case' stands twice.\n  Keep one."),
+        ("title: 3", 1, "'title' must be text, not a number.\n  Put it in quotes."),
+    ],
+)
+def test_the_suite_file(write_grammar: WriteGrammar, suite: str, line: int, what: str) -> None:
+    folder = write_grammar("a: x\nb: y").parent
+    (folder / "suite.yaml").write_text(suite)
+    with pytest.raises(GrammarError) as caught:
+        load_suite(folder)
+    assert str(caught.value).replace(f"{folder}/", "").startswith(f"suite.yaml:{line}: {what}")
+
+
+def test_suite_contrasts_that_fit_no_label_are_an_error(write_grammar: WriteGrammar) -> None:
+    folder = write_grammar("a: x\nb: y").parent
+    (folder / "suite.yaml").write_text("contrasts: [good > bad]")
+    with pytest.raises(
+        GrammarError, match=r"case.jinja:1: no contrast of the suite compares two of its labels"
+    ):
+        load_suite(folder)
+
+
+def test_rendering_that_takes_too_long_is_stopped(
+    write_grammar: WriteGrammar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tseval.suites.grammar.sandbox.SECONDS", 0.05)
+    slots = "{chain: {class: noun.person, repeat: 6}}"
+    path = write_grammar("a: {% for n in chain %}{{ n }} {% endfor %}\nb: x", slots)
+    with pytest.raises(GrammarError, match=r"case.jinja:9: rendering takes longer than 0 seconds."):
+        load_suite(path)
+
+
+def test_memory_that_runs_out_is_one_message(
+    write_grammar: WriteGrammar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # More than a 64-bit process can address; the budget refuses it long before, so that is lifted here.
+    monkeypatch.setattr("tseval.suites.grammar.sandbox.WORK_PER_TEXT", 10**18)
+    found = message(write_grammar("a: x\nb: {{ 'aa' * 999999999999999 }}"))
+    assert found == "case.jinja:10: there is not enough memory for this.\n  Make its texts and lists shorter."
+
+
+NOT_A_FILE = [
+    (lambda path: path.mkdir(), "this is a folder, not a file.\n  Rename it, or put a text file there."),
+    (lambda path: path.symlink_to("nowhere"), "this link leads nowhere.\n  Mend or delete it."),
+    (os.mkfifo, "this is a pipe or a device, not a file.\n  Rename it, or put a text file there."),
+]
+
+
+@pytest.mark.parametrize("name", ["case.jinja", "lexicon.yaml", "suite.yaml"])
+@pytest.mark.parametrize(("make", "what"), NOT_A_FILE)
+def test_what_is_no_file_is_one_message(
+    write_grammar: WriteGrammar, name: str, make: Callable[[Path], None], what: str
+) -> None:
+    folder = write_grammar("a: {{ subject }}\nb: y").parent
+    load_suite(folder)
+    (folder / name).unlink(missing_ok=True)
+    make(folder / name)
+    with pytest.raises(GrammarError) as caught:
+        load_suite(folder)
+    assert str(caught.value) == f"{folder / name}: {what}"
+
+
+def test_a_missing_grammar_is_one_message(tmp_path: Path) -> None:
+    with pytest.raises(GrammarError) as caught:
+        load_grammar(tmp_path / "case.jinja")
+    assert str(caught.value) == f"{tmp_path / 'case.jinja'}: no such file.\n  Check the name."

@@ -1,0 +1,106 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tseval.suites.grammar.lint import lint, minimal_step
+
+WriteGrammar = Callable[..., Path]
+
+
+def messages(path: Path, known: set[str] | None = None) -> list[str]:
+    folder = path if path.is_dir() else path.parent
+    found = lint(path, None if known is None else known.__contains__)
+    return [str(finding).replace(f"{folder}/", "").replace(str(folder), "SUITE") for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "minimal"),
+    [
+        ("the author laughs", "the author laugh", True),
+        ("the author is tall", "the author are tall", True),
+        ("the book that the boy reads", "the book the boy reads", True),
+        ("no author that the boy likes", "the author that no boy likes", True),
+        ("the author laughs", "the authors laugh", True),
+        ("the author that likes her laughs", "the authors that like her laugh", False),
+        ("a b c", "x b y", False),
+        ("a b c", "a b c", False),
+    ],
+)
+def test_a_minimal_step_changes_one_stretch_or_the_order(one: str, other: str, minimal: bool) -> None:
+    assert minimal_step(one, other) is minimal
+    assert minimal_step(other, one) is minimal
+
+
+def test_a_clean_grammar_has_no_findings(write_grammar: WriteGrammar) -> None:
+    path = write_grammar(
+        "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
+    )
+    assert messages(path) == []
+
+
+def test_sentences_that_differ_in_two_places_are_reported(write_grammar: WriteGrammar) -> None:
+    path = write_grammar("a: the {{ subject }} near us laughs\nb: some {{ subject }} near us laugh")
+    (found, *_) = messages(path)
+    assert found.startswith("case.jinja:10: error: 12 of 12 items differ in more than one contiguous stretch")
+    assert "'the author near us laughs' / 'some author near us laugh'" in found
+
+
+def test_equal_sentences_in_a_contrast_are_reported(write_grammar: WriteGrammar) -> None:
+    path = write_grammar("a: the {{ subject }} {{ verb }}\nb: the {{ subject }} {{ verb | agree(subject) }}")
+    assert messages(path) == [
+        "case.jinja:10: error: 6 of 12 items have a contrast between equal sentences, "
+        "for example 'the author laughs' / 'the author laughs'."
+    ]
+
+
+def test_repeated_items_are_reported_but_repeated_sentences_are_not(write_grammar: WriteGrammar) -> None:
+    once = write_grammar("a: {{ subject }} x\nb: {{ subject }} {{ verb }}", name="once")
+    assert messages(once) == []
+    twice = write_grammar("a: {{ subject }} x\nb: {{ subject }} y", name="twice")
+    assert messages(twice) == [
+        "twice.jinja:9: error: 6 of 12 items repeat another, for example 'author x' (2 times)."
+    ]
+
+
+def test_unbalanced_text_features_are_reported_and_counts_are_not(write_grammar: WriteGrammar) -> None:
+    features = (
+        'features: {kind: \'subject.lemma if subject.lemma == "child" else "other"\', n: words(subject)}'
+    )
+    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
+    assert messages(write_grammar(body, more=features)) == [
+        "case.jinja:7: warning: 'kind' is unbalanced: other 8, child 4."
+    ]
+
+
+def test_broken_promises_are_reported(write_grammar: WriteGrammar) -> None:
+    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
+    expect = "expect: {items: 11, a: author laughs, b: the author laugh}"
+    assert messages(write_grammar(body, more=expect)) == [
+        "case.jinja:7: error: items: expected 11, found 12.",
+        "case.jinja:7: error: b: expected 'the author laugh', found 'author laugh'.",
+    ]
+
+
+def test_unused_words_and_unlisted_grammars_are_reported_for_a_folder(write_grammar: WriteGrammar) -> None:
+    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
+    path = write_grammar(body)
+    write_grammar(body, name="other")
+    (path.parent / "suite.yaml").write_text("cases: [case]")
+    (path.parent / "lexicon.yaml").write_text(
+        "irregular: {is: are, goes: go}\nnoun:\n  person: [author]\n  unused:\n    - dog\nverb: {main: [is]}"
+    )
+    assert messages(path.parent) == [
+        "suite.yaml: warning: other.jinja is not listed in 'cases', so it is not part of the suite.",
+        "lexicon.yaml:5: warning: no grammar uses the class 'noun.unused'.",
+        "lexicon.yaml:1: warning: no class lists the irregular word 'goes'.",
+    ]
+    assert messages(path) == []
+
+
+def test_words_a_model_does_not_know_are_reported(write_grammar: WriteGrammar) -> None:
+    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
+    known = {"author", "authors", "child", "children", "security", "guard", "laughs", "laugh", "is", "are"}
+    assert messages(write_grammar(body), known) == [
+        "case.jinja: warning: words missing from the vocabulary (3): ., tall, guards."
+    ]

@@ -1,0 +1,252 @@
+import hashlib
+import json
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from tseval.errors import SuiteError
+from tseval.suites.datasets.catalogue import CATALOGUE
+from tseval.suites.formal.languages import KINDS
+from tseval.suites.grammar.cache import cache_folder, suite_key
+from tseval.suites.grammar.cache import load_suite as load_cached
+from tseval.suites.items import Contrast, Suite
+from tseval.suites.load import TEMPLATES, available_suites, load_suite, stream_cases, suite_digest
+
+HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [p, q]}\n---\n"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "one.jinja").write_text(f"{HEAD}a: {{{{ x }}}}\nb: {{{{ x }}}} b\nc: c\n")
+    (folder / "two.jinja").write_text(f"{HEAD}a: {{{{ x }}}} two\nb: b\n")
+    return folder
+
+
+def content(suite: Suite) -> list[object]:
+    return [
+        (case.name, case.construction, case.phenomenon, case.dependency, case.contrasts, list(case.items()))
+        for case in suite.cases
+    ]
+
+
+def test_a_bundled_suite_is_found_by_name_and_by_path() -> None:
+    assert "marvin_linzen" in available_suites()
+    by_name = load_suite("marvin_linzen", cases=["simple_agrmt"])
+    by_path = load_suite(TEMPLATES / "marvin_linzen", cases=["simple_agrmt"])
+    assert content(by_name) == content(by_path)
+    assert (by_name.name, by_name.title, by_name.terminator) == ("marvin_linzen", "Marvin & Linzen 2018", ".")
+
+
+def test_an_unknown_suite_is_an_error_that_says_the_nearest_name() -> None:
+    with pytest.raises(SuiteError) as caught:
+        load_suite("marvin_linzn")
+    assert str(caught.value) == (
+        "there is no suite 'marvin_linzn'.\n  Did you mean 'marvin_linzen'? "
+        f"Suites: {', '.join(sorted([*available_suites(), *CATALOGUE, *KINDS]))}. "
+        "Or give a path, such as ./marvin_linzn."
+    )
+
+
+def test_an_unknown_case_is_an_error_that_says_the_nearest_name(folder: Path) -> None:
+    with pytest.raises(
+        SuiteError, match=r"suite 'mine' has no case 'on'.\n  Did you mean 'one'\? Cases: one, two."
+    ):
+        load_suite(folder, cases=["on"])
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda _: None, "no such file or folder.\n  Give the name of a suite, or a path."),
+        (lambda path: path.mkdir(), "no grammars.\n  Put at least one .jinja file into the folder."),
+        (lambda path: path.write_text("x"), "not a suite.\n  A suite is a folder of .jinja grammars, or one"),
+    ],
+)
+def test_a_path_without_grammars_is_an_error(tmp_path: Path, make, what: str) -> None:
+    make(tmp_path / "mine")
+    with pytest.raises(SuiteError) as caught:
+        load_suite(tmp_path / "mine")
+    assert str(caught.value).startswith(f"{tmp_path / 'mine'}: {what}")
+
+
+def test_without_a_suite_file_the_grammars_come_by_name_and_earlier_labels_are_better(folder: Path) -> None:
+    suite = load_suite(folder)
+    assert (suite.name, suite.title, suite.source, suite.terminator) == ("mine", "mine", None, ".")
+    assert [case.name for case in suite.cases] == ["one", "two"]
+    assert suite.cases[0].contrasts == (Contrast("a", "b"), Contrast("a", "c"), Contrast("b", "c"))
+    assert suite.cases[1].contrasts == (Contrast("a", "b"),)
+    assert (suite.n_items, suite.n_contrasts) == (4, 2 * 3 + 2)
+
+
+def test_the_suite_file_chooses_order_contrasts_and_terminator(folder: Path) -> None:
+    (folder / "suite.yaml").write_text(
+        "title: My suite\nsource: Me\nterminator: null\ncases: [two, one]\ncontrasts: [b > a, a > c]\n"
+    )
+    suite = load_suite(folder)
+    assert (suite.title, suite.source, suite.terminator) == ("My suite", "Me", None)
+    assert [case.name for case in suite.cases] == ["two", "one"]
+    assert suite.cases[0].contrasts == (Contrast("b", "a"),)
+    assert suite.cases[1].contrasts == (Contrast("b", "a"), Contrast("a", "c"))
+
+
+def test_a_grammar_may_name_its_own_contrasts(folder: Path) -> None:
+    (folder / "one.jinja").write_text(
+        HEAD.replace("slots", "contrasts: [c > b]\nslots") + "a: {{ x }}\nb: b\nc: c"
+    )
+    assert load_suite(folder).cases[0].contrasts == (Contrast("c", "b"),)
+
+
+def test_one_grammar_file_is_a_suite(folder: Path) -> None:
+    suite = load_suite(folder / "two.jinja")
+    assert (suite.name, [case.name for case in suite.cases], suite.n_items) == ("two", ["two"], 2)
+
+
+def test_the_cache_gives_back_the_same_suite(folder: Path) -> None:
+    fresh = load_suite(folder)
+    (cached,) = cache_folder().iterdir()
+    before = cached.stat()
+    again = load_suite(folder)
+    assert cached.stat() == before
+    assert content(again) == content(fresh)
+    assert (again.name, again.title, again.source, again.terminator, again.digest, again.complete) == (
+        *(fresh.name, fresh.title, fresh.source, fresh.terminator, fresh.digest, fresh.complete),
+    )
+    assert suite_digest(again.terminator, again.cases) == fresh.digest
+
+
+def test_the_cache_is_what_is_read(folder: Path) -> None:
+    load_suite(folder)
+    load_suite(folder / "two.jinja")
+    by_size = sorted(cache_folder().iterdir(), key=lambda file: file.stat().st_size)
+    assert len(by_size) == 2
+    # One suite's cache under the other's key: only a cache that is used can be taken in by it.
+    shutil.copy(by_size[0], by_size[1])
+    assert load_suite(folder).name == "two"
+
+
+def test_any_change_to_a_source_file_is_seen(folder: Path) -> None:
+    first = load_suite(folder)
+    text = (folder / "two.jinja").read_text()
+    (folder / "two.jinja").write_text(text.replace("two", "too"))
+    second = load_suite(folder)
+    assert second.cases[1].sentences.column("a").to_pylist() == ["p too", "q too"]
+    assert second.digest != first.digest
+
+
+def test_any_damage_to_the_cache_is_noticed(folder: Path) -> None:
+    load_suite(folder)
+    (cached,) = cache_folder().iterdir()
+    raw = cached.read_bytes()
+    assert load_cached(suite_key(folder)) is not None
+    for position in range(0, len(raw), 23):
+        cached.write_bytes(raw[:position] + bytes([raw[position] ^ 1]) + raw[position + 1 :])
+        assert load_cached(suite_key(folder)) is None, position
+
+
+@pytest.mark.parametrize("damage", ["truncated", "emptied", "scrambled"])
+def test_a_damaged_cache_is_expanded_again(folder: Path, damage: str) -> None:
+    fresh = load_suite(folder)
+    (cached,) = cache_folder().iterdir()
+    raw = cached.read_bytes()
+    new = {"truncated": raw[: len(raw) // 2], "emptied": b"", "scrambled": b"[]\nx"}[damage]
+    cached.write_bytes(new)
+    assert content(load_suite(folder)) == content(fresh)
+    assert cached.read_bytes() != new
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about: "[" * 100_000,
+        lambda about: [],
+        lambda about: about | {"cases": []},
+        lambda about: about | {"suite": about["suite"] | {"title": 3}},
+        lambda about: about | {"suite": about["suite"] | {"terminator": ["."]}},
+        lambda about: about | {"cases": [case | {"name": None} for case in about["cases"]]},
+        lambda about: about | {"cases": [case | {"contrasts": []} for case in about["cases"]]},
+        lambda about: about | {"cases": [case | {"contrasts": ["a"]} for case in about["cases"]]},
+        lambda about: about | {"cases": [case | {"contrasts": 1} for case in about["cases"]]},
+        lambda about: (
+            about | {"cases": [c | {"contrasts": [{"better": "a", "worse": "z"}]} for c in about["cases"]]}
+        ),
+    ],
+)
+def test_a_forged_cache_is_expanded_again(folder: Path, change) -> None:
+    fresh = load_suite(folder)
+    (cached,) = cache_folder().iterdir()
+    _, head, streams = cached.read_bytes().split(b"\n", 2)
+    forged = change(json.loads(head))
+    new = forged.encode() if isinstance(forged, str) else json.dumps(forged).encode()
+    body = new + b"\n" + streams
+    cached.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    assert load_cached(suite_key(folder)) is None
+    assert content(load_suite(folder)) == content(fresh)
+
+
+@pytest.mark.parametrize("load", [load_suite, stream_cases])
+@pytest.mark.parametrize("name", ["limit", "sample"])
+@pytest.mark.parametrize("count", [0, -1])
+def test_fewer_than_one_item_cannot_be_asked_for(folder: Path, load, name: str, count: int) -> None:
+    with pytest.raises(SuiteError) as caught:
+        load(folder, **{name: count})
+    assert str(caught.value) == f"{name} must be 1 or more, not {count}.\n  For all items, leave it out."
+
+
+def test_one_case_may_be_given_by_its_name_alone(folder: Path) -> None:
+    assert [case.name for case in load_suite(folder, cases="two").cases] == ["two"]
+    assert [case.name for case in stream_cases(folder, cases="two", limit=1)[1]] == ["two"]
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A file where the cache folder should be: nothing can be written below it, even by root.
+    (tmp_path / "blocked").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "blocked"))
+    assert load_suite(folder).n_items == 4
+    assert stat.S_ISREG((tmp_path / "blocked").stat().st_mode)
+
+
+def test_partial_suites_are_marked_and_not_cached(folder: Path) -> None:
+    for options in ({"cases": ["one"]}, {"limit": 1}, {"sample": 1}):
+        assert not load_suite(folder, **options).complete
+    assert not cache_folder().exists()
+
+
+def test_the_digest_sees_everything_that_can_change_a_score_or_a_row(folder: Path) -> None:
+    text = (folder / "two.jinja").read_text()
+    changes = [
+        ("a: {{ x }} two", "a: {{ x }} too"),
+        ("a: {{ x }} two", "z: {{ x }} two"),
+        ("construction: C", "construction: D"),
+        ("phenomenon: P", "phenomenon: Q"),
+        ("phenomenon: P", "phenomenon: P\ndependency: long"),
+        ("phenomenon: P", "phenomenon: P\ncontrasts: [b > a]"),
+        ("phenomenon: P", "phenomenon: P\nfeatures: {n: 1}"),
+        ("phenomenon: P", "phenomenon: P\nfeatures: {n: 1.0}"),
+        ("phenomenon: P", "phenomenon: P\nfeatures: {n: true}"),
+        ("[p, q]", "[q, p]"),
+    ]
+    digests = {load_suite(folder).digest}
+    for old, new in changes:
+        assert old in text
+        (folder / "two.jinja").write_text(text.replace(old, new))
+        digests.add(load_suite(folder).digest)
+    (folder / "two.jinja").write_text(text)
+    (folder / "suite.yaml").write_text("terminator: '!'")
+    digests.add(load_suite(folder).digest)
+    assert len(digests) == len(changes) + 2
+
+
+def test_the_digest_does_not_depend_on_the_folder(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "elsewhere")
+    assert load_suite(copy).digest == load_suite(folder).digest

@@ -1,0 +1,187 @@
+"""Views of a suite, checked on its own sentences."""
+
+import gzip
+import json
+
+import pytest
+from in_process import call
+
+from tseval.errors import SuiteError
+from tseval.suites.load import load_suite
+
+PAIRS = [
+    {
+        "good": "the author near the guards laughs now",
+        "bad": "the author near the guards laugh now",
+        "number": "sing",
+    },
+    {"good": "the pilots are tall", "bad": "the pilots is tall", "number": "plur"},
+]
+
+
+def write(folder, records, name="pairs.jsonl"):
+    path = folder / name
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    return write(tmp_path, PAIRS)
+
+
+def sentences(suite):
+    return [tuple(item.sentences.values()) for case in suite.cases for item in case.items()]
+
+
+def test_number_puts_a_number_word_in_the_place_of_the_critical_word(pairs):
+    suite = load_suite(f"{pairs}:number")
+    assert sentences(suite) == [
+        ("the author near the guards <singular>", "the author near the guards <plural>"),
+        ("the pilots <plural>", "the pilots <singular>"),
+    ]
+    assert (suite.name, suite.score, suite.terminator) == ("pairs_number", "ending", None)
+    assert [str(contrast) for contrast in suite.cases[0].contrasts] == ["right > wrong"]
+
+
+def test_a_judgement_shows_one_whole_version_of_an_item_and_says_which():
+    plain = load_suite("marvin_linzen", cases="simple_agrmt")
+    suite = load_suite("marvin_linzen:judgement", cases="simple_agrmt")
+    shown = set()
+    for item, (right, wrong) in zip(plain.cases[0].items(), sentences(suite), strict=True):
+        version, judgement = right.rsplit(" ", 1)
+        assert judgement in {"<grammatical>", "<ungrammatical>"}
+        assert version == f"{item.sentences[judgement.strip('<>')]} ."
+        assert {judgement, wrong.removeprefix(f"{version} ")} == {"<grammatical>", "<ungrammatical>"}
+        shown.add(judgement)
+    assert shown == {"<grammatical>", "<ungrammatical>"}
+    told = suite.cases[0].features["shown"].to_pylist()
+    assert told == [right.rsplit(" ", 1)[1].strip("<>") for right, _ in sentences(suite)]
+
+
+def test_which_version_is_shown_depends_on_seed_and_item_alone():
+    options = {"cases": "sent_comp"}
+    whole = dict(enumerate(sentences(load_suite("marvin_linzen:judgement", **options))))
+    drawn = load_suite("marvin_linzen:judgement", sample=50, **options)
+    assert sentences(drawn) == [whole[index] for index in drawn.cases[0].index.to_pylist()]
+    other = sentences(load_suite("marvin_linzen:judgement", seed=1, **options))
+    agreeing = sum(a == b for a, b in zip(whole.values(), other, strict=True))
+    assert 0.4 < agreeing / len(other) < 0.6
+    counts = [text for text, _ in whole.values() if text.endswith(" <grammatical>")]
+    assert 0.48 < len(counts) / len(whole) < 0.52
+
+
+def test_a_profile_has_a_row_for_every_beginning_up_to_the_critical_word(pairs):
+    suite = load_suite(f"{pairs}:profile")
+    assert sentences(suite) == [
+        ("the laughs", "the laugh"),
+        ("the author laughs", "the author laugh"),
+        ("the author near laughs", "the author near laugh"),
+        ("the author near the laughs", "the author near the laugh"),
+        ("the author near the guards laughs", "the author near the guards laugh"),
+        ("the are", "the is"),
+        ("the pilots are", "the pilots is"),
+    ]
+    (case,) = suite.cases
+    assert case.index.to_pylist() == [0] * 5 + [1] * 2
+    assert case.features["position"].to_pylist() == [1, 2, 3, 4, 5, 1, 2]
+    assert case.features["word"].to_pylist() == ["the", "author", "near", "the", "guards", "the", "pilots"]
+    assert set(case.features["ending"].to_pylist()) == {1}
+
+
+def test_a_number_profile_asks_for_the_number_in_the_same_places(pairs):
+    forms, numbers = (sentences(load_suite(f"{pairs}:{view}")) for view in ("profile", "number_profile"))
+    prefixes = [[text.rsplit(" ", 1)[0] for text, _ in each] for each in (forms, numbers)]
+    assert prefixes[0] == prefixes[1]
+    assert [right.rsplit(" ", 1)[1] for right, _ in numbers] == ["<singular>"] * 5 + ["<plural>"] * 2
+    assert numbers[0] == ("the <singular>", "the <plural>")
+
+
+def test_a_feature_with_the_name_of_a_new_one_gives_way(tmp_path):
+    records = [record | {"position": 7, "ending": 3} for record in PAIRS]
+    case = load_suite(f"{write(tmp_path, records)}:profile").cases[0]
+    assert case.features.column_names == ["number", "ending", "position", "word"]
+    assert case.features["position"].to_pylist() == [1, 2, 3, 4, 5, 1, 2]
+
+
+def test_limit_sample_and_case_choose_items_of_the_suite_itself(pairs):
+    suite = load_suite(f"{pairs}:profile", limit=1)
+    assert (suite.n_items, suite.complete) == (5, False)
+    assert load_suite(f"{pairs}:profile").complete
+
+
+def test_every_view_and_every_seed_of_a_judgement_has_a_digest_of_its_own(pairs):
+    specs = [
+        str(pairs),
+        *(f"{pairs}:{view}" for view in ("number", "judgement", "profile", "number_profile")),
+    ]
+    assert len({load_suite(spec).digest for spec in specs}) == len(specs)
+    spec = "marvin_linzen:judgement"
+    assert load_suite(spec, cases="sent_comp").digest != load_suite(spec, cases="sent_comp", seed=1).digest
+
+
+def test_a_view_can_be_written_out_and_run(pairs, tmp_path):
+    assert call("expand", f"{pairs}:number", "-o", tmp_path / "items.tsv").returncode == 0
+    assert (tmp_path / "items.tsv").read_text().splitlines()[
+        1
+    ] == "pairs\tthe pilots <plural>\tthe pilots <singular>"
+    ran = call(
+        "run", "--model", "bundled:lstm", "--suite", f"{pairs}:profile", "--by", "position", cwd=tmp_path
+    )
+    assert (ran.returncode, "pairs_profile" in ran.stdout) == (0, True), ran.stderr
+
+
+def test_a_compressed_table_of_tabs_has_views_too(tmp_path):
+    rows = "\n".join("\t".join(record.values()) for record in PAIRS)
+    (tmp_path / "p.tsv.gz").write_bytes(gzip.compress(f"good\tbad\tnumber\n{rows}\n".encode()))
+    assert len(sentences(load_suite(f"{tmp_path / 'p.tsv.gz'}:number"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "message"),
+    [
+        (
+            "marvin_linzen:number",
+            {"cases": "prep_anim"},
+            r"case 'prep_anim' has no feature 'number', .*\n.*'number: subject.number'.*\n.*column 'number'",
+        ),
+        (
+            "marvin_linzen:judgement",
+            {},
+            r"case 'simple_npi_anim' compares more than two sentences.*\n  Choose other cases with --case",
+        ),
+        (
+            "marvin_linzen:numbr",
+            {},
+            r"marvin_linzen: no method 'numbr'.\n  Did you mean 'number'\? "
+            r"Methods: judgement, number, number_profile, profile.",
+        ),
+        ("marvin_linzen:number:profile", {}, "there is no suite 'marvin_linzen:number'"),
+    ],
+)
+def test_a_view_that_a_suite_cannot_give_says_why(spec, options, message):
+    with pytest.raises(SuiteError, match=message):
+        load_suite(spec, **options)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"number": "dual"},
+            "case 'pairs': the feature 'number' is 'dual' for an item.\n  Write sing or plur.",
+        ),
+        (
+            {"bad": PAIRS[1]["good"]},
+            "case 'pairs', item 1: the two sentences have no word at which they differ",
+        ),
+        (
+            {"bad": "the pilots are"},
+            "case 'pairs', item 1: the two sentences have no word at which they differ",
+        ),
+    ],
+)
+def test_an_item_that_cannot_be_asked_about_is_named(tmp_path, change, message):
+    path = write(tmp_path, [PAIRS[0], PAIRS[1] | change])
+    with pytest.raises(SuiteError, match=message):
+        load_suite(f"{path}:number")

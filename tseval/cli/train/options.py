@@ -1,0 +1,200 @@
+"""The options of `tseval train lm`, in groups. Names are those of the fields of `Sizes` and `Settings`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, get_args
+
+import click
+from click.core import ParameterSource
+
+from tseval.errors import ModelError
+from tseval.models.cells import CELLS
+from tseval.models.cells.cell import options_of
+from tseval.models.checkpoint import StoredType
+from tseval.models.language_model import Sizes
+from tseval.training.presets import PRESETS
+from tseval.training.settings import Optimiser, Precision, RateSchedule, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tseval.models.cells.cell import Option
+    from tseval.suites.formal.languages import Language
+    from tseval.training.presets import Preset
+
+Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
+DEFAULT = Settings()
+FILE = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
+SEED = click.IntRange(0, 2**63 - 1)
+
+
+class Positive(click.FloatRange):
+    """A finite number above 0."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number; NaN and infinity compare in no useful way and are refused."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number", param, ctx)
+        return number
+
+
+POSITIVE = Positive()
+
+
+def _setting(name: str, kind: click.ParamType[object], text: str) -> Callable[[Function], Function]:
+    """Make the option of a field of `Settings`; the default is the field's."""
+    default = getattr(DEFAULT, name)
+    return click.option(
+        f"--{name.replace('_', '-')}", name, type=kind, default=default, help=text,
+        show_default=default is not None,
+    )  # fmt: skip
+
+
+def _choice(values: object) -> click.Choice[str]:
+    return click.Choice(get_args(values))
+
+
+TEXT = [
+    click.option("--train", "train_files", type=FILE, multiple=True, help="Training text."),
+    click.option("--valid", "valid_file", type=FILE, help="Validation text."),
+    click.option(
+        "--suite",
+        metavar="LANGUAGE",
+        help="Draw both texts from a formal language, such as 'cross_serial(8)'; by whole lines.",
+    ),
+    click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),
+    click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave out rarer words."),
+    click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring."),
+]
+MODEL = [
+    click.option("--arch", type=click.Choice(list(CELLS)), required=True, help="Recurrent cell."),
+    click.option("--embedding", type=COUNT, default=200, show_default=True, help="Width of a word vector."),
+    click.option("--hidden", type=COUNT, default=650, show_default=True, help="Width of a recurrent layer."),
+    click.option("--layers", type=COUNT, default=2, show_default=True, help="Recurrent layers."),
+    click.option("--dropout", default=0.2, show_default=True, help="Share of units dropped in training."),
+    click.option("--tied", is_flag=True, help="Share embedding and output matrix."),
+    click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
+                 help="Something else that can be chosen about the cell, such as alpha_bound=none."),
+]  # fmt: skip
+SETTINGS = [
+    click.option("--preset", type=click.Choice(list(PRESETS)),
+                 help="Sizes and settings of a paper; options that are given go before them."),
+    _setting("epochs", COUNT, "Passes over the text."),
+    _setting("max_tokens", COUNT, "Stop after so many training tokens, in place of --epochs."),
+    _setting("batch", COUNT, "Parallel columns of text, or lines."),
+    _setting("window", COUNT, "Words errors go back through."),
+    click.option("--fresh-state", is_flag=True,
+                 help="Start every window from the fresh state, for cells that cannot forget (urn)."),
+    click.option("--whole-lines", is_flag=True,
+                 help="Read whole lines, each from the fresh state, in place of windows of columns."),
+    _setting("optimiser", _choice(Optimiser), "How weights are updated."),
+    _setting("learning_rate", POSITIVE, "The optimiser's, at the start."),
+    _setting("schedule", _choice(RateSchedule), "Course of the learning rate: cosine ends at zero, anneal "
+             "divides when the validation perplexity gets no better."),
+    _setting("anneal_factor", POSITIVE, "What anneal divides by."),
+    _setting("clip", POSITIVE, "Largest gradient norm."),
+    _setting("initial_range", POSITIVE, "Word vectors start uniform within plus and minus this."),
+    _setting("seed", SEED, "Of initial weights and dropout."),
+    _setting("precision", _choice(Precision), "Type of the matrix products."),
+    _setting("stored", _choice(StoredType), "Type of the weights on disk."),
+    _setting("validate_every", COUNT, "Also validate every N windows, not only after each epoch."),
+    _setting("log_every", COUNT, "Windows between points of the learning curve."),
+    click.option("--compile", "compiled", is_flag=True, help="Compile the recurrent loops (for GPUs)."),
+]  # fmt: skip
+EARLY = [
+    click.option("--eval-suite", "eval_suites", multiple=True, metavar="SUITE",
+                 help="Record the accuracy on this suite along the training."),
+    click.option("--eval-every", type=COUNT, help="Windows between evaluations; else with each validation."),
+    click.option("--eval-limit", type=COUNT, help="Evaluate the first N items of each case only."),
+]  # fmt: skip
+OUTPUT = [
+    click.option("--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
+    click.option("--resume", is_flag=True, help="Go on with an interrupted training, to the same result."),
+    click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
+                 help="Seconds between savings that --resume goes on from."),
+    click.option("--figure/--no-figure", default=True, show_default=True,
+                 help="Draw the learning curves beside the checkpoint."),
+    click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
+    click.option("--quiet", is_flag=True, help="Print errors only."),
+]  # fmt: skip
+
+
+def training_options(function: Function) -> Function:
+    """Give a command all options of a training run."""
+    for option in reversed([*TEXT, *MODEL, *SETTINGS, *EARLY, *OUTPUT]):
+        function = option(function)
+    return function
+
+
+def apply_preset(
+    context: click.Context, presets: Mapping[str, Preset] = PRESETS, language: Language | None = None
+) -> None:
+    """Let the preset, if one is named, stand in for the defaults of the options.
+
+    Raises:
+        TrainingError: If the preset takes sizes from a language, and not from this one.
+    """
+    if name := context.params["preset"]:
+        preset = presets[name]
+        _stand_in(context, {**preset.sizes, **preset.settings})
+        if preset.derived:
+            _stand_in(context, preset.derived(context.params["arch"], context.params["hidden"], language))
+
+
+def _stand_in(context: click.Context, values: Mapping[str, int | float | str]) -> None:
+    for option, value in values.items():
+        if context.get_parameter_source(option) is ParameterSource.DEFAULT:
+            context.params[option] = value
+
+
+def chosen_sizes(context: click.Context, vocabulary: int) -> Sizes:
+    """Gather the sizes from the options.
+
+    Raises:
+        ModelError: If they do not go together.
+    """
+    names = {field.name for field in fields(Sizes)} & context.params.keys()
+    options = cell_options(context.params["arch"], context.params["options"])
+    return Sizes(
+        vocabulary=vocabulary, **{name: context.params[name] for name in names} | {"options": options}
+    )
+
+
+def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
+    """Read `NAME=VALUE`, each value by the type of the cell's default.
+
+    Raises:
+        ModelError: If a text has no `=`, or the value is of another type. Unknown names are for `Sizes` to
+            refuse.
+    """
+    defaults = options_of(CELLS[arch])
+    options: dict[str, Option] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ModelError(f"--option {text}: write NAME=VALUE. {_describe(arch, defaults)}")
+        kind = type(defaults.get(name, ""))
+        try:
+            options[name] = {"true": True, "false": False}[value] if kind is bool else kind(value)
+        except (KeyError, ValueError):
+            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+            raise ModelError(f"--option {text}: {name} must be {wanted}") from None
+    return options
+
+
+def _describe(arch: str, defaults: Mapping[str, Option]) -> str:
+    shown = ", ".join(f"{name}={value}" for name, value in defaults.items())
+    return f"The defaults of {arch}: {shown}." if defaults else f"The cell {arch} has none."
+
+
+def chosen_settings(context: click.Context) -> Settings:
+    """Gather the settings from the options."""
+    return Settings(**{field.name: context.params[field.name] for field in fields(Settings)})

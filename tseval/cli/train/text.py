@@ -1,0 +1,86 @@
+"""The text that `tseval train lm` learns from: files, or strings of a formal language."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from click.core import ParameterSource
+
+from tseval.errors import TrainingError
+from tseval.models.vocabulary import SPECIAL_WORDS, Vocabulary
+from tseval.suites.formal.languages import parse_language
+from tseval.training.corpus import count_words, describe, encode_text
+from tseval.training.drawn import describe_drawn, draw_text, vocabulary_of
+
+if TYPE_CHECKING:
+    import click
+    from torch import Tensor
+
+    from tseval.checked import Json
+    from tseval.suites.formal.languages import Language
+
+OF_FILES = ("train_files", "valid_file", "vocab_size", "min_count", "lowercase")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingText:
+    """What a model learns from.
+
+    Attributes:
+        vocabulary: The words.
+        streams: Training and validation text as word ids, each (tokens,).
+        files: What the checkpoint records about where they come from.
+    """
+
+    vocabulary: Vocabulary
+    streams: tuple[Tensor, Tensor]
+    files: list[Json]
+
+
+def chosen_language(context: click.Context) -> Language | None:
+    """Make the language that `--suite` names, if it is given, and have its strings read as whole lines.
+
+    Raises:
+        TrainingError: If text is missing, or both files and a language are given.
+        SuiteError: If there is no such language.
+    """
+    suite = context.params["suite"]
+    given = [name for name in OF_FILES if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    if suite is None:
+        if not context.params["train_files"] or context.params["valid_file"] is None:
+            raise TrainingError(
+                "there is no text to train on: give --train FILE and --valid FILE, or --suite LANGUAGE, "
+                "such as --suite 'cross_serial(8)'"
+            )
+        return None
+    if given:
+        option = {"train_files": "train", "valid_file": "valid"}.get(given[0], given[0].replace("_", "-"))
+        raise TrainingError(f"--suite brings its own text and vocabulary: leave out --{option}")
+    context.params["whole_lines"] = True
+    return parse_language(suite)
+
+
+def read_text(context: click.Context, language: Language | None) -> TrainingText:
+    """Draw the text from the language, or read the files and make the vocabulary from them.
+
+    Raises:
+        TrainingError: If a file cannot be read, or no word is left.
+    """
+    if language is not None:
+        streams = draw_text(language, "train"), draw_text(language, "valid")
+        names = (f"{context.params['suite']} {split}" for split in ("train", "valid"))
+        files = [asdict(describe_drawn(*pair)) for pair in zip(names, streams, strict=True)]
+        return TrainingText(vocabulary_of(language), streams, list(files))
+    train_files, valid_file = context.params["train_files"], context.params["valid_file"]
+    lowercase, min_count = context.params["lowercase"], context.params["min_count"]
+    counts = count_words(train_files, lowercase=lowercase)
+    if not counts:
+        raise TrainingError(f"{', '.join(map(str, train_files))}: no words to train on")
+    vocabulary = Vocabulary.from_counts(
+        counts, size=context.params["vocab_size"], min_count=min_count, lowercase=lowercase
+    )
+    if len(vocabulary) == SPECIAL_WORDS:
+        raise TrainingError(f"no word of the training text occurs {min_count} times: lower --min-count")
+    streams = encode_text(train_files, vocabulary), encode_text([valid_file], vocabulary)
+    return TrainingText(vocabulary, streams, [asdict(describe(path)) for path in [*train_files, valid_file]])

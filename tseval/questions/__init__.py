@@ -1,0 +1,1 @@
+"""What a suite asks of a model, and how numbers answer it."""

@@ -1,1 +1,0 @@
-"""The parts of `tseval.runs`: key, manifest, files, writing, reading."""

@@ -1,0 +1,122 @@
+"""Read runs: the only thing tables and statistics are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pandas as pd
+import pyarrow as pa
+
+from tseval.analysis.accuracy import count
+from tseval.errors import RunError
+from tseval.runs.files import from_parquet, read_intact
+from tseval.runs.manifest import NAME, key_of, load_manifest, make_manifest
+from tseval.runs.writing import PARTS, is_free
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tseval.runs.key import RunKey
+    from tseval.runs.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Run:
+    """A scored suite.
+
+    Attributes:
+        name: Name of the run's directory, or of the model where there is none.
+        manifest: What was scored, with what, how.
+        load_sentences: Gives the scored sentences.
+        load_verdicts: Gives the verdicts.
+    """
+
+    name: str
+    manifest: Manifest
+    load_sentences: Callable[[], pa.Table]
+    load_verdicts: Callable[[], pa.Table]
+
+    @classmethod
+    def of(cls, key: RunKey, extra: Mapping[str, object], scored: pa.Table, verdicts: pa.Table) -> Run:
+        """Make a run that stands in no directory; `extra` as for `RunWriter.finish`."""
+        manifest = make_manifest(key, extra, scored, verdicts, files={})
+        return cls(key.model, manifest, lambda: scored, lambda: verdicts)
+
+    @cached_property
+    def sentences(self) -> pd.DataFrame:
+        """One row per distinct sentence: `sentence`, `seen`, `logprob`, `words` (nats), `n_unknown`."""
+        return _frame(self.load_sentences())
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """One row per item and contrast, with all features."""
+        return _frame(self.load_verdicts())
+
+    def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
+        """Count verdicts per construction, and per value of a feature or several.
+
+        Raises:
+            SuiteError: The suite has no such feature.
+        """
+        return count(self.verdicts, by)
+
+
+def read_run(path: str | Path) -> Run:
+    """Read a complete run; its tables are read when they are used.
+
+    Raises:
+        RunError: The directory is not a run, or the run is incomplete, damaged, or from a newer tseval.
+    """
+    path = Path(path)
+    manifest = load_manifest(path)
+    if manifest["status"] != "complete":
+        parts = len(list((path / PARTS).glob("*.parquet")))
+        raise RunError(
+            f"{path} holds an incomplete run (parts saved: {parts}).\n"
+            f"  Go on with it: tseval run, with the options it was started with, --resume --out {path}."
+        )
+    complete = cast("Manifest", manifest)
+    load = partial(_load, path, complete["files"])
+    return Run(
+        name=path.resolve().name,
+        manifest=complete,
+        load_sentences=partial(load, "sentences.parquet"),
+        load_verdicts=partial(load, "verdicts.parquet"),
+    )
+
+
+def find_interrupted(root: Path, key: RunKey) -> Path | None:
+    """Find the newest interrupted run with this key below a root; runs in progress do not count."""
+    found = []
+    for file in root.glob(f"*/{NAME}"):
+        path = file.parent
+        try:
+            manifest = load_manifest(path)
+            ours = manifest["status"] != "complete" and key_of(manifest, path) == key
+        except RunError:
+            continue  # a directory that cannot be read is not one to resume
+        if ours and is_free(path):
+            found.append((file.stat().st_mtime_ns, path))
+    return max(found)[1] if found else None
+
+
+def _load(path: Path, files: Mapping[str, str], name: str) -> pa.Table:
+    """Read one table and hold it to the digest in the manifest."""
+    content = read_intact(path, files, name)
+    try:
+        return from_parquet(content)
+    except (pa.ArrowException, OSError):
+        raise RunError(
+            f"{path / name} is no Parquet file.\n  Score the run again, into a new directory."
+        ) from None
+
+
+# Whole numbers and truth values stay what they are beside missing values (pandas would make floats).
+_NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    return table.to_pandas(types_mapper=_NULLABLE.get)

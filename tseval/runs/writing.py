@@ -1,0 +1,262 @@
+"""Write a run: start or resume a directory, save parts while scoring, finish."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+
+from tseval.errors import RunError
+from tseval.files import PARTIAL, write_whole
+from tseval.runs.files import (
+    digest,
+    encode_text,
+    from_parquet,
+    read_intact,
+    to_parquet,
+)
+from tseval.runs.manifest import (
+    NAME,
+    dump_manifest,
+    key_of,
+    load_manifest,
+    make_manifest,
+    running_manifest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from tseval.runs.key import RunKey
+
+LOCK = ".lock"
+PARTS = "parts"
+
+
+def fresh_directory(root: Path, key: RunKey, now: datetime) -> Path:
+    """Name a directory for a new run: `<model>--<suite>--<time>` below a root."""
+    stem = f"{safe_name(key.model)}--{safe_name(key.suite)}--{now:%Y%m%dT%H%M%S}"
+    taken = sum(1 for path in root.glob(f"{stem}*"))
+    return root / (f"{stem}-{taken + 1}" if taken else stem)
+
+
+def safe_name(name: str) -> str:
+    """Turn an untrusted name into one part of a file name: no separators, no dots in front."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", name)[:60].strip("-.") or "unnamed"
+
+
+def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
+    """Create the directory of a run, or take up one that was interrupted.
+
+    A complete run is only read: its files are checked, and neither a lock nor a right to write is needed.
+
+    Args:
+        path: The directory; its parents are created too.
+        key: What identifies the run.
+        resume: Go on with a run of the same key. Without a directory there, start anew.
+
+    Raises:
+        RunError: The directory holds something else, another key's run or a run in progress,
+            or cannot be written; or the run is complete, but damaged.
+    """
+    path = Path(path)
+    with _said_once(path):
+        if path.exists() and not path.is_dir():
+            raise RunError(f"{path} is a file.\n  Name a directory for the run with --out.")
+        if (path / NAME).exists() and load_manifest(path)["status"] == "complete":
+            return RunWriter(path, key, _take_up(path, key, resume), held=None)
+        path.mkdir(parents=True, exist_ok=True)
+        _refuse_strangers(path)
+        held = _lock(path)
+    try:
+        # Another process may have completed the run before we held the lock.
+        complete = (path / NAME).exists() and _take_up(path, key, resume)
+        with _said_once(path):
+            for partial in path.rglob(f"*{PARTIAL}"):
+                partial.unlink()
+            if not complete:
+                (path / PARTS).mkdir(exist_ok=True)
+                write_whole(path / NAME, dump_manifest(running_manifest(key)))
+    except BaseException:
+        _unlock(path, held)
+        raise
+    return RunWriter(path, key, complete, held)
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Refuse a directory that holds anything but a run."""
+    strangers = sorted(entry.name for entry in path.iterdir() if entry.name not in {LOCK, PARTS})
+    if strangers and NAME not in strangers:
+        raise RunError(
+            f"{path} is not empty and not a run (it holds {strangers[0]!r}).\n"
+            "  Name another directory with --out."
+        )
+
+
+def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
+    """Check that the run in a directory is this one, and tell whether it is complete."""
+    manifest = load_manifest(path)
+    complete = manifest["status"] == "complete"
+    if not resume:
+        state = "a complete run" if complete else "an interrupted run"
+        step = "Read it with tseval table" if complete else "Go on with it by adding --resume"
+        raise RunError(f"{path} holds {state}.\n  {step}, or name another directory with --out.")
+    differences = key_of(manifest, path).differences(key)
+    if differences:
+        raise RunError(
+            f"{path} holds another run and cannot be resumed with this one ({'; '.join(differences)}).\n"
+            "  Use the same model, suite and options, or name another directory with --out."
+        )
+    if complete:
+        files = cast("dict[str, str]", manifest["files"])
+        for name in files:
+            read_intact(path, files, name)
+    return complete
+
+
+def _lock(path: Path) -> int:
+    """Lock a directory for this process; the system lets go when the process ends, however it ends."""
+    while True:
+        held = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another process may have removed the file between our opening and locking it.
+            if os.path.samestat(os.fstat(held), os.stat(path / LOCK)):
+                return held
+        except FileNotFoundError:
+            pass
+        except BlockingIOError:
+            os.close(held)
+            raise RunError(
+                f"{path} is being written by another tseval.\n"
+                "  Wait for it to end, or name another directory with --out."
+            ) from None
+        os.close(held)
+
+
+def _unlock(path: Path, held: int) -> None:
+    """Remove a lock that we hold."""
+    (path / LOCK).unlink(missing_ok=True)
+    os.close(held)
+
+
+def is_free(path: Path) -> bool:
+    """Tell whether no process is writing a run and this one could."""
+    try:
+        _unlock(path, _lock(path))
+    except (RunError, OSError):
+        return False
+    return True
+
+
+@contextmanager
+def _said_once(path: Path) -> Iterator[None]:
+    """Turn an error of the system into one message."""
+    try:
+        yield
+    except OSError as error:
+        raise RunError(
+            f"{path} cannot be written: {error.strerror or error}.\n  Name another directory with --out."
+        ) from None
+
+
+class RunWriter:
+    """A run being written; holds the lock on its directory until it is finished or closed.
+
+    Attributes:
+        path: The directory.
+        key: What identifies the run.
+        complete: Whether the directory already held the whole run: nothing is left to score.
+    """
+
+    def __init__(self, path: Path, key: RunKey, complete: bool, held: int | None) -> None:
+        self.path, self.key, self.complete = path, key, complete
+        self._held = held
+
+    def __enter__(self) -> RunWriter:
+        """Hold the lock."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of the lock."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the lock; parts stay for a resumed run."""
+        if self._held is not None:
+            _unlock(self.path, self._held)
+            self._held = None
+
+    def save_part(self, i: int, scored: pa.Table) -> None:
+        """Save one slice of the scored sentences.
+
+        Raises:
+            RunError: The disk is full or the like; earlier parts stay.
+        """
+        content = to_parquet(scored)
+        for stale in self._saved(i):
+            stale.unlink()
+        # The name carries the digest, so that a damaged part is known by its name.
+        self._write(f"{PARTS}/{i:06d}-{digest(content)[:16]}.parquet", content)
+
+    def load_part(self, i: int) -> pa.Table | None:
+        """Give a saved slice, or None where there is none or it is damaged."""
+        for path in self._saved(i):
+            try:
+                content = path.read_bytes()
+                if path.stem.endswith(f"-{digest(content)[:16]}"):
+                    return from_parquet(content)
+            except (OSError, pa.ArrowException):
+                continue
+        return None
+
+    def finish(
+        self,
+        scored: pa.Table,
+        verdicts: pa.Table,
+        manifest_extra: Mapping[str, object],
+        tables: Mapping[str, str],
+    ) -> None:
+        """Write the results, the manifest last, and remove the parts.
+
+        Args:
+            scored: All scored sentences.
+            verdicts: One row per item and contrast.
+            manifest_extra: What only the caller knows: `suite`, `model`, `device`, `timings`,
+                `warnings`, `counts`.
+            tables: File name to text: `table.md`, `table.csv`.
+
+        Raises:
+            RunError: The disk is full or the like; the parts stay.
+        """
+        scored = scored.replace_schema_metadata(None)  # what joined parts carry is the first part's
+        contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(verdicts)}
+        contents |= {name: encode_text(text) for name, text in tables.items()}
+        for name, content in contents.items():
+            self._write(name, content)
+        files = {name: digest(content) for name, content in contents.items()}
+        manifest = make_manifest(self.key, manifest_extra, scored, verdicts, files)
+        self._write(NAME, dump_manifest(manifest))
+        self.complete = True
+        shutil.rmtree(self.path / PARTS, ignore_errors=True)
+        self.close()
+
+    def _saved(self, i: int) -> list[Path]:
+        return sorted((self.path / PARTS).glob(f"{i:06d}-*.parquet"))
+
+    def _write(self, name: str, content: bytes) -> None:
+        try:
+            write_whole(self.path / name, content)
+        except OSError as error:
+            parts = len(list((self.path / PARTS).glob("*.parquet")))
+            raise RunError(
+                f"{self.path / name} cannot be written: {error.strerror or error}.\n"
+                f"  Parts saved so far: {parts}. Make room, then go on with --resume --out {self.path}."
+            ) from None

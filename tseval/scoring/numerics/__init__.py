@@ -1,0 +1,1 @@
+"""Numerics that models and adapters share: devices, matrix products, output layers."""

@@ -1,0 +1,138 @@
+"""From treebanks and published sets to one table of examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError
+from tseval.suites.agreement.examples import NEEDED, gather_examples
+from tseval.suites.agreement.extraction import Forms, find_examples
+from tseval.suites.agreement.published import COLUMNS, open_text, read_linzen_table, read_target_pairs
+from tseval.suites.agreement.treebank import read_treebank
+from tseval.suites.records import bare_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from tseval.suites.agreement.examples import Example
+    from tseval.suites.agreement.splitting import Shares
+
+REPEATED = "the same verb in the same sentence, again"
+KINDS = {
+    "treebank": "a treebank in CoNLL-U",
+    "linzen": "a table of Linzen et al. 2016",
+    "pairs": "sentences with pairs of forms",
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was read, and what of it made no example.
+
+    Attributes:
+        n_sentences: Sentences read.
+        left_out: How often each reason kept a verb and its subject from being an example.
+    """
+
+    n_sentences: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def convert(files: Sequence[Path], shares: Shares, source: str | None = None) -> tuple[pa.Table, Tally]:
+    """Find the agreement examples of files of one kind, which their content tells.
+
+    Args:
+        files: Treebanks in CoNLL-U; tables of Linzen et al. 2016; or texts with gold files beside them.
+            All may be gzip-compressed.
+        shares: Of the splits.
+        source: Name of the source; None for the name of each file.
+
+    Returns:
+        The examples, as `read_examples` would give them, and what was counted. The same verb in the same
+        sentence is taken once.
+
+    Raises:
+        SuiteError: A file is of no known kind or malformed, the files are of several kinds, or there is no
+            example.
+    """
+    kinds = [_kind(file) for file in files]
+    for file, kind in zip(files, kinds, strict=True):
+        if kind != kinds[0]:
+            raise SuiteError(
+                f"{file} is {KINDS[kind]}, but {files[0]} is {KINDS[kinds[0]]}.\n"
+                "  Make a table of each: they know different things about a verb."
+            )
+    tally = Tally()
+    table = gather_examples(_once(_read(files, kinds[0], shares, source, tally), tally))
+    if not table.num_rows:
+        reasons = ", ".join(f"{reason} ({n:,})" for reason, n in tally.left_out.most_common())
+        raise SuiteError(
+            f"{', '.join(map(str, files))}: no agreement examples in {tally.n_sentences:,} sentences.\n"
+            f"  Left out: {reasons or 'nothing; no present-tense verb has a common noun as its subject'}."
+        )
+    return table, tally
+
+
+def _kind(path: Path) -> str:
+    """Tell what a file is by its beginning; a treebank's name may tell too, for a message about its lines."""
+    name = bare_name(path)
+    if name.endswith(".text"):
+        return "pairs"
+    with open_text(path) as file:
+        first = next((line.strip("\r\n") for line in file if line.strip()), None)
+    if first is None:
+        raise SuiteError(f"{path}: is empty")
+    cells = first.split("\t")
+    if set(COLUMNS) <= set(cells):
+        return "linzen"
+    if first.startswith("#") or len(cells) == 10 or name.endswith(".conllu"):
+        return "treebank"
+    if set(NEEDED) <= set(cells):
+        raise SuiteError(f"{path}: is a table of examples already.\n  Score it: tseval run --suite {path}")
+    raise SuiteError(f"{path}: neither {' nor '.join(KINDS.values())} (NAME.text with NAME.gold beside it)")
+
+
+def _read(
+    files: Sequence[Path], kind: str, shares: Shares, source: str | None, tally: Tally
+) -> Iterator[Example]:
+    forms = Forms()
+    if kind == "treebank":
+        _learn_forms(files, forms)
+    for file in files:
+        name = source or Path(bare_name(file)).stem
+        if kind == "treebank":
+            for sentence in read_treebank(file):
+                tally.n_sentences += 1
+                yield from find_examples(sentence, name, shares, forms, tally.left_out)
+            continue
+        read = read_linzen_table if kind == "linzen" else read_target_pairs
+        for example in read(file, name, shares, tally.left_out):
+            tally.n_sentences += 1
+            if example is not None:
+                yield example
+
+
+def _learn_forms(files: Sequence[Path], forms: Forms) -> None:
+    """Gather the verbs of the treebanks whose opposite forms no rule gives."""
+    for file in files:
+        for sentence in read_treebank(file):
+            if sentence.penn:
+                break
+            forms.add(sentence.words)
+
+
+def _once(examples: Iterator[Example], tally: Tally) -> Iterator[Example]:
+    """Leave out repeated verbs of repeated sentences."""
+    seen: set[int] = set()
+    for example in examples:
+        key = hash((example.sentence, example.verb_index))
+        if key in seen:
+            tally.left_out[REPEATED] += 1
+            continue
+        seen.add(key)
+        yield example

@@ -1,0 +1,94 @@
+"""Tables of agreement examples as suites: is the right form of the verb the more probable one?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import SuiteError
+from tseval.suites.agreement.reading import read_examples
+from tseval.suites.items import Case, Contrast
+from tseval.suites.records import bare_name, read_tsv
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+PHENOMENON = "Subject-verb agreement"
+CONTRAST = Contrast("grammatical", "ungrammatical")
+SPLITS = ("train", "valid", "test")
+# Feature to column.
+FEATURES = {
+    "number": "number",
+    "n_intervening": "n_intervening",
+    "n_attractors": "n_attractors",
+    "n_non_attractors": "n_non_attractors",
+    "distance": "distance",
+    "last_intervening": "last_intervening",
+    "position": "verb_index",
+    "verb_form": "verb_form",
+    "verb_role": "verb_role",
+    "subj_deprel": "subj_deprel",
+    "source": "source",
+}
+
+
+def is_agreement(path: Path) -> bool:
+    """Whether a file holds agreement examples: parquet always should, other tables say so in their header."""
+    if path.name.endswith(".parquet"):
+        return True
+    first = next(read_tsv(path), None) if bare_name(path).endswith(".tsv") else None
+    return first is not None and {"sentence", "verb_index"} <= set(first[1])
+
+
+def read_agreement(files: Sequence[Path]) -> tuple[Case, ...]:
+    """Read tables of examples into cases: one for each split, or a single one where there are no splits.
+
+    Of several tables, the columns that all have become features.
+
+    Raises:
+        SuiteError: A table is malformed, or only some of several have splits.
+    """
+    tables = [read_examples(file) for file in files]
+    shared = set.intersection(*(set(table.column_names) for table in tables))
+    unsplit = [file for file, table in zip(files, tables, strict=True) if "split" not in table.column_names]
+    if unsplit and len(unsplit) < len(files):
+        raise SuiteError(f"{unsplit[0]}: has no column 'split', but other tables beside it have one")
+    table = pa.concat_tables(part.select(sorted(shared)) for part in tables)
+    if unsplit:
+        return (_case(bare_name(files[0]).partition(".")[0], table),)
+    cases = (
+        _case(name, table.filter(pc.equal(table["split"], pa.scalar(name))))
+        for name in _in_order(table["split"].to_pylist())
+    )
+    return tuple(cases)
+
+
+def _in_order(splits: list[Any]) -> list[str]:
+    """Name each split once: train, valid and test first."""
+    names = dict.fromkeys(splits)
+    return [*(name for name in SPLITS if name in names), *(name for name in names if name not in SPLITS)]
+
+
+def _case(name: str, table: pa.Table) -> Case:
+    """Make items of examples: each sentence with the verb as found, and in the other number."""
+    found: list[str] = []
+    changed: list[str] = []
+    for row in table.select(["sentence", "verb_index", "opp_verb_form"]).to_batches():
+        for sentence, index, form in zip(*(column.to_pylist() for column in row.columns), strict=True):
+            words = sentence.split()
+            found.append(" ".join(words))
+            changed.append(" ".join([*words[:index], form, *words[index + 1 :]]))
+    held = {feature: name for feature, name in FEATURES.items() if name in table.column_names}
+    return Case(
+        name=name,
+        construction=name,
+        phenomenon=PHENOMENON,
+        dependency=None,
+        contrasts=(CONTRAST,),
+        index=pa.array(range(table.num_rows), pa.int64()),
+        sentences=pa.table({CONTRAST.better: found, CONTRAST.worse: changed}),
+        features=table.select(list(held.values())).rename_columns(list(held)),
+    )

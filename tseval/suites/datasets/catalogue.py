@@ -1,0 +1,186 @@
+"""Data sets that can be fetched by name: where they are published, and what they must hold."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.suites.datasets.clams import LANGUAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_GITHUB = "https://raw.githubusercontent.com"
+_BLIMP = f"{_GITHUB}/alexwarstadt/blimp/3e56b06fcabca9b30822fc66435fca6b1aa40bb1/data"
+_GREEN = f"{_GITHUB}/facebookresearch/colorlessgreenRNNs/dbffbf0f2ef86c50bac204d7a2292862e1c6036f/data"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A state of a repository. Git computes its id from every byte that it holds, which makes it a checksum.
+
+    Attributes:
+        repository: Address that git can fetch from.
+        id: Forty hexadecimal digits.
+    """
+
+    repository: str
+    id: str
+
+
+_CLAMS = Commit("https://github.com/aaronmueller/clams", "299d80a80e98bd14a1f74b942f18ef05059d860b")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A data set at its published address.
+
+    Attributes:
+        title: As a reader would cite it.
+        licence: What its authors allow.
+        files: File name to address, or to its path in `source`.
+        source: Commit that the files are taken from; None where they have addresses of their own.
+        digest: Digest of the suite that the files make up; None where only the commit vouches for them.
+    """
+
+    title: str
+    licence: str
+    files: Mapping[str, str]
+    source: Commit | None = None
+    digest: str | None = None
+
+
+def data_folder() -> Path:
+    """Name the folder of fetched data: `$XDG_DATA_HOME/tseval`, or `~/.local/share/tseval`."""
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path("~/.local/share").expanduser()) / "tseval"
+
+
+_PARADIGMS = (
+    "adjunct_island",
+    "anaphor_gender_agreement",
+    "anaphor_number_agreement",
+    "animate_subject_passive",
+    "animate_subject_trans",
+    "causative",
+    "complex_NP_island",
+    "coordinate_structure_constraint_complex_left_branch",
+    "coordinate_structure_constraint_object_extraction",
+    "determiner_noun_agreement_1",
+    "determiner_noun_agreement_2",
+    "determiner_noun_agreement_irregular_1",
+    "determiner_noun_agreement_irregular_2",
+    "determiner_noun_agreement_with_adj_2",
+    "determiner_noun_agreement_with_adj_irregular_1",
+    "determiner_noun_agreement_with_adj_irregular_2",
+    "determiner_noun_agreement_with_adjective_1",
+    "distractor_agreement_relational_noun",
+    "distractor_agreement_relative_clause",
+    "drop_argument",
+    "ellipsis_n_bar_1",
+    "ellipsis_n_bar_2",
+    "existential_there_object_raising",
+    "existential_there_quantifiers_1",
+    "existential_there_quantifiers_2",
+    "existential_there_subject_raising",
+    "expletive_it_object_raising",
+    "inchoative",
+    "intransitive",
+    "irregular_past_participle_adjectives",
+    "irregular_past_participle_verbs",
+    "irregular_plural_subject_verb_agreement_1",
+    "irregular_plural_subject_verb_agreement_2",
+    "left_branch_island_echo_question",
+    "left_branch_island_simple_question",
+    "matrix_question_npi_licensor_present",
+    "npi_present_1",
+    "npi_present_2",
+    "only_npi_licensor_present",
+    "only_npi_scope",
+    "passive_1",
+    "passive_2",
+    "principle_A_c_command",
+    "principle_A_case_1",
+    "principle_A_case_2",
+    "principle_A_domain_1",
+    "principle_A_domain_2",
+    "principle_A_domain_3",
+    "principle_A_reconstruction",
+    "regular_plural_subject_verb_agreement_1",
+    "regular_plural_subject_verb_agreement_2",
+    "sentential_negation_npi_licensor_present",
+    "sentential_negation_npi_scope",
+    "sentential_subject_island",
+    "superlative_quantifiers_1",
+    "superlative_quantifiers_2",
+    "tough_vs_raising_1",
+    "tough_vs_raising_2",
+    "transitive",
+    "wh_island",
+    "wh_questions_object_gap",
+    "wh_questions_subject_gap",
+    "wh_questions_subject_gap_long_distance",
+    "wh_vs_that_no_gap",
+    "wh_vs_that_no_gap_long_distance",
+    "wh_vs_that_with_gap",
+    "wh_vs_that_with_gap_long_distance",
+)
+
+# English has Marvin & Linzen's constructions, the other languages seven of them.
+_CLAMS_FILES = (
+    "simple_agrmt",
+    "vp_coord",
+    "long_vp_coord",
+    "prep_anim",
+    "subj_rel",
+    "obj_rel_within_anim",
+    "obj_rel_across_anim",
+)
+_CLAMS_ENGLISH = (
+    "sent_comp",
+    "prep_inanim",
+    "obj_rel_within_inanim",
+    "obj_rel_across_inanim",
+    "obj_rel_no_comp_within_anim",
+    "obj_rel_no_comp_within_inanim",
+    "obj_rel_no_comp_across_anim",
+    "obj_rel_no_comp_across_inanim",
+    "simple_reflexives",
+    "reflexive_sent_comp",
+    "reflexives_across",
+    "simple_npi_anim",
+    "simple_npi_inanim",
+    "npi_across_anim",
+    "npi_across_inanim",
+)
+
+
+def _clams(code: str) -> Published:
+    names = sorted([*_CLAMS_FILES, *(_CLAMS_ENGLISH if code == "en" else ())])
+    files = {f"{name}.txt": f"{code}_evalset/{name}.txt" for name in names}
+    return Published(f"CLAMS, {LANGUAGES[code]} (Mueller et al. 2020)", "MIT", files, _CLAMS)
+
+
+CATALOGUE = {
+    "blimp": Published(
+        "BLiMP (Warstadt et al. 2020)",
+        "CC BY 4.0",
+        {f"{name}.jsonl": f"{_BLIMP}/{name}.jsonl" for name in _PARADIGMS},
+        digest="cdcdfc03dcbd2323e1ef254da1c5d527ca5e6f9a5fa223150404a24ec8f7c22c",
+    ),
+    "linzen": Published(
+        "Agreement in Wikipedia (Linzen et al. 2016)",
+        "CC BY-NC 4.0",
+        {f"linzen.{kind}": f"{_GREEN}/linzen_testset/subj_agr_filtered.{kind}" for kind in ("text", "gold")},
+        digest="e4ca13f70300176331b0a0d1fc31afea608c36f57f3dac4ac610d819891ca694",
+    ),
+    "gulordava": Published(
+        "Colourless green agreement (Gulordava et al. 2018)",
+        "CC BY-NC 4.0",
+        {"generated.tab": f"{_GREEN}/agreement/English/generated.tab"},
+        digest="0ae60a4c9c792f5ba0bb231ad211cd3b11962d06c8b46bf8e1666d24ea8d341b",
+    ),
+    **{f"clams_{code}": _clams(code) for code in LANGUAGES},
+}

@@ -1,0 +1,77 @@
+"""CLAMS (Mueller et al. 2020, ACL): agreement in English, French, German, Hebrew and Russian.
+
+A folder for each language (`en_evalset`), a text file for each construction. Every line holds `True` or
+`False`, a tab, and a sentence; a grammatical sentence is followed by its ungrammatical twins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError
+from tseval.suites.datasets.entries import Entry
+from tseval.suites.records import bare_name, read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.suites.datasets.entries import Row
+
+SOURCE = "Mueller et al. 2020, Cross-Linguistic Syntactic Evaluation of Word Prediction Models, ACL"
+AGREEMENT = "Subject-verb agreement"
+REFLEXIVES = "Reflexive anaphora"
+NPI = "Negative polarity items"
+ANIMACY = {"anim": "animate", "inanim": "inanimate"}
+# File name without its animacy: phenomenon and dependency, as in the table of Marvin & Linzen.
+CONSTRUCTIONS = {
+    "simple_agrmt": ("Simple", AGREEMENT, "short"),
+    "sent_comp": ("Sentential complement", AGREEMENT, "short"),
+    "vp_coord": ("Short VP coordination", AGREEMENT, "short"),
+    "obj_rel_within": ("In an object RC", AGREEMENT, "short"),
+    "obj_rel_no_comp_within": ("In an object RC (no that)", AGREEMENT, "short"),
+    "long_vp_coord": ("Long VP coordination", AGREEMENT, "long"),
+    "prep": ("Across a PP", AGREEMENT, "long"),
+    "subj_rel": ("Across a subject RC", AGREEMENT, "long"),
+    "obj_rel_across": ("Across an object RC", AGREEMENT, "long"),
+    "obj_rel_no_comp_across": ("Across an object RC (no that)", AGREEMENT, "long"),
+    "simple_reflexives": ("Simple", REFLEXIVES, "short"),
+    "reflexive_sent_comp": ("Sentential complement", REFLEXIVES, "short"),
+    "reflexives_across": ("Across a RC", REFLEXIVES, "long"),
+    "simple_npi": ("Simple", NPI, "short"),
+    "npi_across": ("Across a RC", NPI, "long"),
+}
+LANGUAGES = {"en": "English", "fr": "French", "de": "German", "he": "Hebrew", "ru": "Russian"}
+
+
+def read_clams(files: Sequence[Path]) -> Iterator[Entry]:
+    """Read the constructions of one language.
+
+    Raises:
+        SuiteError: A line is malformed, or a file is none of CLAMS's.
+    """
+    for file in files:
+        case = bare_name(file).removesuffix(".txt")
+        stem, _, animacy = case.rpartition("_")
+        known, features = CONSTRUCTIONS.get(case), {}
+        if known is None and animacy in ANIMACY:
+            known, features = CONSTRUCTIONS.get(stem), {"animacy": ANIMACY[animacy]}
+        if known is None:
+            raise SuiteError(f"{file}: no construction of CLAMS is called {case!r}")
+        construction, phenomenon, dependency = known
+        yield from _pairs(file, (case, construction, phenomenon, dependency), features)
+
+
+def _pairs(file: Path, row: Row, features: Mapping[str, str]) -> Iterator[Entry]:
+    """Pair every ungrammatical sentence with the grammatical one before it."""
+    good = None
+    for place, line in read_lines(file):
+        label, tab, sentence = line.partition("\t")
+        if label not in {"True", "False"} or not tab:
+            raise SuiteError(f"{place}: neither True nor False, a tab and a sentence: {line[:60]!r}")
+        if label == "True":
+            good = sentence
+        elif good is None:
+            raise SuiteError(f"{place}: an ungrammatical sentence before any grammatical one")
+        else:
+            yield Entry(place, row, {"grammatical": good, "ungrammatical": sentence}, features)

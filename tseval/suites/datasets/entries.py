@@ -1,0 +1,128 @@
+"""Entries of a data set, one a line, and the cases they make up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tseval.errors import SuiteError
+from tseval.suites.items import RESERVED_NAMES, Case, Contrast, Feature
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Row = tuple[str, str, str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One minimal set of a data set.
+
+    Attributes:
+        place: `file:line`, for messages.
+        row: Case, construction, phenomenon and dependency.
+        sentences: Label to sentence, the better ones first.
+        features: Feature name to value.
+    """
+
+    place: str
+    row: Row
+    sentences: Mapping[str, str]
+    features: Mapping[str, Feature]
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """A data set, read.
+
+    Attributes:
+        name: Short name, used in file names.
+        title: As a reader would cite it.
+        source: Reference, or None.
+        score: What the published method compares, as in `--score`.
+        cases: Its items.
+    """
+
+    name: str
+    title: str
+    source: str | None
+    score: str
+    cases: tuple[Case, ...]
+
+
+def build_cases(entries: Iterable[Entry]) -> tuple[Case, ...]:
+    """Gather entries into cases, in order of first appearance.
+
+    Raises:
+        SuiteError: Entries of one case differ in labels, row names or features; a sentence has no words.
+    """
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.row[0], []).append(entry)
+    return tuple(_case(group) for group in groups.values())
+
+
+def _case(entries: Sequence[Entry]) -> Case:
+    first = entries[0]
+    for entry in entries:
+        _refuse_unlike(entry, first)
+    name, construction, phenomenon, dependency = first.row
+    labels = tuple(first.sentences)
+    sentences = {label: [_clean(entry, label) for entry in entries] for label in labels}
+    features = {feature: _column(feature, entries) for feature in first.features}
+    return Case(
+        name=name,
+        construction=construction,
+        phenomenon=phenomenon,
+        dependency=dependency,
+        contrasts=tuple(Contrast(better, worse) for better, worse in combinations(labels, 2)),
+        index=pa.array(range(len(entries)), pa.int64()),
+        sentences=pa.table({label: pa.array(texts, pa.string()) for label, texts in sentences.items()}),
+        features=pa.table(features),
+    )
+
+
+def _refuse_unlike(entry: Entry, first: Entry) -> None:
+    """Hold all entries of a case to the names of its first one."""
+    for what, mine, theirs in (
+        ("row of the table", entry.row, first.row),
+        ("labels", list(entry.sentences), list(first.sentences)),
+        ("features", list(entry.features), list(first.features)),
+    ):
+        if mine != theirs:
+            raise SuiteError(
+                f"{entry.place}: {what} {mine!r}, but {theirs!r} in {first.place}.\n"
+                f"  All items of the case {first.row[0]!r} need the same."
+            )
+    if reserved := sorted(set(entry.features) & RESERVED_NAMES):
+        raise SuiteError(
+            f"{entry.place}: {reserved[0]!r} is no name for a feature: tables use it.\n  Rename it."
+        )
+
+
+def _clean(entry: Entry, label: str) -> str:
+    """Give a sentence with single spaces between its words."""
+    words = entry.sentences[label].split()
+    if not words:
+        raise SuiteError(f"{entry.place}: the {label} sentence has no words")
+    return " ".join(words)
+
+
+def _column(feature: str, entries: Sequence[Entry]) -> pa.Array[Any]:
+    """Type a feature: all its values are texts, whole numbers, numbers or truth values."""
+    values = [entry.features[feature] for entry in entries]
+    kinds = {type(value) for value in values}
+    if kinds == {int, float}:
+        return pa.array(map(float, values), pa.float64())
+    if len(kinds) > 1:
+        other = next(entry for entry in entries if type(entry.features[feature]) is not type(values[0]))
+        raise SuiteError(
+            f"{other.place}: {feature} is {other.features[feature]!r}, but {values[0]!r} in "
+            f"{entries[0].place}.\n  Give a feature values of one type."
+        )
+    return pa.array(
+        values, {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()]
+    )

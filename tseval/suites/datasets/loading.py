@@ -1,0 +1,127 @@
+"""Tell data sets apart by their content, and read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError
+from tseval.suites.datasets import agreement, blimp, clams
+from tseval.suites.datasets.agreement_table import is_agreement, read_agreement
+from tseval.suites.datasets.entries import DataSet, build_cases
+from tseval.suites.datasets.pairs import read_pairs
+from tseval.suites.datasets.syntaxgym import SOURCE as SYNTAXGYM
+from tseval.suites.datasets.syntaxgym import read_syntaxgym
+from tseval.suites.records import bare_name, read_jsonl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENDINGS = (".json", ".jsonl", ".tsv", ".tab", ".text", ".txt", ".parquet")
+
+
+def is_data(path: Path) -> bool:
+    """Whether a path is a file of data, or a folder of such files rather than of grammars."""
+    if path.is_dir():
+        return not any(path.glob("*.jinja")) and not (path / "suite.yaml").exists() and bool(_files(path))
+    return bare_name(path).endswith(ENDINGS)
+
+
+def read_data(path: Path, method: str | None = None) -> DataSet:
+    """Read a data set.
+
+    Args:
+        path: A file, or a folder of files of one kind.
+        method: What to compare, one of `methods_of`; None for the first.
+
+    Raises:
+        SuiteError: The files are of no known kind, or malformed.
+    """
+    files = _files(path) if path.is_dir() else [path]
+    name = bare_name(files[0] if path.is_file() else path.resolve()).partition(".")[0]
+    kind = _kind(files[0])
+    data = _READERS[kind](files, name, method)
+    if not data.cases:
+        raise SuiteError(f"{path}: holds no pair of sentences")
+    return data
+
+
+def methods_of(path: Path) -> tuple[str, ...]:
+    """Name the methods that a set was published with, where there are several (BLiMP)."""
+    if not is_data(path):
+        return ()
+    first = _files(path)[0] if path.is_dir() else path
+    return tuple(blimp.METHODS) if _kind(first) == "blimp" else ()
+
+
+def _files(folder: Path) -> list[Path]:
+    """List the files of data in a folder, by name; a text's gold file belongs to the text."""
+    return sorted(file for file in folder.iterdir() if file.is_file() and bare_name(file).endswith(ENDINGS))
+
+
+def _kind(file: Path) -> str:
+    name = bare_name(file)
+    if name.endswith(".json"):
+        return "syntaxgym"
+    if name.endswith(".text"):
+        return "linzen"
+    if name.endswith(".tab"):
+        return "gulordava"
+    if name.endswith(".txt"):
+        return "clams"
+    if is_agreement(file):
+        return "agreement"
+    first = next(read_jsonl(file), None) if name.endswith(".jsonl") else None
+    return "blimp" if first and {"UID", "pairID"} <= set(first[1]) else "pairs"
+
+
+def _blimp(files: list[Path], name: str, method: str | None) -> DataSet:
+    chosen = method or "full"
+    # A file of one paradigm is BLiMP too; the method is a part of the name, as it changes the items.
+    title = "BLiMP" if chosen == "full" else f"BLiMP, {chosen.replace('_', '-')} method"
+    cases = build_cases(blimp.read_blimp(files, chosen))
+    full_name = name if method is None else f"{name}_{method}"
+    return DataSet(full_name, title, blimp.SOURCE, blimp.METHODS[chosen], cases)
+
+
+def _clams(files: list[Path], name: str, _: str | None) -> DataSet:
+    language = clams.LANGUAGES.get(name.removesuffix("_evalset"))
+    title = f"CLAMS, {language}" if language else "CLAMS"
+    return DataSet(f"clams_{name.removesuffix('_evalset')}", title, clams.SOURCE, "sentence",
+                   build_cases(clams.read_clams(files)))  # fmt: skip
+
+
+def _linzen(files: list[Path], name: str, _: str | None) -> DataSet:
+    entries = (entry for file in files for entry in agreement.read_linzen(file))
+    return DataSet(name, "Agreement in Wikipedia", agreement.LINZEN, "sentence", build_cases(entries))
+
+
+def _gulordava(files: list[Path], name: str, _: str | None) -> DataSet:
+    entries = (entry for file in files for entry in agreement.read_gulordava(file))
+    return DataSet(name, "Colourless green agreement", agreement.GULORDAVA, "sentence", build_cases(entries))
+
+
+def _agreement(files: list[Path], name: str, _: str | None) -> DataSet:
+    return DataSet(name, name, None, "critical", read_agreement(files))
+
+
+def _syntaxgym(files: list[Path], name: str, _: str | None) -> DataSet:
+    cases = tuple(map(read_syntaxgym, files))
+    if repeated := {case.name for case in cases if [other.name for other in cases].count(case.name) > 1}:
+        raise SuiteError(f"two suites are called {min(repeated)!r}: load one of them")
+    return DataSet(name, name, SYNTAXGYM, "regions", cases)
+
+
+def _pairs(files: list[Path], name: str, _: str | None) -> DataSet:
+    entries = (entry for file in files for entry in read_pairs(file))
+    return DataSet(name, name, None, "sentence", build_cases(entries))
+
+
+_READERS = {
+    "blimp": _blimp,
+    "clams": _clams,
+    "linzen": _linzen,
+    "gulordava": _gulordava,
+    "agreement": _agreement,
+    "syntaxgym": _syntaxgym,
+    "pairs": _pairs,
+}

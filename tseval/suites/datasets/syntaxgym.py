@@ -1,0 +1,115 @@
+"""SyntaxGym suites (Gauthier et al. 2020; Hu et al. 2020): items under conditions, cut into regions.
+
+A prediction compares surprisals of regions. Where a suite has several, an item should fulfil all of them
+(Hu et al. 2020, section 3); that is a row of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+
+from tseval.errors import SuiteError
+from tseval.questions.formula import parse, regions_of
+from tseval.suites.items import Case, Prediction
+from tseval.suites.records import bare_name, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tseval.checked import Json
+
+SOURCE = "Gauthier et al. 2020, SyntaxGym, ACL demonstrations"
+PHENOMENON = "SyntaxGym"
+
+
+def read_syntaxgym(path: Path) -> Case:
+    """Read a suite.
+
+    Raises:
+        SuiteError: The file is no such suite; says which item, condition or formula is wrong.
+    """
+    try:
+        suite = json.loads(read_text(path))
+        name = str(suite.get("meta", {}).get("name") or bare_name(path).partition(".")[0])
+        items = [_item(path, item) for item in suite["items"]]
+        formulas = [str(prediction["formula"]) for prediction in suite["predictions"]]
+    except (ValueError, RecursionError) as error:
+        raise SuiteError(f"{path}: no JSON ({error})") from None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise SuiteError(f"{path}: no SyntaxGym suite: {error} is missing or of the wrong kind") from None
+    if not items or not formulas:
+        raise SuiteError(f"{path}: a suite needs items and predictions")
+    _refuse_unlike(path, items)
+    conditions = list(items[0][1])
+    n_regions = [len(regions) for regions in items[0][1].values()]
+    for formula in formulas:
+        _check(path, formula, dict(zip(conditions, n_regions, strict=True)))
+    return _case(name, items, _predictions(formulas))
+
+
+Item = tuple[int, dict[str, list[str]]]
+
+
+def _item(path: Path, item: dict[str, Json]) -> Item:
+    """Give an item's number and, for each condition, the text of its regions in order."""
+    number = cast("int", item["item_number"])
+    conditions: dict[str, list[str]] = {}
+    for condition in cast("list[dict[str, Json]]", item["conditions"]):
+        regions = cast("list[dict[str, Json]]", condition["regions"])
+        if [region["region_number"] for region in regions] != list(range(1, len(regions) + 1)):
+            raise SuiteError(f"{path}: item {number}: regions are not numbered 1, 2, 3, ... in order")
+        texts = [" ".join(str(region["content"]).split()) for region in regions]
+        if not any(texts):
+            raise SuiteError(f"{path}: item {number}: the condition {condition['condition_name']!r} is empty")
+        conditions[str(condition["condition_name"])] = texts
+    return number, conditions
+
+
+def _refuse_unlike(path: Path, items: Sequence[Item]) -> None:
+    """Hold all items to the conditions of the first, and to as many regions."""
+    first = {name: len(regions) for name, regions in items[0][1].items()}
+    for number, conditions in items:
+        found = {name: len(conditions[name]) for name in first if name in conditions}
+        if found != first or len(conditions) != len(first):
+            raise SuiteError(f"{path}: item {number} has other conditions or regions than item {items[0][0]}")
+
+
+def _check(path: Path, formula: str, n_regions: dict[str, int]) -> None:
+    try:
+        regions = regions_of(parse(formula))
+    except ValueError as error:
+        raise SuiteError(f"{path}: the formula {formula!r} {error}") from None
+    for region in regions:
+        if region.condition not in n_regions:
+            raise SuiteError(f"{path}: the formula {formula!r} has an unknown condition {region.condition!r}")
+        if region.number is not None and not 1 <= region.number <= n_regions[region.condition]:
+            raise SuiteError(f"{path}: the formula {formula!r} has an unknown region {region.number}")
+
+
+def _predictions(formulas: Sequence[str]) -> tuple[Prediction, ...]:
+    single = tuple(Prediction(f"prediction {n}", formula) for n, formula in enumerate(formulas, 1))
+    if len(single) == 1:
+        return single
+    return (*single, Prediction("all predictions", " & ".join(f"[{formula}]" for formula in formulas)))
+
+
+def _case(name: str, items: Sequence[Item], predictions: tuple[Prediction, ...]) -> Case:
+    labels = list(items[0][1])
+    texts = {label: [" ".join(filter(None, item[label])) for _, item in items] for label in labels}
+    counts = {label: [[len(text.split()) for text in item[label]] for _, item in items] for label in labels}
+    return Case(
+        name=name,
+        construction=name,
+        phenomenon=PHENOMENON,
+        dependency=None,
+        contrasts=(),
+        predictions=predictions,
+        index=pa.array(range(len(items)), pa.int64()),
+        sentences=pa.table({label: pa.array(column, pa.string()) for label, column in texts.items()}),
+        features=pa.table({"number": pa.array([number for number, _ in items], pa.int64())}),
+        regions=pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()}),
+    )

@@ -1,0 +1,141 @@
+"""Test strings of formal languages as cases: what is predicted at which prefix, and what is known of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tseval.suites.formal.cross_serial import CrossSerial
+from tseval.suites.formal.dyck import Dyck
+from tseval.suites.formal.stacks import marks_of, trace
+from tseval.suites.formal.strings import STOP, Strings, among, first_strings
+from tseval.suites.items import Case, Choices
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tseval.suites.formal.generalised_dyck import GeneralisedDyck
+    from tseval.suites.formal.languages import Language
+
+    Features = dict[str, pa.Array[Any]]
+
+PHENOMENON = "Formal languages"
+LABEL = "string"
+# The matching bracket must have more than this share of the probability of all closing ones.
+SHARE = 0.8
+
+
+def draw_test(language: Language, limit: int | None = None) -> Strings:
+    """Draw the test strings of a language, or the first of them, as one block."""
+    blocks = language.draw("test")
+    drawn = list(blocks if limit is None else first_strings(blocks, limit))
+    widest = max(block.symbols.shape[1] for block in drawn)
+    padded = [
+        np.pad(block.symbols, ((0, 0), (0, widest - block.symbols.shape[1])), constant_values=-1)
+        for block in drawn
+    ]
+    return Strings(np.concatenate(padded), np.concatenate([block.lengths for block in drawn]))
+
+
+def language_case(language: Language, strings: Strings, index: NDArray[np.int64]) -> Case:
+    """Make the case of a language.
+
+    Args:
+        language: The language.
+        strings: Test strings.
+        index: Place of each among all test strings, (strings,).
+    """
+    texts = strings.texts(language.alphabet)
+    if isinstance(language, CrossSerial):
+        features, choices = _cross_serial(language, strings, texts)
+    else:
+        features, choices = _brackets(language, strings)
+    return Case(
+        name=language.name,
+        construction=language.title,
+        phenomenon=PHENOMENON,
+        dependency=None,
+        contrasts=(),
+        index=pa.array(index, pa.int64()),
+        sentences=pa.table({LABEL: pa.array(texts, pa.string())}),
+        features=pa.table(features),
+        choices=choices,
+    )
+
+
+def _brackets(language: Dyck | GeneralisedDyck, strings: Strings) -> tuple[Features, Choices]:
+    """Ask which bracket is to be closed.
+
+    Dyck-(k,m): wherever one is open, whether or not it is closed next, as Hewitt et al. 2020 do. Generalised
+    Dyck words: wherever one is closed next, as Bernardy & Lappin 2022 do.
+    """
+    n_types = len(language.alphabet) // 2
+    stacks = trace(strings, n_types)
+    judged = stacks.open > 0
+    if not isinstance(language, Dyck):
+        judged[:, :-1] &= strings.symbols >= n_types
+    item, position = np.nonzero(judged)
+    known = marks_of(language.draw("train"), n_types)
+    unseen = np.zeros(judged.shape, dtype=np.bool_)
+    unseen[judged] = ~among(stacks.mark[judged], known)
+    whole: Features = {
+        "length": _whole(strings.lengths),
+        "depth": _whole(stacks.open.max(axis=1)),
+        "max_distance": _whole(np.where(judged, stacks.distance, 0).max(axis=1)),
+        "max_attractors": _whole(np.where(judged, stacks.attractors, 0).max(axis=1)),
+        "unseen_stacks": _whole(unseen.sum(axis=1)),
+    }
+    single: Features = {
+        "position": _whole(position),
+        "open": _whole(stacks.open[judged]),
+        "distance": _whole(stacks.distance[judged]),
+        "attractors": _whole(stacks.attractors[judged]),
+        "unseen_stack": pa.array(unseen[judged]),
+    }
+    is_dyck = isinstance(language, Dyck)
+    return whole, Choices(
+        name=f"matching > {SHARE} of closing brackets" if is_dyck else "matching > other closing brackets",
+        symbols=language.alphabet[n_types:],
+        questions=2 * np.eye(n_types, dtype=np.int8) - np.int8(1),
+        item=item,
+        position=position,
+        question=stacks.top[judged].astype(np.int64),
+        features=pa.table(single),
+        share=SHARE if is_dyck else None,
+    )
+
+
+def _whole(numbers: NDArray[np.integer[Any]]) -> pa.Array[Any]:
+    return pa.array(numbers, pa.int64())
+
+
+def _cross_serial(language: CrossSerial, strings: Strings, texts: list[str]) -> tuple[Features, Choices]:
+    """Ask at every position, the end included, what is possible there; a string is right if all is right."""
+    symbols = (*language.alphabet, STOP)
+    after = {text: _possible(language, text.split(), symbols) for text in set(texts)}
+    asked = np.concatenate([after[text] for text in texts])
+    questions, question = np.unique(asked, axis=0, return_inverse=True)
+    n_positions = strings.lengths + 1
+    starts = np.cumsum(n_positions) - n_positions
+    position = np.arange(len(asked)) - np.repeat(starts, n_positions)
+    m, n = ((strings.symbols == language.alphabet.index(symbol)).sum(axis=1) for symbol in "ab")
+    features: Features = {"m": _whole(m), "n": _whole(n), "m_plus_n": _whole(m + n)}
+    features["unseen_pattern"] = pa.array(m + n >= language.bound("train"))
+    return features, Choices(
+        name="possible > impossible",
+        symbols=symbols,
+        questions=questions.astype(np.int8),
+        item=np.repeat(np.arange(len(texts)), n_positions),
+        position=position,
+        question=question.reshape(-1),
+        features=pa.table({}),
+        whole=True,
+    )
+
+
+def _possible(language: CrossSerial, string: list[str], symbols: tuple[str, ...]) -> NDArray[np.int8]:
+    """Mark after every prefix of a string which symbols are possible (1) and which are not (-1)."""
+    allowed = [language.allowed(string[:length]) for length in range(len(string) + 1)]
+    return np.array([[1 if symbol in one else -1 for symbol in symbols] for one in allowed], dtype=np.int8)

@@ -1,0 +1,209 @@
+"""Expansion: from a grammar to items, by column and only for the items that are asked for."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import GrammarError
+from tseval.suites.grammar.code import Code
+from tseval.suites.grammar.lexicon import Word
+from tseval.suites.items import Case, Contrast, Feature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tseval.suites.grammar.grammar import Grammar
+    from tseval.suites.grammar.slots import Binding
+
+    # Text, whole numbers, numbers or truth values: Arrow's stubs have no name for the union.
+    Column = pa.Array[Any]
+    Render = Callable[[Mapping[str, Binding]], Feature]
+
+MAX_ITEMS = 2_000_000
+BLOCK = 1 << 16
+LARGEST_INDEX = (1 << 63) - 1
+
+
+def choose_rows(
+    n_items: int, limit: int | None = None, sample: int | None = None, seed: int = 0
+) -> Sequence[int]:
+    """Choose items by position, without looking at any.
+
+    Args:
+        n_items: How many there are.
+        limit: Take only the first so many; applied after sampling.
+        sample: Draw so many uniformly without replacement; all, where there are fewer.
+        seed: Of the draw. The same seed gives the same items on every machine.
+
+    Returns:
+        Positions in ascending order.
+    """
+    rows: Sequence[int] = range(n_items)
+    if sample is not None and sample < n_items:
+        # `random`, not numpy: its stream is promised to stay the same. Not cryptography.
+        rows = sorted(random.Random(seed).sample(rows, sample))  # noqa: S311
+    return rows if limit is None else rows[:limit]
+
+
+def check_size(
+    grammar: Grammar,
+    n_wanted: int | None = None,
+    fix: str = "Use --limit N or --sample N, or shorten the slots.",
+) -> None:
+    """Refuse an expansion that is too large, before anything is rendered.
+
+    Raises:
+        GrammarError: More than two million items in full, or more than can be numbered.
+    """
+    n_items = grammar.n_items
+    if n_items > LARGEST_INDEX:
+        raise grammar.document.error(
+            "more items than can be numbered (9 quintillion).", "slots", fix="Shorten the slots."
+        )
+    if n_items > MAX_ITEMS and n_wanted is None:
+        raise grammar.document.error(
+            f"{n_items:,} items; a full expansion may have {MAX_ITEMS:,}.", "slots", fix=fix
+        )
+
+
+def expand(grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int]) -> Case:
+    """Expand the chosen items of a grammar.
+
+    Args:
+        grammar: The grammar.
+        contrasts: The contrasts that count.
+        rows: Positions of the items in the full expansion, ascending.
+
+    Raises:
+        GrammarError: The grammar's code fails for one of them; the message names the line.
+    """
+    index = np.arange(rows.start, rows.stop) if isinstance(rows, range) else np.array(rows, dtype=np.int64)
+    block = _Block(grammar, index)
+    return Case(
+        name=grammar.name,
+        construction=grammar.construction,
+        phenomenon=grammar.phenomenon,
+        dependency=grammar.dependency,
+        contrasts=tuple(contrasts),
+        index=pa.array(index, type=pa.int64()),
+        sentences=pa.table({label: block.sentence(line) for label, line in grammar.sentences.items()}),
+        features=pa.table(block.features()),
+    )
+
+
+def expand_blocks(grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int]) -> Iterator[Case]:
+    """Expand the chosen items in blocks, so that memory stays bounded whatever their number."""
+    for start in range(0, len(rows), BLOCK):
+        yield expand(grammar, contrasts, rows[start : start + BLOCK])
+
+
+class _Block:
+    """Some items of a grammar, by column."""
+
+    def __init__(self, grammar: Grammar, index: NDArray[np.int64]):
+        self._grammar, self._n_items = grammar, len(index)
+        self._slots = {slot.name: slot for slot in grammar.slots}
+        self._codes = grammar.codes(index)
+        self._distinct: dict[tuple[str, ...], tuple[NDArray[np.int64], Column]] = {}
+        self._texts: dict[int, Column] = {}
+        next(iter(grammar.sentences.values()))[0].start_block()
+
+    def sentence(self, line: Sequence[Code]) -> Column:
+        """Assemble one labelled line for all items."""
+        columns = [self._text(code) for code in line]
+        texts = _single_spaced(_joined(columns))
+        if pc.any(pc.equal(texts, pa.scalar(""))).as_py():
+            fix = "Let every combination of fillers print something."
+            raise GrammarError("the sentence of an item is empty.", self._grammar.path, line[0].line, fix)
+        return texts
+
+    def _text(self, code: Code) -> Column:
+        """Render a fragment for all items; labelled lines share those that are the same in both."""
+        if id(code) not in self._texts:
+            self._texts[id(code)] = self._column(code.slots, code.text)
+        return self._texts[id(code)]
+
+    def features(self) -> dict[str, Column]:
+        """Give the fillers and numbers of all slots, then the declared features."""
+        columns: dict[str, Column] = {}
+        for name, slot in self._slots.items():
+            columns[name] = self._column((name,), lambda binding: _lemma(*binding.values()))
+            if slot.has_number:
+                columns[f"{name}_number"] = self._column((name,), lambda binding: _number(*binding.values()))
+        for name, code in self._grammar.features.items():
+            try:
+                columns[name] = (
+                    self._column(code.slots, code.value)
+                    if isinstance(code, Code)
+                    else pa.repeat(code, self._n_items)
+                )
+            except pa.ArrowException:
+                raise self._grammar.document.error(
+                    f"the feature {name!r} has values of several kinds.",
+                    *("features", name),
+                    fix="Let it give always text, always a number, or always true or false.",
+                ) from None
+        return columns
+
+    def _column(self, names: tuple[str, ...], render: Render) -> Column:
+        """Render once per distinct binding of some slots, then give every item its value."""
+        if names not in self._distinct:
+            self._distinct[names] = self._distinct_bindings(names)
+        rows, inverse = self._distinct[names]
+        slots = [self._slots[name] for name in names]
+        codes = [self._codes[name][rows].tolist() for name in names]
+        values: list[Any] = [
+            render({slot.name: slot.binding(code) for slot, code in zip(slots, binding, strict=True)})
+            for binding in (zip(*codes, strict=True) if names else [()] * len(rows))
+        ]
+        column: Column = pa.array(values).take(inverse)
+        return column
+
+    def _distinct_bindings(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], Column]:
+        """Find one row for every distinct binding of some slots, and every row's binding."""
+        combined = np.zeros(self._n_items, dtype=np.int64)
+        for name in names:
+            codes, size = self._codes[name], self._slots[name].n_bindings
+            if size > self._n_items:
+                # Numbered anew within the block, so that the product below stays within 64 bits.
+                distinct, codes = np.unique(codes, return_inverse=True)
+                size = len(distinct)
+            combined = np.unique(combined, return_inverse=True)[1] * size + codes
+        _, rows, inverse = np.unique(combined, return_index=True, return_inverse=True)
+        return rows, pa.array(inverse)
+
+
+def _joined(columns: list[Column]) -> Column:
+    if len(columns) == 1:
+        return columns[0]
+    joined: Column = pc.binary_join_element_wise(*columns, "")  # type: ignore[call-overload]
+    return joined
+
+
+def _single_spaced(texts: Column) -> Column:
+    """Leave one space between words and none around the sentence; most texts need no change."""
+    if pc.any(pc.match_substring_regex(texts, r"^\s|\s\s|[\t\r\n\v\f]|\s$")).as_py():
+        return pc.ascii_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))
+    return texts
+
+
+def _lemma(binding: Binding) -> Feature:
+    """Name a filler in a feature column; several fillers with commas between them."""
+    if isinstance(binding, tuple):
+        return ", ".join(str(_lemma(filler)) for filler in binding)
+    return binding.lemma if isinstance(binding, Word) else binding
+
+
+def _number(binding: Binding) -> str:
+    if isinstance(binding, tuple):
+        return ", ".join(_number(filler) for filler in binding)
+    assert isinstance(binding, Word)
+    assert binding.number is not None
+    return binding.number

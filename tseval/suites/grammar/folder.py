@@ -1,0 +1,146 @@
+"""Suite folders: which grammars a suite has, in which order, and which contrasts count."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from tseval.errors import GrammarError, SuiteError, suggest
+from tseval.suites.grammar.grammar import Grammar, load_grammar, read_contrasts
+from tseval.suites.grammar.source import Document, describe, parse_yaml, read_text
+from tseval.suites.items import Contrast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.suites.grammar.lexicon import Lexicon
+
+SUITE_FILE = "suite.yaml"
+SUFFIX = ".jinja"
+KEYS = ("title", "source", "terminator", "contrasts", "cases")
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFolder:
+    """A suite as it lies on disk: a folder of grammars, or one grammar alone.
+
+    Attributes:
+        name: The folder's or the file's name.
+        title: As a reader would cite it.
+        source: Reference, or None.
+        terminator: Token after every sentence, or None.
+        contrasts: The contrasts of the suite, or None for the default.
+        files: Case name to grammar file, in order.
+        unlisted: Grammar files in the folder that `suite.yaml` leaves out.
+        path: The folder or file.
+    """
+
+    name: str
+    title: str
+    source: str | None
+    terminator: str | None
+    contrasts: tuple[Contrast, ...] | None
+    files: Mapping[str, Path]
+    unlisted: tuple[Path, ...]
+    path: Path
+
+    def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
+        """Read the grammars of the given cases, or all, in the suite's order.
+
+        Raises:
+            SuiteError: There is no such case.
+            GrammarError: A file is malformed.
+        """
+        for case in cases:
+            if case not in self.files:
+                raise SuiteError(
+                    f"suite {self.name!r} has no case {case!r}.\n  {suggest(case, self.files, 'Cases')}"
+                )
+        lexicons: dict[Path, Lexicon] = {}
+        return [
+            load_grammar(file, lexicons) for name, file in self.files.items() if not cases or name in cases
+        ]
+
+    def contrasts_of(self, grammar: Grammar) -> tuple[Contrast, ...]:
+        """Choose the contrasts that count for one case.
+
+        Raises:
+            GrammarError: The suite's contrasts fit none of its labels.
+        """
+        if grammar.contrasts is not None:
+            return grammar.contrasts
+        if self.contrasts is None:
+            return tuple(Contrast(better, worse) for better, worse in combinations(grammar.labels, 2))
+        chosen = tuple(
+            contrast
+            for contrast in self.contrasts
+            if {contrast.better, contrast.worse} <= set(grammar.labels)
+        )
+        if not chosen:
+            raise GrammarError(
+                f"no contrast of the suite compares two of its labels ({', '.join(grammar.labels)}).",
+                grammar.path,
+                1,
+                f"Add 'contrasts:' here or in {SUITE_FILE}.",
+            )
+        return chosen
+
+
+def read_folder(path: Path) -> SuiteFolder:
+    """Find the grammars of a suite folder, or take one grammar file as a suite.
+
+    Raises:
+        SuiteError: There is no such path, or no grammar in it.
+        GrammarError: `suite.yaml` is malformed.
+    """
+    if path.is_file() and path.suffix == SUFFIX:
+        return SuiteFolder(path.stem, path.stem, None, ".", None, {path.stem: path}, (), path)
+    if not path.is_dir():
+        raise SuiteError(
+            f"{path}: not a suite.\n  A suite is a folder of {SUFFIX} grammars, or one {SUFFIX} file."
+        )
+    found = {file.stem: file for file in sorted(path.glob(f"*{SUFFIX}"))}
+    if not found:
+        raise SuiteError(f"{path}: no grammars.\n  Put at least one {SUFFIX} file into the folder.")
+    name = path.resolve().name
+    if not os.path.lexists(path / SUITE_FILE):
+        return SuiteFolder(name, name, None, ".", None, found, (), path)
+    document = parse_yaml(read_text(path / SUITE_FILE), path / SUITE_FILE)
+    document.check_keys(KEYS)
+    files = _listed(document, found)
+    return SuiteFolder(
+        name=name,
+        title=document.text("title") or name,
+        source=document.text("source"),
+        terminator=document.text("terminator") if "terminator" in document.data else ".",
+        contrasts=read_contrasts(document, None),
+        files=files,
+        unlisted=tuple(file for case, file in found.items() if case not in files),
+        path=path,
+    )
+
+
+def _listed(document: Document, found: Mapping[str, Path]) -> dict[str, Path]:
+    """Put the grammars into the order of `cases`; all of them by name where it is not given."""
+    cases = document.data.get("cases")
+    if cases is None:
+        return dict(found)
+    if not isinstance(cases, list) or not cases:
+        raise document.error(
+            f"'cases' is {describe(cases)}.", "cases", fix="List the grammar files without '.jinja'."
+        )
+    files: dict[str, Path] = {}
+    for position, case in enumerate(cases):
+        if not isinstance(case, str) or case not in found:
+            raise document.error(
+                f"there is no grammar {case!r}.",
+                *("cases", position),
+                fix=suggest(str(case), found, "Grammars"),
+            )
+        if case in files:
+            raise document.error(f"the case {case!r} stands twice.", "cases", position, fix="Keep one.")
+        files[case] = found[case]
+    return files

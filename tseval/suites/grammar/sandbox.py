@@ -1,0 +1,307 @@
+"""Where the code of a grammar runs: values without methods, and a budget for everything that can grow.
+
+A grammar is untrusted input. Its code has been checked (`language.check`); here words offer their forms
+and nothing else, and steps of loops, calls of macros and characters of text are charged to a budget.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from jinja2 import StrictUndefined, Undefined, pass_context
+from jinja2.runtime import LoopContext, Macro
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from tseval.errors import GrammarError
+from tseval.suites.grammar.lexicon import NUMBERS, Word
+from tseval.suites.grammar.source import LARGEST_NUMBER, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
+    from jinja2.runtime import Context
+
+Number = TypeVar("Number", int, float)
+
+WORK_PER_TEXT = 50_000
+SECONDS = 60.0
+_LOOP_ATTRIBUTES = frozenset(
+    {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
+)
+
+
+class Budget:
+    """What rendering may still cost: characters and steps for one text, seconds for a block of items."""
+
+    def __init__(self) -> None:
+        self._left = WORK_PER_TEXT
+        self._deadline = time.monotonic() + SECONDS
+
+    def start_block(self) -> None:
+        """Allow the full time again, for the next block of items."""
+        self._deadline = time.monotonic() + SECONDS
+
+    def start_text(self) -> None:
+        """Allow the full work again, for the next text.
+
+        Raises:
+            GrammarError: The time of this block is over.
+        """
+        self._left = WORK_PER_TEXT
+        if time.monotonic() > self._deadline:
+            raise GrammarError(
+                f"rendering takes longer than {SECONDS:.0f} seconds.", fix="Use fewer slots in one phrase."
+            )
+
+    def spend(self, amount: int) -> None:
+        """Charge characters or steps.
+
+        Raises:
+            GrammarError: The budget of this text is used up.
+        """
+        self._left -= max(amount, 0)
+        if self._left < 0:
+            raise GrammarError(
+                "this text takes too many steps or grows too long.",
+                fix="Look for a loop or a macro that does not end.",
+            )
+
+
+def as_text(value: object) -> str:
+    """Print a value: words, text and numbers only.
+
+    Raises:
+        GrammarError: Anything else, a list for example.
+    """
+    if isinstance(value, Word):
+        return value.text
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, Undefined):
+        str(value)  # most raise here, with Jinja's own account of what is undefined
+        raise GrammarError("an inline 'if' without an 'else' prints nothing.", fix="Add \"else ''\".")
+    raise GrammarError(
+        f"{_kind(value)} cannot be printed.", fix="Print words, text and numbers; loop over lists."
+    )
+
+
+def agree(word: object, with_: object) -> Word:
+    """Inflect a word for the number of another (or `sing`, `plur`).
+
+    Raises:
+        GrammarError: The word has no such form, or there is no number to agree with.
+    """
+    return _word(word).inflected(_number(with_))
+
+
+def disagree(word: object, with_: object) -> Word:
+    """Inflect a word for the number that the other does not have."""
+    return _word(word).inflected(NUMBERS[1 - NUMBERS.index(_number(with_))])
+
+
+def match(word: object, with_: object) -> str:
+    """Say whether two words have the same number: `match` or `mismatch`."""
+    return "match" if _number(word) == _number(with_) else "mismatch"
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """Compiles and runs the code of one grammar.
+
+    Attributes:
+        budget: What rendering may still cost.
+        macro_costs: Macro name to the cost of one call.
+    """
+
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+
+    def __init__(self) -> None:
+        # Without the optimizer nothing is evaluated at compile time, outside the budget.
+        super().__init__(undefined=StrictUndefined, autoescape=False, optimized=False)
+        self.budget = Budget()
+        self.macro_costs: Mapping[str, int] = {}
+        self.finalize = self._print
+        self.filters = {
+            "agree": agree,
+            "disagree": disagree,
+            "match": match,
+            "capitalize": lambda value: (text := self._text(value))[:1].upper() + text[1:],
+            "lower": lambda value: self._text(value).lower(),
+            "upper": lambda value: self._text(value).upper(),
+            "first": lambda values: as_list(values)[0],
+            "last": lambda values: as_list(values)[-1],
+            "length": lambda values: len(as_list(values)),
+            "int": _whole,
+            "join": self._join,
+            # Not for authors: `language.harden` puts these into the compiled code.
+            "counted_": self._counted,
+            "flat_": self._flat,
+            "compared_": self._compared,
+            "joined_": self._join,
+        }
+        self.tests = {
+            "odd": lambda value: _whole(value) % 2 == 1,
+            "even": lambda value: _whole(value) % 2 == 0,
+            "divisibleby": lambda value, by: _whole(value) % _whole(by) == 0,
+            "in": self._is_in,
+        }
+        self.globals = {"range": self._range, "words": self._count_words}
+
+    def getattr(self, obj: object, attribute: str) -> object:
+        """Look up `word.number`, `word.lemma`, a form of a word, or a property of the loop."""
+        if isinstance(obj, Word):
+            if attribute == "number":
+                return _number(obj)
+            return obj.lemma if attribute == "lemma" else obj.form(attribute)
+        if isinstance(obj, LoopContext) and attribute in _LOOP_ATTRIBUTES:
+            return getattr(obj, attribute)
+        if isinstance(obj, Undefined):
+            str(obj)
+        raise GrammarError(f"{_kind(obj)} has no {attribute!r}.", fix="Only words and 'loop' have parts.")
+
+    def getitem(self, obj: object, argument: object) -> object:
+        """Look up a form of a word, a place in a list, or an entry of a mapping."""
+        if isinstance(argument, Word):
+            argument = argument.text
+        if isinstance(obj, Word) and isinstance(argument, str):
+            return self.getattr(obj, argument)
+        if isinstance(obj, (list, tuple, range, str)) and isinstance(argument, int):
+            return obj[argument]
+        if isinstance(obj, dict) and argument in obj:
+            return obj[argument]
+        if isinstance(argument, Undefined):
+            str(argument)
+        raise GrammarError(
+            f"{_kind(obj)} has no entry {as_text(argument)!r}.", fix="Use a form, a position or a key."
+        )
+
+    def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805
+        """Call a macro, `range` or `words`: nothing else can be called."""
+        if isinstance(__obj, Macro):
+            __self.budget.spend(__self.macro_costs.get(__obj.name, 1))
+        if isinstance(__obj, Macro) or __obj in (__self._range, __self._count_words):
+            return __context.call(__obj, *args, **kwargs)
+        raise GrammarError(f"{_kind(__obj)} cannot be called.", fix="Only macros, range and words can.")
+
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
+        """Calculate with small numbers; join text and lists with `+`, repeat text with `*`."""
+        if isinstance(left, (int, float)) and isinstance(right, (int, float)) and operator != "**":
+            return _small(super().call_binop(context, operator, left, right))
+        if operator == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+            self.budget.spend(len(left) + len(right))
+            return (*left, *right)
+        if operator == "+" and isinstance(left, (str, Word)) and isinstance(right, (str, Word)):
+            return self._join([left, right])
+        if operator == "*" and isinstance(left, str) and isinstance(right, int):
+            self.budget.spend(len(left) * right)
+            return left * right
+        raise GrammarError(
+            f"'{operator}' cannot combine {_kind(left)} and {_kind(right)}.", fix="Join texts with '~'."
+        )
+
+    @pass_context
+    def _print(self, context: Context, value: object) -> str:
+        return self._text(value)
+
+    def _text(self, value: object) -> str:
+        text = as_text(value)
+        self.budget.spend(len(text))
+        return text
+
+    def _join(self, values: object, separator: str = "") -> str:
+        texts, glue = [self._text(value) for value in as_list(values)], self._text(separator)
+        self.budget.spend(len(glue) * len(texts))
+        return glue.join(texts)
+
+    def _is_in(self, value: object, values: object) -> bool:
+        return self._compared(value) in cast("Container[object]", self._compared(values))
+
+    def _range(self, *bounds: int) -> range:
+        """Count, to no more than the budget allows: a search could go through all of it."""
+        numbers = range(*bounds)
+        self.budget.spend(len(numbers))
+        return numbers
+
+    def _compared(self, value: object) -> object:
+        """Prepare one side of a comparison: a word is compared as the text that it prints."""
+        if isinstance(value, (list, tuple)):
+            return [self._compared(element) for element in value]
+        compared = value.text if isinstance(value, Word) else value
+        if isinstance(compared, (str, range, dict)):
+            self.budget.spend(1 + len(compared))
+        return compared
+
+    def _count_words(self, *parts: object) -> int:
+        """Count the words of texts, words and lists of them."""
+        texts = [text for part in parts for text in (part if isinstance(part, (list, tuple)) else [part])]
+        return sum(len(self._text(text).split()) for text in texts)
+
+    def _counted(self, values: object, cost: int) -> object:
+        self.budget.spend(cost * len(as_list(values)))
+        return values
+
+    def _flat(self, values: object) -> object:
+        """Keep lists flat: lists of lists could hold far more than the text that wrote them."""
+        for value in values.values() if isinstance(values, dict) else as_list(values):
+            if isinstance(value, (list, tuple, dict, range)):
+                raise GrammarError("a list cannot hold lists.", fix="Write separate lists.")
+            self.budget.spend(1)
+        return values
+
+
+def _small(number: Number) -> Number:
+    """Keep numbers to what can be counted.
+
+    Raises:
+        GrammarError: It is larger than 10 to the 15th.
+    """
+    if abs(number) > LARGEST_NUMBER:
+        raise GrammarError("a number grows too large.", fix="Numbers are for counting.")
+    return number
+
+
+def _whole(value: object) -> int:
+    """Read a number, or the text of one, as a whole number."""
+    return _small(int(value if isinstance(value, (int, float)) else as_text(value)))
+
+
+def _word(value: object) -> Word:
+    if not isinstance(value, Word):
+        raise GrammarError(f"{_kind(value)} cannot be inflected.", fix="Only words of the lexicon can agree.")
+    return value
+
+
+def _number(value: object) -> str:
+    if isinstance(value, Word) and value.number is not None:
+        return value.number
+    if isinstance(value, str) and value in NUMBERS:
+        return value
+    raise GrammarError(f"{_kind(value)} has no number.", fix="Name a noun slot, or write 'sing' or 'plur'.")
+
+
+def as_list(value: object) -> list[object] | tuple[object, ...] | range:
+    """Take a list, a repeated slot or a range.
+
+    Raises:
+        GrammarError: Anything else.
+    """
+    if isinstance(value, (list, tuple, range)):
+        return value
+    raise GrammarError(f"{_kind(value)} is not a list.", fix="Loop over a repeated slot or over range(...).")
+
+
+def _kind(value: object) -> str:
+    """Name a value in a message."""
+    if isinstance(value, Word):
+        return repr(value.lemma)
+    if isinstance(value, str):
+        return repr(value if len(value) <= 40 else f"{value[:40]}...")
+    if isinstance(value, Undefined):
+        return "a value that is not defined"
+    if isinstance(value, LoopContext):
+        return "the loop"
+    if callable(value):
+        return "a macro"
+    return "nothing" if value is None else describe(value)

@@ -1,0 +1,285 @@
+"""Slots: what varies from item to item, and which item has which filler.
+
+Items are numbered by mixed radix: slots in the order of the front matter, the leftmost varying slowest.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.errors import GrammarError, suggest
+from tseval.suites.grammar.lexicon import NUMBERS, Lexicon, Word, find_class
+from tseval.suites.grammar.source import Document, Value, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+Filler = Word | str | int | float | bool
+Binding = Filler | tuple[Filler, ...]
+
+# Words that mean something else inside {{ }} and {% %}.
+TAKEN_NAMES = frozenset(
+    {"and", "or", "not", "in", "is", "if", "else", "elif", "for", "set", "macro", "range", "words", "loop"}
+    | {"true", "false", "none", "True", "False", "None", "recursive", "caller", "varargs", "kwargs", "self"}
+)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_OPTIONS = ("class", "number", "repeat", "differs_from")
+_MAX_RANGE = 1_000_000
+_MAX_REPEAT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A named position of the template and the fillers it ranges over.
+
+    Attributes:
+        name: As used in the sentences.
+        fillers: What one place can hold; a noun of either number stands here twice in a row.
+        class_name: The lexicon class, or None for a literal list.
+        numbers: Fillers per lexicon entry: 2 for a noun of either number, else 1.
+        repeat: How many fillers the slot holds at once, as a list, or at most; None for a single filler.
+        differs_from: An earlier slot whose lexicon entry this one never takes.
+        repeated_by: An earlier slot whose filler says how many fillers this one holds.
+    """
+
+    name: str
+    fillers: tuple[Filler, ...]
+    class_name: str | None = None
+    numbers: int = 1
+    repeat: int | None = None
+    differs_from: str | None = None
+    repeated_by: str | None = None
+
+    @property
+    def size(self) -> int:
+        """How many values the slot takes in the product of all slots."""
+        return self.n_choices if self.repeat is None else self.n_bindings
+
+    @property
+    def n_choices(self) -> int:
+        """How many fillers one place has to choose from."""
+        return len(self.fillers) - (0 if self.differs_from is None else self.numbers)
+
+    @property
+    def n_bindings(self) -> int:
+        """How many different values the slot can have: the bound of its codes."""
+        if self.repeat is None:
+            return len(self.fillers)
+        shortest = self.repeat if self.repeated_by is None else 0
+        return sum(len(self.fillers) ** length for length in range(shortest, self.repeat + 1))
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its fillers are numbers or true and false, and no words."""
+        return not isinstance(self.fillers[0], (Word, str))
+
+    @property
+    def has_number(self) -> bool:
+        """Whether its fillers are nouns, each with a number."""
+        return isinstance(self.fillers[0], Word) and self.fillers[0].number is not None
+
+    def binding(self, code: int) -> Binding:
+        """Decode one value; a repeated slot's leftmost filler varies slowest."""
+        if self.repeat is None:
+            return self.fillers[code]
+        chain: list[Filler] = []
+        length = self.repeat if self.repeated_by is None else 0
+        # Where the length varies, the codes of shorter lists come before those of longer ones.
+        while code >= len(self.fillers) ** length:
+            code, length = code - len(self.fillers) ** length, length + 1
+        for _ in range(length):
+            code, digit = divmod(code, len(self.fillers))
+            chain.append(self.fillers[digit])
+        return tuple(reversed(chain))
+
+    def code(self, digits: Sequence[int]) -> int:
+        """Encode the fillers of all places, the inverse of `binding`."""
+        code = 0
+        for digit in digits:
+            code = code * len(self.fillers) + digit
+        if self.repeated_by is not None:
+            code += sum(len(self.fillers) ** length for length in range(len(digits)))
+        return code
+
+
+def slot_codes(slots: Sequence[Slot], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    """Tell which value every slot has in the given items.
+
+    Args:
+        slots: All slots of the grammar, in order.
+        rows: Positions in the full expansion, (items,).
+
+    Returns:
+        Slot name to codes for `Slot.binding`, (items,) each.
+    """
+    codes: dict[str, NDArray[np.int64]] = {}
+    for slot in reversed(slots):
+        rows, codes[slot.name] = np.divmod(rows, slot.size)
+    return skip_taken(slots, codes)
+
+
+def skip_taken(slots: Sequence[Slot], codes: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
+    """Move the slots that differ from another past the entry which that one has taken."""
+    by_name = {slot.name: slot for slot in slots}
+    for slot in slots:
+        if slot.differs_from is not None:
+            other = by_name[slot.differs_from]
+            entry, number = np.divmod(codes[slot.name], slot.numbers)
+            # Skipping one entry: those from the skipped one onwards move up by one.
+            entry += entry >= codes[other.name] // other.numbers
+            codes[slot.name] = entry * slot.numbers + number
+    return codes
+
+
+def read_slots(document: Document, lexicon: Lexicon | None) -> tuple[Slot, ...]:
+    """Read the `slots` of a grammar's front matter.
+
+    Raises:
+        GrammarError: A malformed slot, an unknown class or option; the message names the line.
+    """
+    slots: dict[str, Slot] = {}
+    for name, value in document.mapping("slots").items():
+        if not _NAME.fullmatch(name) or name in TAKEN_NAMES:
+            raise document.error(
+                f"a slot cannot be called {name!r}.",
+                "slots",
+                name,
+                fix="Use letters, digits and underscores, and no word of the template language.",
+            )
+        slots[name] = _read_slot(document, name, value, lexicon, slots)
+    if not slots:
+        raise document.error("there are no slots.", "slots", fix="Add 'slots:' with 'name: class' lines.")
+    return tuple(slots.values())
+
+
+def _read_slot(
+    document: Document, name: str, value: Value, lexicon: Lexicon | None, earlier: dict[str, Slot]
+) -> Slot:
+    if isinstance(value, list):
+        return Slot(name, _literals(document, name, value))
+    if isinstance(value, dict) and set(value) == {"range"}:
+        return Slot(name, _range(document, name, value["range"]))
+    options = {"class": value} if isinstance(value, str) else value
+    if not isinstance(options, dict):
+        raise document.error(
+            f"the slot {name!r} is {describe(value)}.",
+            "slots",
+            name,
+            fix="Write a class (noun.animate), options ({class: noun.animate, number: plur}) or a list.",
+        )
+    for option in options:
+        if option not in _OPTIONS:
+            raise document.error(
+                f"unknown slot option {option!r}.",
+                *("slots", name, option),
+                fix=suggest(option, _OPTIONS, "Options"),
+            )
+    class_name = options.get("class")
+    if not isinstance(class_name, str):
+        raise document.error(f"the slot {name!r} names no class.", "slots", name, fix="Add 'class: ...'.")
+    if lexicon is None:
+        raise document.error(
+            f"the slot {name!r} needs a lexicon.", "slots", name, fix="Add 'lexicon: lexicon.yaml'."
+        )
+    try:
+        words = find_class(lexicon, class_name)
+    except GrammarError as error:
+        raise document.error(error.message, "slots", name, fix=error.fix) from None
+    fillers, numbers = _numbered(document, name, class_name, words, options.get("number"))
+    counting = earlier.get(str(options.get("repeat")))
+    repeat = _repeat(document, name, options.get("repeat") if counting is None else _most(counting))
+    repeated_by = None if counting is None else counting.name
+    slot = Slot(name, fillers, class_name, numbers, repeat, repeated_by=repeated_by)
+    if "differs_from" in options:
+        return _differing(document, slot, options["differs_from"], earlier)
+    return slot
+
+
+def _literals(document: Document, name: str, values: list[Value]) -> tuple[Filler, ...]:
+    fillers = tuple(value for value in values if isinstance(value, (str, int, float, bool)))
+    if not fillers or len(fillers) < len(values) or len({type(value) for value in fillers}) > 1:
+        raise document.error(
+            f"the list of slot {name!r} must hold one or more values of one kind.",
+            "slots",
+            name,
+            fix="Write for example [0, 1, 2] or [past, future].",
+        )
+    return fillers
+
+
+def _range(document: Document, name: str, end: Value) -> tuple[Filler, ...]:
+    if not isinstance(end, int) or isinstance(end, bool) or not 1 <= end <= _MAX_RANGE:
+        raise document.error(
+            f"'range' must be a whole number from 1 to {_MAX_RANGE:,}.",
+            *("slots", name, "range"),
+            fix="Write for example 'range: 4' for 0, 1, 2 and 3.",
+        )
+    return tuple(range(end))
+
+
+def _most(counting: Slot) -> Value:
+    """Give the largest number of a slot that counts; False, which is none, where a filler cannot count."""
+    numbers = [n for n in counting.fillers if isinstance(n, int) and n >= 1 and not isinstance(n, bool)]
+    return max(numbers) if len(numbers) == len(counting.fillers) and counting.repeat is None else False
+
+
+def _numbered(
+    document: Document, name: str, class_name: str, words: tuple[Word, ...], number: Value
+) -> tuple[tuple[Filler, ...], int]:
+    """Give nouns their numbers: both, singular first, unless the slot fixes one."""
+    if number is not None and number not in NUMBERS:
+        raise document.error(
+            f"{number!r} is not a number.", "slots", name, "number", fix="Write sing or plur."
+        )
+    if not class_name.startswith("noun."):
+        if number is not None:
+            raise document.error(
+                f"the slot {name!r} fixes a number, but {class_name!r} is not a class of nouns.",
+                *("slots", name, "number"),
+                fix="Inflect other words where they stand: {{ " + name + " | agree(...) }}.",
+            )
+        return words, 1
+    numbers = NUMBERS if number is None else (str(number),)
+    return tuple(word.inflected(each) for word in words for each in numbers), len(numbers)
+
+
+def _repeat(document: Document, name: str, repeat: Value) -> int | None:
+    if repeat is None:
+        return None
+    if not isinstance(repeat, int) or isinstance(repeat, bool) or not 1 <= repeat <= _MAX_REPEAT:
+        raise document.error(
+            f"'repeat' must be a whole number from 1 to {_MAX_REPEAT}, or a slot of them.",
+            *("slots", name, "repeat"),
+            fix="Write for example 'repeat: 2', or the name of an earlier slot.",
+        )
+    return repeat
+
+
+def _differing(document: Document, slot: Slot, other_name: Value, earlier: dict[str, Slot]) -> Slot:
+    other = earlier.get(str(other_name))
+    keys = ("slots", slot.name, "differs_from")
+    if other is None:
+        raise document.error(
+            f"'differs_from' names {other_name!r}, which is not an earlier slot.",
+            *keys,
+            fix=suggest(str(other_name), earlier, "Earlier slots"),
+        )
+    if other.class_name != slot.class_name or other.repeat is not None or slot.repeat is not None:
+        raise document.error(
+            f"{slot.name!r} can differ only from a slot of its own class, neither of them repeated.",
+            *keys,
+            fix=f"Give both the class {slot.class_name!r}.",
+        )
+    if len(slot.fillers) == slot.numbers:
+        raise document.error(
+            f"the class {slot.class_name!r} has one word, so none is left for {slot.name!r}.",
+            *keys,
+            fix="List a second word.",
+        )
+    return Slot(slot.name, slot.fillers, slot.class_name, slot.numbers, None, other.name)

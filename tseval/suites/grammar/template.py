@@ -1,0 +1,253 @@
+"""The sentences of a grammar: labelled lines and their top-level fragments.
+
+A labelled line is a row of fragments: text, `{{ ... }}`, a whole `{% for %}` or `{% if %}` block. A
+fragment depends only on the slots it names (through macros and sets too), so it is rendered once per
+distinct binding of those slots and never once per item.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jinja2 import meta, nodes
+from jinja2.environment import Template
+from jinja2.parser import Parser
+
+from tseval.errors import GrammarError, suggest
+from tseval.suites.grammar.code import RESULT, Code, SyntaxErrors
+from tseval.suites.grammar.language import check, harden, text_cost
+from tseval.suites.grammar.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+
+_LABEL = re.compile(r"([^\W\d]\w*)[ \t]*:(?=\s|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    label: str
+    number: int
+    nodes: list[nodes.Node]
+
+
+class Sentences:
+    """The body of a grammar, parsed once.
+
+    Args:
+        text: The body.
+        path: The grammar file, for messages.
+        first_line: The line of the file on which the body begins.
+        slots: Names of the slots, in order.
+
+    Raises:
+        GrammarError: Anything the template language does not allow; the message names the line.
+    """
+
+    def __init__(self, text: str, path: Path, first_line: int, slots: Sequence[str]):
+        self._path, self._slots = path, slots
+        self._sandbox = Sandbox()
+        self._definitions: dict[str, nodes.Node] = {}
+        preamble, labelled = _split(text.split("\n"), first_line)
+        self._define(self._parse(preamble, first_line))
+        self._lines = [
+            self._labelled(label, sentence, number)
+            for label, sentence, number in labelled
+            if label or not self._is_blank(sentence, number)
+        ]
+        self._check_labels(first_line)
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """Labels, in order, with their lines."""
+        return {line.label: line.number for line in self._lines}
+
+    def fragments(self) -> dict[str, list[Code]]:
+        """Compile the fragments of every labelled line; what two lines share is compiled once."""
+        known: dict[str, Code] = {}
+
+        def compiled(group: list[nodes.Node], line: int) -> Code:
+            same = repr(group)  # of two nodes, == would take 1 and true for equal
+            if same not in known:
+                known[same] = self._compile(group, line)
+            return known[same]
+
+        return {
+            line.label: [compiled(group, line.number) for group in self._groups(line)] for line in self._lines
+        }
+
+    def expression(self, source: str, line: int) -> Code:
+        """Compile the expression of a feature, which may use slots, macros and sets.
+
+        Raises:
+            GrammarError: Not an expression, or something undefined in it.
+        """
+        with SyntaxErrors(self._path, line, _FEATURE_FIX):
+            parser = Parser(self._sandbox, "\n" * (line - 1) + source, state="variable")
+            expression = parser.parse_expression()
+            if not parser.stream.eos:
+                parser.fail("this is more than one expression", line)
+            assign = nodes.Assign(nodes.Name(RESULT, "store"), expression, lineno=line)
+            check(expression_tree := nodes.Template([nodes.Output([expression])], lineno=line))
+            self._check_names(expression_tree, _FEATURE_FIX)
+            harden(assign, self._sandbox)
+            return self._compile([assign], line)
+
+    def _parse(self, source: str, line: int) -> list[nodes.Node]:
+        """Parse and check template code that begins on a given line."""
+        with SyntaxErrors(self._path, line, _BLOCK_FIX):
+            tree = self._sandbox.parse("\n" * (line - 1) + source)
+            check(tree)
+            harden(tree, self._sandbox)
+        return tree.body
+
+    def _define(self, body: list[nodes.Node]) -> None:
+        """Take in the macros and sets before the first labelled line."""
+        for node in body:
+            if isinstance(node, nodes.Output) and (stray := _stray_text(node)):
+                raise GrammarError("expected 'label: sentence'.", self._path, stray, _LABEL_FIX)
+            if isinstance(node, nodes.Output):
+                continue
+            name = node.name if isinstance(node, nodes.Macro) else None
+            if isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
+                name = node.target.name
+            if name is None:
+                fix = "Only macros and sets of one name stand before the labelled lines."
+                raise GrammarError("this block cannot stand here.", self._path, node.lineno, fix)
+            if name in self._slots or name in self._definitions or name in self._sandbox.globals:
+                fix = "Give every slot, macro and set its own name."
+                raise GrammarError(f"{name!r} is already defined.", self._path, node.lineno, fix)
+            self._definitions[name] = node
+        macros = [node for node in self._definitions.values() if isinstance(node, nodes.Macro)]
+        self._sandbox.macro_costs = {macro.name: text_cost(macro) for macro in macros}
+        for node in self._definitions.values():
+            self._check_names(nodes.Template([node], lineno=1), None)
+
+    def _labelled(self, label: str, sentence: str, number: int) -> _Line:
+        if not label:
+            raise GrammarError("expected 'label: sentence'.", self._path, number, _LABEL_FIX)
+        if not sentence.strip():
+            raise GrammarError(f"the sentence {label!r} is empty.", self._path, number, _LABEL_FIX)
+        body = self._parse(sentence.strip(), number)
+        tree = nodes.Template(body, lineno=number)
+        for node in tree.find_all((nodes.Assign, nodes.Macro)):
+            fix = "Move it before the first labelled line."
+            raise GrammarError(
+                "a set or macro cannot stand in a labelled line.", self._path, node.lineno, fix
+            )
+        self._check_names(tree, None)
+        return _Line(label, number, body)
+
+    def _is_blank(self, source: str, number: int) -> bool:
+        """Whether an unlabelled line holds comments at most."""
+        if not source.strip():
+            return True
+        return source.lstrip().startswith("{#") and not any(
+            not isinstance(node, nodes.Output) or _stray_text(node) for node in self._parse(source, number)
+        )
+
+    def _check_labels(self, first_line: int) -> None:
+        if len(self._lines) < 2:
+            found = f"{len(self._lines) or 'no'} labelled sentence{'' if self._lines else 's'}"
+            message = f"{found}; a grammar needs two or more."
+            raise GrammarError(message, self._path, first_line, _LABEL_FIX)
+        seen: set[str] = set()
+        for line in self._lines:
+            if line.label in seen:
+                raise GrammarError(
+                    f"the label {line.label!r} stands twice.", self._path, line.number, "Rename one of them."
+                )
+            seen.add(line.label)
+
+    def _check_names(self, tree: nodes.Template, fix: str | None) -> None:
+        """Refuse names that are nothing: known before anything is rendered."""
+        known = {*self._slots, *self._definitions, *self._sandbox.globals}
+        for name in sorted(self._used(tree) - known):
+            line = min(node.lineno for node in tree.find_all(nodes.Name) if node.name == name)
+            hint = suggest(name, [*self._slots, *self._definitions], "Slots, macros and sets")
+            message = f"{name!r} is not defined."
+            raise GrammarError(message, self._path, line, f"{hint} {fix}" if fix else hint)
+
+    def _used(self, tree: nodes.Template) -> set[str]:
+        tree.set_environment(self._sandbox)
+        return meta.find_undeclared_variables(tree)
+
+    def _needs(self, body: list[nodes.Node]) -> tuple[tuple[str, ...], list[nodes.Node]]:
+        """Find the slots that code depends on, and the definitions it needs, through each other."""
+        needed: set[str] = set()
+        waiting = [nodes.Template(body, lineno=1)]
+        while waiting:
+            for name in self._used(waiting.pop()) - needed:
+                needed.add(name)
+                if name in self._definitions:
+                    waiting.append(nodes.Template([self._definitions[name]], lineno=1))
+        slots = tuple(name for name in self._slots if name in needed)
+        return slots, [node for name, node in self._definitions.items() if name in needed]
+
+    def _groups(self, line: _Line) -> Iterator[list[nodes.Node]]:
+        """Split a line into fragments, joining neighbours where one needs no more slots than the other."""
+        group: list[nodes.Node] = []
+        group_slots: set[str] = set()
+        for node in _flatten(line.nodes):
+            slots = set(self._needs([node])[0])
+            if group and not (slots <= group_slots or group_slots <= slots):
+                yield group
+                group, group_slots = [], set()
+            group.append(node)
+            group_slots |= slots
+        yield group
+
+    def _compile(self, body: list[nodes.Node], line: int) -> Code:
+        slots, definitions = self._needs(body)
+        tree = nodes.Template([*definitions, *body], lineno=1)
+        tree.set_environment(self._sandbox)
+        with SyntaxErrors(self._path, line, None):
+            template = Template.from_code(
+                self._sandbox, self._sandbox.compile(tree), self._sandbox.make_globals(None)
+            )
+        return Code(slots, line, template, self._sandbox, self._path)
+
+
+_FEATURE_FIX = "A feature is an expression; for plain text write \"'text'\", with both pairs of quotes."
+_LABEL_FIX = "Write for example 'grammatical: the {{ subject }} ...', one sentence on one line."
+_BLOCK_FIX = "Every {{, {% for %}, {% if %} must close on its own labelled line."
+
+
+def _split(lines: list[str], first_line: int) -> tuple[str, list[tuple[str, str, int]]]:
+    """Split a body into what stands before the first label, and (label or '', sentence, line) rows."""
+    labelled: list[tuple[str, str, int]] = []
+    preamble: list[str] = []
+    for number, line in enumerate(lines, first_line):
+        label = _LABEL.match(line)
+        if label:
+            labelled.append((label[1], line[label.end() :].lstrip(" "), number))
+        elif labelled:
+            labelled.append(("", line, number))
+        else:
+            preamble.append(line)
+    return "\n".join(preamble), labelled
+
+
+def _stray_text(output: nodes.Output) -> int | None:
+    """Find the first line of an output that prints something, or None."""
+    for node in output.nodes:
+        if not isinstance(node, nodes.TemplateData):
+            return node.lineno
+        if node.data.strip():
+            blank = node.data[: len(node.data) - len(node.data.lstrip())]
+            return node.lineno + blank.count("\n")
+    return None
+
+
+def _flatten(body: Collection[nodes.Node]) -> Iterator[nodes.Node]:
+    """Give the top-level fragments one by one, each printing by itself."""
+    for node in body:
+        if isinstance(node, nodes.Output):
+            for child in node.nodes:
+                yield nodes.Output([child], lineno=child.lineno)
+        else:
+            yield node

@@ -1,0 +1,309 @@
+"""Find and load suites: by the name of a bundled one, or by the path of grammars or of data."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from tseval.errors import SuiteError, suggest
+from tseval.suites.datasets.catalogue import CATALOGUE, data_folder
+from tseval.suites.datasets.loading import is_data, methods_of, read_data
+from tseval.suites.digest import suite_digest
+from tseval.suites.formal.languages import KINDS, names_language, parse_language
+from tseval.suites.formal.strings import STOP
+from tseval.suites.formal.suites import draw_test, language_case
+from tseval.suites.grammar.cache import load_suite as load_cached
+from tseval.suites.grammar.cache import save_suite, suite_key
+from tseval.suites.items import Case, Suite
+from tseval.suites.views import VIEWS, view_suite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tseval.suites.grammar.folder import SuiteFolder
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+_CACHED_ITEMS = 1_000_000
+
+
+def available_suites() -> tuple[str, ...]:
+    """Name the bundled suites."""
+    return tuple(sorted(file.parent.name for file in TEMPLATES.glob("*/suite.yaml")))
+
+
+def bundled_sizes(name: str) -> tuple[str, int, int, int]:
+    """Give title and numbers of cases, items and contrasts of a bundled suite, without expanding it."""
+    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
+
+    folder = read_folder(TEMPLATES / name)
+    grammars = folder.load()
+    contrasts = sum(grammar.n_items * len(folder.contrasts_of(grammar)) for grammar in grammars)
+    return folder.title, len(grammars), sum(grammar.n_items for grammar in grammars), contrasts
+
+
+def find_suite(spec: str | Path) -> Path:
+    """Find a suite by the name of a bundled or fetched one, or by path; names come first.
+
+    Raises:
+        SuiteError: There is no such suite, or it was not fetched; the message says what to do.
+    """
+    if isinstance(spec, str) and spec in available_suites():
+        return TEMPLATES / spec
+    if isinstance(spec, str) and spec in CATALOGUE:
+        if not (data_folder() / spec).exists():
+            raise SuiteError(f"{spec} is not here yet.\n  Download it: tseval suites fetch {spec}")
+        return data_folder() / spec
+    if isinstance(spec, Path) or os.sep in spec or Path(spec).exists():
+        path = Path(spec)
+        if not path.exists():
+            raise SuiteError(f"{path}: no such file or folder.\n  Give the name of a suite, or a path.")
+        return path
+    if names_language(spec):
+        raise SuiteError(
+            f"{spec} is a formal language: it has no grammars, and no pairs of sentences.\n"
+            "  tseval run, expand and train can use it."
+        )
+    known = [*available_suites(), *CATALOGUE, *KINDS]
+    raise SuiteError(
+        f"there is no suite {spec!r}.\n  {suggest(spec, known, 'Suites')} Or give a path, such as ./{spec}."
+    )
+
+
+def load_suite(
+    spec: str | Path,
+    *,
+    cases: str | Sequence[str] = (),
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    tokenise: bool = False,
+) -> Suite:
+    """Load a suite: all its items, or some, expanding only what is asked for.
+
+    Args:
+        spec: Name of a suite, formal language with its settings (`dyck(k=4,m=3)`), path of a folder of
+            grammars or of one `.jinja` file, or path of a file or a folder of data. `:METHOD` after it
+            asks something else of the items (`tseval.suites.views`), or chooses among the methods of a data
+            set (`blimp:one_prefix`).
+        cases: Only these cases, or this one; all where empty.
+        limit: The first so many items of each case.
+        sample: So many items of each case, drawn uniformly without replacement, in item order.
+        seed: Of the draw, and of the sentences that `:judgement` shows.
+        tokenise: Split punctuation and clitics off the words of a data set (Penn Treebank tokens), for
+            word-level models; the sentences of grammars are tokenised anyway.
+
+    Raises:
+        SuiteError: No such suite or case; a limit or sample below 1.
+        GrammarError: A grammar that cannot be expanded, with file, line and fix.
+    """
+    _check_counts(limit, sample)
+    names = (cases,) if isinstance(cases, str) else cases
+    if isinstance(spec, str) and names_language(spec):
+        return _formal_suite(spec, names, (limit, sample, seed))
+    path, method = _locate(spec)
+    if method in VIEWS:
+        asked = load_suite(path, cases=cases, limit=limit, sample=sample, seed=seed, tokenise=tokenise)
+        return view_suite(asked, method, seed)
+    complete = not cases and limit is None and sample is None
+    if is_data(path):
+        suite = _data_suite(path, method, names, (limit, sample, seed), complete)
+        return _tokenised(suite) if tokenise else suite
+    key = suite_key(path) if complete else None
+    if key is not None and (cached := load_cached(key)) is not None:
+        return cached
+
+    # Imported late: a cached suite needs neither Jinja nor YAML.
+    from tseval.suites.grammar.expansion import check_size, choose_rows, expand  # noqa: PLC0415
+    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415
+
+    folder = read_folder(path)
+    grammars = folder.load(names)
+    for grammar in grammars:
+        check_size(grammar, None if limit is None and sample is None else 0)
+    expanded = tuple(
+        expand(grammar, folder.contrasts_of(grammar), choose_rows(grammar.n_items, limit, sample, seed))
+        for grammar in grammars
+    )
+    suite = _suite(folder, expanded, complete)
+    if key is not None and suite.n_items <= _CACHED_ITEMS:
+        save_suite(suite, key)
+    return suite
+
+
+def stream_cases(
+    spec: str | Path,
+    *,
+    cases: str | Sequence[str] = (),
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+) -> tuple[int, Iterator[Case]]:
+    """Go through the items of a suite in blocks, for writing them out.
+
+    Args:
+        spec: As in `load_suite`.
+        cases: As in `load_suite`.
+        limit: The first so many items of all the cases together.
+        sample: So many items drawn uniformly from all the cases together, in order.
+        seed: Of the draw, and of the sentences that `:judgement` shows.
+
+    Returns:
+        How many items there will be, and the blocks; a large case comes in several.
+
+    Raises:
+        SuiteError: No such suite or case; a limit or sample below 1.
+        GrammarError: A grammar that cannot be expanded, at the latest while its block is made.
+    """
+    _check_counts(limit, sample)
+    from tseval.suites.grammar.expansion import LARGEST_INDEX, check_size, choose_rows, expand_blocks  # noqa: PLC0415
+    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415
+
+    if isinstance(spec, str) and names_language(spec):
+        suite = load_suite(spec, cases=cases, limit=limit, sample=sample, seed=seed)
+        return suite.n_items, iter(suite.cases)
+    path, method = _locate(spec)
+    if (limit is None and sample is None) or method is not None or is_data(path):
+        suite = load_suite(spec, cases=cases, seed=seed)
+        rows = choose_rows(suite.n_items, limit, sample, seed)
+        return len(rows), _rows_of(suite.cases, rows)
+    folder = read_folder(path)
+    grammars = folder.load((cases,) if isinstance(cases, str) else cases)
+    for grammar in grammars:
+        check_size(grammar, 0)
+    ends = np.cumsum([grammar.n_items for grammar in grammars], dtype=object)
+    if ends[-1] > LARGEST_INDEX:
+        raise SuiteError(f"{spec}: more items than can be numbered.\n  Choose fewer cases with --case.")
+    rows = choose_rows(int(ends[-1]), limit, sample, seed)
+
+    def blocks() -> Iterator[Case]:
+        for grammar, end in zip(grammars, ends, strict=True):
+            own = _rows_between(rows, end - grammar.n_items, end)
+            yield from expand_blocks(grammar, folder.contrasts_of(grammar), own)
+
+    return len(rows), blocks()
+
+
+def _locate(spec: str | Path) -> tuple[Path, str | None]:
+    """Find a suite, and the method that `NAME:METHOD` chooses."""
+    if not isinstance(spec, str) or ":" not in spec or Path(spec).exists():
+        return find_suite(spec), None
+    name, _, method = spec.rpartition(":")
+    path = find_suite(name)
+    methods = (*VIEWS, *methods_of(path))
+    if method not in methods:
+        raise SuiteError(f"{name}: no method {method!r}.\n  {suggest(method, methods, 'Methods')}")
+    return path, method
+
+
+def _formal_suite(spec: str, cases: Sequence[str], which: tuple[int | None, int | None, int]) -> Suite:
+    """Draw the test strings of a formal language, or those that are asked for: limit, sample and seed."""
+    from tseval.suites.grammar.expansion import choose_rows  # noqa: PLC0415 - brings YAML along
+
+    language = parse_language(spec)
+    _refuse_unknown_cases(language.name, [language.name], cases)
+    limit, sample, seed = which
+    strings = draw_test(language, limit if sample is None else None)
+    rows = np.array(choose_rows(len(strings), limit, sample, seed), dtype=np.int64)
+    case = language_case(language, strings.take(rows), rows)
+    return Suite(
+        name=language.name,
+        title=language.title,
+        source=language.source,
+        terminator=STOP,
+        cases=(case,),
+        digest=suite_digest(STOP, [case]),
+        complete=limit is None and sample is None,
+        score="choices",
+    )
+
+
+def _refuse_unknown_cases(suite: str, known: Iterable[str], cases: Sequence[str]) -> None:
+    for name in cases:
+        if name not in known:
+            raise SuiteError(f"suite {suite!r} has no case {name!r}.\n  {suggest(name, known, 'Cases')}")
+
+
+def _data_suite(
+    path: Path,
+    method: str | None,
+    cases: Sequence[str],
+    which: tuple[int | None, int | None, int],
+    complete: bool,
+) -> Suite:
+    """Read a data set and take the items that are asked for: limit, sample and seed."""
+    from tseval.suites.grammar.expansion import choose_rows  # noqa: PLC0415 - brings YAML along
+
+    data = read_data(path, method)
+    _refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
+    chosen = [case for case in data.cases if not cases or case.name in cases]
+    taken = tuple(_take(case, choose_rows(case.n_items, *which)) for case in chosen)
+    return Suite(
+        name=data.name,
+        title=data.title,
+        source=data.source,
+        terminator=None,
+        cases=taken,
+        digest=suite_digest(None, taken),
+        complete=complete,
+        score=data.score,
+    )
+
+
+def _tokenised(suite: Suite) -> Suite:
+    from tseval.suites.datasets.tokenising import tokenise  # noqa: PLC0415
+
+    cases = tuple(map(tokenise, suite.cases))
+    return replace(suite, cases=cases, digest=suite_digest(None, cases))
+
+
+def _take(case: Case, rows: Sequence[int]) -> Case:
+    """Take some of a case's items."""
+    if len(rows) == case.n_items:
+        return case
+    index = pa.array(rows, pa.int64())
+    return replace(
+        case,
+        index=case.index.take(index),
+        sentences=case.sentences.take(index),
+        # A table without columns cannot be indexed: it does not know its rows.
+        features=case.features.take(index) if case.features.num_columns else case.features,
+        regions=None if case.regions is None else case.regions.take(index),
+    )
+
+
+def _rows_of(cases: Sequence[Case], rows: Sequence[int]) -> Iterator[Case]:
+    """Give the ascending rows, counted over all cases, case by case."""
+    end = 0
+    for case in cases:
+        start, end = end, end + case.n_items
+        yield _take(case, _rows_between(rows, start, end))
+
+
+def _check_counts(limit: int | None, sample: int | None) -> None:
+    for name, count in (("limit", limit), ("sample", sample)):
+        if count is not None and count < 1:
+            raise SuiteError(f"{name} must be 1 or more, not {count}.\n  For all items, leave it out.")
+
+
+def _rows_between(rows: Sequence[int], start: int, end: int) -> Sequence[int]:
+    """Take the ascending rows in [start, end), counted from start."""
+    if isinstance(rows, range):
+        return range(max(rows.start, start) - start, max(min(rows.stop, end), start) - start)
+    return [row - start for row in rows if start <= row < end]
+
+
+def _suite(folder: SuiteFolder, cases: tuple[Case, ...], complete: bool) -> Suite:
+    return Suite(
+        name=folder.name,
+        title=folder.title,
+        source=folder.source,
+        terminator=folder.terminator,
+        cases=cases,
+        digest=suite_digest(folder.terminator, cases),
+        complete=complete,
+    )

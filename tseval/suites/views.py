@@ -1,0 +1,231 @@
+"""Views: other questions about the pairs of a suite, as suites of their own (`SUITE:METHOD`).
+
+The papers on agreement ask classifiers for the number of a verb or for a judgement, and ask after every
+word how sure a model is. Each question is again a choice between two sentences with one prefix, so every
+model that scores sentences can answer it, and every table can be made from the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import SuiteError, suggest
+from tseval.suites.digest import suite_digest
+from tseval.suites.items import ENDING, Contrast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tseval.suites.items import Case, Feature, Suite
+
+RIGHT, WRONG = "right", "wrong"
+NUMBER, POSITION, WORD, SHOWN = "number", "position", "word", "shown"
+# What a classifier says of a prefix: words that no text holds.
+NUMBER_WORDS = {"sing": "<singular>", "plur": "<plural>"}
+JUDGEMENTS = ("<grammatical>", "<ungrammatical>")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two sentences of an item, and what is known of it.
+
+    Attributes:
+        place: Case and item, for messages.
+        better: The better sentence, its words.
+        worse: The worse one.
+        critical: Position of the first word that differs, from 0.
+        number: `sing` or `plur`, where the case says it.
+    """
+
+    place: str
+    better: list[str]
+    worse: list[str]
+    critical: int
+    number: str | None
+
+    @property
+    def number_words(self) -> tuple[str, str]:
+        """Give the right word for the number, then the wrong one."""
+        both = tuple(NUMBER_WORDS.values())
+        return (both[0], both[1]) if self.number == "sing" else (both[1], both[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A choice of the last word: which item asks it, and what is to be known of it."""
+
+    row: int
+    prefix: str
+    right: str
+    wrong: str
+    features: tuple[Feature, ...]
+
+
+def _number(row: int, pair: Pair, _: bool) -> Iterator[Question]:
+    yield Question(row, " ".join(pair.better[: pair.critical]), *pair.number_words, ())
+
+
+def _judgement(row: int, pair: Pair, as_found: bool) -> Iterator[Question]:
+    right, wrong = JUDGEMENTS if as_found else JUDGEMENTS[::-1]
+    words = pair.better if as_found else pair.worse
+    yield Question(row, " ".join(words), right, wrong, ("grammatical" if as_found else "ungrammatical",))
+
+
+def _profile(row: int, pair: Pair, _: bool) -> Iterator[Question]:
+    yield from _each_prefix(row, pair, pair.better[pair.critical], pair.worse[pair.critical])
+
+
+def _number_profile(row: int, pair: Pair, _: bool) -> Iterator[Question]:
+    yield from _each_prefix(row, pair, *pair.number_words)
+
+
+def _each_prefix(row: int, pair: Pair, right: str, wrong: str) -> Iterator[Question]:
+    for length in range(1, pair.critical + 1):
+        prefix = pair.better[:length]
+        yield Question(row, " ".join(prefix), right, wrong, (length, prefix[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A question that can be asked of any pair.
+
+    Attributes:
+        title: What it asks.
+        ask: Gives the questions about one item; its last argument is a coin thrown for that item.
+        features: Names of what a question adds to the features of its item.
+        needs_number: Whether the case must say the number of the subject.
+        whole: Whether sentences are shown to their end, not up to the critical word.
+    """
+
+    title: str
+    ask: Callable[[int, Pair, bool], Iterator[Question]]
+    features: tuple[str, ...] = ()
+    needs_number: bool = False
+    whole: bool = False
+
+
+VIEWS = {
+    "number": View("number prediction", _number, needs_number=True),
+    "judgement": View("grammaticality judgement", _judgement, (SHOWN,), whole=True),
+    "profile": View("verb form after each word", _profile, (POSITION, WORD)),
+    "number_profile": View(
+        "number prediction after each word", _number_profile, (POSITION, WORD), needs_number=True
+    ),
+}
+
+
+def view_suite(suite: Suite, method: str, seed: int) -> Suite:
+    """Ask a question about every item of a suite.
+
+    Args:
+        suite: Its cases have one contrast of two labels.
+        method: One of `VIEWS`. `number`: singular or plural, after the words before the critical one, the
+            first that differs. `judgement`: grammatical or not, after a whole sentence, one of the item's
+            two. `profile`: the right or the wrong form, after every beginning of the sentence up to the
+            critical word; `number_profile`: singular or plural there.
+        seed: Of the choice which of its two versions `judgement` shows of an item.
+
+    Returns:
+        The same cases with the labels `right` and `wrong`. An item keeps its number; in a profile it has as
+        many rows as there are words before the critical one. New features: `ending`, always 1; `shown`
+        (`grammatical`, `ungrammatical`) of a judgement; `position` (words read) and `word` (the last of
+        them) in a profile. They take the place of features of these names.
+
+    Raises:
+        SuiteError: A case has other labels than two, does not say the number, or has a pair without a
+            critical word.
+    """
+    cases = tuple(_view(case, VIEWS[method], suite.terminator, seed) for case in suite.cases)
+    return replace(
+        suite,
+        name=f"{suite.name}_{method}",
+        title=f"{suite.title}, {VIEWS[method].title}",
+        terminator=None,
+        cases=cases,
+        digest=suite_digest(None, cases),
+        score="ending",
+    )
+
+
+def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
+    if view.needs_number:
+        _check_number(case)
+    numbers = case.index.to_pylist()
+    questions = [
+        question
+        for row, pair in enumerate(_pairs(case, view, terminator))
+        for question in view.ask(row, pair, _coin(seed, case.name, numbers[row]))
+    ]
+    rows = pa.array([question.row for question in questions], pa.int64())
+    # A table without columns cannot be indexed: it does not know its rows.
+    features = case.features.take(rows) if case.features.num_columns else case.features
+    added = dict(zip(view.features, zip(*(q.features for q in questions), strict=True), strict=True))
+    for name, values in ({ENDING: [1] * len(questions)} | added).items():
+        if name in features.column_names:
+            features = features.drop_columns([name])
+        features = features.append_column(name, pa.array(values))
+    return replace(
+        case,
+        contrasts=(Contrast(RIGHT, WRONG),),
+        index=case.index.take(rows),
+        sentences=pa.table(
+            {
+                RIGHT: pa.array([f"{q.prefix} {q.right}" for q in questions], pa.string()),
+                WRONG: pa.array([f"{q.prefix} {q.wrong}" for q in questions], pa.string()),
+            }
+        ),
+        features=features,
+    )
+
+
+def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
+    """Give the two sentences of every item, split into words."""
+    if len(case.contrasts) != 1 or case.predictions:
+        raise SuiteError(
+            f"case {case.name!r} compares more than two sentences; this method takes pairs.\n"
+            "  Choose other cases with --case."
+        )
+    (contrast,) = case.contrasts
+    numbers = case.features[NUMBER].to_pylist() if view.needs_number else [None] * case.n_items
+    columns = (case.sentences[label].to_pylist() for label in (contrast.better, contrast.worse))
+    for index, number, *texts in zip(case.index.to_pylist(), numbers, *columns, strict=True):
+        place = f"case {case.name!r}, item {index}"
+        better, worse = (str(text).split() for text in texts)
+        differ = (at for at, (one, other) in enumerate(zip(better, worse, strict=False)) if one != other)
+        critical = next(differ, None)
+        if critical is None or (critical == 0 and not view.whole):
+            where = "no word at which they differ" if critical is None else "no word before they differ"
+            raise SuiteError(
+                f"{place}: the two sentences have {where}: {' '.join(better)!r}.\n"
+                "  Leave out that item, or choose other cases with --case."
+            )
+        if view.whole and terminator:
+            better, worse = [*better, terminator], [*worse, terminator]
+        yield Pair(place, better, worse, critical, None if number is None else str(number))
+
+
+def _check_number(case: Case) -> None:
+    """Refuse a case that does not say of every item which number its verb should have."""
+    if NUMBER not in case.features.column_names:
+        raise SuiteError(
+            f"case {case.name!r} has no feature {NUMBER!r}, the number that the verb should have.\n"
+            "  In a grammar, add under 'features': 'number: subject.number', naming the noun that the verb "
+            f"agrees with;\n  in data, a column {NUMBER!r} of sing and plur. "
+            f"{suggest(NUMBER, case.features.column_names, 'Features')}"
+        )
+    for value in pc.unique(case.features[NUMBER]).to_pylist():
+        if value not in NUMBER_WORDS:
+            raise SuiteError(
+                f"case {case.name!r}: the feature {NUMBER!r} is {value!r} for an item.\n"
+                f"  Write {' or '.join(NUMBER_WORDS)}."
+            )
+
+
+def _coin(seed: int, case: str, item: int | None) -> bool:
+    """Throw a coin for an item; it falls alike on every machine, whichever other items there are."""
+    return bool(hashlib.sha256(f"{seed} {case} {item}".encode()).digest()[0] & 1)

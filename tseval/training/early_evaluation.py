@@ -1,0 +1,108 @@
+"""Accuracy on suites while a model is being trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tseval.adapters.native import NativeModel
+from tseval.analysis.accuracy import COUNTS, count
+from tseval.errors import TrainingError, first_line
+from tseval.evaluation import evaluate
+from tseval.files import write_whole
+from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tseval.models.language_model import LanguageModel
+    from tseval.models.vocabulary import Vocabulary
+    from tseval.suites.items import Suite
+
+TEXTS = ("suite", "phenomenon", "dependency", "construction", "contrast")
+TYPES: dict[str, pa.DataType] = {
+    **dict.fromkeys(("step", "tokens"), pa.int64()),
+    **dict.fromkeys(TEXTS, pa.string()),
+    **dict.fromkeys(COUNTS, pa.int64()),
+    "accuracy": pa.float64(),  # null where no item is decidable
+}
+SCHEMA = pa.schema(TYPES)
+
+
+def accuracy_path(out: Path) -> Path:
+    """Name the file of the early evaluations of a checkpoint."""
+    return out.with_name(f"{out.stem}.accuracy.parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyEvaluation:
+    """Scores suites and adds the accuracies to a parquet file, one row per construction and moment.
+
+    Attributes:
+        path: The file; what an earlier part of the same run wrote there is not measured again.
+        suites: What to score, no two of one name.
+        vocabulary: The model's words.
+        every: Windows between two moments; None for every validation. The end is always one.
+    """
+
+    path: Path
+    suites: Sequence[Suite]
+    vocabulary: Vocabulary
+    every: int | None
+
+    def start(self, resumed: bool) -> None:
+        """Begin with an empty file, unless an interrupted run goes on.
+
+        Raises:
+            TrainingError: A suite asks about symbols that the vocabulary lacks.
+        """
+        for suite in self.suites:
+            asked = [symbol for case in suite.cases if case.choices for symbol in case.choices.symbols]
+            if missing := [symbol for symbol in asked if symbol not in self.vocabulary.words]:
+                raise TrainingError(
+                    f"--eval-suite {suite.name} asks about the symbol {missing[0]}, which the training text "
+                    "does not hold.\n  Train on strings of this language, or evaluate another one."
+                )
+        if not resumed:
+            self.path.unlink(missing_ok=True)
+
+    def measure(self, model: LanguageModel, step: int, tokens: int) -> None:
+        """Score all suites with a model as it is after `step` windows.
+
+        Raises:
+            TrainingError: If the file cannot be read.
+            OSError: If the file cannot be written.
+        """
+        rows = self._rows()
+        known = set(zip(rows["step"].to_pylist(), rows["suite"].to_pylist(), strict=True))
+        for suite in self.suites:
+            if (step, suite.name) not in known:
+                counts = count(evaluate(self._wrap(model), suite).verdicts)
+                counts = counts.assign(step=step, tokens=tokens, suite=suite.name)
+                new = pa.Table.from_pandas(counts, SCHEMA, preserve_index=False)
+                rows = pa.concat_tables([rows, new.replace_schema_metadata(None)])
+        sink = pa.BufferOutputStream()
+        pq.write_table(rows, sink, compression="zstd")
+        write_whole(self.path, memoryview(sink.getvalue()))
+
+    def _rows(self) -> pa.Table:
+        if not self.path.exists():
+            return SCHEMA.empty_table()
+        try:
+            return pq.read_table(self.path).cast(SCHEMA)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            reason = first_line(error)
+            raise TrainingError(
+                f"{self.path}: does not hold accuracies along a training ({reason}).\n"
+                "  Remove it: the moments in it are then missing, but the training can go on."
+            ) from None
+
+    def _wrap(self, model: LanguageModel) -> NativeModel:
+        weights = stored_weights(model, "float32")
+        mark = fingerprint(model.sizes.to_mapping(), self.vocabulary, weights)
+        device = next(model.parameters()).device
+        return NativeModel("training", Checkpoint(model, self.vocabulary, mark, {}, None), device)

@@ -1,0 +1,164 @@
+"""The plan of a zoo: which models it has, where each stands, and how each is made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tseval.errors import RunError, TrainingError
+from tseval.runs import Run, read_run, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tseval.training.zoo.recipe import Recipe
+
+TEXTS = ("train.txt.gz", "valid.txt.gz")
+SUITE = "marvin_linzen"
+RECORD = "zoo.json"
+LOCK = ".lock"
+FORMAT = 1
+_ELSEWHERE = "Choose another --out, or remove that folder."
+
+Stage = Literal["training", "scoring"]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The texts that all models are trained on.
+
+    Attributes:
+        folder: Holds `train.txt.gz` and `valid.txt.gz`.
+        digests: SHA-256 of each file, by name.
+    """
+
+    folder: Path
+    digests: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One model of a zoo.
+
+    Attributes:
+        name: Architecture, with the seed where it is not the first.
+        arch: Name of a cell.
+        seed: Of initial weights and dropout.
+        options: Of `tseval train lm`, from the recipe.
+        zoo: The zoo's folder.
+    """
+
+    name: str
+    arch: str
+    seed: int
+    options: tuple[str, ...]
+    zoo: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        """The trained model."""
+        return self.zoo / "models" / f"{self.name}.pt"
+
+    @property
+    def run(self) -> Path:
+        """The run directory of its scores."""
+        return self.zoo / "runs" / self.name
+
+    @property
+    def log(self) -> Path:
+        """What training and scoring said."""
+        return self.zoo / f"{self.name}.log"
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything of the model."""
+        return self.run.exists() or any(self.checkpoint.parent.glob(f"{self.name}.*"))
+
+    def stages(self, corpus: Corpus) -> list[tuple[Stage, list[str]]]:
+        """Name the steps that make the model, with the command of each; every one can be repeated."""
+        tseval = [sys.executable, "-m", "tseval"]
+        text, valid = (str(corpus.folder / name) for name in TEXTS)
+        train = ["train", "lm", "--arch", self.arch, "--train", text, "--valid", valid, *self.options]
+        train += ["--seed", str(self.seed), "--out", str(self.checkpoint), "--resume"]
+        score = ["run", "--model", str(self.checkpoint), "--suite", SUITE, "--out", str(self.run), "--resume"]
+        return [("training", [*tseval, *train]), ("scoring", [*tseval, *score])]
+
+    def finished(self) -> Run | None:
+        """Give the run if the model is trained and scored."""
+        try:
+            return read_run(self.run)
+        except RunError:
+            return None
+
+
+def read_corpus(folder: Path) -> Corpus:
+    """Find the texts and hash them.
+
+    Raises:
+        TrainingError: A text is not there or cannot be read.
+    """
+    digests = {}
+    for name in TEXTS:
+        try:
+            digests[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        except OSError as error:
+            raise TrainingError(
+                f"{folder / name}: {error.strerror}.\n"
+                f"  A corpus is a folder with {' and '.join(TEXTS)}, one tokenised sentence a line. "
+                "Name yours with --corpus, or make zoo CORPUS=DIR."
+            ) from None
+    return Corpus(folder, digests)
+
+
+def plan(recipe: Recipe, archs: Sequence[str], seeds: int, zoo: Path) -> list[Entry]:
+    """List the models of a zoo, architecture by architecture."""
+    return [
+        Entry(arch if seed == 1 else f"{arch}-{seed}", arch, seed, recipe.arguments(arch), zoo)
+        for arch in archs
+        for seed in range(1, seeds + 1)
+    ]
+
+
+def settle(zoo: Path, corpus: Corpus, entries: Sequence[Entry]) -> None:
+    """Write down what the zoo is made from; refuse to go on with a zoo made from something else.
+
+    Raises:
+        TrainingError: The folder holds models of other options or texts, or something else.
+    """
+    texts, models = read_record(zoo)
+    for name, digest in corpus.digests.items():
+        if texts.get(name, digest) != digest:
+            raise TrainingError(f"{zoo} holds a zoo trained on another {name}.\n  {_ELSEWHERE}")
+    for entry in entries:
+        before = models.get(entry.name, [])
+        if entry.begun and before != list(entry.options):
+            raise TrainingError(
+                f"{zoo} holds a {entry.name} of other settings: {' '.join(before)}\n"
+                f"  and now they are {' '.join(entry.options)}\n  Choose another --out, or remove "
+                f"{entry.checkpoint.with_suffix('')}.* and {entry.run}."
+            )
+        models[entry.name] = list(entry.options)
+        entry.checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    record = {"format": FORMAT, "texts": corpus.digests, "models": models}
+    write_text(zoo / RECORD, json.dumps(record, indent=1) + "\n")
+
+
+def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Read what a zoo is made from: digests of its texts, options of its models; empty for a new one.
+
+    Raises:
+        TrainingError: The folder holds something else.
+    """
+    if not zoo.exists() or (zoo.is_dir() and not any(name.name != LOCK for name in zoo.iterdir())):
+        return {}, {}
+    try:
+        record = json.loads((zoo / RECORD).read_text(encoding="utf-8"))
+        return dict(record["texts"]), dict(record["models"])
+    except (OSError, ValueError, TypeError, KeyError):
+        raise TrainingError(
+            f"{zoo} is there, but is no zoo: it has no {RECORD} that could be read.\n  Choose another --out."
+        ) from None
