@@ -1,9 +1,13 @@
 """A small text to train on, and a listener to trainings inside this process."""
 
+import os
 import random
+import signal
 
+import pandas as pd
 import torch
 
+from tseval.models.checkpoint import load_checkpoint
 from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "laughs", "laugh", "."), lowercase=True)
@@ -33,3 +37,20 @@ class Quiet:
     def validated(self, step, perplexity, kept):
         self.validations.append((step, perplexity, kept))
         self.at_validation.get(step, lambda: None)()
+
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def curves(path):
+    return pd.read_parquet(path).drop(columns="seconds")
+
+
+def outcome(folder, name):
+    return load_checkpoint(folder / f"{name}.pt").fingerprint, curves(folder / f"{name}.curves.parquet")
+
+
+def assert_same(one, other):
+    assert one[0] == other[0]
+    pd.testing.assert_frame_equal(one[1], other[1], check_exact=True)

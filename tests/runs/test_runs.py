@@ -28,7 +28,7 @@ from tseval.runs import (
 )
 from tseval.verdicts import judge
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 SUITE = make_suite(
     make_case("a", [("a b", "a c"), ("d b", "d c")], features={"number": ["sing", "plur"], "n": [1, 2]}),
     make_case("b", [("e b", "e c")], construction="Other"),

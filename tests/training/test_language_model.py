@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_training import WORDS, Quiet, stream
+from small_training import WORDS, Quiet, assert_same, interrupt, outcome, stream
 
 from tseval.errors import TrainingError
 from tseval.models.cells import CELLS
@@ -20,24 +20,6 @@ from tseval.training.settings import Settings
 from tseval.training.state import TrainingState
 from tseval.training.validation import as_stored, mean_loss
 from tseval.training.windows import Columns
-
-
-def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
-
-
-def curves(path):
-    return pd.read_parquet(path).drop(columns="seconds")
-
-
-def outcome(folder, name):
-    return load_checkpoint(folder / f"{name}.pt").fingerprint, curves(folder / f"{name}.curves.parquet")
-
-
-def assert_same(one, other):
-    assert one[0] == other[0]
-    pd.testing.assert_frame_equal(one[1], other[1], check_exact=True)
-
 
 VARIANTS = [
     {"optimiser": "adam", "schedule": "cosine"},

@@ -5,8 +5,7 @@ import math
 import pandas as pd
 import pytest
 import torch
-from small_training import WORDS, Quiet
-from test_language_model import assert_same, interrupt, outcome
+from small_training import WORDS, Quiet, assert_same, interrupt, outcome
 
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes

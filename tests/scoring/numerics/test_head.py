@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tseval.models import head
+from tseval.scoring.numerics import head
 from tseval.scoring.numerics.head import best_words, chosen_logits, log_normaliser, pair_logits
 
 

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from transformers.pytorch_utils import Conv1D
 
-from tseval.models import products
+from tseval.scoring.numerics import products
 from tseval.scoring.numerics.products import LEAST_ROWS, LEAST_WEIGHTS, fast_products, linear
 
 CPU = torch.device("cpu")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tseval.errors import ModelError
-from tseval.scoring import engine, questions
+from tseval.scoring import asks, engine
 from tseval.scoring.asks import Questions
 from tseval.scoring.engine import Scorer
 from tseval.scoring.protocol import ModelCard
@@ -72,7 +72,7 @@ def test_answers_are_those_of_the_models_own_probabilities(make_model, arch, sha
 def test_small_blocks_and_little_memory_change_no_answer(make_model, monkeypatch):
     native = make_model(WORDS)
     whole = ask_all(native)
-    monkeypatch.setattr(questions, "ALTERNATIVES", 8)
+    monkeypatch.setattr(asks, "ALTERNATIVES", 8)
     monkeypatch.setattr(engine, "STATE_BYTES", 4 * native.row_bytes)
     for one, other in zip(whole, ask_all(native), strict=True):
         for name in ("words", "right", "wrong"):
