@@ -152,7 +152,7 @@ def zero_shot(out: Path, models: tuple[str, ...]) -> str:
     for model in models:
         found = verdicts(zero_shot_run(out, model))
         found = found[~found["undecidable"]]
-        details = read_run(zero_shot_run(out, model) / TABLES[0]).manifest["model"]["details"]
+        details = read_run(zero_shot_run(out, model) / TABLES[0]).manifest.model.details
         words = f"{details['validation_perplexity']:.1f}"
         rows.append(
             [Path(model).stem, words, f"{len(found):,}", f"{found['correct'].mean():.3f}", *_split(found)]

@@ -51,7 +51,8 @@ from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadMode
 import tseval
 from tseval.adapters.hf import open_causal
 from tseval.adapters.mlm import open_masked
-from tseval.scoring.engine import Scorer, shards
+from tseval.scoring.engine import shards
+from tseval.scoring.scorers import scorer_for
 from tseval.suites.load import stream_cases
 from tseval.verdicts import sentences_of
 
@@ -135,7 +136,7 @@ def sparse_sentences(n_items: int) -> list[str]:
 
 def score_tseval(path: str, kind: str) -> Score:
     """Score by the engine, shard by shard."""
-    scorer = Scorer((open_causal if kind == "causal" else open_masked)(path, {}, "cpu"))
+    scorer = scorer_for((open_causal if kind == "causal" else open_masked)(path, {}, "cpu"))
 
     def score(sentences: list[str]) -> list[float]:
         parts = [scorer.score(shard)["logprob"].to_pylist() for shard in shards(pa.array(sentences))]

@@ -40,6 +40,7 @@ from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.scoring import contexts, engine
+from tseval.scoring.scorers import recurrent, scorer_for
 from tseval.verdicts import sentences_of
 
 PADDED_BATCH = 64
@@ -144,11 +145,11 @@ def measure_trie(native: NativeModel) -> dict[str, object]:
     timed(native, "encode", spent, "encode")
     timed(native, "advance", spent, "cell")
     timed(native, "logprobs", spent, "head")
-    timed(engine, "build_trie", spent, "trie")
+    timed(recurrent, "build_trie", spent, "trie")
     timed(contexts, "_take", spent, "gather")
-    timed(engine, "_table", spent, "table")
+    timed(recurrent, "rows_of_words", spent, "table")
     sentences = sentences_of(tseval.load_suite("marvin_linzen"))
-    scorer = engine.Scorer(native)
+    scorer = scorer_for(native)
     started, cpu = time.perf_counter(), time.process_time()
     scored = pa.concat_tables([scorer.score(shard) for shard in engine.shards(sentences)])
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
@@ -179,7 +180,7 @@ def share_of_products(checkpoint: Path) -> float:
     """Give the share of the engine's time that is spent inside matrix products, on two shards."""
     native = NativeModel(checkpoint.stem, load_checkpoint(checkpoint), torch.device("cpu"))
     parts = engine.shards(sentences_of(tseval.load_suite("marvin_linzen")))
-    scorer = engine.Scorer(native)
+    scorer = scorer_for(native)
     scorer.score(parts[0].slice(0, 500))
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         started = time.perf_counter()

@@ -3,10 +3,14 @@
 import numpy as np
 import pyarrow as pa
 
+from tseval.questions.contrast import Contrast
+from tseval.questions.pairs import Pairs
 from tseval.report import build_table, render
-from tseval.runs import Run, RunKey, describe_model, describe_suite, start_run
+from tseval.runs import Run, RunKey, start_run
+from tseval.runs.manifest import Manifest, Timings, count_run, describe_suite, software
+from tseval.scoring.engine import Part, Scored  # noqa: F401 - Part is for programs that import all of this
 from tseval.scoring.protocol import ModelCard
-from tseval.suites.items import Case, Contrast, Suite
+from tseval.suites.items import Case, Suite
 from tseval.verdicts import judge, sentences_of
 
 
@@ -16,7 +20,7 @@ def make_case(name, rows, *, labels=("grammatical", "ungrammatical"), contrasts=
     columns = zip(*rows, strict=True)
     return Case(
         name=name,
-        contrasts=tuple(Contrast(*pair) for pair in contrasts or [labels]),
+        question=Pairs(tuple(Contrast(*pair) for pair in contrasts or [labels])),
         index=pa.array(range(len(rows)), pa.int64()),
         sentences=pa.table({label: list(column) for label, column in zip(labels, columns, strict=True)}),
         features=pa.table(features or {}),
@@ -60,29 +64,37 @@ def make_key(suite, model="lstm", fingerprint="a" * 64, mode="sentence", **proto
     )
 
 
-def make_extra(suite, key, **details):
-    """Make what only the caller of `finish` knows."""
-    card = ModelCard(key.model, "native", key.fingerprint, key.protocol, details)
-    return {
-        "suite": describe_suite(suite),
-        "model": describe_model(card),
-        "device": "cpu",
-        "timings": {"scoring_seconds": 0.5},
-        "warnings": [],
-        "counts": {"contexts": 7},
-    }
+def make_manifest(suite, key, scored, verdicts, **details):
+    """Make what a run says of itself."""
+    return Manifest(
+        signature=key.signature,
+        key=key,
+        suite=describe_suite(suite),
+        model=ModelCard(key.model, "native", key.fingerprint, key.protocol, details),
+        device="cpu",
+        timings=Timings(0.5, 0.0),
+        counts=count_run(suite, Scored(scored, 7, 0), verdicts),
+        warnings=(),
+        versions=software(),
+        files={},
+    )
+
+
+def finished_run(suite, key, scored):
+    """Judge scored sentences; give what `RunWriter.finish` takes but for the tables."""
+    verdicts = judge(suite, scored)
+    return make_manifest(suite, key, scored, verdicts), scored, verdicts
 
 
 def make_run(suite, word_logprobs, *, path=None, model="lstm", mode="sentence", unknown=(), **details):
     """Score a suite and give the run, written to a directory where one is named."""
     key = make_key(suite, model, mode=mode)
-    extra = make_extra(suite, key, **details)
     scored = score(suite, word_logprobs, unknown=unknown)
     verdicts = judge(suite, scored, mode)
-    run = Run.of(key, extra, scored, verdicts)
+    run = Run.of(make_manifest(suite, key, scored, verdicts, **details), scored, verdicts)
     if path is not None:
         table = build_table([run])
         with start_run(path, key) as writer:
             tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
-            writer.finish(scored, verdicts, extra, tables)
+            writer.finish(run.manifest, scored, verdicts, tables)
     return run

@@ -2,4 +2,9 @@
 
 from __future__ import annotations
 
-Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
+else:
+    Json = object  # a type that holds itself cannot be checked against; what JSON gives is nothing else

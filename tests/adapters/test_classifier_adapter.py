@@ -14,8 +14,8 @@ from tseval.models.classifier import Classifier
 from tseval.models.language_model import Sizes
 from tseval.models.tasks import TASKS
 from tseval.models.vocabulary import Vocabulary
-from tseval.scoring.engine import Scorer
 from tseval.scoring.protocol import RecurrentModel
+from tseval.scoring.scorers import scorer_for
 from tseval.suites.views import JUDGEMENTS, NUMBER_WORDS, VIEWS
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "authors", "near", "guards"), lowercase=True)
@@ -35,7 +35,7 @@ def open_classifier(tmp_path):
 
 
 def score(model, *sentences):
-    return Scorer(model).score(pa.array(sorted(sentences), pa.string()))
+    return scorer_for(model).score(pa.array(sorted(sentences), pa.string()))
 
 
 @pytest.mark.parametrize("arch", sorted(CELLS))

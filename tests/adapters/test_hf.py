@@ -11,9 +11,9 @@ from checkpoints import CONFIGS, TEXT, bpe_tokenizer, save_causal, save_masked, 
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
-from tseval.scoring.engine import Scorer
 from tseval.scoring.numerics.products import HAS_ONEDNN
 from tseval.scoring.packing import contexts_of
+from tseval.scoring.scorers import scorer_for
 from tseval.scoring.trie import build_trie
 
 SENTENCES = sorted({*TEXT, "the author laugh .", "the pilots injured himself .", "the", "zebras ."})
@@ -47,7 +47,7 @@ def plain(model, sentence, start):
 
 
 def assert_plain(model, sentences, start, atol=1e-4):
-    rows = Scorer(model).score(pa.array(sentences)).to_pylist()
+    rows = scorer_for(model).score(pa.array(sentences)).to_pylist()
     for row in rows:
         np.testing.assert_allclose(row["words"], plain(model, row["sentence"], start), atol=atol, rtol=0)
         assert row["logprob"] == pytest.approx(sum(row["words"]), abs=1e-6)
@@ -60,14 +60,14 @@ def test_every_word_scores_as_the_models_own_forward_pass(saved, kind):
     assert_plain(model, SENTENCES, [0])
     begin = f"scored by {METHODS[kind]}: packed tree, tiled head "
     slower = METHODS[kind] != "packed tree, tiled head"
-    assert [text[: len(begin)] for text in Scorer(model).warnings] == [begin] * slower
+    assert [text[: len(begin)] for text in scorer_for(model).warnings] == [begin] * slower
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bloom"])
 def test_without_a_start_symbol_the_first_token_is_left_out(saved, kind):
     model = open_model(f"hf:{saved(kind)}", {"bos": "false"})
     assert_plain(model, SENTENCES, [])
-    (row,) = Scorer(model).score(pa.array(["the author"])).to_pylist()
+    (row,) = scorer_for(model).score(pa.array(["the author"])).to_pylist()
     assert row["words"][0] == 0
     assert model.card.protocol["bos"] is None
     assert model.card.protocol["first_token"] == "unscored"
@@ -84,7 +84,7 @@ def test_a_model_of_real_width_scores_as_one_that_tseval_did_not_touch(tmp_path,
     untouched.save_pretrained(path)
     model = open_model(f"hf:{path}")
     with torch.profiler.profile() as profile:
-        rows = Scorer(model).score(pa.array(SENTENCES)).to_pylist()
+        rows = scorer_for(model).score(pa.array(SENTENCES)).to_pylist()
     assert ("mkldnn::_linear_pointwise" in {row.key for row in profile.key_averages()}) == HAS_ONEDNN
     model.model = untouched
     for row in rows:
@@ -96,23 +96,23 @@ def test_sums_are_those_of_minicons(saved):
     scorer = pytest.importorskip("minicons.scorer")
     theirs = scorer.IncrementalLMScorer(str(saved()), device="cpu")
     sums = theirs.sequence_score(SENTENCES, reduction=lambda x: x.sum().item(), bos_token=True)
-    ours = Scorer(open_model(f"hf:{saved()}")).score(pa.array(SENTENCES))["logprob"].to_pylist()
+    ours = scorer_for(open_model(f"hf:{saved()}")).score(pa.array(SENTENCES))["logprob"].to_pylist()
     np.testing.assert_allclose(ours, sums, atol=1e-4)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 40, 200])
 def test_small_batches_and_rows_change_no_score(saved, batch_tokens):
     model = open_model(f"hf:{saved()}")
-    rows = Scorer(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
+    rows = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
     model.batch_tokens = batch_tokens
-    cut = Scorer(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
+    cut = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
     np.testing.assert_allclose(cut, rows, atol=1e-5)
 
 
 def test_a_sentence_beyond_the_attention_window_is_not_packed(tmp_path):
     model = open_model(f"hf:{save_causal(tmp_path, 'mistral', sliding_window=32)}")
     assert model.method.packed
-    scorer = Scorer(model)
+    scorer = scorer_for(model)
     scorer.score(pa.array(SENTENCES))
     assert scorer.warnings == []
     long = sorted(" ".join(["the author laughs near guards"] * n) for n in (3, 9))
@@ -148,7 +148,7 @@ def test_probabilities_of_all_continuations_sum_to_one(saved):
 
 def test_a_leading_space_is_part_of_the_first_word(saved):
     model = open_model(f"hf:{saved()}", {"leading_space": "true"})
-    (row,) = Scorer(model).score(pa.array(["the author"])).to_pylist()
+    (row,) = scorer_for(model).score(pa.array(["the author"])).to_pylist()
     pieces = model.tokenizer.encode(" the author", add_special_tokens=False)
     assert pieces != model.tokenizer.encode("the author", add_special_tokens=False)
     with torch.no_grad():
@@ -253,7 +253,7 @@ def test_a_model_whose_forward_pass_fails_is_one_message(tmp_path):
 
 def test_a_sentence_longer_than_the_model_reads_is_named(saved):
     with pytest.raises(ModelError, match=r"has \d+ tokens, but the model reads at most 64: 'swim swim"):
-        Scorer(open_model(f"hf:{saved()}")).score(pa.array([" ".join(["swim"] * 80), "the"]))
+        scorer_for(open_model(f"hf:{saved()}")).score(pa.array([" ".join(["swim"] * 80), "the"]))
 
 
 def test_a_token_that_the_model_lacks_is_named(tmp_path):
@@ -262,7 +262,7 @@ def test_a_token_that_the_model_lacks_is_named(tmp_path):
     tokenizer.add_tokens(["laughs"])
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="has 'laughs', but the model only knows 300 tokens"):
-        Scorer(open_model(f"hf:{tmp_path}")).score(pa.array(["the author laughs ."]))
+        scorer_for(open_model(f"hf:{tmp_path}")).score(pa.array(["the author laughs ."]))
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,9 @@ def test_a_model_that_is_not_there_is_one_message(rest, message):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_the_gpu_gives_the_log_probabilities_of_the_cpu(saved):
     sums = [
-        Scorer(open_model(f"hf:{saved()}", device=device)).score(pa.array(SENTENCES))["logprob"].to_numpy()
+        scorer_for(open_model(f"hf:{saved()}", device=device))
+        .score(pa.array(SENTENCES))["logprob"]
+        .to_numpy()
         for device in ("cpu", "cuda")
     ]
     np.testing.assert_allclose(*sums, atol=1e-3)

@@ -12,7 +12,7 @@ import torch
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
-from tseval.scoring.engine import Scorer
+from tseval.scoring.scorers import scorer_for
 
 tokenizers = pytest.importorskip("tokenizers")
 transformers = pytest.importorskip("transformers")
@@ -61,7 +61,7 @@ def by_forward(folder, sentence):
 
 def test_sentences_score_as_by_transformers(gpt2):
     model = open_model("lm-eval:hf", {"pretrained": str(gpt2), "batch_size": "2"}, "cpu")
-    rows = Scorer(model).score(pa.array(sorted(SENTENCES))).to_pylist()
+    rows = scorer_for(model).score(pa.array(sorted(SENTENCES))).to_pylist()
     for row in rows:
         assert row["logprob"] == pytest.approx(by_forward(gpt2, row["sentence"]), abs=1e-4)
     assert model.card.name == "tiny"

@@ -20,7 +20,7 @@ from small import make_case, make_suite
 import tseval
 from tseval.adapters import open_model
 from tseval.errors import ModelError
-from tseval.scoring.engine import Scorer
+from tseval.scoring.scorers import scorer_for
 
 # Words that are split into pieces, words that are not, one unknown word.
 SENTENCES = sorted({*TEXT, "the author laugh .", "the", "the guardlikes likeslaugh .", "the ☃ laughs ."})
@@ -55,7 +55,7 @@ def brute_force(model, sentence, pll):
 
 
 def assert_brute_force(model, pll):
-    rows = Scorer(model).score(pa.array(SENTENCES)).to_pylist()
+    rows = scorer_for(model).score(pa.array(SENTENCES)).to_pylist()
     for row in rows:
         np.testing.assert_allclose(row["words"], brute_force(model, row["sentence"], pll), atol=1e-4, rtol=0)
     assert max(len(model.opened.tokenizer.tokenize(w)) for text in SENTENCES for w in text.split()) >= 3
@@ -83,17 +83,17 @@ def test_sums_are_those_of_minicons(saved, pll, monkeypatch):
     )
     theirs = scorer.MaskedLMScorer(str(saved()), device="cpu")
     sums = theirs.sequence_score(SENTENCES, reduction=lambda x: x.sum().item(), PLL_metric=pll)
-    ours = Scorer(open_model(f"mlm:{saved()}", {"pll": pll})).score(pa.array(SENTENCES))
+    ours = scorer_for(open_model(f"mlm:{saved()}", {"pll": pll})).score(pa.array(SENTENCES))
     np.testing.assert_allclose(ours["logprob"].to_pylist(), sums, atol=1e-4)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 30])
 def test_small_batches_change_no_score(saved, batch_tokens, monkeypatch):
     model = open_model(f"mlm:{saved()}")
-    sums = Scorer(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
+    sums = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
     model.batch_tokens = batch_tokens
     monkeypatch.setattr("tseval.adapters.mlm.COPIED_TOKENS", batch_tokens)
-    cut = Scorer(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
+    cut = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
     np.testing.assert_allclose(cut, sums, atol=1e-5)
 
 
@@ -107,7 +107,7 @@ def test_a_masked_copy_that_sentences_share_is_computed_once(saved):
     for text in texts:
         ids = tokenizer.encode(text, add_special_tokens=False)
         copies |= {(*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]) for place in range(len(ids))}
-    scorer = Scorer(model)
+    scorer = scorer_for(model)
     scorer.score(pa.array(texts))
     assert scorer.n_contexts == len(copies) < sum(len(tokenizer.tokenize(text)) for text in texts)
 
@@ -144,7 +144,7 @@ def test_a_head_that_needs_all_tokens_gets_them_and_the_run_says_so(tmp_path):
     tokenizer.save_pretrained(tmp_path)
     opened = open_model(f"mlm:{tmp_path}")
     assert_brute_force(opened, "within_word_l2r")
-    assert Scorer(opened).warnings == [
+    assert scorer_for(opened).warnings == [
         "the output layer was computed for all tokens: the model allows no less"
     ]
 
@@ -181,11 +181,11 @@ def test_a_tokenizer_may_know_that_the_model_reads_less(tmp_path):
     tokenizer = wordpiece_tokenizer()
     tokenizer.model_max_length = 62  # RoBERTa counts positions from 2
     model = open_model(f"mlm:{save_masked(tmp_path, 'roberta', tokenizer)}")
-    Scorer(model).score(pa.array([" ".join(["the"] * 60)]))
+    scorer_for(model).score(pa.array([" ".join(["the"] * 60)]))
     with pytest.raises(ModelError, match="has 63 tokens, but the model reads at most 62"):
-        Scorer(model).score(pa.array([" ".join(["the"] * 61)]))
+        scorer_for(model).score(pa.array([" ".join(["the"] * 61)]))
 
 
 def test_a_sentence_longer_than_the_model_reads_is_named_with_its_special_tokens(saved):
     with pytest.raises(ModelError, match="has 65 tokens, but the model reads at most 64: 'the the"):
-        Scorer(open_model(f"mlm:{saved()}")).score(pa.array([" ".join(["the"] * 63)]))
+        scorer_for(open_model(f"mlm:{saved()}")).score(pa.array([" ".join(["the"] * 63)]))

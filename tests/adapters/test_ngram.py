@@ -14,7 +14,7 @@ import pytest
 
 import tseval
 from tseval.errors import ModelError
-from tseval.scoring.engine import Scorer
+from tseval.scoring.scorers import scorer_for
 
 kenlm = pytest.importorskip("kenlm", reason="kenlm needs a C++ compiler to be installed")
 
@@ -76,7 +76,7 @@ def test_the_end_of_the_sentence_is_scored_on_request_and_signed():
 
 def test_unknown_words_are_reported():
     texts = ["the author laughs .", "the guard waves .", "the guard laughs ."]
-    rows = Scorer(tseval.load_model(f"ngram:{ARPA}")).score(pa.array(texts)).to_pylist()
+    rows = scorer_for(tseval.load_model(f"ngram:{ARPA}")).score(pa.array(texts)).to_pylist()
     assert [row["seen"] for row in rows] == ["the author laughs .", "the <unk> <unk> .", "the <unk> laughs ."]
     assert [row["n_unknown"] for row in rows] == [0, 2, 1]
 

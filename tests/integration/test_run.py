@@ -477,7 +477,7 @@ def test_a_full_disk_in_the_middle_of_a_run_loses_nothing(checkpoint, tmp_path):
     assert len(list((tmp_path / "run" / "parts").glob("*.parquet"))) >= 1
     resumed = command("run", "--model", checkpoint, "--out", "run", "--resume", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    assert tseval.read_run(tmp_path / "run").manifest["counts"]["resumed_sentences"] > 0
+    assert tseval.read_run(tmp_path / "run").manifest.counts.resumed_sentences > 0
 
 
 def test_models_lists_adapters_and_bundled_checkpoints(tmp_path):

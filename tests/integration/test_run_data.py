@@ -62,7 +62,7 @@ def test_two_prefixes_are_compared_by_the_word_after_them_and_a_run_says_so(tmp_
     (tmp_path / "blimp.jsonl").write_text(json.dumps(record))
     assert run("--suite", "blimp.jsonl:two_prefix", cwd=tmp_path).returncode == 0
     result = read_run(tmp_path / "run")
-    assert "|score:ending|" in result.manifest["signature"]
+    assert "|score:ending|" in result.manifest.signature
     # The word given each prefix: the whole less the prefix, each scored by itself.
     lines = [f"{good} {word}\t{good}", f"{bad} {word}\t{bad}"]
     (tmp_path / "parts.tsv").write_text("\n".join(["good\tbad", *lines]))

@@ -49,7 +49,7 @@ def test_a_folder_is_scored_and_the_run_says_how(gpt2, tmp_path):
 def test_a_model_that_cannot_be_packed_says_so_in_the_manifest(tmp_path):
     model = open_model(f"hf:{save_causal(tmp_path / 'tiny', 'bloom')}")
     run = tseval.evaluate(model, tseval.load_suite("marvin_linzen", limit=1), out=tmp_path / "run")
-    (warning,) = run.manifest["warnings"]
+    (warning,) = run.manifest.warnings
     assert warning.startswith("scored by rows of equal length, tiled head: packed tree")
 
 
@@ -74,11 +74,11 @@ def test_a_killed_run_resumes_with_a_copy_of_the_model(gpt2, tmp_path, monkeypat
     model = open_model(f"hf:{tmp_path / 'copy'}")
     suite = tseval.load_suite("marvin_linzen", limit=8)
     run = tseval.evaluate(model, suite, out=tmp_path / "run", resume=True)
-    assert run.manifest["counts"]["resumed_sentences"] == 120
+    assert run.manifest.counts.resumed_sentences == 120
     monkeypatch.undo()
     whole = tseval.evaluate(model, suite)
     sums = pd.read_parquet(tmp_path / "run" / "sentences.parquet")["logprob"]
-    assert len(sums) == whole.manifest["counts"]["sentences"]
+    assert len(sums) == whole.manifest.counts.sentences
     np.testing.assert_allclose(run.verdicts["better_score"], whole.verdicts["better_score"], atol=1e-4)
 
 
@@ -95,7 +95,7 @@ def test_an_id_that_is_not_in_the_cache_is_one_message_without_a_network(tmp_pat
 def test_a_masked_model_is_scored_and_the_variant_is_in_the_signature(tmp_path):
     model = open_model(f"mlm:{save_masked(tmp_path / 'tiny', max_position_embeddings=128)}")
     run = tseval.evaluate(model, tseval.load_suite("marvin_linzen", limit=1), out=tmp_path / "run")
-    assert "|pll:within_word_l2r|" in run.manifest["signature"]
+    assert "|pll:within_word_l2r|" in run.manifest.signature
     assert "tiny on marvin_linzen" in (tmp_path / "run" / "table.md").read_text()
 
 

@@ -84,8 +84,8 @@ def test_what_is_trained_is_scored_by_a_run_on_the_test_rows(data, task, method)
     # The probabilities of the two answers sum to one.
     scores = run.verdicts[["better_score", "worse_score"]]
     assert scores.map(lambda score: 2.718281828459045**score).sum(axis=1).tolist() == pytest.approx([1] * 80)
-    assert run.manifest["model"]["details"]["validation_accuracy"] > 0.95
-    assert f"task:{task}" in run.manifest["signature"]
+    assert run.manifest.model.details["validation_accuracy"] > 0.95
+    assert f"task:{task}" in run.manifest.signature
 
 
 def test_a_classifier_learns_what_the_examples_say_and_not_what_is_grammatical(data):

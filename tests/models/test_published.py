@@ -23,7 +23,7 @@ from tseval.errors import ModelError
 from tseval.models.published.inert_pickle import MAX_INSTRUCTIONS
 from tseval.models.published.torch_file import MAX_PICKLE
 from tseval.models.published.word_model import load_published
-from tseval.scoring.engine import Scorer
+from tseval.scoring.scorers import scorer_for
 
 HERE = Path(__file__).parent
 FORMS = ["old", "zip"]
@@ -56,7 +56,7 @@ def test_a_pickle_scores_as_its_own_module_does(folder, expected, name):
     assert "model" not in sys.modules, "the class is unknown here"
     native = open_published(folder, name)
     sentences = ["guard laughs . .", "the Author laughs .", "the guard near the Author laughs ."]
-    ours = Scorer(native).score(pa.array(sentences))["words"].to_pylist()
+    ours = scorer_for(native).score(pa.array(sentences))["words"].to_pylist()
     of_first, of_second, of_third = expected[name]
     for got, wanted in zip(ours, (of_third, of_first, of_second), strict=True):
         np.testing.assert_allclose(got, wanted, atol=5e-6)

@@ -226,7 +226,7 @@ def test_json_holds_rows_means_and_signatures():
     run = make_run(hundred(), words(60), validation_perplexity=52.734, core_parameters=5_600_000)
     content = json.loads(render(build_table([run, board({"GRU": "0.5"})]), "json"))
     assert [column["model"] for column in content["columns"]] == ["lstm", "GRU"]
-    assert content["columns"][0]["signature"] == run.manifest["signature"]
+    assert content["columns"][0]["signature"] == run.manifest.signature
     assert content["columns"][0]["validation_perplexity"] == "52.73"
     assert content["columns"][0]["parameters"] == "5.6M"
     assert content["rows"][0]["n_correct"] == 60

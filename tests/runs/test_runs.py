@@ -13,20 +13,18 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from small import make_case, make_extra, make_key, make_run, make_suite, score
+from small import finished_run, make_case, make_key, make_run, make_suite, score
 
 from tseval.errors import RunError, SuiteError
 from tseval.runs import (
     Run,
-    contexts_of,
     find_interrupted,
     fresh_directory,
     read_run,
     start_run,
-    with_contexts,
     write_text,
 )
-from tseval.verdicts import judge
+from tseval.scoring.engine import Part
 
 TESTS = Path(__file__).parents[1]
 SUITE = make_suite(
@@ -52,7 +50,7 @@ def interrupt(path, key=KEY, parts=()):
     """Leave a run as a killed process would."""
     with start_run(path, key) as writer:
         for i, scored in enumerate(parts):
-            writer.save_part(i, scored)
+            writer.save_part(i, scored if isinstance(scored, Part) else Part(scored, 0))
 
 
 def python(code, *arguments):
@@ -89,6 +87,7 @@ def test_the_manifest_counts_what_was_scored(tmp_path):
     assert manifest["counts"] == {
         "items": 3, "contrasts": 3, "sentences": 6, "tokens": 18,
         "correct": 0, "tied": 0, "undecidable": 3, "contexts": 7,
+        "resumed_sentences": 0,
     }  # fmt: skip
     assert manifest["status"] == "complete"
     assert manifest["suite"]["digest"] == SUITE.digest
@@ -207,9 +206,9 @@ def test_an_empty_directory_and_a_missing_one_can_be_resumed_into(tmp_path):
 def test_a_resumed_run_has_its_parts_and_a_complete_one_needs_none(tmp_path, part):
     interrupt(tmp_path, parts=[part.slice(0, 3)])
     with start_run(tmp_path, KEY, resume=True) as writer:
-        assert writer.load_part(0).equals(part.slice(0, 3))
+        assert writer.load_part(0).table.equals(part.slice(0, 3))
         assert writer.load_part(1) is None
-        writer.finish(part, judge(SUITE, part), make_extra(SUITE, KEY), {"table.md": "", "table.csv": ""})
+        writer.finish(*finished_run(SUITE, KEY, part), {"table.md": "", "table.csv": ""})
     assert not (tmp_path / "parts").exists()
     with start_run(tmp_path, KEY, resume=True) as writer:
         assert writer.complete
@@ -222,8 +221,8 @@ def test_a_damaged_part_is_scored_again(tmp_path, part, damage):
     file.write_bytes(damage(file.read_bytes()))
     with start_run(tmp_path, KEY, resume=True) as writer:
         assert writer.load_part(0) is None
-        writer.save_part(0, part)
-        assert writer.load_part(0).equals(part)
+        writer.save_part(0, Part(part, 0))
+        assert writer.load_part(0).table.equals(part)
     assert len(list((tmp_path / "parts").iterdir())) == 1
 
 
@@ -238,13 +237,13 @@ def test_a_part_that_is_no_parquet_is_scored_again_though_its_name_holds(tmp_pat
 
 
 def test_a_resumed_run_knows_how_many_contexts_each_saved_part_took(tmp_path, part):
-    interrupt(tmp_path, parts=[with_contexts(part.slice(0, 3), 12_345), part.slice(3)])
+    interrupt(tmp_path, parts=[Part(part.slice(0, 3), 12_345), part.slice(3)])
     with start_run(tmp_path, KEY, resume=True) as writer:
         parts = [writer.load_part(i) for i in range(2)]
-        assert [contexts_of(saved) for saved in parts] == [12_345, 0]
-        joined = pa.concat_tables(parts)
+        assert [saved.n_contexts for saved in parts] == [12_345, 0]
+        joined = pa.concat_tables([saved.table for saved in parts])
         tables = {"table.md": "", "table.csv": ""}
-        writer.finish(joined, judge(SUITE, joined), make_extra(SUITE, KEY), tables)
+        writer.finish(*finished_run(SUITE, KEY, joined), tables)
     # The first part's number is not that of all sentences.
     assert b"contexts" not in (read_run(tmp_path).load_sentences().schema.metadata or {})
 
@@ -257,7 +256,7 @@ KILLED = """
     writer = start_run(pathlib.Path(sys.argv[1]), make_key(suite))
     i = 0
     while True:  # writes without end, so that the kill falls into a write
-        writer.save_part(i, scored.slice(i % 4, 1))
+        writer.save_part(i, Part(scored.slice(i % 4, 1), 0))
         i += 1
         print(i, flush=True)
 """
@@ -279,11 +278,11 @@ def test_a_run_killed_while_writing_resumes_and_loses_no_saved_part(tmp_path):
     assert f"holds an incomplete run (parts saved: {parts})" in message(read_run, tmp_path / "run")
     with start_run(tmp_path / "run", key, resume=True) as writer:
         for i in range(saved):
-            assert writer.load_part(i).equals(scored.slice(i % 4, 1))
+            assert writer.load_part(i).table.equals(scored.slice(i % 4, 1))
         assert not list((tmp_path / "run").rglob("*.partial"))
         tables = {"table.md": "", "table.csv": ""}
-        writer.finish(scored, judge(suite, scored), make_extra(suite, key), tables)
-    assert read_run(tmp_path / "run").manifest["counts"]["correct"] == 2
+        writer.finish(*finished_run(suite, key, scored), tables)
+    assert read_run(tmp_path / "run").manifest.counts.correct == 2
 
 
 def test_a_partial_file_left_by_a_kill_is_removed(tmp_path, part):
@@ -321,15 +320,15 @@ FULL = """
     suite = make_suite(make_case("a", [(f"a{i} b", f"a{i} c") for i in range(3000)]))
     scored, key = score(suite, {"b": -0.5}), make_key(suite)
     writer = start_run(pathlib.Path(sys.argv[1]), key)
-    writer.save_part(0, scored.slice(0, 5))
+    writer.save_part(0, Part(scored.slice(0, 5), 0))
     if sys.argv[2] == "limit":
         resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
     try:
         if sys.argv[3] == "part":
-            writer.save_part(1, scored)
+            writer.save_part(1, Part(scored, 0))
         else:
             tables = {"table.md": "", "table.csv": ""}
-            writer.finish(scored, judge(suite, scored), make_extra(suite, key), tables)
+            writer.finish(*finished_run(suite, key, scored), tables)
     except RunError as error:
         print(error)
 """
@@ -361,7 +360,7 @@ def check_full(root, disk, step, reason, name):
     assert json.loads((root / "run" / "manifest.json").read_text())["status"] == "running"
     suite = make_suite(make_case("a", [(f"a{i} b", f"a{i} c") for i in range(3000)]))
     with start_run(root / "run", make_key(suite), resume=True) as writer:
-        assert writer.load_part(0).num_rows == 5
+        assert writer.load_part(0).table.num_rows == 5
         assert writer.load_part(1) is None
 
 

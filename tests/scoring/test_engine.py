@@ -13,8 +13,9 @@ import torch
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
 from tseval.scoring import contexts, engine
-from tseval.scoring.engine import Scorer, shards
+from tseval.scoring.engine import shards
 from tseval.scoring.protocol import ModelCard
+from tseval.scoring.scorers import recurrent, scorer_for
 
 WORDS = [f"w{i}" for i in range(12)]
 
@@ -37,7 +38,7 @@ def one_by_one(native, sentence):
 @pytest.mark.parametrize("arch", sorted(CELLS))
 def test_every_word_scores_as_sentence_by_sentence(make_model, arch):
     native = make_model(WORDS, arch)
-    scored = Scorer(native).score(sentences(800))
+    scored = scorer_for(native).score(sentences(800))
     assert len(scored) == len(sentences(800))
     for row in scored.to_pylist():
         np.testing.assert_allclose(row["words"], one_by_one(native, row["sentence"]), atol=2e-6, rtol=0)
@@ -46,19 +47,19 @@ def test_every_word_scores_as_sentence_by_sentence(make_model, arch):
 
 def test_tiles_and_blocks_do_not_change_a_score(make_model, monkeypatch):
     native = make_model(WORDS)
-    whole = Scorer(native).score(sentences(500))
+    whole = scorer_for(native).score(sentences(500))
     monkeypatch.setattr("tseval.scoring.numerics.head.TILE_LOGITS", {"cpu": 30})
     monkeypatch.setattr(contexts, "BLOCK", 7)
-    cut = Scorer(native).score(sentences(500))
+    cut = scorer_for(native).score(sentences(500))
     np.testing.assert_allclose(whole["logprob"].to_numpy(), cut["logprob"].to_numpy(), atol=1e-5)
 
 
 def test_the_budget_for_states_bounds_the_rows_and_changes_no_score(make_model, monkeypatch):
     native = make_model(WORDS)
-    whole = Scorer(native)
+    whole = scorer_for(native)
     expected = whole.score(sentences(500))["logprob"].to_numpy()
-    monkeypatch.setattr(engine, "STATE_BYTES", 20 * native.row_bytes)
-    frugal = Scorer(native)
+    monkeypatch.setattr(recurrent, "STATE_BYTES", 20 * native.row_bytes)
+    frugal = scorer_for(native)
     widest = []
     advance = native.advance
     native.advance = lambda state, tokens: widest.append(len(tokens)) or advance(state, tokens)
@@ -70,7 +71,7 @@ def test_the_budget_for_states_bounds_the_rows_and_changes_no_score(make_model, 
 
 def test_contexts_are_computed_once(make_model):
     native = make_model(WORDS)
-    scorer = Scorer(native)
+    scorer = scorer_for(native)
     texts = sentences(600)
     scorer.score(texts)
     prefixes = {tuple(s.split()[:n]) for s in texts.to_pylist() for n in range(len(s.split()))}
@@ -79,7 +80,7 @@ def test_contexts_are_computed_once(make_model):
 
 def test_unknown_words_are_scored_as_unk_and_reported(make_model):
     native = make_model(WORDS)
-    rows = Scorer(native).score(pa.array(["w1 other w2", "w1 strange w2", "w1 w1 w2"])).to_pylist()
+    rows = scorer_for(native).score(pa.array(["w1 other w2", "w1 strange w2", "w1 w1 w2"])).to_pylist()
     assert [row["seen"] for row in rows] == ["w1 <unk> w2", "w1 <unk> w2", "w1 w1 w2"]
     assert [row["n_unknown"] for row in rows] == [1, 1, 0]
     assert rows[0]["words"] == rows[1]["words"] != rows[2]["words"]
@@ -87,7 +88,7 @@ def test_unknown_words_are_scored_as_unk_and_reported(make_model):
 
 def test_a_lower_casing_vocabulary_sees_lower_case(make_model):
     native = make_model(WORDS, lowercase=True)
-    rows = Scorer(native).score(pa.array(["W1 w2", "w1 w2"])).to_pylist()
+    rows = scorer_for(native).score(pa.array(["W1 w2", "w1 w2"])).to_pylist()
     assert rows[0]["seen"] == rows[1]["seen"] == "w1 w2"
     assert rows[0]["logprob"] == rows[1]["logprob"]
 
@@ -95,7 +96,7 @@ def test_a_lower_casing_vocabulary_sees_lower_case(make_model):
 def test_probabilities_of_all_continuations_sum_to_one(make_model):
     native = make_model(WORDS)
     everything = sorted([*native.vocabulary.words])
-    scored = Scorer(native).score(pa.array(sorted(f"w3 w4 {word}" for word in everything)))
+    scored = scorer_for(native).score(pa.array(sorted(f"w3 w4 {word}" for word in everything)))
     assert sum(np.exp(row["words"][-1]) for row in scored.to_pylist()) == pytest.approx(1, abs=1e-5)
 
 
@@ -104,12 +105,12 @@ def test_a_score_that_is_not_finite_names_its_sentence(make_model):
     with torch.no_grad():
         native.model.output.bias[native.vocabulary.ids()["w5"]] = float("-inf")
     with pytest.raises(ModelError, match=r"-inf of the sentence 'w1 w5': not finite"):
-        Scorer(native).score(pa.array(["w1 w2", "w1 w5"]))
+        scorer_for(native).score(pa.array(["w1 w2", "w1 w5"]))
 
 
 def test_a_sentence_without_words_is_refused(make_model):
     with pytest.raises(ModelError, match="without words"):
-        Scorer(make_model(WORDS)).score(pa.array([" ", "w1"]))
+        scorer_for(make_model(WORDS)).score(pa.array([" ", "w1"]))
 
 
 def test_shards_are_all_sentences_in_order(monkeypatch):
@@ -138,7 +139,7 @@ class Lengths:
 def test_an_opaque_model_gets_batches_of_equal_length_and_its_scores_come_back_in_order():
     model = Lengths()
     texts = sentences(300)
-    rows = Scorer(model).score(texts).to_pylist()
+    rows = scorer_for(model).score(texts).to_pylist()
     for row, text in zip(rows, texts.to_pylist(), strict=True):
         assert row["sentence"] == row["seen"] == text
         assert row["words"] == [-float(len(word)) for word in text.split()]
@@ -148,7 +149,7 @@ def test_an_opaque_model_gets_batches_of_equal_length_and_its_scores_come_back_i
 
 def test_out_of_memory_halves_the_batch_and_goes_on():
     model = Lengths(fits=20)
-    scorer = Scorer(model)
+    scorer = scorer_for(model)
     rows = scorer.score(sentences(300)).to_pylist()
     assert [row["logprob"] for row in rows] == [
         -float(sum(map(len, row["sentence"].split()))) for row in rows
@@ -162,20 +163,20 @@ def test_out_of_memory_halves_the_batch_and_goes_on():
 
 def test_no_memory_for_one_sentence_is_a_clear_error():
     with pytest.raises(ModelError, match="not enough memory to score even one sentence"):
-        Scorer(Lengths(fits=0)).score(sentences(5))
+        scorer_for(Lengths(fits=0)).score(sentences(5))
 
 
 def test_a_model_that_miscounts_words_is_told_so():
     model = Lengths()
     model.word_logprobs = lambda texts: [[0.0] for _ in texts]
     with pytest.raises(ModelError, match="lengths gave 1 log-probabilities for the 2 words of 'w1 w2'"):
-        Scorer(model).score(pa.array(["w1 w2"]))
+        scorer_for(model).score(pa.array(["w1 w2"]))
 
 
 def test_an_opaque_model_can_report_unknown_words():
     model = Lengths()
     model.seen = lambda texts: [text.replace("w2", "<unk>") for text in texts]
-    rows = Scorer(model).score(pa.array(["w1 w2", "w1 w3", "w2 w2 w1"])).to_pylist()
+    rows = scorer_for(model).score(pa.array(["w1 w2", "w1 w3", "w2 w2 w1"])).to_pylist()
     assert [row["seen"] for row in rows] == ["w1 <unk>", "w1 w3", "<unk> <unk> w1"]
     assert [row["n_unknown"] for row in rows] == [1, 0, 2]
     assert [row["sentence"] for row in rows] == ["w1 w2", "w1 w3", "w2 w2 w1"]
@@ -185,7 +186,7 @@ def test_a_model_that_miscounts_sentences_is_told_so():
     model = Lengths()
     model.seen = lambda texts: texts[1:]
     with pytest.raises(ModelError, match="lengths showed 1 sentences for 2"):
-        Scorer(model).score(pa.array(["w1 w2", "w1 w3"]))
+        scorer_for(model).score(pa.array(["w1 w2", "w1 w3"]))
 
 
 def test_the_cpu_allocator_running_dry_is_survived():
@@ -196,18 +197,18 @@ def test_the_cpu_allocator_running_dry_is_survived():
         from tseval.models.checkpoint import Checkpoint
         from tseval.models.language_model import LanguageModel, Sizes
         from tseval.models.vocabulary import Vocabulary
-        from tseval.scoring import contexts, engine
+        from tseval.scoring.scorers import recurrent, scorer_for
 
         torch.set_num_threads(1)
         vocabulary = Vocabulary(("<eos>", "<unk>", *(f"w{i}" for i in range(128))), False)
         model = LanguageModel(Sizes("srn", len(vocabulary), 8, 4096, 1)).eval()
         native = NativeModel("srn", Checkpoint(model, vocabulary, "", {}, None), torch.device("cpu"))
         texts = pa.array(sorted(f"w{i} w{j} w1" for i in range(64) for j in range(128)))
-        warm = engine.Scorer(native).score(texts.slice(0, 64))
-        engine.STATE_BYTES = 2**40  # no budget: only the limit below holds
+        warm = scorer_for(native).score(texts.slice(0, 64))
+        recurrent.STATE_BYTES = 2**40  # no budget: only the limit below holds
         used = int(open("/proc/self/statm").read().split()[0]) * 4096
         resource.setrlimit(resource.RLIMIT_AS, (used + 160 * 2**20,) * 2)
-        scorer = engine.Scorer(native)
+        scorer = scorer_for(native)
         scored = scorer.score(texts)
         assert abs(scored["logprob"][3].as_py() - warm["logprob"][3].as_py()) < 1e-4
         print(len(scored), len(scorer.warnings))
@@ -222,9 +223,9 @@ def test_the_cpu_allocator_running_dry_is_survived():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_the_gpu_gives_the_scores_of_the_cpu(make_model):
     native = make_model(WORDS)
-    expected = Scorer(native).score(sentences(300))["logprob"].to_numpy()
+    expected = scorer_for(native).score(sentences(300))["logprob"].to_numpy()
     native.model.cuda()
     native.device = torch.device("cuda")
     np.testing.assert_allclose(
-        Scorer(native).score(sentences(300))["logprob"].to_numpy(), expected, atol=1e-3
+        scorer_for(native).score(sentences(300))["logprob"].to_numpy(), expected, atol=1e-3
     )

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from tseval.errors import ModelError
-from tseval.scoring.engine import Scorer
 from tseval.scoring.protocol import Encoded, ModelCard, TokenModel
+from tseval.scoring.scorers import scorer_for
 
 
 class Letters:
@@ -44,7 +44,7 @@ class Letters:
 def test_a_word_scores_the_sum_of_its_pieces():
     model = Letters()
     assert isinstance(model, TokenModel)
-    rows = Scorer(model).score(pa.array(["ab", "ab c def", "b a"])).to_pylist()
+    rows = scorer_for(model).score(pa.array(["ab", "ab c def", "b a"])).to_pylist()
     assert [row["words"] for row in rows] == [[-3.0], [-3.0, -3.0, -15.0], [-1.0, -2.0]]
     assert [row["logprob"] for row in rows] == [-3.0, -21.0, -3.0]
 
@@ -52,7 +52,7 @@ def test_a_word_scores_the_sum_of_its_pieces():
 def test_out_of_memory_halves_the_tokens_and_keeps_what_the_model_says():
     model = Letters(fits=20)
     model.warnings.append("read backwards")
-    scorer = Scorer(model)
+    scorer = scorer_for(model)
     for _ in range(2):
         scorer.score(pa.array(["ab c", "b a"]))
     assert model.tried == [64, 32, 16, 16]
@@ -66,11 +66,11 @@ def test_out_of_memory_halves_the_tokens_and_keeps_what_the_model_says():
 
 def test_no_memory_for_one_token_is_a_clear_error():
     with pytest.raises(ModelError, match="not enough memory to score even one sentence"):
-        Scorer(Letters(fits=0)).score(pa.array(["a b"]))
+        scorer_for(Letters(fits=0)).score(pa.array(["a b"]))
 
 
 def test_other_errors_of_a_model_are_not_taken_for_lack_of_memory():
     model = Letters()
     model.token_logprobs = lambda encoded, batch_tokens: torch.ones(2) @ torch.ones(3)
     with pytest.raises(RuntimeError, match="inconsistent"):
-        Scorer(model).score(pa.array(["a b"]))
+        scorer_for(model).score(pa.array(["a b"]))

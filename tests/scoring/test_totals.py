@@ -5,8 +5,8 @@ import pytest
 
 import tseval
 from tseval.errors import ModelError
-from tseval.scoring.engine import Scorer
 from tseval.scoring.protocol import ModelCard
+from tseval.scoring.scorers import scorer_for
 
 SENTENCES = ["the author laughs .", "the authors near the guard laugh .", "the guard laughs ."]
 
@@ -41,7 +41,7 @@ def test_totals_are_enough_for_verdicts_but_not_for_single_words():
 
 
 def test_words_of_a_total_are_absent_and_not_invented():
-    rows = Scorer(Totals()).score(pa.array(SENTENCES)).to_pylist()
+    rows = scorer_for(Totals()).score(pa.array(SENTENCES)).to_pylist()
     for row in rows:
         assert row["logprob"] == -len(row["sentence"])
         assert row["words"] == [None] * len(row["sentence"].split())
@@ -51,7 +51,7 @@ def test_a_wrong_number_of_totals_is_told():
     model = Totals()
     model.sentence_logprobs = lambda sentences: [0.0]
     with pytest.raises(ModelError, match="totals gave 1 scores for 3 sentences"):
-        Scorer(model).score(pa.array(SENTENCES))
+        scorer_for(model).score(pa.array(SENTENCES))
     model.sentence_logprobs = lambda sentences: [float("nan")] * 3
     with pytest.raises(ModelError, match=r"nan of the sentence 'the author laughs \.': not finite"):
-        Scorer(model).score(pa.array(SENTENCES))
+        scorer_for(model).score(pa.array(SENTENCES))

@@ -6,19 +6,20 @@ import sys
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 
 from tseval.analysis.accuracy import check_features
 from tseval.cli.model_options import model_options, open_chosen
 from tseval.errors import RunError, SuiteError
+from tseval.questions.scores import SCORES
 from tseval.suites.load import load_suite
-from tseval.verdicts import ScoreMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tseval.questions.scores import Score
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
     from tseval.suites.items import Suite
@@ -35,7 +36,7 @@ RUNS = Path("runs")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True,
               help="Split punctuation and clitics off the words of data, for word-level models.")  # fmt: skip
-@click.option("--score", type=click.Choice(get_args(ScoreMode)),
+@click.option("--score", type=click.Choice(SCORES),
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip
 @click.option("--by", multiple=True, metavar="FEATURE", help="Break the table down by a feature.")
@@ -44,7 +45,7 @@ RUNS = Path("runs")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
-    tokenise: bool, score: ScoreMode | None, by: tuple[str, ...], device: str, out: Path | None,
+    tokenise: bool, score: Score | None, by: tuple[str, ...], device: str, out: Path | None,
     resume: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
@@ -65,7 +66,7 @@ def command(
 
 
 def _score(
-    model: Model, suite: Suite, score: ScoreMode | None, out: Path | None, resume: bool, quiet: bool
+    model: Model, suite: Suite, score: Score | None, out: Path | None, resume: bool, quiet: bool
 ) -> tuple[Run, Path]:
     """Score one suite into its directory, saying how to go on if the user stops it."""
     from tseval.evaluation import evaluate, run_key
@@ -90,10 +91,10 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     click.echo(render(build_table([run], by), "md"), nl=False)
     if quiet:
         return
-    counts, seconds = run.manifest["counts"], run.manifest["timings"]["scoring_seconds"]
-    took = f"{counts['sentences']:,} sentences, {counts['contexts']:,} contexts, {seconds:.1f} s"
-    click.echo(f"{took}\n{path}\n{run.manifest['signature']}", err=True)
-    for warning in run.manifest["warnings"]:
+    counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds
+    took = f"{counts.sentences:,} sentences, {counts.contexts:,} contexts, {seconds:.1f} s"
+    click.echo(f"{took}\n{path}\n{run.manifest.signature}", err=True)
+    for warning in run.manifest.warnings:
         click.echo(f"warning: {warning}", err=True)
 
 

@@ -16,7 +16,8 @@ from lm_eval.api.registry import register_model
 from tseval.adapters import open_model
 from tseval.adapters.native import NativeModel
 from tseval.errors import ModelError
-from tseval.scoring.engine import Scorer, shards
+from tseval.scoring.engine import shards
+from tseval.scoring.scorers import scorer_for
 from tseval.suites.datasets.tokenising import spans
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _sentence(text: str, words: Sequence[tuple[int, int]]) -> str:
 
 def _word_scores(model: Model, sentences: Sequence[str]) -> dict[str, np.ndarray]:
     """Score each distinct sentence; give the values of its words, (words,) float32."""
-    scorer = Scorer(model)
+    scorer = scorer_for(model)
     found: dict[str, np.ndarray] = {}
     for shard in shards(pa.array(sorted(set(sentences)), pa.string())):
         table = scorer.score(shard)

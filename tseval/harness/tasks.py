@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.checked import Json
-    from tseval.suites.items import Case, Contrast, Suite
+    from tseval.questions.contrast import Contrast
+    from tseval.suites.items import Case, Suite
 
 README = """# {title}
 

@@ -1,1 +1,9 @@
-"""What a suite asks of a model, and how numbers answer it."""
+"""What a case asks of a model, and how numbers answer it: one type for each form that a question has.
+
+    Question                   what every form can do
+    ├── Pairs                  is one sentence more probable than another?
+    ├── Regions                do formulas over the surprisals of regions hold?
+    └── Choices                which symbols are more probable, after one prefix or many?
+
+A new form is one more module, and nobody else asks a question what it is.
+"""

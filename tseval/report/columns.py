@@ -86,21 +86,21 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
     Raises:
         SuiteError: The run's suite has no such feature.
     """
-    model, suite = run.manifest["model"], run.manifest["suite"]
-    perplexity = model["details"].get("validation_perplexity")
-    core = model["details"].get("core_parameters")
+    model, suite = run.manifest.model, run.manifest.suite
+    perplexity = model.details.get("validation_perplexity")
+    core = model.details.get("core_parameters")
     return Column(
-        heading=plain(model["name"]),
+        heading=plain(model.name),
         origin=plain(run.name),
-        suite=suite["name"],
-        score=str(run.manifest["key"]["score"]),
+        suite=suite.name,
+        score=run.manifest.key.score,
         rows=run.table(by),
         decimals=None,
-        digest=suite["digest"],
-        complete=suite["complete"],
-        signature=run.manifest["signature"],
+        digest=suite.digest,
+        complete=suite.complete,
+        signature=run.manifest.signature,
         perplexity=f"{perplexity:.2f}" if isinstance(perplexity, int | float) else None,
-        parameters=_millions(model["details"].get("parameters") if core is None else core),
+        parameters=_millions(model.details.get("parameters") if core is None else core),
         notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
     )
 

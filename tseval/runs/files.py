@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from tseval.errors import RunError
 from tseval.files import write_whole
+from tseval.scoring.engine import Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,15 +36,20 @@ def from_parquet(content: bytes) -> pa.Table:
     return pq.read_table(pa.BufferReader(content))
 
 
-def with_contexts(scored: pa.Table, n_contexts: int) -> pa.Table:
-    """Note on scored sentences how many contexts were computed for them; parquet keeps the note."""
-    return scored.replace_schema_metadata({CONTEXTS: str(n_contexts)})
+def part_bytes(part: Part) -> bytes:
+    """Give the bytes of a saved part; the number of its contexts stands in the metadata of the file."""
+    return to_parquet(part.table.replace_schema_metadata({CONTEXTS: str(part.n_contexts)}))
 
 
-def contexts_of(scored: pa.Table) -> int:
-    """Read how many contexts were computed for scored sentences; 0 where it was not noted."""
-    noted = (scored.schema.metadata or {}).get(CONTEXTS, b"")
-    return int(noted) if noted.isdigit() else 0
+def read_part(content: bytes) -> Part:
+    """Read a saved part.
+
+    Raises:
+        pa.ArrowException: The bytes are something else; for broken metadata, OSError.
+    """
+    table = from_parquet(content)
+    noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
+    return Part(table.replace_schema_metadata(None), int(noted) if noted.isdigit() else 0)
 
 
 def digest(content: bytes) -> str:

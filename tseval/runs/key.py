@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping  # noqa: TC003 - manifests are read into a RunKey
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tseval.checked import Json
+from tseval.checked import Json  # noqa: TC001
 
 # Characters that would break the one line of a signature or forge a part of it.
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff|]")
@@ -27,7 +24,7 @@ class RunKey:
         suite_digest: SHA-256 of the suite.
         model: Name of the model.
         fingerprint: SHA-256 of the model's weights and vocabulary.
-        score: `sentence`, `critical`, `ending` or `mean`.
+        score: What sentences are compared by (`tseval.questions.scores`).
         terminator: Token appended to every sentence, or None.
         items: `all`, or how items were selected: `limit=100`.
         tseval: Version of tseval.

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping  # noqa: TC003
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 
 import pyarrow.compute as pc
 
-from tseval.errors import RunError
-from tseval.runs.key import RunKey
+# Files are read into these types, so that all of them must be there at run time.
+from tseval.checked import Json  # noqa: TC001
+from tseval.runs.key import RunKey  # noqa: TC001
+from tseval.scoring.protocol import ModelCard  # noqa: TC001
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     import pyarrow as pa
 
-    from tseval.checked import Json
-    from tseval.scoring.protocol import ModelCard
+    from tseval.scoring.engine import Scored
     from tseval.suites.items import Suite
 
-Kind = type | dict[str, type]
-
 FORMAT = 1
-NAME = "manifest.json"
 
 
-class SuiteFacts(TypedDict):
-    """A suite, as a manifest describes it."""
+@dataclass(frozen=True, slots=True)
+class SuiteFacts:
+    """A suite, as a manifest describes it; the fields are those of `Suite`."""
 
     name: str
     title: str
@@ -41,177 +39,119 @@ class SuiteFacts(TypedDict):
     n_contrasts: int
 
 
-class ModelFacts(TypedDict):
-    """A model, as a manifest describes it: the fields of its card."""
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Seconds by the clock that a run took; of a resumed one, since it was resumed."""
 
-    name: str
-    kind: str
-    fingerprint: str
-    protocol: dict[str, Json]
-    details: dict[str, Json]
+    scoring_seconds: float
+    verdict_seconds: float
 
 
-class Manifest(TypedDict):
-    """`manifest.json` of a complete run; `docs/run-directory.md` explains every field.
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much was scored, and what came of it; `docs/run-directory.md` explains each."""
 
-    `files` maps each data file to the SHA-256 of its bytes.
+    items: int
+    contrasts: int
+    sentences: int
+    tokens: int
+    correct: int
+    tied: int
+    undecidable: int
+    contexts: int
+    resumed_sentences: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a run says of itself: `manifest.json`, whose every field `docs/run-directory.md` explains.
+
+    Attributes:
+        signature: The key on one line.
+        key: What identifies the run.
+        suite: What was scored.
+        model: With what.
+        device: Where.
+        timings: How long it took.
+        counts: How much it was, and what came of it.
+        warnings: What a reader should know.
+        versions: Of the software that made it.
+        files: Each data file to the SHA-256 of its bytes; none for a run that stands in no directory.
     """
 
-    format: int
-    status: str
     signature: str
-    key: dict[str, Json]
+    key: RunKey
     suite: SuiteFacts
-    model: ModelFacts
+    model: ModelCard
     device: str
-    timings: dict[str, float]
-    counts: dict[str, int]
-    warnings: list[str]
-    versions: dict[str, str | None]
-    files: dict[str, str]
+    timings: Timings
+    counts: Counts
+    warnings: tuple[str, ...]
+    versions: Mapping[str, str | None]
+    files: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> Json:
+        """Give a field as it stands in `manifest.json`."""
+        return self.to_mapping()[name]
+
+    def with_files(self, files: Mapping[str, str]) -> Manifest:
+        """Say which data files belong to the run."""
+        return replace(self, files=dict(files))
+
+    def to_mapping(self) -> dict[str, Json]:
+        """Give the content of `manifest.json`."""
+        own = cast("dict[str, Json]", {part.name: getattr(self, part.name) for part in fields(self)})
+        own |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
+        for name in ("suite", "model", "timings", "counts"):
+            own[name] = asdict(getattr(self, name))
+        return {"format": FORMAT, "status": "complete", **own}
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What the manifest of an unfinished run says."""
+
+    key: RunKey
+
+    def to_mapping(self) -> dict[str, Json]:
+        """Give the content of `manifest.json`."""
+        head: dict[str, Json] = {"format": FORMAT, "status": "running"}
+        return head | {"signature": self.key.signature, "key": self.key.to_mapping()}
 
 
 def describe_suite(suite: Suite) -> SuiteFacts:
     """Describe a suite for a manifest."""
-    return {
-        "name": suite.name,
-        "title": suite.title,
-        "source": suite.source,
-        "digest": suite.digest,
-        "complete": suite.complete,
-        "terminator": suite.terminator,
-        "n_items": suite.n_items,
-        "n_contrasts": suite.n_contrasts,
-    }
+    return SuiteFacts(**{part.name: getattr(suite, part.name) for part in fields(SuiteFacts)})
 
 
-def describe_model(card: ModelCard) -> ModelFacts:
-    """Describe a model for a manifest."""
-    return {
-        "name": card.name,
-        "kind": card.kind,
-        "fingerprint": card.fingerprint,
-        "protocol": dict(card.protocol),
-        "details": dict(card.details),
-    }
+def count_run(suite: Suite, scored: Scored, verdicts: pa.Table) -> Counts:
+    """Count what a run holds."""
+    return Counts(
+        items=suite.n_items,
+        contrasts=verdicts.num_rows,
+        sentences=scored.table.num_rows,
+        tokens=pc.sum(pc.list_value_length(scored.table["words"])).as_py() or 0,
+        correct=_true(verdicts, "correct"),
+        tied=_true(verdicts, "tie"),
+        undecidable=_true(verdicts, "undecidable"),
+        contexts=scored.n_contexts,
+        resumed_sentences=scored.n_resumed,
+    )
 
 
-def make_manifest(
-    key: RunKey, extra: Mapping[str, object], scored: pa.Table, verdicts: pa.Table, files: Mapping[str, str]
-) -> Manifest:
-    """Write up a complete run.
-
-    Args:
-        key: What identifies the run.
-        extra: `suite`, `model`, `device`, `timings`, `warnings`, and `counts` of what the tables
-            do not show (`contexts`).
-        scored: The scored sentences.
-        verdicts: One row per item and contrast.
-        files: Name of each data file to its SHA-256.
-    """
-    missing = {"suite", "model", "device", "timings", "warnings", "counts"} - extra.keys()
-    assert not missing, f"the manifest lacks {missing}"
-    suite = cast("SuiteFacts", extra["suite"])
-    counts = {
-        "items": suite["n_items"],
-        "contrasts": verdicts.num_rows,
-        "sentences": scored.num_rows,
-        "tokens": pc.sum(pc.list_value_length(scored["words"])).as_py() or 0,
-        "correct": _true(verdicts, "correct"),
-        "tied": _true(verdicts, "tie"),
-        "undecidable": _true(verdicts, "undecidable"),
-    }
-    manifest = {
-        "format": FORMAT,
-        "status": "complete",
-        "signature": key.signature,
-        "key": key.to_mapping(),
-        **extra,
-        "counts": counts | cast("dict[str, int]", extra["counts"]),
-        "versions": _versions(),
-        "files": dict(files),
-    }
-    return cast("Manifest", manifest)
+def software() -> dict[str, str | None]:
+    """Name the software that makes a run, without importing any of it."""
+    packages = {name: _version(name) for name in ("tseval", "torch", "numpy", "pyarrow")}
+    return packages | {"python": platform.python_version(), "platform": platform.platform()}
 
 
-def running_manifest(key: RunKey) -> dict[str, object]:
-    """Write up a run that has begun."""
-    return {"format": FORMAT, "status": "running", "signature": key.signature, "key": key.to_mapping()}
-
-
-def dump_manifest(manifest: Mapping[str, object]) -> bytes:
+def dump_manifest(manifest: Manifest | Begun) -> bytes:
     """Write a manifest as people read it."""
-    return (json.dumps(manifest, indent=2) + "\n").encode()
-
-
-def load_manifest(directory: Path) -> dict[str, object]:
-    """Read the manifest of a complete or interrupted run.
-
-    Raises:
-        RunError: The directory is not a run, or its manifest is damaged or from a newer tseval.
-    """
-    file = directory / NAME
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise RunError(f"{directory} is not a run: it has no {NAME}.") from None
-    except OSError as error:
-        raise RunError(f"{file}: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{file} is damaged: it is not JSON ({error}).\n  {_AGAIN}") from None
-    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
-        raise RunError(f"{file} is not the manifest of a run: it states no format.\n  {_AGAIN}")
-    if content["format"] > FORMAT:
-        raise RunError(
-            f"{file} has format {content['format']}, and this tseval reads formats up to {FORMAT}.\n"
-            "  It was written by a newer tseval: upgrade to read it."
-        )
-    _check(content, _COMPLETE if content.get("status") == "complete" else _RUNNING, file)
-    return content
-
-
-def _check(content: dict[str, object], expected: Mapping[str, Kind], file: Path, where: str = "") -> None:
-    """Refuse a manifest that lacks a field that is read later, at any depth."""
-    for name, kind in expected.items():
-        value = content.get(name)
-        if not isinstance(value, dict if isinstance(kind, dict) else kind):
-            raise RunError(f"{file} is damaged: {where}{name} is missing or wrong.\n  {_AGAIN}")
-        if isinstance(kind, dict):
-            _check(cast("dict[str, object]", value), kind, file, f"{name}.")
-
-
-def key_of(manifest: Mapping[str, object], directory: Path) -> RunKey:
-    """Take the key out of a manifest."""
-    try:
-        return RunKey(**manifest["key"])  # type: ignore[arg-type]
-    except TypeError:
-        raise RunError(f"{directory / NAME} is damaged: 'key' is wrong.\n  {_AGAIN}") from None
-
-
-_AGAIN = "Run tseval run again into a new directory."
-# The fields that are read later and their types; a mapping stands for itself.
-_RUNNING: dict[str, Kind] = {
-    "status": str,
-    "signature": str,
-    "key": {"suite": str, "model": str, "score": str, "protocol": dict},
-}
-_COMPLETE: dict[str, Kind] = _RUNNING | {
-    "suite": {"name": str, "title": str, "digest": str, "complete": bool},
-    "model": {"name": str, "details": dict},
-    "counts": {"contrasts": int, "tied": int, "undecidable": int},
-    "warnings": list,
-    "files": dict,
-}
+    return (json.dumps(manifest.to_mapping(), indent=2) + "\n").encode()
 
 
 def _true(verdicts: pa.Table, column: str) -> int:
     return int(pc.sum(verdicts[column]).as_py() or 0)
-
-
-def _versions() -> dict[str, str | None]:
-    """Name the software that made the run, without importing any of it."""
-    packages = {name: _version(name) for name in ("tseval", "torch", "numpy", "pyarrow")}
-    return packages | {"python": platform.python_version(), "platform": platform.platform()}
 
 
 def _version(package: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
@@ -13,14 +13,14 @@ import pyarrow as pa
 from tseval.analysis.accuracy import count
 from tseval.errors import RunError
 from tseval.runs.files import from_parquet, read_intact
-from tseval.runs.manifest import NAME, key_of, load_manifest, make_manifest
+from tseval.runs.manifest import Manifest
+from tseval.runs.manifest_file import NAME, load_manifest
 from tseval.runs.writing import PARTS, is_free
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tseval.runs.key import RunKey
-    from tseval.runs.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,9 @@ class Run:
     load_verdicts: Callable[[], pa.Table]
 
     @classmethod
-    def of(cls, key: RunKey, extra: Mapping[str, object], scored: pa.Table, verdicts: pa.Table) -> Run:
-        """Make a run that stands in no directory; `extra` as for `RunWriter.finish`."""
-        manifest = make_manifest(key, extra, scored, verdicts, files={})
-        return cls(key.model, manifest, lambda: scored, lambda: verdicts)
+    def of(cls, manifest: Manifest, scored: pa.Table, verdicts: pa.Table) -> Run:
+        """Make a run that stands in no directory."""
+        return cls(manifest.key.model, manifest, lambda: scored, lambda: verdicts)
 
     @cached_property
     def sentences(self) -> pd.DataFrame:
@@ -72,17 +71,16 @@ def read_run(path: str | Path) -> Run:
     """
     path = Path(path)
     manifest = load_manifest(path)
-    if manifest["status"] != "complete":
+    if not isinstance(manifest, Manifest):
         parts = len(list((path / PARTS).glob("*.parquet")))
         raise RunError(
             f"{path} holds an incomplete run (parts saved: {parts}).\n"
             f"  Go on with it: tseval run, with the options it was started with, --resume --out {path}."
         )
-    complete = cast("Manifest", manifest)
-    load = partial(_load, path, complete["files"])
+    load = partial(_load, path, manifest.files)
     return Run(
         name=path.resolve().name,
-        manifest=complete,
+        manifest=manifest,
         load_sentences=partial(load, "sentences.parquet"),
         load_verdicts=partial(load, "verdicts.parquet"),
     )
@@ -95,7 +93,7 @@ def find_interrupted(root: Path, key: RunKey) -> Path | None:
         path = file.parent
         try:
             manifest = load_manifest(path)
-            ours = manifest["status"] != "complete" and key_of(manifest, path) == key
+            ours = not isinstance(manifest, Manifest) and manifest.key == key
         except RunError:
             continue  # a directory that cannot be read is not one to resume
         if ours and is_free(path):

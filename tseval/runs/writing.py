@@ -8,33 +8,22 @@ import re
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tseval.errors import RunError
 from tseval.files import PARTIAL, write_whole
-from tseval.runs.files import (
-    digest,
-    encode_text,
-    from_parquet,
-    read_intact,
-    to_parquet,
-)
-from tseval.runs.manifest import (
-    NAME,
-    dump_manifest,
-    key_of,
-    load_manifest,
-    make_manifest,
-    running_manifest,
-)
+from tseval.runs.files import digest, encode_text, part_bytes, read_intact, read_part, to_parquet
+from tseval.runs.manifest import Begun, Manifest, dump_manifest
+from tseval.runs.manifest_file import NAME, load_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from tseval.runs.key import RunKey
+    from tseval.scoring.engine import Part
 
 LOCK = ".lock"
 PARTS = "parts"
@@ -70,7 +59,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
     with _said_once(path):
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file.\n  Name a directory for the run with --out.")
-        if (path / NAME).exists() and load_manifest(path)["status"] == "complete":
+        if (path / NAME).exists() and isinstance(load_manifest(path), Manifest):
             return RunWriter(path, key, _take_up(path, key, resume), held=None)
         path.mkdir(parents=True, exist_ok=True)
         _refuse_strangers(path)
@@ -83,7 +72,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
                 partial.unlink()
             if not complete:
                 (path / PARTS).mkdir(exist_ok=True)
-                write_whole(path / NAME, dump_manifest(running_manifest(key)))
+                write_whole(path / NAME, dump_manifest(Begun(key)))
     except BaseException:
         _unlock(path, held)
         raise
@@ -103,21 +92,20 @@ def _refuse_strangers(path: Path) -> None:
 def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
     """Check that the run in a directory is this one, and tell whether it is complete."""
     manifest = load_manifest(path)
-    complete = manifest["status"] == "complete"
+    complete = isinstance(manifest, Manifest)
     if not resume:
         state = "a complete run" if complete else "an interrupted run"
         step = "Read it with tseval table" if complete else "Go on with it by adding --resume"
         raise RunError(f"{path} holds {state}.\n  {step}, or name another directory with --out.")
-    differences = key_of(manifest, path).differences(key)
+    differences = manifest.key.differences(key)
     if differences:
         raise RunError(
             f"{path} holds another run and cannot be resumed with this one ({'; '.join(differences)}).\n"
             "  Use the same model, suite and options, or name another directory with --out."
         )
-    if complete:
-        files = cast("dict[str, str]", manifest["files"])
-        for name in files:
-            read_intact(path, files, name)
+    if isinstance(manifest, Manifest):
+        for name in manifest.files:
+            read_intact(path, manifest.files, name)
     return complete
 
 
@@ -194,56 +182,49 @@ class RunWriter:
             _unlock(self.path, self._held)
             self._held = None
 
-    def save_part(self, i: int, scored: pa.Table) -> None:
-        """Save one slice of the scored sentences.
+    def save_part(self, i: int, part: Part) -> None:
+        """Save one shard of the scored sentences.
 
         Raises:
             RunError: The disk is full or the like; earlier parts stay.
         """
-        content = to_parquet(scored)
+        content = part_bytes(part)
         for stale in self._saved(i):
             stale.unlink()
         # The name carries the digest, so that a damaged part is known by its name.
         self._write(f"{PARTS}/{i:06d}-{digest(content)[:16]}.parquet", content)
 
-    def load_part(self, i: int) -> pa.Table | None:
-        """Give a saved slice, or None where there is none or it is damaged."""
+    def load_part(self, i: int) -> Part | None:
+        """Give a saved shard, or None where there is none or it is damaged."""
         for path in self._saved(i):
             try:
                 content = path.read_bytes()
                 if path.stem.endswith(f"-{digest(content)[:16]}"):
-                    return from_parquet(content)
+                    return read_part(content)
             except (OSError, pa.ArrowException):
                 continue
         return None
 
     def finish(
-        self,
-        scored: pa.Table,
-        verdicts: pa.Table,
-        manifest_extra: Mapping[str, object],
-        tables: Mapping[str, str],
+        self, manifest: Manifest, scored: pa.Table, verdicts: pa.Table, tables: Mapping[str, str]
     ) -> None:
         """Write the results, the manifest last, and remove the parts.
 
         Args:
+            manifest: What the run says of itself, but for its files.
             scored: All scored sentences.
             verdicts: One row per item and contrast.
-            manifest_extra: What only the caller knows: `suite`, `model`, `device`, `timings`,
-                `warnings`, `counts`.
             tables: File name to text: `table.md`, `table.csv`.
 
         Raises:
             RunError: The disk is full or the like; the parts stay.
         """
-        scored = scored.replace_schema_metadata(None)  # what joined parts carry is the first part's
         contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(verdicts)}
         contents |= {name: encode_text(text) for name, text in tables.items()}
         for name, content in contents.items():
             self._write(name, content)
         files = {name: digest(content) for name, content in contents.items()}
-        manifest = make_manifest(self.key, manifest_extra, scored, verdicts, files)
-        self._write(NAME, dump_manifest(manifest))
+        self._write(NAME, dump_manifest(manifest.with_files(files)))
         self.complete = True
         shutil.rmtree(self.path / PARTS, ignore_errors=True)
         self.close()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - manifests are read into a ModelCard
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
+from tseval.checked import Json  # noqa: TC001 - manifests are read into a ModelCard
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
     from torch import Tensor
-
-    from tseval.checked import Json
 
     State = tuple[Tensor, ...]
 

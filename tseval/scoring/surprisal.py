@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from tseval.scoring.engine import Scorer, pieces_of, shards
-from tseval.scoring.protocol import TokenModel
+from tseval.scoring.engine import shards
+from tseval.scoring.rows import pieces_of
+from tseval.scoring.scorers import scorer_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tseval.scoring.protocol import Encoded, Model
+    from tseval.scoring.protocol import Model
+    from tseval.scoring.scorers import Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +55,21 @@ def surprisals(
     Raises:
         ModelError: If a sentence has no words, or cannot be scored.
     """
-    scorer = Scorer(model)
+    scorer = scorer_for(model)
     distinct = pa.array(sorted(set(sentences)), pa.string())
     found: dict[str, list[Token]] = {}
     for shard in shards(distinct):
-        encoded, logprobs = scorer.score_tokens(shard)
-        found.update(zip(map(str, shard.to_pylist()), _tokens(model, shard, encoded, logprobs), strict=True))
+        found.update(zip(map(str, shard.to_pylist()), _tokens(scorer, shard), strict=True))
         if progress:
             progress(len(found), len(distinct))
     return [found[sentence] for sentence in sentences]
 
 
-def _tokens(
-    model: Model, sentences: pa.StringArray, encoded: Encoded, logprobs: np.ndarray
-) -> Iterator[list[Token]]:
-    """Gather the tokens of each sentence."""
-    pieces = pieces_of(encoded)
-    seen = [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
-    spelt = model.token_texts(encoded.tokens) if isinstance(model, TokenModel) else seen
-    unscored = model.card.protocol.get("first_token") == "unscored"
+def _tokens(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
+    """Score some sentences, and gather the tokens of each."""
+    encoded, logprobs = scorer.score_tokens(sentences)
+    pieces, spelt = pieces_of(encoded), scorer.token_texts(encoded)
+    unscored = scorer.card.protocol.get("first_token") == "unscored"
     word = token = 0
     for sentence in sentences.to_pylist():
         tokens: list[Token] = []

@@ -1,4 +1,4 @@
-"""Items, contrasts, cases and suites: the values that cross from the grammars to the scorer and the tables.
+"""Items, cases and suites: the values that cross from the grammars to the scorer and the tables.
 
 Items are held by column (Arrow tables), because a suite has hundreds of thousands of them;
 `Case.items()` gives them one by one.
@@ -6,83 +6,25 @@ Items are held by column (Arrow tables), because a suite has hundreds of thousan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+import pyarrow as pa
 
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tseval.questions.contrast import Contrast
+    from tseval.questions.question import Question
+    from tseval.questions.scores import Score
 
 Feature = str | int | float | bool
-
-# The feature that says how many words at the end of an item's sentences the score `ending` compares.
-ENDING = "ending"
 
 # Columns of a verdict that are not features; no feature may take one of these names.
 RESERVED_NAMES = frozenset(
     {"case", "item", "construction", "phenomenon", "dependency", "contrast"}
     | {"better_score", "worse_score", "correct", "tie", "undecidable"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """An ordered pair of labels, the better one first."""
-
-    better: str
-    worse: str
-
-    def __str__(self) -> str:
-        return f"{self.better} > {self.worse}"
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """What an item should fulfil: a formula over surprisals of regions (`tseval.questions.formula`)."""
-
-    name: str
-    formula: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What a model must choose right inside the sentences of a case, after one prefix or many.
-
-    At each choice a question is asked: are the right symbols more probable than the wrong ones? The best
-    right one must beat the best wrong one; or, with `share`, the right ones must have more than that share
-    of the probability of all that are compared.
-
-    Attributes:
-        name: What must win, for the tables: `matching > other closing brackets`.
-        symbols: What is compared, single words; the stop symbol of the text may be one.
-        questions: For each question, which symbols are right (1), which wrong (-1), and which are not
-            compared (0), (questions, symbols) int8.
-        item: The sentence's place in the case, ascending, (choices,) int64.
-        position: Words before the choice, (choices,) int64.
-        question: Which question is asked, (choices,) int64; never two different ones after equal prefixes.
-        features: One column per feature of a choice, (choices, features).
-        share: Least share of the probability that the right symbols must exceed, or None.
-        whole: Whether a sentence is judged as one, by its weakest choice.
-    """
-
-    name: str
-    symbols: tuple[str, ...]
-    questions: NDArray[np.int8]
-    item: NDArray[np.int64]
-    position: NDArray[np.int64]
-    question: NDArray[np.int64]
-    features: pa.Table
-    share: float | None = None
-    whole: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,37 +56,25 @@ class Case:
         construction: For example `Across an object RC`.
         phenomenon: For example `Subject-verb agreement`.
         dependency: `short`, `long`, another heading that the rows of a data set stand under, or None.
-        contrasts: The ordered pairs of labels that count.
+        question: What is asked about every item.
         index: Each item's position in the full expansion, (items,) int64.
         sentences: One string column per label, in label order, (items, labels).
         features: One column per feature, (items, features).
-        predictions: What counts instead, where regions are compared.
-        regions: For predictions, the number of words of each region: one list column per label, in label
-            order, (items, labels).
-        choices: What counts instead, where single symbols are predicted; such a case has one label.
     """
 
     name: str
     construction: str
     phenomenon: str
     dependency: str | None
-    contrasts: tuple[Contrast, ...]
+    question: Question
     index: pa.Int64Array
     sentences: pa.Table
     features: pa.Table
-    predictions: tuple[Prediction, ...] = ()
-    regions: pa.Table | None = None
-    choices: Choices | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Sentence labels, in order."""
         return tuple(self.sentences.column_names)
-
-    def regions_of(self, label: str) -> list[list[int]]:
-        """Give the number of words of each region of each sentence under a label."""
-        assert self.regions is not None
-        return [list(lengths or ()) for lengths in self.regions[label].to_pylist()]
 
     @property
     def n_items(self) -> int:
@@ -152,18 +82,33 @@ class Case:
         return len(self.index)
 
     @property
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """The ordered pairs of labels that count; none where something else is asked."""
+        return self.question.contrasts()
+
+    @property
     def n_verdicts(self) -> int:
         """Number of verdicts that a run will hold."""
-        if self.choices is not None and not self.choices.whole:
-            return len(self.choices.item)
-        n_questions = len(self.contrasts) + len(self.predictions) + (self.choices is not None)
-        return self.n_items * n_questions
+        return self.question.n_verdicts(self.n_items)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Features of the verdicts."""
-        own = () if self.choices is None or self.choices.whole else self.choices.features.column_names
-        return (*self.features.column_names, *own)
+        return (*self.features.column_names, *self.question.feature_names())
+
+    def take(self, rows: Sequence[int]) -> Case:
+        """Give the same case with some of its items, by their places."""
+        if len(rows) == self.n_items:
+            return self
+        index = pa.array(rows, pa.int64())
+        return replace(
+            self,
+            question=self.question.take(index),
+            index=self.index.take(index),
+            sentences=self.sentences.take(index),
+            # A table without columns cannot be indexed: it does not know its rows.
+            features=self.features.take(index) if self.features.num_columns else self.features,
+        )
 
     def items(self) -> Iterator[Item]:
         """Give the items one by one, in order."""
@@ -187,7 +132,7 @@ class Suite:
         title: As a reader would cite it.
         source: Reference of the published set, or None.
         terminator: Token appended to every sentence before scoring (`.`), or None.
-        score: What the published method compares (`sentence`, `ending`); a run may choose another.
+        score: What the published method compares sentences by; a run may choose another.
         digest: SHA-256 over everything that can change a score or a table row: labels, contrasts,
             row names, terminator, sentences and features, in order.
         complete: False under `--limit`, `--sample` or `--case`.
@@ -200,7 +145,7 @@ class Suite:
     cases: tuple[Case, ...]
     digest: str
     complete: bool = True
-    score: str = "sentence"
+    score: Score = "sentence"
 
     @property
     def n_items(self) -> int:

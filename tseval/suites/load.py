@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from tseval.errors import SuiteError, suggest
 from tseval.suites.datasets.catalogue import CATALOGUE, data_folder
@@ -241,7 +240,7 @@ def _data_suite(
     data = read_data(path, method)
     _refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
     chosen = [case for case in data.cases if not cases or case.name in cases]
-    taken = tuple(_take(case, choose_rows(case.n_items, *which)) for case in chosen)
+    taken = tuple(case.take(choose_rows(case.n_items, *which)) for case in chosen)
     return Suite(
         name=data.name,
         title=data.title,
@@ -261,27 +260,12 @@ def _tokenised(suite: Suite) -> Suite:
     return replace(suite, cases=cases, digest=suite_digest(None, cases))
 
 
-def _take(case: Case, rows: Sequence[int]) -> Case:
-    """Take some of a case's items."""
-    if len(rows) == case.n_items:
-        return case
-    index = pa.array(rows, pa.int64())
-    return replace(
-        case,
-        index=case.index.take(index),
-        sentences=case.sentences.take(index),
-        # A table without columns cannot be indexed: it does not know its rows.
-        features=case.features.take(index) if case.features.num_columns else case.features,
-        regions=None if case.regions is None else case.regions.take(index),
-    )
-
-
 def _rows_of(cases: Sequence[Case], rows: Sequence[int]) -> Iterator[Case]:
     """Give the ascending rows, counted over all cases, case by case."""
     end = 0
     for case in cases:
         start, end = end, end + case.n_items
-        yield _take(case, _rows_between(rows, start, end))
+        yield case.take(_rows_between(rows, start, end))
 
 
 def _check_counts(limit: int | None, sample: int | None) -> None:

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, suggest
+from tseval.questions.contrast import Contrast
+from tseval.questions.pairs import ENDING, Pairs
 from tseval.suites.digest import suite_digest
-from tseval.suites.items import ENDING, Contrast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -171,7 +172,7 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
         features = features.append_column(name, pa.array(values))
     return replace(
         case,
-        contrasts=(Contrast(RIGHT, WRONG),),
+        question=Pairs((Contrast(RIGHT, WRONG),)),
         index=case.index.take(rows),
         sentences=pa.table(
             {
@@ -185,7 +186,7 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
 
 def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
     """Give the two sentences of every item, split into words."""
-    if len(case.contrasts) != 1 or case.predictions:
+    if len(case.contrasts) != 1:
         raise SuiteError(
             f"case {case.name!r} compares more than two sentences; this method takes pairs.\n"
             "  Choose other cases with --case."

@@ -61,7 +61,8 @@ class EarlyEvaluation:
             TrainingError: A suite asks about symbols that the vocabulary lacks.
         """
         for suite in self.suites:
-            asked = [symbol for case in suite.cases if case.choices for symbol in case.choices.symbols]
+            asks = [case.question.asks() for case in suite.cases]
+            asked = [symbol for one in asks if one for symbol in one.symbols]
             if missing := [symbol for symbol in asked if symbol not in self.vocabulary.words]:
                 raise TrainingError(
                     f"--eval-suite {suite.name} asks about the symbol {missing[0]}, which the training text "

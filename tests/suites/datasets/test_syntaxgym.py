@@ -48,9 +48,9 @@ def test_conditions_are_labels_and_regions_are_counted_in_words(tmp_path):
     (case,) = loaded.cases
     assert (case.name, case.labels, loaded.score) == ("number_prep", tuple(VERBS), "regions")
     assert case.sentences["match_sing"].to_pylist()[1] == "The author near the old farmers is good."
-    assert case.regions_of("match_sing")[:2] == [[2, 0, 3, 1, 1], [2, 0, 4, 1, 1]]
+    assert case.question.regions_of("match_sing")[:2] == [[2, 0, 3, 1, 1], [2, 0, 4, 1, 1]]
     assert case.features["number"].to_pylist() == [1, 7, 9]
-    assert load_suite(tmp_path / "s.json", limit=2).cases[0].regions_of("match_plur") == [
+    assert load_suite(tmp_path / "s.json", limit=2).cases[0].question.regions_of("match_plur") == [
         [2, 0, 3, 1, 1],
         [2, 0, 4, 1, 1],
     ]
@@ -59,7 +59,7 @@ def test_conditions_are_labels_and_regions_are_counted_in_words(tmp_path):
 def test_tokens_do_not_cross_regions(tmp_path):
     (case,) = load_suite(write(tmp_path / "s.json", suite(SING)), tokenise=True).cases
     assert case.sentences["match_sing"].to_pylist()[0] == "The author near the guards is good ."
-    assert case.regions_of("match_sing")[0] == [2, 0, 3, 1, 2]
+    assert case.question.regions_of("match_sing")[0] == [2, 0, 3, 1, 2]
 
 
 def test_predictions_are_decided_by_the_surprisal_of_their_regions(tmp_path):

@@ -15,15 +15,12 @@ def choices_of(suite):
     """Every choice of a suite: its string, position, right symbols, wrong symbols, features."""
     (case,) = suite.cases
     strings = case.sentences["string"].to_pylist()
-    asked = case.choices
+    asked = case.question
+    symbols = asked.alternatives.symbols
     features = asked.features.to_pylist() if asked.features.num_columns else [{}] * len(asked.item)
-    for row, position, question, known in zip(
-        asked.item, asked.position, asked.question, features, strict=True
-    ):
-        signs = asked.questions[question]
-        right, wrong = (
-            {s for s, sign in zip(asked.symbols, signs, strict=True) if sign == x} for x in (1, -1)
-        )
+    for row, position, question, known in zip(asked.item, asked.position, asked.which, features, strict=True):
+        signs = asked.alternatives.signs[question]
+        right, wrong = ({s for s, sign in zip(symbols, signs, strict=True) if sign == x} for x in (1, -1))
         yield strings[row].split(), position, right, wrong, known
 
 
@@ -92,7 +89,7 @@ def test_features_of_a_string_sum_up_those_of_its_choices():
     for row, whole in enumerate(case.features.to_pylist()):
         own = [
             c
-            for c, item in zip(case.choices.features.to_pylist(), case.choices.item, strict=True)
+            for c, item in zip(case.question.features.to_pylist(), case.question.item, strict=True)
             if item == row
         ]
         assert whole == {
@@ -111,7 +108,7 @@ CLOSINGS = [5.83766, 1.52563, 0.81531, 0.54681, 0.40932, 0.32278, 0.25183, 0.174
 def test_closing_brackets_have_as_many_attractors_as_expected():
     (case,) = load_suite("generalised_dyck(test=20000)").cases
     counts = np.zeros((case.n_items, len(CLOSINGS)))
-    np.add.at(counts, (case.choices.item, case.choices.features["attractors"].to_numpy()), 1)
+    np.add.at(counts, (case.question.item, case.question.features["attractors"].to_numpy()), 1)
     assert sum(CLOSINGS) == pytest.approx(10, abs=1e-4)
     for attractors, expected in enumerate(CLOSINGS):
         own = counts[:, attractors]

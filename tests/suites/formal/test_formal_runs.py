@@ -91,7 +91,7 @@ def test_a_dyck_choice_is_right_if_the_match_has_more_than_four_fifths_of_the_cl
     assert run.verdicts["correct"].mean() == accuracy
     assert np.exp(run.verdicts["better_score"].to_numpy()) == pytest.approx(share, abs=1e-6)
     assert np.exp(run.verdicts["worse_score"].to_numpy()) == pytest.approx(0.8)
-    assert run.manifest["counts"]["contrasts"] == len(run.verdicts) == suite.n_contrasts
+    assert run.manifest.counts.contrasts == len(run.verdicts) == suite.n_contrasts
 
 
 def test_a_dyck_run_breaks_down_by_distance():
@@ -156,7 +156,7 @@ def test_the_stop_symbol_counts_like_any_other():
 
 
 def test_an_interrupted_run_goes_on_without_scoring_anything_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr("tseval.evaluation.CHOICE_SHARD", 3)
+    monkeypatch.setattr("tseval.scoring.engine.ASKED_SHARD", 3)
     suite = load_suite(DYCK)
     model = ByHand(parse_language(DYCK).alphabet, closing(lambda _: 0.9))
     whole = evaluate(model, suite)
@@ -173,7 +173,7 @@ def test_an_interrupted_run_goes_on_without_scoring_anything_twice(tmp_path, mon
         evaluate(model, suite, out=tmp_path / "run", progress=stop)
     assert 0 < model.n_advanced < total
     resumed = evaluate(model, suite, out=tmp_path / "run", resume=True)
-    assert resumed.manifest["counts"]["resumed_sentences"] == n_done
+    assert resumed.manifest.counts.resumed_sentences == n_done
     assert model.n_advanced == total
     assert resumed.verdicts.equals(whole.verdicts)
 

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
+from tseval.questions.contrast import Contrast
+from tseval.questions.pairs import Pairs
 from tseval.suites.agreement.reading import read_examples
-from tseval.suites.items import Case, Contrast
+from tseval.suites.items import Case
 from tseval.suites.records import bare_name, read_tsv
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ def _case(name: str, table: pa.Table) -> Case:
         construction=name,
         phenomenon=PHENOMENON,
         dependency=None,
-        contrasts=(CONTRAST,),
+        question=Pairs((CONTRAST,)),
         index=pa.array(range(table.num_rows), pa.int64()),
         sentences=pa.table({CONTRAST.better: found, CONTRAST.worse: changed}),
         features=table.select(list(held.values())).rename_columns(list(held)),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from tseval.errors import SuiteError
+from tseval.questions.pairs import ENDING
 from tseval.suites.datasets.entries import Entry
-from tseval.suites.items import ENDING
 from tseval.suites.records import read_jsonl
 
 if TYPE_CHECKING:
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.checked import Json
+    from tseval.questions.scores import Score
     from tseval.suites.items import Feature
 
 SOURCE = "Warstadt et al. 2020, BLiMP: The Benchmark of Linguistic Minimal Pairs for English, TACL 8"
 # What each method compares: the sums of two sentences that share a prefix differ as their endings do.
-METHODS = {"full": "sentence", "one_prefix": "sentence", "two_prefix": "ending"}
+METHODS: dict[str, Score] = {"full": "sentence", "one_prefix": "sentence", "two_prefix": "ending"}
 
 # As the paper prints them (Table 2). Two paradigms carry `s-selection` in the data and stand under argument
 # structure in the paper and in the published results.

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tseval.errors import SuiteError
-from tseval.suites.items import RESERVED_NAMES, Case, Contrast, Feature
+from tseval.questions.contrast import Contrast
+from tseval.questions.pairs import Pairs
+from tseval.suites.items import RESERVED_NAMES, Case, Feature
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from tseval.questions.scores import Score
 
 Row = tuple[str, str, str, str | None]
 
@@ -49,7 +53,7 @@ class DataSet:
     name: str
     title: str
     source: str | None
-    score: str
+    score: Score
     cases: tuple[Case, ...]
 
 
@@ -78,7 +82,7 @@ def _case(entries: Sequence[Entry]) -> Case:
         construction=construction,
         phenomenon=phenomenon,
         dependency=dependency,
-        contrasts=tuple(Contrast(better, worse) for better, worse in combinations(labels, 2)),
+        question=Pairs(tuple(Contrast(better, worse) for better, worse in combinations(labels, 2))),
         index=pa.array(range(len(entries)), pa.int64()),
         sentences=pa.table({label: pa.array(texts, pa.string()) for label, texts in sentences.items()}),
         features=pa.table(features),

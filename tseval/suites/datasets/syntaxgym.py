@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from tseval.errors import SuiteError
 from tseval.questions.formula import parse, regions_of
-from tseval.suites.items import Case, Prediction
+from tseval.questions.regions import Prediction, Regions
+from tseval.suites.items import Case
 from tseval.suites.records import bare_name, read_text
 
 if TYPE_CHECKING:
@@ -106,10 +107,11 @@ def _case(name: str, items: Sequence[Item], predictions: tuple[Prediction, ...])
         construction=name,
         phenomenon=PHENOMENON,
         dependency=None,
-        contrasts=(),
-        predictions=predictions,
+        question=Regions(
+            predictions,
+            pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()}),
+        ),
         index=pa.array(range(len(items)), pa.int64()),
         sentences=pa.table({label: pa.array(column, pa.string()) for label, column in texts.items()}),
         features=pa.table({"number": pa.array([number for number, _ in items], pa.int64())}),
-        regions=pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()}),
     )

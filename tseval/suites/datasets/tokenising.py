@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tseval.suites.items import ENDING
+from tseval.questions.pairs import ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from nltk.tokenize import NLTKWordTokenizer
 
     from tseval.suites.items import Case
+
+from tseval.questions.regions import Regions
 
 
 def spans(text: str, penn: bool) -> Iterator[tuple[int, int]]:
@@ -44,8 +46,8 @@ def tokens(text: str) -> list[str]:
 
 def tokenise(case: Case) -> Case:
     """Split punctuation and clitics off the words of a case, and count its endings or regions in tokens."""
-    if case.regions is not None:
-        return _tokenise_regions(case, case.regions)
+    if isinstance(case.question, Regions):
+        return _tokenise_regions(case, case.question)
     before = {label: list(map(str, case.sentences[label].to_pylist())) for label in case.labels}
     sentences = {label: [" ".join(tokens(text)) for text in texts] for label, texts in before.items()}
     features = case.features
@@ -58,19 +60,20 @@ def tokenise(case: Case) -> Case:
     return replace(case, sentences=pa.table(tokenised), features=features)
 
 
-def _tokenise_regions(case: Case, regions: pa.Table) -> Case:
+def _tokenise_regions(case: Case, question: Regions) -> Case:
     """Tokenise region by region, so that no token crosses from one into the next."""
     sentences: dict[str, list[str]] = {}
     counts: dict[str, list[list[int]]] = {}
     for label in case.labels:
-        pairs = zip(case.sentences[label].to_pylist(), regions[label].to_pylist(), strict=True)
-        cut = [list(_cut(str(text), lengths or [])) for text, lengths in pairs]
+        pairs = zip(case.sentences[label].to_pylist(), question.regions_of(label), strict=True)
+        cut = [list(_cut(str(text), lengths)) for text, lengths in pairs]
         sentences[label] = [" ".join(token for part in parts for token in part) for parts in cut]
         counts[label] = [[len(part) for part in parts] for parts in cut]
+    lengths = pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()})
     return replace(
         case,
         sentences=pa.table({label: pa.array(texts, pa.string()) for label, texts in sentences.items()}),
-        regions=pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()}),
+        question=replace(question, lengths=lengths),
     )
 
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from tseval.questions.asks import Asks
+from tseval.questions.choices import Choices
 from tseval.suites.formal.cross_serial import CrossSerial
 from tseval.suites.formal.dyck import Dyck
 from tseval.suites.formal.stacks import marks_of, trace
 from tseval.suites.formal.strings import STOP, Strings, among, first_strings
-from tseval.suites.items import Case, Choices
+from tseval.suites.items import Case
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,11 +59,10 @@ def language_case(language: Language, strings: Strings, index: NDArray[np.int64]
         construction=language.title,
         phenomenon=PHENOMENON,
         dependency=None,
-        contrasts=(),
+        question=choices,
         index=pa.array(index, pa.int64()),
         sentences=pa.table({LABEL: pa.array(texts, pa.string())}),
         features=pa.table(features),
-        choices=choices,
     )
 
 
@@ -97,13 +98,15 @@ def _brackets(language: Dyck | GeneralisedDyck, strings: Strings) -> tuple[Featu
     is_dyck = isinstance(language, Dyck)
     return whole, Choices(
         name=f"matching > {SHARE} of closing brackets" if is_dyck else "matching > other closing brackets",
-        symbols=language.alphabet[n_types:],
-        questions=2 * np.eye(n_types, dtype=np.int8) - np.int8(1),
+        alternatives=Asks(
+            symbols=language.alphabet[n_types:],
+            signs=2 * np.eye(n_types, dtype=np.int8) - np.int8(1),
+            share=SHARE if is_dyck else None,
+        ),
         item=item,
         position=position,
-        question=stacks.top[judged].astype(np.int64),
+        which=stacks.top[judged].astype(np.int64),
         features=pa.table(single),
-        share=SHARE if is_dyck else None,
     )
 
 
@@ -116,7 +119,7 @@ def _cross_serial(language: CrossSerial, strings: Strings, texts: list[str]) -> 
     symbols = (*language.alphabet, STOP)
     after = {text: _possible(language, text.split(), symbols) for text in set(texts)}
     asked = np.concatenate([after[text] for text in texts])
-    questions, question = np.unique(asked, axis=0, return_inverse=True)
+    signs, which = np.unique(asked, axis=0, return_inverse=True)
     n_positions = strings.lengths + 1
     starts = np.cumsum(n_positions) - n_positions
     position = np.arange(len(asked)) - np.repeat(starts, n_positions)
@@ -125,11 +128,10 @@ def _cross_serial(language: CrossSerial, strings: Strings, texts: list[str]) -> 
     features["unseen_pattern"] = pa.array(m + n >= language.bound("train"))
     return features, Choices(
         name="possible > impossible",
-        symbols=symbols,
-        questions=questions.astype(np.int8),
+        alternatives=Asks(symbols, signs.astype(np.int8)),
         item=np.repeat(np.arange(len(texts)), n_positions),
         position=position,
-        question=question.reshape(-1),
+        which=which.reshape(-1),
         features=pa.table({}),
         whole=True,
     )

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import pyarrow as pa
 
-from tseval.suites.items import Case, Contrast, Suite
+from tseval.questions.contrast import Contrast
+from tseval.questions.pairs import Pairs
+from tseval.suites.items import Case, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -117,7 +119,7 @@ def _read_cases(fields: list[About], source: pa.BufferReader) -> Iterable[Case]:
             construction=about["construction"],
             phenomenon=about["phenomenon"],
             dependency=about["dependency"],
-            contrasts=tuple(Contrast(**contrast) for contrast in about["contrasts"]),
+            question=Pairs(tuple(Contrast(**contrast) for contrast in about["contrasts"])),
             index=cast("pa.Int64Array", index.column("index").combine_chunks()),
             sentences=sentences,
             features=features,

@@ -10,15 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import GrammarError
+from tseval.questions.pairs import Pairs
 from tseval.suites.grammar.code import Code
 from tseval.suites.grammar.lexicon import Word
-from tseval.suites.items import Case, Contrast, Feature
+from tseval.suites.items import Case, Feature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from tseval.questions.contrast import Contrast
     from tseval.suites.grammar.grammar import Grammar
     from tseval.suites.grammar.slots import Binding
 
@@ -91,7 +93,7 @@ def expand(grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int])
         construction=grammar.construction,
         phenomenon=grammar.phenomenon,
         dependency=grammar.dependency,
-        contrasts=tuple(contrasts),
+        question=Pairs(tuple(contrasts)),
         index=pa.array(index, type=pa.int64()),
         sentences=pa.table({label: block.sentence(line) for label, line in grammar.sentences.items()}),
         features=pa.table(block.features()),

@@ -80,7 +80,7 @@ def _is_open_elsewhere(path: Path) -> bool:
 def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:
     for case in blocks:
         columns: list[Any] = [case.sentences.column(label).combine_chunks() for label in case.labels]
-        if case.choices is not None:
+        if case.question.asks() is not None:
             columns += _shown_features(case)
         columns[-1] = pc.binary_join_element_wise(columns[-1], "", "\n")
         lines = pc.binary_join_element_wise(case.name, *columns, "\t")

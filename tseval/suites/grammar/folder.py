@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from tseval.errors import GrammarError, SuiteError, suggest
+from tseval.questions.contrast import Contrast
 from tseval.suites.grammar.grammar import Grammar, load_grammar, read_contrasts
 from tseval.suites.grammar.source import Document, describe, parse_yaml, read_text
-from tseval.suites.items import Contrast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

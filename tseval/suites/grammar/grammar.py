@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import GrammarError, suggest
+from tseval.questions.contrast import Contrast
 from tseval.suites.grammar.draw import Draw, drawn_codes, read_draw
 from tseval.suites.grammar.lexicon import Lexicon, load_lexicon
 from tseval.suites.grammar.slots import Slot, read_slots, slot_codes
 from tseval.suites.grammar.source import Document, Value, describe, parse_yaml, read_text
 from tseval.suites.grammar.template import Sentences
-from tseval.suites.items import RESERVED_NAMES, Contrast, Feature
+from tseval.suites.items import RESERVED_NAMES, Feature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -134,7 +134,7 @@ def _facts(entry: Entry) -> tuple[str, ...]:
     """Describe how one model was trained, and what it came to."""
     run = entry.finished()
     assert run is not None
-    details = run.manifest["model"]["details"]
+    details = run.manifest.model.details
     last = pq.read_table(curves_path(entry.checkpoint), columns=["tokens", "seconds"]).to_pylist()[-1]
     sizes = (f"{details[name]:,}" for name in ("hidden", "vocabulary", "parameters"))
     perplexity = f"{details['validation_perplexity']:.2f}"

@@ -147,7 +147,7 @@ def _finish(model: Progress) -> None:
     """Mark a model as done if its run is there."""
     if run := model.entry.finished():
         model.stage = "done"
-        model.said = f"validation perplexity {run.manifest['model']['details']['validation_perplexity']:.2f}"
+        model.said = f"validation perplexity {run.manifest.model.details['validation_perplexity']:.2f}"
 
 
 def last_line(log: Path) -> str:

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from tseval.errors import ModelError
-from tseval.scoring import asks, engine
-from tseval.scoring.asks import Questions
-from tseval.scoring.engine import Scorer
+from tseval.questions.asks import Asked, Asks
+from tseval.scoring import asking
 from tseval.scoring.protocol import ModelCard
+from tseval.scoring.scorers import recurrent, scorer_for
 
 WORDS = ["a", "b", "c", "d", "e"]
 STRINGS = pa.array(sorted(["a b a c <eos>", "a b a a <eos>", "a b <eos>", "<eos>", "c c c c c c d <eos>"]))
@@ -29,7 +29,7 @@ def ask_all(native, share=None, strings=STRINGS):
         np.array([asked_after(words[:n]) for n in range(len(words))], dtype=np.int32)
         for words in (string.split() for string in strings.to_pylist())
     ]
-    return Scorer(native).answer(strings, Questions(ALTERNATIVES, SIGNS, share), asked).to_pylist()
+    return scorer_for(native).answer(strings, Asked(Asks(ALTERNATIVES, SIGNS, share), asked)).to_pylist()
 
 
 def next_words(native, prefix):
@@ -72,8 +72,8 @@ def test_answers_are_those_of_the_models_own_probabilities(make_model, arch, sha
 def test_small_blocks_and_little_memory_change_no_answer(make_model, monkeypatch):
     native = make_model(WORDS)
     whole = ask_all(native)
-    monkeypatch.setattr(asks, "ALTERNATIVES", 8)
-    monkeypatch.setattr(engine, "STATE_BYTES", 4 * native.row_bytes)
+    monkeypatch.setattr(asking, "ALTERNATIVES", 8)
+    monkeypatch.setattr(recurrent, "STATE_BYTES", 4 * native.row_bytes)
     for one, other in zip(whole, ask_all(native), strict=True):
         for name in ("words", "right", "wrong"):
             assert one[name] == pytest.approx(other[name], abs=1e-6)
@@ -81,23 +81,23 @@ def test_small_blocks_and_little_memory_change_no_answer(make_model, monkeypatch
 
 def test_each_prefix_is_computed_once(make_model):
     native = make_model(WORDS)
-    scorer = Scorer(native)
+    scorer = scorer_for(native)
     asked = [np.zeros(len(string.split()), dtype=np.int32) for string in STRINGS.to_pylist()]
-    scorer.answer(STRINGS, Questions(ALTERNATIVES, SIGNS, None), asked)
+    scorer.answer(STRINGS, Asked(Asks(ALTERNATIVES, SIGNS, None), asked))
     prefixes = {tuple(s.split()[:n]) for s in STRINGS.to_pylist() for n in range(len(s.split()))}
     assert scorer.n_contexts == len(prefixes)
 
 
 def test_a_share_of_exactly_the_least_is_not_more():
     # Four to one: the right symbol has 0.8 of both.
-    asked = Questions(("x", "y"), np.array([[1, -1]], dtype=np.int8), 0.8)
+    asked = Asks(("x", "y"), np.array([[1, -1]], dtype=np.int8), 0.8)
     right, wrong = asked.compare(np.zeros(3, dtype=np.int64), np.log([[0.4, 0.1], [0.41, 0.1], [0.39, 0.1]]))
     assert list(right > wrong) == [False, True, False]
     assert np.exp(wrong) == pytest.approx([0.8] * 3)
 
 
 def test_equal_probabilities_are_a_tie():
-    asked = Questions(("x", "y", "z"), np.array([[1, -1, -1]], dtype=np.int8), None)
+    asked = Asks(("x", "y", "z"), np.array([[1, -1, -1]], dtype=np.int8), None)
     right, wrong = asked.compare(np.zeros(1, dtype=np.int64), np.log([[0.2, 0.2, 0.1]]))
     assert right[0] == wrong[0]
 

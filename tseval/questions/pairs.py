@@ -1,0 +1,94 @@
+"""Pairs: is the better sentence strictly more probable than the worse one?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tseval.questions.question import Decided, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tseval.questions.contrast import Contrast
+    from tseval.questions.question import Rows
+    from tseval.questions.scored import ScoredSentences
+    from tseval.questions.scores import Score
+
+# The feature that says how many words at the end of an item's sentences the score `ending` compares.
+ENDING = "ending"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs(Question):
+    """Ordered pairs of sentences, compared by one score.
+
+    Equal scores are a tie, and wrong. Two sentences that look the same to the model are undecidable.
+
+    Attributes:
+        ordered: The contrasts that count.
+    """
+
+    ordered: tuple[Contrast, ...]
+
+    def refusal(self, score: Score, features: pa.Table) -> str | None:
+        """Refuse scores of other forms, and `ending` where the items do not say how long endings are."""
+        if score == "choices":
+            return f"has no choices after prefixes: --score {score} cannot be used"
+        if score == "regions":
+            return f"has no predictions on regions: --score {score} cannot be used"
+        if score == "ending" and not _says_endings(features):
+            return (
+                "does not say how long the endings are that should be compared.\n"
+                f"  Give its items a feature {ENDING!r}, a number of words, or choose another --score."
+            )
+        return None
+
+    def n_verdicts(self, n_items: int) -> int:
+        """Count one for each item and contrast."""
+        return n_items * len(self.ordered)
+
+    def decide(
+        self, scored: ScoredSentences, rows: Rows, features: pa.Table, score: Score
+    ) -> Iterator[Decided]:
+        """Compare both sentences of every item, contrast by contrast."""
+        for contrast in self.ordered:
+            better, worse = rows[contrast.better], rows[contrast.worse]
+            undecidable = scored.looks[better] == scored.looks[worse]
+            high, low = _scores(scored, (better, worse), ~undecidable, features, score)
+            yield Decided(str(contrast), high, low, high > low, undecidable)
+
+    def describe(self) -> list[list[str]]:
+        """Name the two labels of each contrast."""
+        return [[contrast.better, contrast.worse] for contrast in self.ordered]
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """Give the contrasts."""
+        return self.ordered
+
+
+def _scores(
+    scored: ScoredSentences,
+    pair: tuple[NDArray[np.int64], NDArray[np.int64]],
+    decidable: NDArray[np.bool_],
+    features: pa.Table,
+    score: Score,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Score both sentences of each pair, (items,) each; undecidable pairs have no critical word."""
+    better, worse = pair
+    if score == "critical":
+        return scored.words.critical(better, worse, decidable)
+    if score == "ending":
+        lengths = features[ENDING].to_numpy()
+        return scored.words.ending(better, lengths), scored.words.ending(worse, lengths)
+    sums = scored.means if score == "mean" else scored.sums
+    return sums[better], sums[worse]
+
+
+def _says_endings(features: pa.Table) -> bool:
+    return ENDING in features.column_names and pa.types.is_integer(features[ENDING].type)

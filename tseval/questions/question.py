@@ -1,0 +1,116 @@
+"""What every form of question can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import hashlib
+    from collections.abc import Iterator, Mapping
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tseval.questions.asks import Asked, Asks
+    from tseval.questions.contrast import Contrast
+    from tseval.questions.scored import ScoredSentences
+    from tseval.questions.scores import Score
+
+    Rows = Mapping[str, NDArray[np.int64]]
+
+
+class Question(ABC):
+    """What is asked about all items of a case; it holds columns, one row an item, where it needs any."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def refusal(self, score: Score, features: pa.Table) -> str | None:
+        """Say why a score cannot be used, to go on from the name of the case; None if it can.
+
+        Args:
+            score: What sentences are to be compared by.
+            features: Of the items.
+        """
+
+    @abstractmethod
+    def n_verdicts(self, n_items: int) -> int:
+        """Count the verdicts on so many items."""
+
+    @abstractmethod
+    def decide(
+        self, scored: ScoredSentences, rows: Rows, features: pa.Table, score: Score
+    ) -> Iterator[Decided]:
+        """Turn scored sentences into verdicts, one block for each thing that counts.
+
+        Args:
+            scored: All sentences of the suite.
+            rows: Row of each item's sentence among them, by label, (items,) each.
+            features: Of the items.
+            score: What sentences are compared by; one that was not refused.
+
+        Raises:
+            SuiteError: Two sentences cannot be compared by it.
+        """
+
+    @abstractmethod
+    def describe(self) -> list[list[str]]:
+        """Name what counts, in order, for the digest of a suite."""
+
+    def hash_into(self, digest: hashlib._Hash) -> None:  # noqa: B027 - most forms hold no columns of their own
+        """Add the columns that it holds to the digest of a suite."""
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """Give the ordered pairs of labels that count; none where something else is asked."""
+        return ()
+
+    def feature_names(self) -> tuple[str, ...]:
+        """Name the features of single verdicts, beside those of their items."""
+        return ()
+
+    def feature_types(self) -> list[pa.Field[Any]]:
+        """Give those features with their types."""
+        return []
+
+    def asks(self) -> Asks | None:
+        """Give what can be asked inside sentences; None where their scores are enough."""
+        return None
+
+    def asked(self, texts: pa.StringArray, sentences: pa.StringArray) -> Asked | None:
+        """Say what must be asked where; None where the scores of sentences are enough.
+
+        Args:
+            texts: The sentence of each item, (items,).
+            sentences: The distinct ones, as the model will be given them, (sentences,).
+        """
+        return None
+
+    def take(self, rows: pa.Int64Array) -> Question:
+        """Ask the same about some of the items."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The verdicts of one case on one thing that counts, by column.
+
+    Attributes:
+        contrast: What counts, for the tables: `grammatical > ungrammatical`.
+        better: What must be greater, in nats; not a number where nothing was compared, (verdicts,).
+        worse: What it must exceed, (verdicts,).
+        correct: Whether the question was answered right, (verdicts,).
+        undecidable: Whether it was never put, because sentences look alike to the model, (verdicts,).
+        items: Place of the item that each verdict is about; None for every item once, in order.
+        features: What is known of a verdict beside the features of its item, (verdicts, features).
+    """
+
+    contrast: str
+    better: NDArray[np.float64]
+    worse: NDArray[np.float64]
+    correct: NDArray[np.bool_]
+    undecidable: NDArray[np.bool_]
+    items: NDArray[np.int64] | None = None
+    features: pa.Table | None = None

@@ -1,0 +1,117 @@
+"""Regions: do formulas over the surprisals of regions hold? As in SyntaxGym (Gauthier et al. 2020)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.compute as pc
+
+from tseval.questions.columns import hash_column
+from tseval.questions.formula import parse, regions_of, values
+from tseval.questions.question import Decided, Question
+
+if TYPE_CHECKING:
+    import hashlib
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tseval.questions.question import Rows
+    from tseval.questions.scored import ScoredSentences
+    from tseval.questions.scores import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What an item should fulfil: a formula over surprisals of regions (`tseval.questions.formula`)."""
+
+    name: str
+    formula: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Regions(Question):
+    """Predictions on the regions of sentences, whose labels are conditions.
+
+    Attributes:
+        predictions: What counts.
+        lengths: The number of words of each region: one list column per label, (items, labels).
+    """
+
+    predictions: tuple[Prediction, ...]
+    lengths: pa.Table
+
+    def regions_of(self, condition: str) -> list[list[int]]:
+        """Give the number of words of each region of each sentence under a condition."""
+        return [list(lengths or ()) for lengths in self.lengths[condition].to_pylist()]
+
+    def refusal(self, score: Score, features: pa.Table) -> str | None:
+        """Refuse every score but `regions`."""
+        if score == "regions":
+            return None
+        what = "has no choices after prefixes" if score == "choices" else _SAYS
+        return f"{what}: --score {score} cannot be used"
+
+    def n_verdicts(self, n_items: int) -> int:
+        """Count one for each item and prediction."""
+        return n_items * len(self.predictions)
+
+    def decide(
+        self,
+        scored: ScoredSentences,
+        rows: Rows,
+        features: pa.Table,
+        score: Score,
+    ) -> Iterator[Decided]:
+        """Evaluate the formula of every prediction.
+
+        The scores of a single comparison are its two sides, with the sign that makes the better one greater;
+        a combination of several has none. Items whose conditions all look alike to the model are undecidable.
+        """
+        for prediction in self.predictions:
+            yield self._decide(prediction, scored, rows)
+
+    def _decide(self, prediction: Prediction, scored: ScoredSentences, rows: Rows) -> Decided:
+        formula = parse(prediction.formula)
+
+        @cache  # the formula, its two sides, and both parts of a difference ask for the same regions
+        def surprisal(region: int | None, condition: str) -> NDArray[np.float64]:
+            return -scored.words.region(rows[condition], self.regions_of(condition), region)
+
+        correct = np.asarray(values(formula, surprisal), dtype=np.bool_)
+        conditions = {region.condition for region in regions_of(formula)}
+        looks = np.stack([scored.looks[rows[condition]] for condition in conditions])
+        undecidable = (looks == looks[0]).all(axis=0) & (len(looks) > 1)
+        sign = {"<": -1.0, ">": 1.0}.get(formula.operator)
+        better, worse = np.full((2, len(correct)), np.nan)
+        if sign is not None:
+            better, worse = (
+                np.broadcast_to(sign * values(side, surprisal), len(correct))
+                for side in (formula.left, formula.right)
+            )
+        return Decided(str(prediction), better, worse, correct, undecidable)
+
+    def describe(self) -> list[list[str]]:
+        """Name each prediction, with its formula."""
+        return [[prediction.name, prediction.formula] for prediction in self.predictions]
+
+    def hash_into(self, digest: hashlib._Hash) -> None:
+        """Add how many regions there are, and how long each is."""
+        for name in self.lengths.column_names:
+            column = self.lengths.column(name).combine_chunks()
+            hash_column(digest, pc.list_value_length(column))
+            hash_column(digest, pc.list_flatten(column))
+
+    def take(self, rows: pa.Int64Array) -> Regions:
+        """Ask the same about some of the items."""
+        return replace(self, lengths=self.lengths.take(rows))
+
+
+_SAYS = "compares regions, as its predictions say"

@@ -1,0 +1,171 @@
+"""Scored sentences, by column: what questions are decided from.
+
+Everything here works on whole columns; a suite has hundreds of thousands of sentences.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import ModelError, SuiteError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.int64]
+    Sums = NDArray[np.float64]
+
+
+class ScoredSentences:
+    """Distinct sentences with the log-probabilities of their words.
+
+    Args:
+        table: One row per sentence: `sentence`, `seen` (its words as the model sees them), `logprob` (nats,
+            float64), `words` (nats, float32, one per word of `seen`); where single symbols were asked for,
+            `right` and `wrong` (nats, float64, one per word).
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def check_finite(self) -> None:
+        """Refuse scores that are infinite or not a number: comparing them would decide nothing.
+
+        Raises:
+            ModelError: Names the first such sentence.
+        """
+        wrong = np.flatnonzero(~np.isfinite(self.sums))
+        if len(wrong):
+            sentence, value = (self.table[name][int(wrong[0])].as_py() for name in ("sentence", "logprob"))
+            others = f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else ""
+            raise ModelError(
+                f"the model gives the log-probability {value} to {sentence!r}{others}.\n"
+                "  Only finite scores can be compared: check the checkpoint for overflow, "
+                "or smooth a model that gives words no probability at all."
+            )
+
+    def find(self, sentences: pa.StringArray) -> Rows:
+        """Give the row of each sentence, (sentences,)."""
+        # One look-up for a whole suite: each would index all scored sentences anew.
+        rows = pc.index_in(sentences, value_set=self.table["sentence"])
+        assert rows.null_count == 0, "a sentence of the suite was not scored"
+        return rows.to_numpy().astype(np.int64)
+
+    @cached_property
+    def sums(self) -> Sums:
+        """Log-probability of each sentence, in nats, (sentences,)."""
+        return cast("Sums", self.table["logprob"].to_numpy())
+
+    @cached_property
+    def means(self) -> Sums:
+        """Log-probability per word, in nats, (sentences,)."""
+        return cast("Sums", self.sums / pc.list_value_length(self.table["words"]).to_numpy())
+
+    @cached_property
+    def looks(self) -> Rows:
+        """A number for each sentence, equal for those that look alike to the model, (sentences,)."""
+        return cast("Rows", self.table["seen"].combine_chunks().dictionary_encode().indices.to_numpy())
+
+    @cached_property
+    def words(self) -> WordScores:
+        """The log-probabilities of single words."""
+        return WordScores(self.table)
+
+    def inside(self, rows: Rows, positions: Rows) -> tuple[Sums, Sums]:
+        """Give what was answered before words of sentences: what the right symbols have, and the wrong ones.
+
+        Args:
+            rows: The sentences, (asks,).
+            positions: Words before the place, (asks,).
+        """
+        lengths = pc.list_value_length(self.table["words"]).to_numpy()
+        at = (np.cumsum(lengths) - lengths)[rows] + positions
+        right, wrong = (pc.list_flatten(self.table[name]).to_numpy()[at] for name in ("right", "wrong"))
+        return right, wrong
+
+
+class WordScores:
+    """The words of all scored sentences end to end, with where each sentence starts."""
+
+    def __init__(self, table: pa.Table) -> None:
+        split = pc.split_pattern(table["seen"].combine_chunks(), " ")
+        self.ids = split.flatten().dictionary_encode().indices.to_numpy()
+        self.logprobs = pc.list_flatten(table["words"]).to_numpy()
+        assert len(self.ids) == len(self.logprobs), "log-probabilities do not align with the words seen"
+        self.sentences = table["seen"]
+        self.lengths = pc.list_value_length(split).to_numpy()
+        self.starts = np.cumsum(self.lengths) - self.lengths
+
+    def critical(self, better: Rows, worse: Rows, decidable: NDArray[np.bool_]) -> tuple[Sums, Sums]:
+        """Score the first word at which each pair differs; not a number where none does.
+
+        Args:
+            better: Rows of the better sentences, (pairs,).
+            worse: Rows of the worse sentences, (pairs,).
+            decidable: False where the two are the same to the model, (pairs,).
+
+        Raises:
+            SuiteError: One sentence of a pair is the beginning of the other.
+        """
+        scores = np.full((2, len(better)), np.nan)
+        pairs = np.flatnonzero(decidable)
+        position = 0
+        while len(pairs):  # one turn per word position; pairs that have differed drop out
+            b, w = better[pairs], worse[pairs]
+            ended = position >= np.minimum(self.lengths[b], self.lengths[w])
+            if ended.any():
+                first = int(np.flatnonzero(ended)[0])
+                raise SuiteError(
+                    f"{self.sentences[int(b[first])].as_py()!r} and "
+                    f"{self.sentences[int(w[first])].as_py()!r} have no critical word: one is the "
+                    "beginning of the other.\n  Compare whole sentences: --score sentence."
+                )
+            at_b, at_w = self.starts[b] + position, self.starts[w] + position
+            differ = self.ids[at_b] != self.ids[at_w]
+            scores[0, pairs[differ]] = self.logprobs[at_b[differ]]
+            scores[1, pairs[differ]] = self.logprobs[at_w[differ]]
+            pairs, position = pairs[~differ], position + 1
+        return scores[0], scores[1]
+
+    def ending(self, rows: Rows, length: Rows) -> Sums:
+        """Sum the log-probabilities of the last words of sentences, in float64, (sentences,).
+
+        Args:
+            rows: The sentences, (sentences,).
+            length: How many words to sum, (sentences,).
+
+        Raises:
+            SuiteError: A sentence has fewer words.
+        """
+        wrong = np.flatnonzero((length < 1) | (length > self.lengths[rows]))
+        if len(wrong):
+            sentence = self.sentences[int(rows[wrong[0]])].as_py()
+            raise SuiteError(f"{sentence!r} has no ending of {length[wrong[0]]} words to compare")
+        return self._sums(self.starts[rows] + self.lengths[rows] - length, length)
+
+    def region(self, rows: Rows, lengths: Sequence[Sequence[int]], number: int | None) -> Sums:
+        """Sum the log-probabilities of one region of sentences, in float64, (sentences,).
+
+        Args:
+            rows: The sentences, (sentences,).
+            lengths: Words of each region of each sentence.
+            number: Which region, from 1; None for the whole sentence.
+        """
+        if number is None:
+            return self._sums(self.starts[rows], self.lengths[rows])
+        before = np.array([sum(own[: number - 1]) for own in lengths])
+        return self._sums(self.starts[rows] + before, np.array([own[number - 1] for own in lengths]))
+
+    def _sums(self, starts: Rows, lengths: Rows) -> Sums:
+        """Sum runs of words; an empty run is 0."""
+        # Differences of one running sum would be quicker, but equal runs must have equal sums.
+        spans = np.stack((starts, starts + lengths), axis=1).ravel()
+        sums = np.add.reduceat(np.append(self.logprobs.astype(np.float64), 0.0), spans)[::2]
+        return np.where(lengths == 0, 0.0, sums)

@@ -1,0 +1,71 @@
+"""Scored sentences as rows, one per sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import ModelError
+
+if TYPE_CHECKING:
+    from tseval.scoring.protocol import Encoded
+
+
+def refuse_empty(sentences: pa.StringArray) -> None:
+    """Refuse sentences without words.
+
+    Raises:
+        ModelError: One has none.
+    """
+    if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
+        raise ModelError("a sentence without words cannot be scored")
+
+
+def pieces_of(encoded: Encoded) -> np.ndarray:
+    """Give the number of tokens of each word, (words,) int64."""
+    if encoded.pieces is not None:
+        return encoded.pieces
+    return np.ones(int(encoded.lengths.sum()), dtype=np.int64)
+
+
+def sum_pieces(encoded: Encoded, logprobs: np.ndarray) -> np.ndarray:
+    """Sum the log-probabilities of tokens, (tokens,), to those of words, (words,) float32."""
+    if encoded.pieces is None:
+        return logprobs
+    word_of = np.repeat(np.arange(len(encoded.pieces)), encoded.pieces)
+    return np.bincount(word_of, weights=logprobs, minlength=len(encoded.pieces)).astype(np.float32)
+
+
+def rows_of_words(sentences: pa.StringArray, encoded: Encoded, words: np.ndarray) -> pa.Table:
+    """Gather word log-probabilities, (words,), into one row per sentence."""
+    starts = np.concatenate(([0], np.cumsum(encoded.lengths)))[:-1]
+    sums = np.add.reduceat(words.astype(np.float64), starts) if len(words) else np.empty(0)
+    return rows_of_sums(sentences, encoded, pa.array(words, pa.float32()), sums)
+
+
+def rows_of_sums(
+    sentences: pa.StringArray, encoded: Encoded, words: pa.FloatArray, sums: np.ndarray
+) -> pa.Table:
+    """Lay out one row per sentence; `words`, (words,), are null where only the sums are known.
+
+    Raises:
+        ModelError: A sum is not finite; names the sentence.
+    """
+    if not np.isfinite(sums).all():
+        row = int(np.flatnonzero(~np.isfinite(sums))[0])
+        raise ModelError(
+            f"log-probability {sums[row]} of the sentence {sentences[row].as_py()!r}: not finite"
+        )
+    offsets = np.concatenate(([0], np.cumsum(encoded.lengths)))
+    return pa.table(
+        {
+            "sentence": sentences,
+            "seen": encoded.seen,
+            "logprob": pa.array(sums, pa.float64()),
+            "words": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), words),
+            "n_unknown": pa.array(encoded.n_unknown, pa.int32()),
+        }
+    )

@@ -1,0 +1,111 @@
+"""What the scorers of all protocols have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from tseval.errors import ModelError
+from tseval.scoring.protocol import ParticularModel
+from tseval.scoring.rows import rows_of_words, sum_pieces
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from tseval.questions.asks import Asked, Asks
+    from tseval.scoring.memory import Memory
+    from tseval.scoring.protocol import Encoded, Model, ModelCard
+
+
+class Scorer(ABC):
+    """Scores shards of sentences with one model; remembers how much fitted into memory.
+
+    Args:
+        model: What is scored with.
+        memory: How much is scored at once.
+
+    Attributes:
+        gives_words: Whether the log-probabilities of single words are known.
+        n_contexts: Prefixes computed so far; for an opaque model, words, or sentences if it has no words.
+    """
+
+    gives_words = True
+
+    def __init__(self, model: Model, memory: Memory) -> None:
+        self.card: ModelCard = model.card
+        self.n_contexts = 0
+        self._memory = memory
+        self._particular = model if isinstance(model, ParticularModel) else None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the results should know."""
+        return list(self._memory.shortages)
+
+    def check_sentences(self, sentences: pa.StringArray) -> None:
+        """Refuse sentences that the model does not read, before anything is scored.
+
+        Raises:
+            ModelError: Names one of them, and what to give the model instead.
+        """
+        if self._particular is not None:
+            self._particular.check_sentences(sentences)
+
+    def check_symbols(self, asks: Asks) -> None:
+        """Refuse to ask a model that cannot be asked about symbols, or does not know them.
+
+        Raises:
+            ModelError: Says which.
+        """
+        raise self._cannot_be_asked()
+
+    def score(self, sentences: pa.StringArray) -> pa.Table:
+        """Score one shard of distinct, sorted sentences.
+
+        Returns:
+            One row per sentence, in order: `sentence`, `seen` (its words as the model sees them),
+            `logprob` (nats, float64, the sum over its words), `words` (nats, float32, each word's),
+            `n_unknown`.
+
+        Raises:
+            ModelError: If a log-probability is not finite, naming the sentence; or if memory does not
+                suffice even for the smallest batch.
+        """
+        encoded, logprobs = self.score_tokens(sentences)
+        return rows_of_words(sentences, encoded, sum_pieces(encoded, logprobs))
+
+    @abstractmethod
+    def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
+        """Score every token of distinct, sorted sentences.
+
+        Returns:
+            What the model sees, and the log-probability of each of its tokens (of each word, for a model
+            without tokens of its own), (tokens,) float32, in nats.
+
+        Raises:
+            ModelError: If a sentence has no words, or memory does not suffice even for the smallest batch.
+        """
+
+    def token_texts(self, encoded: Encoded) -> list[str]:
+        """Spell the tokens of encoded sentences for people to read, (tokens,)."""
+        return [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
+
+    def answer(self, sentences: pa.StringArray, asked: Asked) -> pa.Table:
+        """Score one shard of distinct, sorted sentences, and ask what is asked inside them.
+
+        Returns:
+            What `score` gives, and for every word `right` and `wrong`, what `Asks.compare` gives for
+            the ask before it (nats, float64, null where there is none).
+
+        Raises:
+            ModelError: The model cannot be asked, does not know a symbol, or gives a number that is not
+                finite, naming the sentence; or memory does not suffice even for the smallest batch.
+        """
+        raise self._cannot_be_asked()
+
+    def _cannot_be_asked(self) -> ModelError:
+        return ModelError(
+            f"{self.card.name} cannot say how probable several words are after one prefix, which this suite "
+            "asks.\n  Take a recurrent model: a checkpoint of tseval's own."
+        )
