@@ -1,6 +1,6 @@
 """Run directories: written atomically, resumed after a kill, read by everything that comes later."""
 
-from tseval.runs.files import contexts_of, with_contexts, write_text
+from tseval.runs.files import contexts_of, with_contexts
 from tseval.runs.key import RunKey
 from tseval.runs.manifest import Manifest, ModelFacts, SuiteFacts, describe_model, describe_suite
 from tseval.runs.reading import Run, find_interrupted, read_run
@@ -21,5 +21,4 @@ __all__ = [
     "read_run",
     "start_run",
     "with_contexts",
-    "write_text",
 ]

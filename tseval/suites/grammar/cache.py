@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import pyarrow as pa
 
+from tseval.files import write_whole
 from tseval.suites.items import Case, Contrast, Suite
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ def suite_key(path: Path) -> str:
     digest = hashlib.sha256(f"{FORMAT} {path.resolve().name}".encode())
     folder = path if path.is_dir() else path.parent
     grammars = [path] if path.is_file() else sorted(folder.glob("*.jinja"))
-    code = [*sorted(_CODE.glob("*.py")), _CODE.parent / "suites.py"]
+    code = [*sorted(_CODE.glob("*.py")), _CODE.parent / "load.py"]
     for file in [*grammars, *sorted(folder.glob("*.yaml")), *code]:
         content = _content(file)
         size = "unreadable" if content is None else len(content)
@@ -85,13 +87,9 @@ def save_suite(suite: Suite, key: str) -> None:
     content = json.dumps(about).encode() + b"\n" + sink.getvalue().to_pybytes()
     checksum = hashlib.sha256(content).hexdigest().encode()
     path = _path(key)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(checksum + b"\n" + content)
-        temporary.replace(path)
-    except OSError:
-        return
+        write_whole(path, checksum + b"\n" + content, shared=True)
 
 
 def load_suite(key: str) -> Suite | None:
