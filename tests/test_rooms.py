@@ -21,7 +21,7 @@ ANYTHING = {"*"}
 COMMON = {"tseval.errors", "tseval.checked", "tseval.files"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.errors": (set(), set()),
-    "tseval.checked": (set(), {"yaml"}),
+    "tseval.checked": (set(), {"msgspec", "yaml"}),
     "tseval.files": (set(), {"filelock"}),
     "tseval.questions": ({"tseval.suites.items"}, ARROW),
     "tseval.suites.items": ({"tseval.questions"}, ARROW),
