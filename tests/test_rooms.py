@@ -22,7 +22,7 @@ COMMON = {"tseval.errors", "tseval.checked", "tseval.files"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.errors": (set(), set()),
     "tseval.checked": (set(), {"msgspec", "yaml"}),
-    "tseval.files": (set(), {"filelock"}),
+    "tseval.files": (set(), {"filelock", "platformdirs"}),
     "tseval.questions": ({"tseval.suites.items"}, ARROW),
     "tseval.suites.items": ({"tseval.questions"}, ARROW),
     "tseval.suites.records": (set(), set()),

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, written where a user says, locked."""
+"""Files: written whole or not at all, written where a user says, locked; and the folders that are ours."""
 
 from __future__ import annotations
 
@@ -84,6 +84,20 @@ def write_text(path: Path, text: str) -> None:
 def to_utf8(text: str) -> bytes:
     """Give the bytes of a text; what is no text (halves of surrogate pairs) becomes a question mark."""
     return text.encode(errors="replace")
+
+
+def cache_folder() -> Path:
+    """Name the folder of what can be made again: `$XDG_CACHE_HOME/tseval` or `~/.cache/tseval` on Linux."""
+    from platformdirs import user_cache_path  # noqa: PLC0415 - most commands need no folder
+
+    return user_cache_path("tseval", appauthor=False)
+
+
+def data_folder() -> Path:
+    """Name the folder of fetched data: `$XDG_DATA_HOME/tseval` or `~/.local/share/tseval` on Linux."""
+    from platformdirs import user_data_path  # noqa: PLC0415 - most commands need no folder
+
+    return user_data_path("tseval", appauthor=False)
 
 
 def take_lock(path: Path) -> int | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import pyarrow as pa
 
-from tseval.files import write_whole
+from tseval.files import cache_folder, write_whole
 from tseval.suites.items import Case, Contrast, Suite
 
 if TYPE_CHECKING:
@@ -38,12 +37,6 @@ class About(TypedDict):
 
 _CODE = Path(__file__).parent
 _SUITE_FIELDS = ("name", "title", "source", "terminator", "digest")
-
-
-def cache_folder() -> Path:
-    """Name the folder of the cache: `$XDG_CACHE_HOME/tseval`, or `~/.cache/tseval`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path("~/.cache").expanduser()) / "tseval"
 
 
 def suite_key(path: Path) -> str:
