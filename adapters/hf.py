@@ -16,7 +16,7 @@ from torch import nn
 
 from tseval.adapters.hf_check import choose_method
 from tseval.adapters.pieces import Pieces
-from tseval.adapters.pretrained import open_pretrained, plain_errors, take_option
+from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors, take_option
 from tseval.errors import ModelError
 from tseval.scoring.numerics.head import chosen_logits, log_normaliser, log_sum_exp_
 from tseval.scoring.numerics.products import fast_products
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 # Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
 ROW = 128
-# Logits of the whole vocabulary held at once where a model's own head must give them.
-OWN_LOGITS = 2**26
 
 
 class CausalModel:

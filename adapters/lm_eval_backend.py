@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from tseval.errors import ModelError, suggest
+from tseval.errors import ModelError, first_line, suggest
 from tseval.scoring.numerics.device import pick_device
 from tseval.scoring.protocol import ModelCard
 
@@ -82,7 +82,7 @@ class LmEvalModel:
         try:
             return [float(logprob) for logprob, _ in self._model.loglikelihood(requests, **self._options)]
         except Exception as error:
-            raise ModelError(f"{self.card.name}: lm-eval could not score: {_first_line(error)}") from error
+            raise ModelError(f"{self.card.name}: lm-eval could not score: {_named(error)}") from error
 
 
 def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEvalModel:
@@ -106,14 +106,14 @@ def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEval
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError(f"lm-eval:{rest}: {_first_line(error)}") from error
+        raise ModelError(f"lm-eval:{rest}: {_named(error)}") from error
     return LmEvalModel(rest, model, arguments)
 
 
-def _first_line(error: Exception) -> str:
+def _named(error: Exception) -> str:
     """Say what went wrong in one line: these are all kinds of errors of all kinds of libraries."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+    name, said = type(error).__name__, first_line(error)
+    return name if said == name else f"{name}: {said[:300]}"
 
 
 def _name(backend: str, arguments: Mapping[str, str]) -> str:

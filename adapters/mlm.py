@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from tseval.adapters.pieces import Pieces
-from tseval.adapters.pretrained import open_pretrained, ordinary_tokens, plain_errors, take_option
+from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, ordinary_tokens, plain_errors, take_option
 from tseval.errors import ModelError
 from tseval.scoring.numerics.head import log_sum_exp_
 from tseval.scoring.numerics.products import fast_products
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 METRICS = ("within_word_l2r", "original")
 # Tokens of masked copies laid out at once, before the distinct ones are found.
 COPIED_TOKENS = 2**24
-# Logits of the whole vocabulary held at once where they must be computed for all tokens.
-OWN_LOGITS = 2**26
 
 
 @dataclass(frozen=True, slots=True)

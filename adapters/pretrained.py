@@ -30,6 +30,8 @@ UNRECORDED = {*WHERE, "trust_remote_code", "device_map", "dtype", "max_memory", 
 UNLIMITED = 10**12
 # Tokens read at once: enough for full speed of a matrix product.
 BATCH_TOKENS = {"cpu": 1_024, "cuda": 16_384, "mps": 4_096}
+# Logits of the whole vocabulary held at once where a model's own head must give them.
+OWN_LOGITS = 2**26
 # Largest difference from the plain forward pass when a model is checked, in nats per token. Weights of fewer
 # bits round more; an error in masks or positions of a trained model is far larger.
 TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 0.03, torch.bfloat16: 0.25}

@@ -21,8 +21,8 @@ ANYTHING = {"*"}
 COMMON = {"tseval.errors", "tseval.checked", "tseval.files"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.errors": (set(), set()),
-    "tseval.checked": (set(), {"yaml"}),
-    "tseval.files": (set(), set()),
+    "tseval.checked": (set(), {"msgspec", "yaml"}),
+    "tseval.files": (set(), {"filelock", "platformdirs"}),
     "tseval.questions": (set(), ARROW),
     "tseval.suites.items": ({"tseval.questions"}, ARROW),
     "tseval.suites.records": (set(), set()),
@@ -69,7 +69,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.analysis": ({"tseval.suites.items"}, {"numpy", "pandas", "scipy"}),
     "tseval.runs": (
         {"tseval.analysis", "tseval.scoring", "tseval.suites.items"},
-        ARROW | {"pandas", "msgspec"},
+        ARROW | {"pandas"},
     ),
     "tseval.report.text": (set(), set()),
     # matplotlib is an extra: nothing else may need it.

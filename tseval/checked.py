@@ -2,9 +2,125 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from copy import deepcopy
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 else:
-    Json = object  # a type that holds itself cannot be checked against; what JSON gives is nothing else
+    Json = object  # nothing can be held to a type that holds itself; what JSON gives is nothing else
+
+T = TypeVar("T")
+
+
+class ContentError(Exception):
+    """A file that does not hold what it should; says it as `models[0].name: is missing`.
+
+    Args:
+        what: What is wrong.
+        where: Path of the field; None where the file is not read at all.
+    """
+
+    def __init__(self, what: str, where: str | None = None):
+        super().__init__(what if where is None else f"{where}: {what}")
+        self.what, self.where = what, where
+
+
+def read_json(file: Path) -> Json:
+    """Read a JSON file.
+
+    Raises:
+        OSError: It cannot be read.
+        ContentError: It is no JSON.
+    """
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    except (ValueError, RecursionError) as error:
+        raise ContentError(f"not a JSON file ({error})") from None
+
+
+def read_yaml(file: Path) -> Json:
+    """Read a YAML file as plain data.
+
+    Raises:
+        OSError: It cannot be read.
+        ContentError: It is no YAML.
+    """
+    import yaml  # noqa: PLC0415 - most commands read none
+
+    try:
+        return yaml.safe_load(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ContentError(f"not a YAML file ({' '.join(str(error).split())})") from None
+
+
+def checked(content: object, kind: type[T]) -> T:
+    """Turn plain data into a dataclass, or another type; fields that it does not know are left out.
+
+    Raises:
+        ContentError: A field is missing or of another type; says which.
+    """
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        raise _explained(deepcopy(content), kind, str(error)) from None
+
+
+# How the library puts it: "Expected `str | null`, got `int` - at `$.rows[0].accuracy[...]`", and of the keys
+# of a mapping "at `key` in `$.rows`". In brackets stands a number, or three dots for some key.
+_SAID = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_EXPECTED = re.compile(r"Expected `(.*?)`.*")
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]")
+_KINDS = {
+    "str": "a text in quotes",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+
+
+def _explained(content: object, kind: type[T], said: str) -> ContentError:
+    """Put what the library says into our words, with the value that it does not show."""
+    what, key, path = _SAID.fullmatch(said).groups(default="")  # type: ignore[union-attr]
+    where, value = "", content
+    for step in _STEP.finditer(path):
+        name, number = step.groups()
+        if number:
+            where, value = f"{where}[{number}]", value[int(number)]  # type: ignore[index]
+        else:
+            name = name or _wrong_entry(content, kind, said, value)  # type: ignore[arg-type]
+            where, value = f"{where}.{name}", value[name]  # type: ignore[index]
+    where = where.removeprefix(".")
+    if missing := _MISSING.fullmatch(what):
+        return ContentError("is missing", f"{where}.{missing[1]}".removeprefix("."))
+    if key:
+        return ContentError("should have names that are texts", where or "the file")
+    expected = _EXPECTED.fullmatch(what)
+    assert expected is not None, said
+    kinds = [_KINDS[one] for one in expected[1].split(" | ") if one != "null"]
+    named = where and not where.endswith("]")  # an entry of a list, or all, may be long
+    shown = f", not {json.dumps(value, default=str)[:60]}" if named else ""
+    return ContentError(f"should be {' or '.join(kinds)}{shown}", where or "the file")
+
+
+def _wrong_entry(content: object, kind: type[T], said: str, mapping: dict[str, object]) -> str:
+    """Find the first entry of a mapping that is wrong: with all others left out, the same is said."""
+    entries = dict(mapping)
+    for name, value in entries.items():
+        mapping.clear()
+        mapping[name] = value
+        try:
+            msgspec.convert(content, kind)
+        except msgspec.ValidationError as error:
+            if str(error) == said:
+                return name
+    raise AssertionError(said)

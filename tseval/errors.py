@@ -78,7 +78,7 @@ def first_line(error: Exception) -> str:
     >>> first_line(ValueError("wrong type\nand more")), first_line(EOFError())
     ('wrong type', 'EOFError')
     """
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def suggest(wrong: str, known: Iterable[str], what: str) -> str:

@@ -1,51 +1,183 @@
-"""Files that are there whole or not at all."""
+"""Files: written whole or not at all, written where a user says, locked; and the folders that are ours."""
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
+import warnings
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from tseval.errors import RunError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
+
+    Content = bytes | memoryview | Callable[[IO[bytes]], object]
 
 PARTIAL = ".partial"
 
 
-def write_whole(path: Path, content: bytes | memoryview | Callable[[IO[bytes]], object]) -> None:
+def write_whole(path: Path, content: Content, shared: bool = False) -> None:
     """Write a file so that a reader finds the old one or the new one, even after a power cut.
 
-    It is written beside its place and moved there. A partial file that a kill left behind is overwritten
-    by the next attempt.
+    It is written beside its place and moved there, with the rights of the file that it replaces. A partial
+    file that a kill left behind is overwritten by the next attempt.
 
     Args:
         path: Where to write.
         content: The bytes, or a function that writes them into an open file.
+        shared: Whether other processes may write the same file at the same time: the partial file is then
+            this process's own.
 
     Raises:
         OSError: Nothing was written, and no partial file stays; the error names `path`.
     """
-    partial = path.with_name(path.name + PARTIAL)
+    own = f".{os.getpid()}" if shared else ""
+    partial = path.with_name(f"{path.name}{own}{PARTIAL}")
     try:
-        with partial.open("wb") as file:
-            if callable(content):
-                content(file)
-            else:
-                file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-        sync_directory(path.parent)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        with _naming(path):
+            with partial.open("wb") as file:
+                _put(content, file)
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(OSError):
+                shutil.copymode(path, partial)
+            partial.replace(path)
+            _sync_directory(path.parent)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
         raise
 
 
-def sync_directory(path: Path) -> None:
-    """Make renames in a directory last."""
+def write_output(path: Path, content: Content) -> None:
+    """Write a file that a user named, whole or not at all.
+
+    Links are followed, devices and pipes written into.
+
+    Raises:
+        OSError: It cannot be written; names `path`.
+    """
+    with _naming(path):
+        if _is_stream(path):
+            with path.open("wb") as file:
+                _put(content, file)
+        else:
+            write_whole(Path(os.path.realpath(path)), content, shared=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file that a user named.
+
+    Raises:
+        RunError: The file cannot be written.
+    """
+    try:
+        write_output(path, to_utf8(text))
+    except OSError as error:
+        raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def to_utf8(text: str) -> bytes:
+    """Give the bytes of a text; what is no text (halves of surrogate pairs) becomes a question mark."""
+    return text.encode(errors="replace")
+
+
+def cache_folder() -> Path:
+    """Name the folder of what can be made again: `$XDG_CACHE_HOME/tseval` or `~/.cache/tseval` on Linux."""
+    from platformdirs import user_cache_path  # noqa: PLC0415 - most commands need no folder
+
+    return user_cache_path("tseval", appauthor=False)
+
+
+def data_folder() -> Path:
+    """Name the folder of fetched data: `$XDG_DATA_HOME/tseval` or `~/.local/share/tseval` on Linux."""
+    from platformdirs import user_data_path  # noqa: PLC0415 - most commands need no folder
+
+    return user_data_path("tseval", appauthor=False)
+
+
+def take_lock(path: Path) -> int | None:
+    """Lock a file, made if it is missing; the system lets go when the process ends, however it ends.
+
+    Returns:
+        The open file, which holds the lock until it is closed, here and in processes that inherited it; None
+        where another process holds it.
+    """
+    while True:
+        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        if not _lock(held):
+            os.close(held)
+            return None
+        # Another process may have removed the file between our opening and locking it.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(held), os.stat(path)):
+                return held
+        os.close(held)
+
+
+def _lock(file: int) -> bool:
+    """Lock an open file, unless another process has; where the system has no locks, nobody is kept out."""
+    with warnings.catch_warnings(action="ignore"):  # of a system without locks
+        from filelock import lock_descriptor  # noqa: PLC0415 - slow to import, and tables need no lock
+    try:
+        return lock_descriptor(file, blocking=False)
+    except OSError as error:
+        if error.errno == errno.ENOSYS:
+            return True
+        raise
+
+
+def remove_lock(path: Path, held: int) -> None:
+    """Let go of a lock, and remove its file."""
+    if os.name == "posix":  # removed first: once we let go, the file may be another's lock
+        path.unlink(missing_ok=True)
+        os.close(held)
+    else:  # a file that is open cannot be removed: not ours before, not another's after
+        os.close(held)
+        with suppress(OSError):
+            path.unlink()
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let an error of the system name the file that was asked for."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _put(content: Content, file: IO[bytes]) -> None:
+    if callable(content):
+        content(file)
+    else:
+        file.write(content)
+
+
+def _is_stream(path: Path) -> bool:
+    """Tell whether a path is to be written into, not replaced: a pipe, a device, a name of an open file.
+
+    Under /dev and /proc a name (/dev/stdout) may stand for a file that is open elsewhere; so may a link that
+    leads there.
+    """
+    link = path
+    for _ in range(40):  # as many links as Linux follows
+        if os.path.abspath(link).startswith(("/dev/", "/proc/")):
+            return True
+        if not link.is_symlink():
+            break
+        link = link.parent / link.readlink()
+    return path.exists() and not path.is_file()
+
+
+def _sync_directory(path: Path) -> None:
+    """Make renames in a directory last, where the system opens directories."""
+    if os.name != "posix":
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -22,7 +22,6 @@ from tseval.runs import (
     fresh_directory,
     read_run,
     start_run,
-    write_text,
 )
 from tseval.scoring.engine import Part
 
@@ -558,47 +557,6 @@ def test_one_feature_needs_no_list():
     assert run.table(by="number").equals(run.table(by=["number"]))
     with pytest.raises(SuiteError, match="the suite has no feature 'numbr'"):
         run.table(by="numbr")
-
-
-# Text files
-
-
-def test_a_text_goes_into_a_pipe_and_the_pipe_stays(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
-        write_text(pipe, "| a table |\n")
-        assert reader.stdout.read() == b"| a table |\n"
-    assert pipe.is_fifo()
-
-
-def test_a_text_follows_a_link_and_the_link_stays(tmp_path):
-    (tmp_path / "folder").mkdir()
-    link = tmp_path / "link"
-    link.symlink_to("folder/table.md")
-    for text in ("first\n", "second\n"):  # the file is made, then replaced
-        write_text(link, text)
-        assert (tmp_path / "folder" / "table.md").read_text() == text
-    assert link.is_symlink()
-    assert not list(tmp_path.rglob("*.partial"))
-
-
-def test_a_device_is_written_into():
-    write_text(Path("/dev/null"), "x")
-    assert Path("/dev/null").is_char_device()
-    assert message(write_text, Path("/dev/full"), "x") == (
-        "/dev/full cannot be written: No space left on device."
-    )
-    assert Path("/dev/full").is_char_device()
-
-
-def test_a_folder_is_no_place_for_a_text(tmp_path):
-    assert message(write_text, tmp_path, "x") == f"{tmp_path} cannot be written: Is a directory."
-
-
-def test_broken_text_is_written_with_question_marks(tmp_path):
-    write_text(tmp_path / "table.md", "a\udcffb")
-    assert (tmp_path / "table.md").read_bytes() == b"a?b"
 
 
 def test_a_run_in_memory_needs_no_directory():

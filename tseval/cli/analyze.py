@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from tseval.errors import RunError
+from tseval.files import write_text
 from tseval.report import FORMATS, Format
 from tseval.report.analyses import Analysis, Opened, open_runs, render_analysis
 from tseval.report.figures import Panel, check_figure_names, draw_panels, write_figure
-from tseval.runs import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

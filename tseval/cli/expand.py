@@ -47,7 +47,8 @@ def command(
     if format_ == "parquet" and output is None:
         raise click.UsageError("--format parquet writes a file: add -o FILE.")
 
-    from tseval.suites.grammar.export import write_items, written_whole
+    from tseval.files import write_output
+    from tseval.suites.grammar.export import write_items
     from tseval.suites.load import stream_cases
 
     n_items, blocks = stream_cases(suite, cases=cases, limit=limit, sample=sample, seed=seed)
@@ -57,8 +58,7 @@ def command(
         write_items(blocks, format_, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     else:
-        with written_whole(output) as out:
-            write_items(blocks, format_, out)
+        write_output(output, lambda out: write_items(blocks, format_, out))
 
 
 def _with_progress(blocks: Iterable[Case], n_items: int) -> Iterator[Case]:

@@ -19,7 +19,8 @@ def command(context: click.Context) -> None:
         return
     from tabulate import tabulate
 
-    from tseval.suites.datasets.catalogue import CATALOGUE, data_folder
+    from tseval.files import data_folder
+    from tseval.suites.datasets.catalogue import CATALOGUE
     from tseval.suites.formal.languages import KINDS, usage
     from tseval.suites.load import available_suites, bundled_sizes, load_suite
 
@@ -59,7 +60,8 @@ def _fetch(name: str, quiet: bool) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from tseval.suites.datasets.catalogue import CATALOGUE, data_folder
+    from tseval.files import data_folder
+    from tseval.suites.datasets.catalogue import CATALOGUE
     from tseval.suites.datasets.fetching import fetch
     from tseval.suites.load import load_suite
 

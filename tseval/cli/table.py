@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from tseval.files import write_text
 from tseval.report import FORMATS, Format, build_table, open_sources, render
-from tseval.runs import write_text
 
 
 @click.command("table")

@@ -1,6 +1,5 @@
 """Run directories: written atomically, resumed after a kill, read by everything that comes later."""
 
-from tseval.runs.files import write_text
 from tseval.runs.key import RunKey
 from tseval.runs.manifest import Manifest
 from tseval.runs.reading import Run, find_interrupted, read_run
@@ -15,5 +14,4 @@ __all__ = [
     "fresh_directory",
     "read_run",
     "start_run",
-    "write_text",
 ]

@@ -1,21 +1,19 @@
-"""Files that are there whole or not at all."""
+"""The files of a run: their formats and their digests."""
 
 from __future__ import annotations
 
-import os
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tseval.errors import RunError
-from tseval.files import write_whole
 from tseval.scoring.engine import Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 CONTEXTS = b"contexts"
 
@@ -73,29 +71,3 @@ def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
             "  Score the run again, into a new directory."
         )
     return content
-
-
-def encode_text(text: str) -> bytes:
-    """Give the bytes of a text; what is no text (halves of surrogate pairs) becomes a question mark."""
-    return text.encode(errors="replace")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all; links are followed, devices and pipes written into.
-
-    Raises:
-        RunError: The file cannot be written.
-    """
-    try:
-        if _is_stream(path):
-            path.write_bytes(encode_text(text))
-        else:
-            write_whole(Path(os.path.realpath(path)), encode_text(text))
-    except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
-
-
-def _is_stream(path: Path) -> bool:
-    """Tell whether a path is to be written into, not replaced: a pipe, a device, /dev/stdout."""
-    system = Path(os.path.abspath(path)).parts[1:2] in {("dev",), ("proc",)}
-    return system or (path.exists() and not path.is_file())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import shutil
 from contextlib import contextmanager
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tseval.errors import RunError
-from tseval.files import PARTIAL, write_whole
-from tseval.runs.files import digest, encode_text, part_bytes, read_intact, read_part, to_parquet
+from tseval.files import PARTIAL, remove_lock, take_lock, to_utf8, write_whole
+from tseval.runs.files import digest, part_bytes, read_intact, read_part, to_parquet
 from tseval.runs.manifest import Begun, Manifest, dump_manifest
 from tseval.runs.manifest_file import NAME, load_manifest
 
@@ -74,7 +72,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
                 (path / PARTS).mkdir(exist_ok=True)
                 write_whole(path / NAME, dump_manifest(Begun(key)))
     except BaseException:
-        _unlock(path, held)
+        remove_lock(path / LOCK, held)
         raise
     return RunWriter(path, key, complete, held)
 
@@ -110,35 +108,20 @@ def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
 
 
 def _lock(path: Path) -> int:
-    """Lock a directory for this process; the system lets go when the process ends, however it ends."""
-    while True:
-        held = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Another process may have removed the file between our opening and locking it.
-            if os.path.samestat(os.fstat(held), os.stat(path / LOCK)):
-                return held
-        except FileNotFoundError:
-            pass
-        except BlockingIOError:
-            os.close(held)
-            raise RunError(
-                f"{path} is being written by another tseval.\n"
-                "  Wait for it to end, or name another directory with --out."
-            ) from None
-        os.close(held)
-
-
-def _unlock(path: Path, held: int) -> None:
-    """Remove a lock that we hold."""
-    (path / LOCK).unlink(missing_ok=True)
-    os.close(held)
+    """Lock a directory for this process."""
+    held = take_lock(path / LOCK)
+    if held is None:
+        raise RunError(
+            f"{path} is being written by another tseval.\n"
+            "  Wait for it to end, or name another directory with --out."
+        )
+    return held
 
 
 def is_free(path: Path) -> bool:
     """Tell whether no process is writing a run and this one could."""
     try:
-        _unlock(path, _lock(path))
+        remove_lock(path / LOCK, _lock(path))
     except (RunError, OSError):
         return False
     return True
@@ -179,7 +162,7 @@ class RunWriter:
     def close(self) -> None:
         """Let go of the lock; parts stay for a resumed run."""
         if self._held is not None:
-            _unlock(self.path, self._held)
+            remove_lock(self.path / LOCK, self._held)
             self._held = None
 
     def save_part(self, i: int, part: Part) -> None:
@@ -220,7 +203,7 @@ class RunWriter:
             RunError: The disk is full or the like; the parts stay.
         """
         contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(verdicts)}
-        contents |= {name: encode_text(text) for name, text in tables.items()}
+        contents |= {name: to_utf8(text) for name, text in tables.items()}
         for name, content in contents.items():
             self._write(name, content)
         files = {name: digest(content) for name, content in contents.items()}

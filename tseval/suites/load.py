@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tseval.errors import SuiteError, suggest
-from tseval.suites.datasets.catalogue import CATALOGUE, data_folder
+from tseval.files import data_folder
+from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.datasets.loading import is_data, methods_of, read_data
 from tseval.suites.digest import suite_digest
 from tseval.suites.formal.languages import KINDS, names_language, parse_language

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.suites.datasets.clams import LANGUAGES
@@ -50,12 +48,6 @@ class Published:
     files: Mapping[str, str]
     source: Commit | None = None
     digest: str | None = None
-
-
-def data_folder() -> Path:
-    """Name the folder of fetched data: `$XDG_DATA_HOME/tseval`, or `~/.local/share/tseval`."""
-    base = os.environ.get("XDG_DATA_HOME")
-    return (Path(base) if base else Path("~/.local/share").expanduser()) / "tseval"
 
 
 _PARADIGMS = (

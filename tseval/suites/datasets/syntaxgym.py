@@ -7,10 +7,11 @@ A prediction compares surprisals of regions. Where a suite has several, an item 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import pyarrow as pa
 
+from tseval.checked import ContentError, checked
 from tseval.errors import SuiteError
 from tseval.questions.formula import parse, regions_of
 from tseval.questions.regions import Prediction, Regions
@@ -21,27 +22,53 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tseval.checked import Json
-
 SOURCE = "Gauthier et al. 2020, SyntaxGym, ACL demonstrations"
 PHENOMENON = "SyntaxGym"
+
+
+class _Region(TypedDict):
+    region_number: int
+    content: str
+
+
+class _Condition(TypedDict):
+    condition_name: str
+    regions: list[_Region]
+
+
+class _Item(TypedDict):
+    item_number: int
+    conditions: list[_Condition]
+
+
+class _Prediction(TypedDict):
+    formula: str
+
+
+class _Suite(TypedDict):
+    meta: NotRequired[dict[str, object]]
+    items: list[_Item]
+    predictions: list[_Prediction]
+
+
+Item = tuple[int, dict[str, list[str]]]
 
 
 def read_syntaxgym(path: Path) -> Case:
     """Read a suite.
 
     Raises:
-        SuiteError: The file is no such suite; says which item, condition or formula is wrong.
+        SuiteError: The file is no such suite; says which field, item, condition or formula is wrong.
     """
     try:
-        suite = json.loads(read_text(path))
-        name = str(suite.get("meta", {}).get("name") or bare_name(path).partition(".")[0])
-        items = [_item(path, item) for item in suite["items"]]
-        formulas = [str(prediction["formula"]) for prediction in suite["predictions"]]
+        suite = checked(json.loads(read_text(path)), _Suite)
     except (ValueError, RecursionError) as error:
         raise SuiteError(f"{path}: no JSON ({error})") from None
-    except (KeyError, TypeError, AttributeError) as error:
-        raise SuiteError(f"{path}: no SyntaxGym suite: {error} is missing or of the wrong kind") from None
+    except ContentError as error:
+        raise SuiteError(f"{path}: no SyntaxGym suite: {error.where!r} {error.what}") from None
+    name = str(suite.get("meta", {}).get("name") or bare_name(path).partition(".")[0])
+    items = [_item(path, item) for item in suite["items"]]
+    formulas = [prediction["formula"] for prediction in suite["predictions"]]
     if not items or not formulas:
         raise SuiteError(f"{path}: a suite needs items and predictions")
     _refuse_unlike(path, items)
@@ -52,21 +79,18 @@ def read_syntaxgym(path: Path) -> Case:
     return _case(name, items, _predictions(formulas))
 
 
-Item = tuple[int, dict[str, list[str]]]
-
-
-def _item(path: Path, item: dict[str, Json]) -> Item:
+def _item(path: Path, item: _Item) -> Item:
     """Give an item's number and, for each condition, the text of its regions in order."""
-    number = cast("int", item["item_number"])
+    number = item["item_number"]
     conditions: dict[str, list[str]] = {}
-    for condition in cast("list[dict[str, Json]]", item["conditions"]):
-        regions = cast("list[dict[str, Json]]", condition["regions"])
+    for condition in item["conditions"]:
+        regions = condition["regions"]
         if [region["region_number"] for region in regions] != list(range(1, len(regions) + 1)):
             raise SuiteError(f"{path}: item {number}: regions are not numbered 1, 2, 3, ... in order")
-        texts = [" ".join(str(region["content"]).split()) for region in regions]
+        texts = [" ".join(region["content"].split()) for region in regions]
         if not any(texts):
             raise SuiteError(f"{path}: item {number}: the condition {condition['condition_name']!r} is empty")
-        conditions[str(condition["condition_name"])] = texts
+        conditions[condition["condition_name"]] = texts
     return number, conditions
 
 

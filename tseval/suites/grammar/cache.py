@@ -9,41 +9,48 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TypedDict, cast
 
 import pyarrow as pa
 
-from tseval.questions.contrast import Contrast
+from tseval.checked import ContentError, checked
+from tseval.files import cache_folder, write_whole
+from tseval.questions.contrast import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.items import Case, Suite
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 FORMAT = 1
 
 
-class About(TypedDict):
+class _CaseFacts(TypedDict):
     """What the head of the file says about a case."""
 
     name: str
     construction: str
     phenomenon: str
     dependency: str | None
-    contrasts: list[dict[str, str]]
+    contrasts: tuple[Contrast, ...]
+
+
+class _SuiteFacts(TypedDict):
+    """What it says about the suite."""
+
+    name: str
+    title: str
+    source: str | None
+    terminator: str | None
+    digest: str
+
+
+class _Head(TypedDict):
+    suite: _SuiteFacts
+    cases: list[_CaseFacts]
 
 
 _CODE = Path(__file__).parent
-_SUITE_FIELDS = ("name", "title", "source", "terminator", "digest")
-
-
-def cache_folder() -> Path:
-    """Name the folder of the cache: `$XDG_CACHE_HOME/tseval`, or `~/.cache/tseval`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path("~/.cache").expanduser()) / "tseval"
 
 
 def suite_key(path: Path) -> str:
@@ -51,7 +58,7 @@ def suite_key(path: Path) -> str:
     digest = hashlib.sha256(f"{FORMAT} {path.resolve().name}".encode())
     folder = path if path.is_dir() else path.parent
     grammars = [path] if path.is_file() else sorted(folder.glob("*.jinja"))
-    code = [*sorted(_CODE.glob("*.py")), _CODE.parent / "suites.py"]
+    code = [*sorted(_CODE.glob("*.py")), _CODE.parent / "load.py"]
     for file in [*grammars, *sorted(folder.glob("*.yaml")), *code]:
         content = _content(file)
         size = "unreadable" if content is None else len(content)
@@ -76,24 +83,13 @@ def save_suite(suite: Suite, key: str) -> None:
         for table in (index, case.sentences, case.features):
             with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
                 writer.write_table(table)
-    about = {
-        "suite": _fields(suite, _SUITE_FIELDS),
-        "cases": [
-            _fields(case, ("name", "construction", "phenomenon", "dependency"))
-            | {"contrasts": [asdict(contrast) for contrast in case.contrasts]}
-            for case in suite.cases
-        ],
-    }
-    content = json.dumps(about).encode() + b"\n" + sink.getvalue().to_pybytes()
+    head = {"suite": _facts(suite, _SuiteFacts), "cases": [_facts(case, _CaseFacts) for case in suite.cases]}
+    content = json.dumps(head, default=asdict).encode() + b"\n" + sink.getvalue().to_pybytes()
     checksum = hashlib.sha256(content).hexdigest().encode()
     path = _path(key)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(checksum + b"\n" + content)
-        temporary.replace(path)
-    except OSError:
-        return
+        write_whole(path, checksum + b"\n" + content, shared=True)
 
 
 def load_suite(key: str) -> Suite | None:
@@ -102,46 +98,33 @@ def load_suite(key: str) -> Suite | None:
         checksum, _, content = _path(key).read_bytes().partition(b"\n")
         if hashlib.sha256(content).hexdigest().encode() != checksum:
             return None
-        head, _, streams = content.partition(b"\n")
-        about = json.loads(head)
-        cases = tuple(_read_cases(about["cases"], pa.BufferReader(streams)))
-        suite = Suite(cases=cases, **{name: about["suite"][name] for name in _SUITE_FIELDS})
-        return suite if _is_sound(suite) else None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException):
+        first, _, streams = content.partition(b"\n")
+        head = checked(json.loads(first), _Head)
+        source = pa.BufferReader(streams)
+        cases = tuple(_read_case(facts, source) for facts in head["cases"])
+        sound = cases and all(_is_sound(case) for case in cases)
+        return Suite(cases=cases, **head["suite"]) if sound else None
+    except (OSError, ValueError, LookupError, RecursionError, ContentError, pa.ArrowException):
         return None
 
 
-def _read_cases(fields: list[About], source: pa.BufferReader) -> Iterable[Case]:
-    for about in fields:
-        index, sentences, features = (pa.ipc.open_stream(source).read_all() for _ in range(3))
-        yield Case(
-            name=about["name"],
-            construction=about["construction"],
-            phenomenon=about["phenomenon"],
-            dependency=about["dependency"],
-            question=Pairs(tuple(Contrast(**contrast) for contrast in about["contrasts"])),
-            index=cast("pa.Int64Array", index.column("index").combine_chunks()),
-            sentences=sentences,
-            features=features,
-        )
-
-
-def _is_sound(suite: Suite) -> bool:
-    """Tell whether everything has the type it should: a checksum anyone can compute proves nothing."""
-    fields = [
-        (suite.name, suite.title, suite.digest),
-        *((c.name, c.construction, c.phenomenon) for c in suite.cases),
-    ]
-    options = [suite.source, suite.terminator, *(case.dependency for case in suite.cases)]
-    return (
-        len(suite.cases) > 0
-        and all(isinstance(text, str) for texts in fields for text in texts)
-        and all(text is None or isinstance(text, str) for text in options)
-        and all(_is_sound_case(case) for case in suite.cases)
+def _read_case(facts: _CaseFacts, source: pa.BufferReader) -> Case:
+    index, sentences, features = (pa.ipc.open_stream(source).read_all() for _ in range(3))
+    numbers = cast("pa.Int64Array", index.column("index").combine_chunks())
+    return Case(
+        name=facts["name"],
+        construction=facts["construction"],
+        phenomenon=facts["phenomenon"],
+        dependency=facts["dependency"],
+        question=Pairs(facts["contrasts"]),
+        index=numbers,
+        sentences=sentences,
+        features=features,
     )
 
 
-def _is_sound_case(case: Case) -> bool:
+def _is_sound(case: Case) -> bool:
+    """Tell whether a case hangs together: a checksum anyone can compute proves nothing."""
     return (
         case.index.type == pa.int64()
         and len(case.index) == case.sentences.num_rows == case.features.num_rows
@@ -151,8 +134,8 @@ def _is_sound_case(case: Case) -> bool:
     )
 
 
-def _fields(value: Suite | Case, names: tuple[str, ...]) -> dict[str, object]:
-    return {name: getattr(value, name) for name in names}
+def _facts(value: Suite | Case, kind: type) -> dict[str, object]:
+    return {name: getattr(value, name) for name in kind.__annotations__}
 
 
 def _path(key: str) -> Path:

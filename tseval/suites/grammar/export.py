@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
-from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,49 +28,6 @@ def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:
         out: Where to.
     """
     {"tsv": _write_tsv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format_](blocks, out)
-
-
-@contextmanager
-def written_whole(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears under its name only when everything has been written.
-
-    Links are followed. Pipes and devices are written to as they are, and so is whatever lies under
-    /dev and /proc, where a name (/dev/stdout) may stand for a file that is open elsewhere.
-
-    Raises:
-        OSError: It cannot be written; names `path`.
-    """
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        if _is_open_elsewhere(path) or (target.exists() and not target.is_file()):
-            with path.open("wb") as out:
-                yield out
-        else:
-            with temporary.open("wb") as out:
-                yield out
-            if target.exists():
-                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-            temporary.replace(target)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
-def _is_open_elsewhere(path: Path) -> bool:
-    """Tell whether a path, or a link that it leads through, lies under /dev or /proc."""
-    for _ in range(40):  # as many links as Linux follows
-        absolute = os.path.abspath(path)
-        if absolute.startswith(("/dev/", "/proc/")):
-            return True
-        if not path.is_symlink():
-            return False
-        path = path.parent / path.readlink()
-    return False
 
 
 def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tseval.errors import RunError, TrainingError
-from tseval.runs import Run, read_run, write_text
+from tseval.files import write_text
+from tseval.runs import Run, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

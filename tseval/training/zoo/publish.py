@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from tabulate import tabulate
 
 from tseval.errors import BoardError, TrainingError
+from tseval.files import write_text
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report import build_table, open_sources, render
 from tseval.report.boards import read_board
 from tseval.report.curves import PUBLISHED, read_curves, write_figure
-from tseval.runs import write_text
 from tseval.training.curves import curves_path
 from tseval.training.zoo.results import board_content, make_board
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import yaml
-
+from tseval.checked import ContentError, read_yaml
 from tseval.errors import TrainingError, suggest
 from tseval.models.cells import CELLS
 
@@ -72,15 +71,14 @@ def read_recipe(name: str) -> Recipe:
     known = bundled_recipes()
     path = known.get(name, Path(name))
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return _recipe(path, read_yaml(path))
     except FileNotFoundError:
         hint = suggest(name, known, "Recipes that come with tseval")
         raise TrainingError(f"there is no recipe {name!r}.\n  Name a YAML file. {hint}") from None
     except OSError as error:
         raise TrainingError(f"{path}: cannot be read ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise TrainingError(f"{path}: not a YAML file ({' '.join(str(error).split())})") from None
-    return _recipe(path, content)
+    except ContentError as error:
+        raise TrainingError(f"{path}: {error}") from None
 
 
 def _recipe(path: Path, content: object) -> Recipe:

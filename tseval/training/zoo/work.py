@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tseval.errors import TrainingError
+from tseval.files import take_lock
 from tseval.training.zoo.plan import LOCK, read_record
 
 if TYPE_CHECKING:
@@ -62,22 +62,16 @@ def alone(zoo: Path) -> Iterator[int]:
     """
     read_record(zoo)
     zoo.mkdir(parents=True, exist_ok=True)
-    held = os.open(zoo / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        _lock(held, zoo)
-        yield held
-    finally:
-        os.close(held)
-
-
-def _lock(held: int, zoo: Path) -> None:
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    held = take_lock(zoo / LOCK)
+    if held is None:
         raise TrainingError(
             f"{zoo} is being worked on by another tseval, or by a model that it left in training.\n"
             "  Wait for it to end, end it, or choose another --out."
-        ) from None
+        )
+    try:
+        yield held
+    finally:
+        os.close(held)
 
 
 def make(entries: Sequence[Entry], corpus: Corpus, jobs: int, lock: int, watch: Watcher) -> list[Progress]:
