@@ -13,7 +13,8 @@ import click
 from tseval.errors import RunError
 from tseval.report import FORMATS, Format, render
 from tseval.report.analyses import Opened, open_runs
-from tseval.report.figures import Panel, check_figure_names, draw_panels, write_figure
+from tseval.report.figures import check_figure_names, write_figure
+from tseval.report.panels import Panel, draw_panels
 from tseval.runs import write_text
 
 if TYPE_CHECKING:

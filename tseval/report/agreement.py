@@ -13,7 +13,8 @@ from tseval.analysis.selection import require_features
 from tseval.errors import RunError
 from tseval.report.analyses import ACCURACY, stacked, tell
 from tseval.report.document import Field, Grid, Line, side_by_side
-from tseval.report.figures import LineOf, Panel
+from tseval.report.figures import LineOf
+from tseval.report.panels import Panel
 from tseval.report.shown import probability, share, whole
 
 if TYPE_CHECKING:
