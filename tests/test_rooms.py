@@ -74,6 +74,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.report.text": (set(), set()),
     # matplotlib is an extra: nothing else may need it.
     "tseval.report.figures": ({"tseval.report.text"}, {"matplotlib"}),
+    "tseval.report.panels": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.lines": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.curves": (
         {"tseval.report.figures", "tseval.report.text"},

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tseval.analysis.formal import by_feature, measure_of, summarise
+from tseval.analysis.formal import by_feature, headline, measure_of
 from tseval.errors import RunError
 
 
@@ -19,7 +19,7 @@ def test_accuracy_on_dyck_is_the_mean_over_distances_whatever_their_number_of_br
     rows = by_feature(verdicts("distance", [(0, 90, 10), (2, 1, 1), (8, 0, 4)]), measure)
     assert rows["distance"].tolist() == [0, 2, 8]
     assert rows["value"].tolist() == [0.9, 0.5, 0]
-    assert summarise(rows, measure) == pytest.approx((0.9 + 0.5 + 0) / 3)
+    assert headline(rows, measure) == pytest.approx((0.9 + 0.5 + 0) / 3)
 
 
 def test_error_on_generalised_dyck_is_the_largest_over_attractors():
@@ -27,14 +27,14 @@ def test_error_on_generalised_dyck_is_the_largest_over_attractors():
     rows = by_feature(verdicts("attractors", [(3, 3, 1), (0, 99, 1), (1, 2, 3)]), measure)
     assert rows["attractors"].tolist() == [0, 1, 3]
     assert rows["value"].tolist() == [0.01, 0.6, 0.25]
-    assert summarise(rows, measure) == 0.6
+    assert headline(rows, measure) == 0.6
 
 
 def test_error_on_cross_serial_is_the_share_of_strings():
     measure = measure_of("cross_serial_8_10")
     rows = by_feature(verdicts("m_plus_n", [(0, 1, 0), (9, 4, 5)]), measure)
     assert rows["n_wrong"].tolist() == [0, 5]
-    assert summarise(rows, measure) == 0.5
+    assert headline(rows, measure) == 0.5
 
 
 def test_intervals_of_errors_hold_the_errors():

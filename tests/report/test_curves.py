@@ -12,7 +12,7 @@ import pytest
 from matplotlib.image import imread
 
 from tseval.errors import TrainingError
-from tseval.report.curves import draw, read_curves, write_figure
+from tseval.report.curves import draw_curves, read_curves, write_curves_figure
 from tseval.report.figures import COLOURS
 
 COLUMNS = {
@@ -44,7 +44,7 @@ def legend(figure):
 
 
 def test_every_layer_has_a_line_of_its_decay_over_millions_of_tokens(write):
-    figure = draw([read_curves(write(**ALPHA))])
+    figure = draw_curves([read_curves(write(**ALPHA))])
     alpha, loss, perplexity = figure.axes
     assert lines(alpha) == [([0, 1, 2, 3], ALPHA["alpha_1"]), ([0, 1, 2, 3], ALPHA["alpha_2"])]
     assert lines(loss) == [([1, 2, 3], [6.0, 5.0, 4.5]), ([2, 3], [5.1, 4.6])]
@@ -62,7 +62,7 @@ def test_a_classifier_is_drawn_by_epochs_and_accuracy(tmp_path):
         "validation_accuracy": [0.5, 0.75, 0.8],
     }
     pq.write_table(pa.table(columns), tmp_path / "number.curves.parquet")
-    loss, accuracy = draw([read_curves(tmp_path / "number.curves.parquet")]).axes
+    loss, accuracy = draw_curves([read_curves(tmp_path / "number.curves.parquet")]).axes
     assert lines(loss) == [([1, 2], [0.6, 0.4]), ([0, 1, 2], [0.7, 0.5, 0.45])]
     assert lines(accuracy) == [([0, 1, 2], [0.5, 0.75, 0.8])]
     assert (loss.get_xlabel(), loss.get_ylabel()) == ("epochs", "nats per example")
@@ -74,7 +74,7 @@ def test_language_models_and_classifiers_do_not_share_a_figure(write, tmp_path):
     pq.write_table(pa.table(columns), tmp_path / "number.curves.parquet")
     both = [read_curves(write()), read_curves(tmp_path / "number.curves.parquet")]
     with pytest.raises(TrainingError, match="number is a classifier, drnn a language model: draw them apart"):
-        write_figure(both, [tmp_path / "both.svg"])
+        write_curves_figure(both, [tmp_path / "both.svg"])
     assert not (tmp_path / "both.svg").exists()
 
 
@@ -85,7 +85,7 @@ def test_a_published_model_is_called_as_its_folder(write, tmp_path):
 
 
 def test_layers_differ_in_their_strokes_not_in_their_colour(write, tmp_path):
-    write_figure([read_curves(write(**ALPHA))], [tmp_path / "a.svg"])
+    write_curves_figure([read_curves(write(**ALPHA))], [tmp_path / "a.svg"])
     strokes = re.findall(
         rf"stroke-dasharray: ([^;]+);.*stroke: {COLOURS[0]}", (tmp_path / "a.svg").read_text(), re.I
     )
@@ -93,34 +93,34 @@ def test_layers_differ_in_their_strokes_not_in_their_colour(write, tmp_path):
 
 
 def test_a_model_without_a_decay_rate_has_no_panel_for_it(write):
-    figure = draw([read_curves(write("lstm"))])
+    figure = draw_curves([read_curves(write("lstm"))])
     assert [axes.get_title() for axes in figure.axes] == ["Loss", "Validation perplexity"]
     assert legend(figure) == ["lstm", "training", "validation"]
 
 
 def test_models_share_the_panels_each_in_its_colour(write):
-    figure = draw([read_curves(write("lstm")), read_curves(write("drnn", **ALPHA))])
+    figure = draw_curves([read_curves(write("lstm")), read_curves(write("drnn", **ALPHA))])
     alpha, loss, _ = figure.axes
     assert {line.get_color() for line in alpha.lines} == {COLOURS[1]}
     assert [line.get_color() for line in loss.lines] == [COLOURS[0]] * 2 + [COLOURS[1]] * 2
 
 
 def test_a_loss_that_explodes_and_recovers_does_not_flatten_the_rest(write):
-    figure = draw([read_curves(write(training_loss=[None, 5e6, 5.0, 4.5]))])
+    figure = draw_curves([read_curves(write(training_loss=[None, 5e6, 5.0, 4.5]))])
     low, high = figure.axes[0].get_ylim()
     assert 4 < low < 4.5
     assert 6 < high < 10
 
 
 def test_what_is_not_finite_is_left_out(write):
-    figure = draw([read_curves(write(validation_perplexity=[None, math.inf, math.nan, 99.0]))])
+    figure = draw_curves([read_curves(write(validation_perplexity=[None, math.inf, math.nan, 99.0]))])
     assert lines(figure.axes[1]) == [([3], [99.0])]
 
 
 def test_the_same_curves_give_the_same_files(write, tmp_path):
     curves = [read_curves(write(**ALPHA))]
     for name in ("a", "b"):
-        write_figure(curves, [tmp_path / f"{name}.svg", tmp_path / f"{name}.png"])
+        write_curves_figure(curves, [tmp_path / f"{name}.svg", tmp_path / f"{name}.png"])
     for suffix in (".svg", ".png"):
         a, b = ((tmp_path / name).with_suffix(suffix).read_bytes() for name in ("a", "b"))
         assert a == b
@@ -128,7 +128,7 @@ def test_the_same_curves_give_the_same_files(write, tmp_path):
 
 
 def test_a_png_holds_ink_in_the_colours_of_the_lines(write, tmp_path):
-    write_figure([read_curves(write(**ALPHA))], [tmp_path / "a.png"])
+    write_curves_figure([read_curves(write(**ALPHA))], [tmp_path / "a.png"])
     image = imread(tmp_path / "a.png")[..., :3]
     colour = [int(COLOURS[0][i : i + 2], 16) / 255 for i in (1, 3, 5)]
     assert (abs(image - colour).max(axis=2) < 0.01).sum() > 500
@@ -138,10 +138,10 @@ def test_a_png_holds_ink_in_the_colours_of_the_lines(write, tmp_path):
     "name", ["$\\frac$", "_hidden", "<script>alert(1)<", "&amp;", "drei\u202egnu", "模型", "x" * 200]
 )
 def test_names_of_files_are_only_text(write, tmp_path, name):
-    figure = draw([read_curves(write(name))])
+    figure = draw_curves([read_curves(write(name))])
     shown = legend(figure)[0]
     assert shown == name.replace("\u202e", "\ufffd")[:40]
-    write_figure([read_curves(write(name))], [tmp_path / "a.svg", tmp_path / "a.png"])
+    write_curves_figure([read_curves(write(name))], [tmp_path / "a.svg", tmp_path / "a.png"])
     tags = {element.tag.rpartition("}")[2] for element in ET.parse(tmp_path / "a.svg").iter()}  # noqa: S314 - ours
     assert "script" not in tags
 
@@ -166,7 +166,7 @@ def test_files_that_are_no_curves_are_named(write, tmp_path):
 
 def test_a_figure_of_another_kind_is_refused_before_it_is_drawn(write, tmp_path):
     with pytest.raises(TrainingError, match=r"a.pdf: the name of a figure ends in .svg or .png"):
-        write_figure([read_curves(write())], [tmp_path / "a.svg", tmp_path / "a.pdf"])
+        write_curves_figure([read_curves(write())], [tmp_path / "a.svg", tmp_path / "a.pdf"])
     assert not (tmp_path / "a.svg").exists()
 
 
@@ -175,8 +175,8 @@ def test_without_matplotlib_one_line_names_the_extra(write, tmp_path):
         import sys
         sys.modules["matplotlib"] = None  # what Python sees where it is not installed
         from pathlib import Path
-        from tseval.report.curves import read_curves, write_figure
-        write_figure([read_curves(Path({str(write())!r}))], [Path("a.svg")])
+        from tseval.report.curves import read_curves, write_curves_figure
+        write_curves_figure([read_curves(Path({str(write())!r}))], [Path("a.svg")])
     """
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False

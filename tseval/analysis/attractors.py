@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tseval.analysis.accuracy import wilson
-from tseval.analysis.selection import check_features
+from tseval.analysis.selection import require_features
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def by_non_attractors(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _known(verdicts: pd.DataFrame) -> pd.DataFrame:
-    check_features(verdicts, (N, ATTRACTORS), _FIX)
+    require_features(verdicts, (N, ATTRACTORS), _FIX)
     return verdicts.dropna(subset=[N, ATTRACTORS])
 
 

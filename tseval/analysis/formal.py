@@ -72,7 +72,7 @@ def by_feature(verdicts: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     return found.assign(value=found["n_wrong"] / found["n_items"], low=1 - rows["high"], high=1 - rows["low"])
 
 
-def summarise(rows: pd.DataFrame, measure: Measure) -> float:
+def headline(rows: pd.DataFrame, measure: Measure) -> float:
     """Make the rows of a run one number, the headline of the paper."""
     if measure.summary == "mean":
         return float(rows["value"].mean())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scipy.special import expit
 
-from tseval.analysis.selection import check_features
+from tseval.analysis.selection import require_features
 from tseval.errors import SuiteError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def profile(verdicts: pd.DataFrame) -> pd.DataFrame:
     Raises:
         SuiteError: The run is of no profile, or the model could decide nothing.
     """
-    check_features(verdicts, (POSITION, WORD), _FIX)
+    require_features(verdicts, (POSITION, WORD), _FIX)
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
     if decided.empty:
         raise SuiteError(

@@ -29,7 +29,7 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
     kept = verdicts
     for name in dict.fromkeys(name for name, _ in where):
         if name != "case":
-            check_features(verdicts, (name,))
+            require_features(verdicts, (name,))
         values = verdicts[name].astype("string")
         wanted = [value for other, value in where if other == name]
         for value in wanted:
@@ -46,7 +46,7 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
     return kept
 
 
-def check_features(verdicts: pd.DataFrame, names: Sequence[str], fix: str = "") -> None:
+def require_features(verdicts: pd.DataFrame, names: Sequence[str], fix: str = "") -> None:
     """Refuse an analysis of features that the suite does not have.
 
     Raises:

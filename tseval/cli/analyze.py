@@ -12,12 +12,15 @@ import click
 
 from tseval.errors import RunError
 from tseval.files import write_text
-from tseval.report import FORMATS, Format
-from tseval.report.analyses import Analysis, Opened, open_runs, render_analysis
-from tseval.report.figures import Panel, check_figure_names, draw_panels, write_figure
+from tseval.report import FORMATS, Format, render
+from tseval.report.analyses import Opened, open_runs
+from tseval.report.figures import check_figure_names, write_figure
+from tseval.report.panels import Panel, draw_panels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tseval.report.document import Document
 
 Command = TypeVar("Command", bound="Callable[..., None]")
 
@@ -144,8 +147,8 @@ def _draw(panels: list[Panel], labels: tuple[str, str], figures: tuple[Path, ...
         write_figure(lambda: draw_panels(panels, *labels), figures, RunError)
 
 
-def _write(found: Analysis, form: Format, output: Path | None) -> None:
-    text = render_analysis(found, form)
+def _write(found: Document, form: Format, output: Path | None) -> None:
+    text = render(found, form)
     if output is None:
         click.echo(text, nl=False)
     else:

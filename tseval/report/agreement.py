@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 from typing import TYPE_CHECKING
 
 from tseval.analysis.attractors import ATTRACTORS, OTHERS, N, by_non_attractors, joint_grid
 from tseval.analysis.pairwise import pairwise
 from tseval.analysis.profiles import POSITION, VARIES, WORD, profile
-from tseval.analysis.selection import check_features
+from tseval.analysis.selection import require_features
 from tseval.errors import RunError
-from tseval.report.analyses import NONE, Analysis, Printed, interval, share, stacked
-from tseval.report.figures import LineOf, Panel
+from tseval.report.analyses import ACCURACY, stacked, tell
+from tseval.report.document import Field, Grid, Line, side_by_side
+from tseval.report.figures import LineOf
+from tseval.report.panels import Panel
+from tseval.report.shown import probability, share, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,64 +23,67 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tseval.report.analyses import Opened
+    from tseval.report.document import Document
 
 _NAMES = {N: "intervening nouns", ATTRACTORS: "attractors", OTHERS: "non-attractors"}
 _CUT = "Accuracies are cut to 3 decimals, not rounded; intervals are Wilson's, 95%."
 _LOWER_BOUND = "Items that share words are not independent, so the intervals are too narrow."
-_SHOWN = 12
+_CELLS_SHOWN = 12
+_OF_A_PAIR = (
+    Field("Pair", ("first", "second"), " / ".join, "left"),
+    Field("Items", ("n_items",), whole),
+    Field("Both right", ("both",), whole),
+    Field("Only first", ("only_first",), whole),
+    Field("Only second", ("only_second",), whole),
+    Field("Both wrong", ("neither",), whole),
+    Field("p", ("p",), probability),
+    Field("Holm", ("p_holm",), probability),
+)
 
 
-def attractors(opened: Opened) -> Analysis:
+def attractors(opened: Opened) -> Document:
     """Tabulate accuracy over intervening nouns and attractors."""
     grids = {name: joint_grid(frame) for name, frame in opened.verdicts.items()}
     return _accuracies(opened, grids, [N, ATTRACTORS])
 
 
-def non_attractors(opened: Opened) -> Analysis:
+def non_attractors(opened: Opened) -> Document:
     """Tabulate accuracy over intervening nouns that are no attractors."""
     grids = {name: by_non_attractors(frame) for name, frame in opened.verdicts.items()}
     return _accuracies(opened, grids, [OTHERS])
 
 
-def _accuracies(opened: Opened, grids: Mapping[str, pd.DataFrame], by: list[str]) -> Analysis:
+def _accuracies(opened: Opened, grids: Mapping[str, pd.DataFrame], by: list[str]) -> Document:
     """Lay out the cells of a grid, a line each, with every model's accuracy and interval."""
     first = next(iter(grids.values()))
-    rows, empty = [], []
-    for place, (*cell, n_items) in enumerate(first[[*by, "n_items"]].itertuples(index=False, name=None)):
-        if not n_items:
-            empty.append(" and ".join(map(str, cell)))
-            continue
-        values = [*map(str, cell), f"{n_items:,}"]
-        for grid in grids.values():
-            row = grid.iloc[place]
-            values += [share(row["accuracy"]), interval(row["low"], row["high"])]
-        rows.append(values)
     what = " and ".join(_NAMES[name] for name in by)
-    headings = [*(_NAMES[name].capitalize() for name in by), "Items"]
-    for name in grids:
-        headings += [name, "95% interval"]
-    notes = [*opened.notes, _CUT, _LOWER_BOUND]
+    keys = [Field(_NAMES[name].capitalize(), (name,)) for name in by]
+    keys = [replace(keys[0], align="left"), *keys[1:], Field("Items", ("n_items",), whole)]
+    found = first["n_items"] > 0
+    fields, lines = side_by_side(keys, {name: grid[found] for name, grid in grids.items()}, ACCURACY)
+    notes = [_CUT, _LOWER_BOUND]
+    empty = [" and ".join(map(str, cell)) for cell in first.loc[~found, by].itertuples(index=False)]
     if empty:
-        more = f" and {len(empty) - _SHOWN} more" if len(empty) > _SHOWN else ""
-        notes.append(f"No items with these numbers of {what}: {', '.join(empty[:_SHOWN])}{more}.")
+        more = f" and {len(empty) - _CELLS_SHOWN} more" if len(empty) > _CELLS_SHOWN else ""
+        notes.append(f"No items with these numbers of {what}: {', '.join(empty[:_CELLS_SHOWN])}{more}.")
     if left_out := len(next(iter(opened.verdicts.values()))) - int(first["n_items"].sum()):
         notes.append(f"{left_out:,} items do not say how many nouns intervene, and are left out.")
-    table = Printed(f"Accuracy by {what}, {opened.suite}", headings, rows)
-    return Analysis("attractors", stacked(grids), [table], notes, opened.signatures)
+    grid = Grid(fields, lines, f"Accuracy by {what}, {opened.suite}")
+    return tell(opened, "attractors", stacked(grids), [grid], notes)
 
 
-def attractor_panels(analysis: Analysis) -> list[Panel]:
+def attractor_panels(analysis: Document) -> list[Panel]:
     """Draw Figure 3: one panel per number of intervening nouns that occurs, attractors along the axis."""
     panels = []
-    for n, rows in analysis.rows.groupby(N):
+    for n, rows in analysis.records.groupby(N):
         if lines := _lines(rows, ATTRACTORS):
             panels.append(Panel(f"{n} intervening noun{'' if n == 1 else 's'}", lines))
     return panels
 
 
-def non_attractor_panels(analysis: Analysis) -> list[Panel]:
+def non_attractor_panels(analysis: Document) -> list[Panel]:
     """Draw Table 2: non-attractors along the axis."""
-    lines = _lines(analysis.rows, OTHERS)
+    lines = _lines(analysis.records, OTHERS)
     return [Panel("", lines)] if lines else []
 
 
@@ -90,7 +97,7 @@ def _lines(rows: pd.DataFrame, x: str) -> list[LineOf]:
     return lines
 
 
-def profiles(opened: Opened) -> Analysis:
+def profiles(opened: Opened) -> Document:
     """Tabulate confidence in the correct answer after each word.
 
     Raises:
@@ -98,17 +105,18 @@ def profiles(opened: Opened) -> Analysis:
     """
     found = {name: profile(frame) for name, frame in opened.verdicts.items()}
     rows = stacked(found)
-    tables, notes = [], list(opened.notes)
+    grids, notes = [], []
     for case in rows["case"].unique():
         own = rows[rows["case"] == case]
         items = own.groupby(POSITION)["n_items"].max()
         shares = own.pivot(index=POSITION, columns="model", values="confidence")
-        body = [
-            [str(place), word, f"{items[place]:,}", *(share(shares.loc[place, name]) for name in found)]
-            for place, word in zip(shares.index, _words(own), strict=True)
-        ]
-        headings = ["Words read", "Last word", "Items", *found]
-        tables.append(Printed(f"Confidence, {opened.suite}, {case}", headings, body))
+        columns = [shares.index, _words(own), items, *(shares[name] for name in found)]
+        fields = [
+            Field("Words read", align="left"), Field("Last word"), Field("Items", show=whole),
+            *(Field(name, show=share) for name in found),
+        ]  # fmt: skip
+        lines = [Line(cells) for cells in zip(*columns, strict=True)]
+        grids.append(Grid(fields, lines, f"Confidence, {opened.suite}, {case}"))
         if items.nunique() > 1:
             notes.append(
                 f"{case}: verbs stand at different places, so late means rest on fewer items. "
@@ -117,15 +125,15 @@ def profiles(opened: Opened) -> Analysis:
     notes.append("Mean confidence in the correct answer, cut to 3 decimals; 0.5 is chance.")
     if rows[VARIES].any():
         notes.append("Words in brackets are those of one item; others have other words there.")
-    return Analysis("profile", rows, tables, notes, opened.signatures)
+    return tell(opened, "profile", rows, grids, notes)
 
 
-def profile_panels(analysis: Analysis) -> list[Panel]:
+def profile_panels(analysis: Document) -> list[Panel]:
     """Draw Figure 2: one panel per case, words along the axis."""
-    order = {name: index for index, name in enumerate(analysis.rows["model"].unique())}
+    order = {name: index for index, name in enumerate(analysis.records["model"].unique())}
     panels = []
-    for case in analysis.rows["case"].unique():
-        rows = analysis.rows[analysis.rows["case"] == case]
+    for case in analysis.records["case"].unique():
+        rows = analysis.records[analysis.records["case"] == case]
         lines = [
             LineOf(order[name], str(name), own[POSITION].tolist(), own["confidence"].tolist())
             for name, own in rows.groupby("model", sort=False)
@@ -141,7 +149,7 @@ def _words(rows: pd.DataFrame) -> list[str]:
     return [f"({word})" if varies else str(word) for word, varies in pairs]
 
 
-def pairs(opened: Opened, by: str | None) -> Analysis:
+def pairs(opened: Opened, by: str | None) -> Document:
     """Tabulate what only one of two models gets right.
 
     Args:
@@ -157,44 +165,37 @@ def pairs(opened: Opened, by: str | None) -> Analysis:
         raise RunError("pairs need two runs or more.\n  Name another run of the same suite.")
     first = next(iter(opened.verdicts.values()))
     if by is not None:
-        check_features(first, (by,))
+        require_features(first, (by,))
     elif N in first.columns:
         by = N
     rows = pairwise(opened.verdicts, by)
-    tables: list[Printed] = []
+    grids: list[Grid] = []
     n_pairs = comb(len(opened.verdicts), 2)
     for start in range(0, len(rows), n_pairs):
         own = rows.iloc[start : start + n_pairs]
         value = own.iloc[0, 0]
         about = "all items" if by is None or value is None else f"{_NAMES.get(by, by)}: {value!s}"
-        tables += [_only_row(about, own, list(opened.verdicts)), _tests(about, own)]
-    notes = [*opened.notes, "p: McNemar's exact test, two-sided; Holm: corrected over the pairs of a table."]
-    notes.append("Each pair counts the items that are decidable for both of its models.")
+        grids += [_only_row(about, own, list(opened.verdicts)), _tests(about, own)]
+    notes = [
+        "p: McNemar's exact test, two-sided; Holm: corrected over the pairs of a table.",
+        "Each pair counts the items that are decidable for both of its models.",
+    ]
     rows = rows.drop(columns="all") if by is None else rows
-    return Analysis("pairwise", rows, tables, notes, opened.signatures)
+    return tell(opened, "pairwise", rows, grids, notes)
 
 
-def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Printed:
+def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
     """Print the table of Bansal et al.: what the model of the row gets right and that of the column wrong."""
     counts = {}
     for row in rows.to_dict("records"):
         counts[row["first"], row["second"]] = row["only_first"]
         counts[row["second"], row["first"]] = row["only_second"]
-    body = [
-        [one, *(NONE if one == other else f"{counts[one, other]:,}" for other in models)] for one in models
-    ]
-    return Printed(f"Only the model of the row is right, {about}", ["", *models], body)
+    fields = [Field("", align="left"), *(Field(name, show=whole) for name in models)]
+    lines = [Line((one, *(counts.get((one, other)) for other in models))) for one in models]
+    return Grid(fields, lines, f"Only the model of the row is right, {about}")
 
 
-def _tests(about: str, rows: pd.DataFrame) -> Printed:
-    names = ("n_items", "both", "only_first", "only_second", "neither")
-    body = []
-    for row in rows.to_dict("records"):
-        counts = [f"{row[name]:,}" for name in names]
-        body.append([f"{row['first']} / {row['second']}", *counts, _p(row["p"]), _p(row["p_holm"])])
-    headings = ["Pair", "Items", "Both right", "Only first", "Only second", "Both wrong", "p", "Holm"]
-    return Printed(f"Pairs, {about}", headings, body)
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+def _tests(about: str, rows: pd.DataFrame) -> Grid:
+    """Print the counts and the tests of each pair."""
+    columns = (field.values(rows) for field in _OF_A_PAIR)
+    return Grid(_OF_A_PAIR, [Line(cells) for cells in zip(*columns, strict=True)], f"Pairs, {about}")

@@ -142,7 +142,7 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
     ]
 
 
-def distinct(columns: Sequence[Column]) -> list[Column]:
+def distinct_headings(columns: Sequence[Column]) -> list[Column]:
     """Give every column a heading of its own: equal names get their origin, then a number."""
     shared = Counter(column.heading for column in columns)
     named = [

@@ -14,9 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tseval.errors import TrainingError, first_line
-from tseval.report.figures import LONGEST, MARKERS, colour
-from tseval.report.figures import write_figure as write_drawn
-from tseval.report.text import plain
+from tseval.report.figures import GREY, add_legend, colour, marker, new_figure, set_title, write_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,14 +24,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WATCHED = re.compile(r"(?P<name>\D+)_(?P<layer>\d+)")
-SUFFIX = ".curves"
+CURVES_SUFFIX = ".curves"
 PUBLISHED = "curves.parquet"  # one of these stands in the folder of each model of a published zoo
 TALLEST = 1.6  # training losses up to so many times the highest validation loss are shown
 DASHES = ((1.0, 0.0), (5.0, 1.5), (1.2, 1.2), (6.0, 1.5, 1.2, 1.5), (3.0, 3.0))  # strokes and gaps, by layer
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TrainingKind:
     """What the curves of one kind of model show.
 
     Attributes:
@@ -54,13 +52,13 @@ class Kind:
         return self.time[0], "training_loss", "validation_loss", self.goal
 
 
-LANGUAGE_MODEL = Kind(
+LANGUAGE_MODEL = TrainingKind(
     "a language model",
     time=("tokens", 1e6, "training tokens (millions)"),
     loss="nats per token",
     goal="validation_perplexity",
 )
-CLASSIFIER = Kind(
+CLASSIFIER = TrainingKind(
     "a classifier", time=("epoch", 1, "epochs"), loss="nats per example", goal="validation_accuracy"
 )
 
@@ -78,7 +76,7 @@ class Curves:
     columns: Mapping[str, Sequence[float | None]]
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TrainingKind:
         """What kind of model it is of."""
         return CLASSIFIER if CLASSIFIER.goal in self.columns else LANGUAGE_MODEL
 
@@ -109,14 +107,14 @@ def read_curves(path: Path) -> Curves:
     except (pa.ArrowException, OSError) as error:
         reason = first_line(error)
         raise TrainingError(f"{path}: cannot be read as learning curves ({reason})") from None
-    name = path.absolute().parent.name if path.name == PUBLISHED else path.stem.removesuffix(SUFFIX)
+    name = path.absolute().parent.name if path.name == PUBLISHED else path.stem.removesuffix(CURVES_SUFFIX)
     curves = Curves(name, columns)
     if missing := [needed for needed in curves.kind.needed if needed not in columns]:
         raise TrainingError(f"{path}: no learning curves of tseval: there is no column {missing[0]!r}")
     return curves
 
 
-def write_figure(curves: Sequence[Curves], paths: Sequence[Path]) -> None:
+def write_curves_figure(curves: Sequence[Curves], paths: Sequence[Path]) -> None:
     """Draw learning curves into files, SVG or PNG by their names. The same curves give the same SVG.
 
     Raises:
@@ -129,15 +127,13 @@ def write_figure(curves: Sequence[Curves], paths: Sequence[Path]) -> None:
             raise TrainingError(
                 f"{one.name} is {one.kind.model}, {curves[0].name} {curves[0].kind.model}: draw them apart"
             )
-    write_drawn(lambda: draw(curves), paths, TrainingError)
+    write_figure(lambda: draw_curves(curves), paths, TrainingError)
 
 
-def draw(curves: Sequence[Curves]) -> Figure:
+def draw_curves(curves: Sequence[Curves]) -> Figure:
     """Draw a panel for each watched scalar, one for the losses and one for perplexity or accuracy."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
-
     watched = sorted({m["name"] for one in curves for c in one.columns if (m := WATCHED.fullmatch(c))})
-    figure = Figure(figsize=(3.6 * (len(watched) + 2) + 0.4, 3.9), layout="constrained")
+    figure = new_figure(3.6 * (len(watched) + 2) + 0.4, 3.9)
     panels = figure.subplots(1, len(watched) + 2, squeeze=False)[0]
     for axes, name in zip(panels, watched, strict=False):
         _draw_watched(axes, curves, name)
@@ -147,7 +143,7 @@ def draw(curves: Sequence[Curves]) -> Figure:
     for axes in panels:
         axes.set_xlabel(kind.time[2])
         axes.set_xlim(left=0)
-    _add_legend(figure, curves, watched)
+    _explain(figure, curves, watched)
     return figure
 
 
@@ -160,7 +156,7 @@ def _draw_watched(axes: Axes, curves: Sequence[Curves], name: str) -> None:
         axes.set_ylabel("α, share of the state that is kept")
         axes.set_ylim(0, 1)
     else:
-        axes.set_title(plain(name)[:LONGEST], parse_math=False)
+        set_title(axes, name)
 
 
 def _draw_losses(axes: Axes, curves: Sequence[Curves]) -> None:
@@ -184,7 +180,7 @@ def _draw_accuracy(axes: Axes, curves: Sequence[Curves]) -> None:
 
 
 def _draw_perplexity(axes: Axes, curves: Sequence[Curves]) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415 - likewise
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415 - an optional dependency
 
     for index, one in enumerate(curves):
         _plot_validations(axes, one, LANGUAGE_MODEL.goal, index)
@@ -198,34 +194,26 @@ def _draw_perplexity(axes: Axes, curves: Sequence[Curves]) -> None:
 
 
 def _plot_validations(axes: Axes, one: Curves, column: str, index: int) -> None:
-    marker = MARKERS[index % len(MARKERS)]
-    axes.plot(*one.points(column), color=colour(index), linewidth=1.6, marker=marker, markersize=3.5)
+    shade, mark = colour(index), marker(index)
+    axes.plot(*one.points(column), color=shade, linewidth=1.6, marker=mark, markersize=3.5)
 
 
 def _dash(layer: int) -> tuple[float, tuple[float, ...]]:
     return 0.0, DASHES[(layer - 1) % len(DASHES)]
 
 
-def _add_legend(figure: Figure, curves: Sequence[Curves], watched: Sequence[str]) -> None:
+def _explain(figure: Figure, curves: Sequence[Curves], watched: Sequence[str]) -> None:
     """Say below the panels which line is what."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
 
-    grey = "#555555"
     entries = [
-        (Line2D([], [], color=colour(i), marker=MARKERS[i % len(MARKERS)], markersize=4), one.name)
+        (Line2D([], [], color=colour(i), marker=marker(i), markersize=4), one.name)
         for i, one in enumerate(curves)
     ]
     layers = sorted({layer for one in curves for name in watched for layer in one.layers(name)})
-    entries += [(Line2D([], [], color=grey, linestyle=_dash(n)), f"layer {n}") for n in layers]
+    entries += [(Line2D([], [], color=GREY, linestyle=_dash(n)), f"layer {n}") for n in layers]
     entries += [
-        (Line2D([], [], color=grey, linewidth=1, alpha=0.45), "training"),
-        (Line2D([], [], color=grey, marker="o", markersize=4), "validation"),
+        (Line2D([], [], color=GREY, linewidth=1, alpha=0.45), "training"),
+        (Line2D([], [], color=GREY, marker="o", markersize=4), "validation"),
     ]
-    legend = figure.legend(
-        [line for line, _ in entries], ["" for _ in entries],
-        loc="outside lower center", ncols=min(len(entries), 8), handlelength=2.6,
-    )  # fmt: skip
-    # Set afterwards: a label that begins with `_` would be left out, and `$` would start a formula.
-    for text, (_, name) in zip(legend.get_texts(), entries, strict=True):
-        text.set_parse_math(False)
-        text.set_text(plain(name)[:LONGEST])
+    add_legend(figure, entries, min(len(entries), 8), stroke=2.6)

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tseval.errors import TrainingError, first_line
-from tseval.report.curves import SUFFIX, read_curves
-from tseval.report.figures import LONGEST, MARKERS, colour, write_figure
+from tseval.report.curves import CURVES_SUFFIX, read_curves
+from tseval.report.figures import LONGEST, colour, marker, new_figure, set_title, write_figure
 from tseval.report.text import plain
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def read_error_curves(path: Path) -> list[ErrorCurve]:
     curves = read_curves(path)
     steps = curves.columns.get("step", ())
     losses = dict(zip(steps, curves.columns["training_loss"], strict=False))
-    beside = path.with_name(f"{path.stem.removesuffix(SUFFIX)}.accuracy.parquet")
+    beside = path.with_name(f"{path.stem.removesuffix(CURVES_SUFFIX)}.accuracy.parquet")
     try:
         rows = pq.read_table(beside, columns=["step", "suite", "accuracy"])
     except FileNotFoundError:
@@ -90,24 +90,20 @@ def write_error_figure(curves: Sequence[ErrorCurve], path: Path) -> None:
 
 def draw_errors(curves: Sequence[ErrorCurve]) -> Figure:
     """Draw the panels; the loss falls to the right, as training goes. A ring marks where a model ends."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
-
     suites = list(dict.fromkeys(curve.suite for curve in curves))
     names = list(dict.fromkeys(curve.name for curve in curves))
-    figure = Figure(figsize=(4.6 * len(suites) + 0.6, 3.9), layout="constrained")
+    figure = new_figure(4.6 * len(suites) + 0.6, 3.9)
     for axes, suite in zip(figure.subplots(1, len(suites), squeeze=False)[0], suites, strict=True):
         for curve in (curve for curve in curves if curve.suite == suite):
             index = names.index(curve.name)
             x, y = zip(*curve.points, strict=True)
-            axes.plot(
-                x, y, color=colour(index), marker=MARKERS[index % len(MARKERS)], markersize=3.5, linewidth=1.6
-            )
+            axes.plot(x, y, color=colour(index), marker=marker(index), markersize=3.5, linewidth=1.6)
             axes.plot(x[-1:], y[-1:], "o", markersize=9, fillstyle="none", color=colour(index))
             axes.annotate(
                 plain(curve.name)[:LONGEST], (x[-1], y[-1]), xytext=(4, 9), textcoords="offset points",
                 color=colour(index), parse_math=False,
             )  # fmt: skip
-        axes.set_title(plain(suite)[:LONGEST], parse_math=False)
+        set_title(axes, suite)
         axes.set_xlabel("training loss, nats per token, falling")
         axes.set_ylabel("error")
         axes.invert_xaxis()

@@ -1,63 +1,67 @@
-"""The lines of a printed table: sections, groups, one line per row, then means and facts."""
+"""A table as a document: sections, groups, a line per row, then means and facts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from math import ceil, floor, isnan
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from tseval.analysis.accuracy import COUNTS, ROW
 from tseval.analysis.means import SECTIONS
-from tseval.analysis.ranks import cut
+from tseval.report.document import Document, Field, Grid, Line
+from tseval.report.shown import NONE, interval, mean_rank, share, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
-    import pandas as pd
-
     from tseval.report.columns import Column
     from tseval.report.table import Table
 
-NONE = "–"
+# What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
+OF_A_RUN = (
+    Field("Items", ("n_items",), whole),
+    Field("Accuracy", ("accuracy",), share),
+    Field("95% interval", ("low", "high"), interval),
+    Field("Ties", ("n_tied",), whole),
+    Field("Undecidable", ("n_undecidable",), whole),
+)
+RECORDED = dict.fromkeys([*COUNTS, *(name for field in OF_A_RUN for name in field.names)])
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a printed table; a section or a group has no cells."""
+def lay_out(table: Table) -> Document:
+    """Make the document of a table.
 
-    kind: Literal["section", "group", "row"]
-    label: str
-    cells: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """A printed table, before any format."""
-
-    corner: str
-    headings: tuple[str, ...]
-    lines: tuple[Line, ...]
-
-
-def lay_out(table: Table) -> Layout:
-    """Arrange a table for readers.
-
-    One run alone shows its items, interval, ties and undecidable items; several columns show
-    accuracies side by side, then ranks.
+    One run alone shows what is told of its rows; several columns show accuracies side by side, then ranks.
     """
     run = table.columns[0]
-    if len(table.columns) == 1 and not run.published:
-        corner = f"{run.heading} on {run.suite}"
-        headings: tuple[str, ...] = ("Items", "Accuracy", "95% interval", "Ties", "Undecidable")
-        lines = [*_rows(table, _run_cells(table, run)), *_single_mean(table)]
-    else:
-        corner = run.suite
-        headings = tuple(column.heading for column in table.columns)
-        lines = [*_rows(table, _accuracy_cells(table)), *_means(table)]
-        lines += _facts("Validation perplexity", [column.perplexity for column in table.columns])
-        lines += _facts("Parameters", [column.parameters for column in table.columns])
-    return Layout(corner, headings, tuple(lines))
+    alone = len(table.columns) == 1 and not run.published
+    records = pd.concat([_recorded(table, column) for column in table.columns], ignore_index=True)
+    return Document(
+        grids=(_single(table, run) if alone else _side_by_side(table),),
+        records=records,
+        content={
+            "by": table.by,
+            "columns": [_about(column) for column in table.columns],
+            "rows": records,
+            "means": [
+                {
+                    "over": mean.over,
+                    "n_rows": mean.n_rows,
+                    "accuracy": _by_model(table, mean.accuracy),
+                    "rank": _by_model(table, mean.rank),
+                }
+                for mean in table.means
+            ],
+            "notes": table.notes,
+        },
+        notes=table.notes,
+        signatures=[
+            (column.heading, column.signature) for column in table.columns if column.signature is not None
+        ],
+    )
 
 
 def row_labels(rows: pd.DataFrame) -> list[str]:
@@ -74,80 +78,57 @@ def row_labels(rows: pd.DataFrame) -> list[str]:
     return labels
 
 
-def _rows(table: Table, cells: list[tuple[str, ...]]) -> Iterator[Line]:
+def _single(table: Table, run: Column) -> Grid:
+    """Print what is told of the rows of one run, and its mean accuracies in their column."""
+    assert run.keys(table.by) == list(table.rows.itertuples(index=False, name=None))
+    rows = run.rows.assign(accuracy=table.accuracy[run.heading])
+    lines = list(_body(table, [field.values(rows) for field in OF_A_RUN]))
+    lines.append(Line(("Mean accuracy, each row counted once",), "section"))
+    for mean in table.means:
+        cells = (mean.accuracy[0] if field.names == ("accuracy",) else "" for field in OF_A_RUN)
+        lines.append(Line((_over(table, mean.over), *cells)))
+    return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *OF_A_RUN), lines)
+
+
+def _side_by_side(table: Table) -> Grid:
+    """Print accuracies side by side, then mean accuracies and mean ranks over the same sets of rows."""
+    show = partial(share, decimals=table.decimals)
+    fields = [Field(column.heading, show=show) for column in table.columns]
+    lines = list(_body(table, [_accuracies(table, column) for column in table.columns]))
+    lines.append(Line(("Mean accuracy, each row counted once",), "section"))
+    lines += [Line((_over(table, mean.over), *mean.accuracy)) for mean in table.means]
+    lines.append(Line(("Mean rank, 1 is best",), "section"))
+    *parts, whole_table = table.means
+    lines += [Line((mean.over, *mean.rank), show=mean_rank) for mean in parts]
+    lines.append(Line(("Mean arithmetic rank", *whole_table.rank), show=mean_rank))
+    perplexities = [column.perplexity or None for column in table.columns]
+    parameters = [column.parameters or None for column in table.columns]
+    for label, facts in (("Validation perplexity", perplexities), ("Parameters", parameters)):
+        lines += [Line((label, *facts))] if any(facts) else []
+    return Grid((Field(table.columns[0].suite, align="left"), *fields), lines)
+
+
+def _body(table: Table, columns: list[list[object]]) -> Iterator[Line]:
     """Give the body: a section per dependency, a group per phenomenon, a line per row."""
     section = group = None
     labels = row_labels(table.rows)
     keys = zip(table.rows["dependency"], table.rows["phenomenon"], strict=True)
-    for (dependency, phenomenon), label, values in zip(keys, labels, cells, strict=True):
+    for (dependency, phenomenon), *cells in zip(keys, labels, *columns, strict=True):
         if dependency != section and dependency is not None:
-            yield Line("section", SECTIONS.get(dependency, str(dependency)))
+            yield Line((SECTIONS.get(dependency, str(dependency)),), "section")
         if (dependency, phenomenon) != group:
-            yield Line("group", str(phenomenon))
+            yield Line((str(phenomenon),), "group")
         section, group = dependency, (dependency, phenomenon)
-        yield Line("row", label, values)
+        yield Line(tuple(cells))
 
 
-def _run_cells(table: Table, run: Column) -> list[tuple[str, ...]]:
-    """Print the counts of one run."""
-    assert run.keys(table.by) == list(table.rows.itertuples(index=False, name=None))
-    counts = run.rows[["n_items", "n_tied", "n_undecidable"]].itertuples(index=False, name=None)
-    intervals = zip(run.rows["low"], run.rows["high"], strict=True)
+def _accuracies(table: Table, column: Column) -> list[object]:
+    """Give the accuracies of a column, published ones as they were printed."""
+    printed = column.printed(table.by)
+    keys = table.rows.itertuples(index=False, name=None)
     return [
-        (
-            f"{items:,}",
-            _cut(accuracy, table.decimals),
-            _interval(ends, table.decimals),
-            f"{tied:,}",
-            f"{out:,}",
-        )
-        for (items, tied, out), ends, accuracy in zip(
-            counts, intervals, table.accuracy[run.heading], strict=True
-        )
+        printed.get(key) or value for key, value in zip(keys, table.accuracy[column.heading], strict=True)
     ]
-
-
-def _interval(ends: tuple[float, float], decimals: int) -> str:
-    """Print an interval cut outwards, so that it holds the accuracy printed beside it."""
-    low, high = ends
-    if isnan(low):
-        return NONE
-    scale = 10**decimals
-    return f"{floor(low * scale) / scale:.{decimals}f} to {ceil(high * scale) / scale:.{decimals}f}"
-
-
-def _accuracy_cells(table: Table) -> list[tuple[str, ...]]:
-    """Print accuracies side by side, published ones as they were printed."""
-    columns = []
-    keys = list(table.rows.itertuples(index=False, name=None))
-    for column in table.columns:
-        printed = column.printed(table.by)
-        values = zip(keys, table.accuracy[column.heading], strict=True)
-        columns.append([printed.get(key) or _cut(value, table.decimals) for key, value in values])
-    return list(zip(*columns, strict=True))
-
-
-def _single_mean(table: Table) -> Iterator[Line]:
-    """Print the mean accuracies of one run, in its column of accuracies."""
-    yield Line("section", "Mean accuracy, each row counted once")
-    for mean in table.means:
-        yield Line("row", _over(table, mean.over), ("", _cut(mean.accuracy[0], table.decimals), "", "", ""))
-
-
-def _means(table: Table) -> Iterator[Line]:
-    """Print mean accuracies and mean ranks over the same sets of rows."""
-    yield Line("section", "Mean accuracy, each row counted once")
-    for mean in table.means:
-        yield Line("row", _over(table, mean.over), tuple(_cut(v, table.decimals) for v in mean.accuracy))
-    yield Line("section", "Mean rank, 1 is best")
-    for mean in table.means[:-1]:
-        yield Line("row", mean.over, tuple(map(_rank, mean.rank)))
-    yield Line("row", "Mean arithmetic rank", tuple(map(_rank, table.means[-1].rank)))
-
-
-def _facts(label: str, values: list[str | None]) -> Iterator[Line]:
-    if any(values):
-        yield Line("row", label, tuple(value or NONE for value in values))
 
 
 def _over(table: Table, over: str) -> str:
@@ -157,12 +138,34 @@ def _over(table: Table, over: str) -> str:
     return "The one row" if last.n_rows == 1 else f"All {last.n_rows} rows"
 
 
-def _cut(value: Fraction | None, decimals: int) -> str:
-    """Print a number cut to some decimals."""
-    return NONE if value is None else f"{float(cut(value, decimals)):.{decimals}f}"
+def _recorded(table: Table, column: Column) -> pd.DataFrame:
+    """List a column's rows with counts and ranks; a published model has no counts but `n_items`."""
+    rows = column.rows.astype(object)
+    if column.published:
+        rows["accuracy"] = [None if value is None else float(value) for value in rows["printed"]]
+    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED])
+    keys = table.rows.itertuples(index=False, name=None)
+    ranks = table.ranks[column.heading].reindex(table.rows.index)
+    rank_of = {key: None if pd.isna(rank) else int(rank) for key, rank in zip(keys, ranks, strict=True)}
+    rows["rank"] = pd.Series([rank_of[key] for key in column.keys(table.by)], dtype=object)
+    rows.insert(0, "model", column.heading)
+    return rows
 
 
-def _rank(value: Fraction | None) -> str:
-    """Print a mean rank as the paper does: cut to two decimals, no zeros at the end."""
-    printed = _cut(value, 2)
-    return printed.rstrip("0").rstrip(".") if "." in printed else printed
+def _about(column: Column) -> dict[str, object]:
+    return {
+        "model": column.heading,
+        "origin": column.origin,
+        "published": column.published,
+        "suite": column.suite,
+        "suite_digest": column.digest,
+        "complete": column.complete,
+        "score": column.score,
+        "signature": column.signature,
+        "validation_perplexity": column.perplexity,
+        "parameters": column.parameters,
+    }
+
+
+def _by_model(table: Table, values: tuple[Fraction | None, ...]) -> dict[str, Fraction | None]:
+    return {column.heading: value for column, value in zip(table.columns, values, strict=True)}

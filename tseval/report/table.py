@@ -11,7 +11,8 @@ from tseval.analysis.accuracy import ROW, as_names, in_table_order
 from tseval.analysis.means import means
 from tseval.analysis.ranks import complete_rows, cut, rank_rows
 from tseval.report.boards import Board
-from tseval.report.columns import column_of, columns_of, distinct, refuse_unlike
+from tseval.report.columns import column_of, columns_of, distinct_headings, refuse_unlike
+from tseval.report.shown import RUN_DECIMALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from tseval.analysis.means import Mean
     from tseval.report.columns import Column, Key
     from tseval.runs import Run
-
-# A run has thousands of items to a row, a paper two decimals.
-RUN_DECIMALS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def build_table(sources: Sequence[Run | Board], by: str | Sequence[str] = ()) ->
     for source in sources:
         columns += columns_of(source, by) if isinstance(source, Board) else [column_of(source, by)]
     refuse_unlike(columns)
-    columns = distinct(columns)
+    columns = distinct_headings(columns)
     rows = _rows(columns, by)
     keys = list(rows.itertuples(index=False, name=None))
     values = {column.heading: _as_compared(column, printed_decimals(columns), by) for column in columns}

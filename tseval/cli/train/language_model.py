@@ -16,7 +16,7 @@ from tseval.cli.train.run import Bar, build, check_out, finished
 from tseval.cli.train.text import chosen_language, read_text
 from tseval.errors import SuiteError, TsevalError
 from tseval.models.language_model import LanguageModel, count_parameters
-from tseval.report.curves import read_curves, write_figure
+from tseval.report.curves import read_curves, write_curves_figure
 from tseval.report.error_curves import read_error_curves, write_error_figure
 from tseval.scoring.numerics.device import pick_device
 from tseval.suites.load import load_suite
@@ -94,14 +94,14 @@ def curves(files: tuple[Path, ...], out: Path, error: bool) -> None:
     if error:
         write_error_figure([curve for path in files for curve in read_error_curves(path)], out)
     else:
-        write_figure([read_curves(path) for path in files], [out])
+        write_curves_figure([read_curves(path) for path in files], [out])
 
 
 def _draw(out: Path, console: Console) -> None:
     """Draw the curves of a model beside it; that the figure cannot be drawn does not spoil the training."""
     source = curves_path(out)
     try:
-        write_figure([read_curves(source)], [source.with_suffix(".svg"), source.with_suffix(".png")])
+        write_curves_figure([read_curves(source)], [source.with_suffix(".svg"), source.with_suffix(".png")])
     except (TsevalError, OSError) as error:
         console.out(f"no figure: {error}")
 

@@ -17,7 +17,7 @@ from tseval.files import write_text
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report import build_table, open_sources, render
 from tseval.report.boards import read_board
-from tseval.report.curves import PUBLISHED, read_curves, write_figure
+from tseval.report.curves import PUBLISHED, read_curves, write_curves_figure
 from tseval.training.curves import curves_path
 from tseval.training.zoo.results import board_content, make_board
 
@@ -82,7 +82,7 @@ def _draw_curves(path: Path, entries: Sequence[Entry]) -> bool:
     """Draw the learning curves of all models, unless matplotlib is missing, and say whether they are."""
     path.unlink(missing_ok=True)  # an older figure would show other models
     try:
-        write_figure([read_curves(curves_path(entry.checkpoint)) for entry in entries], [path])
+        write_curves_figure([read_curves(curves_path(entry.checkpoint)) for entry in entries], [path])
     except TrainingError:
         return False
     return True

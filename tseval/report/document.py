@@ -1,0 +1,110 @@
+"""A document: grids for readers, records for programs, notes for both; before any format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import pandas as pd
+
+from tseval.report.shown import NONE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a grid.
+
+    Attributes:
+        heading: Above it.
+        names: Columns of a frame that its values are taken from; of several, a value is a tuple.
+        show: How readers see a value.
+        align: Side on which the values stand.
+    """
+
+    heading: str
+    names: tuple[str, ...] = ()
+    show: Callable[..., str] = str
+    align: Literal["left", "right"] = "right"
+
+    def values(self, frame: pd.DataFrame) -> list[object]:
+        """Take the exact values, one per row of the frame."""
+        columns = [frame[name].astype(object) for name in self.names]
+        return list(columns[0]) if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a grid.
+
+    Attributes:
+        cells: An exact value for each field; a section or a group has its label alone.
+        kind: What it is; a section holds groups, a group rows.
+        show: How readers see its values, where not as the fields say.
+    """
+
+    cells: tuple[object, ...]
+    kind: Literal["section", "group", "row"] = "row"
+    show: Callable[..., str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table for readers; `title` is empty where it needs none."""
+
+    fields: Sequence[Field]
+    lines: Sequence[Line]
+    title: str = ""
+
+    def texts(self, line: Line) -> list[str]:
+        """Show every value of a line: text as it is, what is missing as a dash."""
+        cells = [*line.cells, *[""] * (len(self.fields) - len(line.cells))]
+        return [
+            _text(value, line.show or field.show) for value, field in zip(cells, self.fields, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is told about runs and boards. All text in it may come from outside; each format escapes it.
+
+    Attributes:
+        grids: What readers see.
+        records: One row per model and number, full precision: what csv holds.
+        content: What json holds, by key, in its order; a frame is a list of its rows.
+        notes: What a reader must know, one sentence or two each.
+        signatures: Name of each model that has one, and its run's signature.
+    """
+
+    grids: Sequence[Grid]
+    records: pd.DataFrame
+    content: Mapping[str, object]
+    notes: Sequence[str]
+    signatures: Sequence[tuple[str, str]]
+
+
+def side_by_side(
+    keys: Sequence[Field], frames: Mapping[str, pd.DataFrame], measures: Sequence[Field]
+) -> tuple[list[Field], list[Line]]:
+    """Put models beside each other: what their rows share, then what was measured of each.
+
+    Args:
+        keys: Taken from the first model.
+        frames: Name of each model to its rows; the same rows for all.
+        measures: Taken from every model; one without a heading stands under the model's name.
+    """
+    first = next(iter(frames.values()))
+    fields, columns = list(keys), [key.values(first) for key in keys]
+    for name, frame in frames.items():
+        fields += [replace(measure, heading=measure.heading or name) for measure in measures]
+        columns += [measure.values(frame) for measure in measures]
+    return fields, [Line(cells) for cells in zip(*columns, strict=True)]
+
+
+def _text(value: object, show: Callable[..., str]) -> str:
+    if isinstance(value, str):
+        return value
+    missing = not isinstance(value, tuple) and pd.isna(value)  # type: ignore[call-overload]
+    return NONE if missing else show(value)

@@ -1,0 +1,1 @@
+"""One module for each format that a document is written in."""

@@ -1,0 +1,42 @@
+"""How readers see numbers: cut, not rounded, and a dash where there is none."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, floor, isnan
+
+NONE = "–"
+# A run has thousands of items to a row, a paper two decimals.
+RUN_DECIMALS = 3
+
+
+def whole(count: int) -> str:
+    """Show a count."""
+    return f"{count:,}"
+
+
+def share(value: Fraction | float, decimals: int = RUN_DECIMALS) -> str:
+    """Show a share, cut to some decimals."""
+    scale = 10**decimals
+    # As a float, a share of whole numbers may lie a rounding error below its decimals: 0.29 * 1000 < 290.
+    scaled = value * scale if isinstance(value, Fraction) else round(value * scale, 6)
+    return f"{floor(scaled) / scale:.{decimals}f}"
+
+
+def interval(ends: tuple[float, float]) -> str:
+    """Show an interval, cut outwards, so that it holds the accuracy shown beside it."""
+    low, high = ends
+    if isnan(low):
+        return NONE
+    scale = 10**RUN_DECIMALS
+    return f"{floor(low * scale) / scale:.{RUN_DECIMALS}f} to {ceil(high * scale) / scale:.{RUN_DECIMALS}f}"
+
+
+def mean_rank(value: Fraction) -> str:
+    """Show a mean rank as Bhatt et al. 2020 do: cut to two decimals, no zeros at the end."""
+    return share(value, 2).rstrip("0").rstrip(".")
+
+
+def probability(p: float) -> str:
+    """Show the outcome of a test."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
