@@ -35,7 +35,7 @@ def test_the_source_has_all_but_what_serves_the_forge(release):
     with tarfile.open(release.sdist) as sdist:
         packed = {name.split("/")[1] for name in sdist.getnames()}
     checked_out = {path.name for path in release.folder.iterdir()} - {".venv", "dist", "trial"}
-    assert packed == checked_out - {".ci", ".github"} | {"PKG-INFO"}
+    assert packed == checked_out - {".ci", ".gitattributes", ".github"} | {"PKG-INFO"}
 
 
 def test_the_metadata_says_what_a_package_index_shows(release):
