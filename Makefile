@@ -1,7 +1,17 @@
 # Everything a user or a developer does, one target each. `make demo` and `make test` need nothing but
 # Python 3.11 or newer and a package index.
+# On Windows it wants the sh and the tools of git, and a checkout that kept its links (CONTRIBUTING.md).
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN := .venv/Scripts
+else
 PYTHON ?= python3
 BIN := .venv/bin
+endif
+
+# Versions to install. `make CONSTRAINTS=` takes the newest that pyproject.toml allows.
+CONSTRAINTS ?= constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
 # Settings of `make zoo`: the folder of the training text, the recipe (`SMALL=1` is short for RECIPE=small), where
 # models and runs go, and where to publish the tables, if anywhere.
@@ -16,33 +26,39 @@ BUDGET ?= cpu
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast check bench zoo formal agreement clean
+.PHONY: setup demo test fast check dist bench zoo formal agreement clean
 
 setup: .venv/ready
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(INSTALL) --editable ".[dev]"
 	touch $@
 
 # Compiled here, for the tests of n-gram models.
 .venv/kenlm: .venv/ready
-	$(BIN)/pip install --quiet --constraint constraints.txt kenlm || echo "kenlm cannot be built: its tests are skipped"
+	$(INSTALL) kenlm || echo "kenlm cannot be built: its tests are skipped"
 	touch $@
 
 demo: setup
 	$(BIN)/tseval run --model bundled:lstm
 
 test: setup .venv/kenlm
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto --dist worksteal
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto --dist worksteal
 
 fast: setup
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -m "not slow"
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest -m "not slow"
 
 check: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# The source distribution, the wheel built from it, both checked: what a release uploads (docs/releasing.md).
+dist: setup
+	rm -f dist/tseval-*
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/tseval-*
 
 bench: setup
 	$(BIN)/python benchmarks/score.py

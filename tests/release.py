@@ -1,0 +1,78 @@
+"""The release procedure of docs/releasing.md, walked once for all tests that look at what comes out."""
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.metadata import distributions
+from pathlib import Path
+
+from filelock import FileLock
+from pages import follow
+
+ROOT = Path(__file__).parents[1]
+# What a fresh checkout does not have, at the top.
+NOT_CHECKED_OUT = {".git", ".venv", ".cache", ".hypothesis", "build", "dist", "runs"} | {
+    ".mypy_cache", ".pytest_cache", ".ruff_cache",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A checkout in which the page was followed, and what its commands printed, by line."""
+
+    folder: Path
+    printed: dict[str, str]
+
+    @property
+    def wheel(self) -> Path:
+        return next(self.folder.glob("dist/*.whl"))
+
+    @property
+    def sdist(self) -> Path:
+        return next(self.folder.glob("dist/*.tar.gz"))
+
+    @property
+    def binaries(self) -> Path:
+        """Where the commands of the environment are that the wheel was installed into."""
+        return self.folder / "trial" / "bin"
+
+
+def walk(shared: Path) -> Release:
+    """Follow the page in a copy of the checkout, unless another process of this session already has."""
+    folder, result = shared / "release", shared / "release.json"
+    with FileLock(shared / "release.lock"):
+        if not result.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            check_out(folder)
+            walked = follow(ROOT / "docs/releasing.md", folder, environment(shared))
+            result.write_text(json.dumps({command.line: command.printed for command in walked}), "utf-8")
+    return Release(folder, json.loads(result.read_text("utf-8")))
+
+
+def check_out(folder: Path) -> None:
+    """Copy the checkout, and give the copy an environment as `make setup` would: the one that runs this."""
+
+    def left_out(path: str, names: list[str]) -> set[str]:
+        return NOT_CHECKED_OUT & set(names) if Path(path) == ROOT else {"__pycache__"}
+
+    shutil.copytree(ROOT, folder, symlinks=True, ignore=left_out)
+    (folder / ".venv").mkdir()
+    for part in Path(sys.prefix).iterdir():
+        (folder / ".venv" / part.name).symlink_to(part)
+    ready = folder / ".venv" / "ready"
+    ready.unlink(missing_ok=True)
+    ready.touch()
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The caller's, less what an outer make and Python say; pip takes the versions that run this."""
+    pins = {f"{found.name}=={found.version}\n" for found in distributions() if found.name != "tseval"}
+    (folder / "pins.txt").write_text("".join(sorted(pins)), "utf-8")
+    kept = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "PYTHONPATH"}}
+    return kept | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PIP_CONSTRAINT": str(folder / "pins.txt"),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
