@@ -2,17 +2,16 @@
 
 import random
 import subprocess
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from in_process import call
+from supplied import AGREEMENT
 
 from tseval.models.checkpoint import load_checkpoint
 from tseval.runs import read_run
 from tseval.suites.load import load_suite
 
-SUPPLIED = Path(__file__).parents[2] / ".." / "shared/data/agreement/agreement.tsv.gz"
 NOUNS = {"author": "sing", "pilot": "sing", "authors": "plur", "pilots": "plur"}
 VERBS = {"sing": ("laughs", "laugh"), "plur": ("laugh", "laughs")}
 HEADER = [
@@ -257,9 +256,8 @@ def test_a_killed_run_resumes_with_a_classifier(data):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SUPPLIED.exists(), reason="the agreement data are not beside this clone")
 def test_the_installed_command_learns_number_from_treebank_sentences(tmp_path):
-    command = ["tseval", "train", "number", "--data", str(SUPPLIED), "--arch", "gru", "--out", "model.pt"]
+    command = ["tseval", "train", "number", "--data", str(AGREEMENT), "--arch", "gru", "--out", "model.pt"]
     done = subprocess.run(
         [*command, "--epochs", "2", "--initial-range", "1"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -267,6 +265,6 @@ def test_the_installed_command_learns_number_from_treebank_sentences(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "3,592 examples to train on, 593 to validate on" in done.stderr
     # Better than to answer always what is most frequent: zcat and sort count the validation rows.
-    numbers = load_suite(SUPPLIED, cases="valid").cases[0].features["number"].to_pylist()
+    numbers = load_suite(AGREEMENT, cases="valid").cases[0].features["number"].to_pylist()
     majority = numbers.count("sing") / len(numbers)
     assert load_checkpoint(tmp_path / "model.pt").training["validation_accuracy"] > majority
