@@ -8,6 +8,7 @@ import shlex
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -86,10 +87,10 @@ def wrong_with(words: list[str]) -> str | None:
     return wrong_name(words[0], context.params)
 
 
-def wrong_name(name: str, values: dict[str, object]) -> str | None:
+def wrong_name(name: str, values: dict[str, Any]) -> str | None:
     """Say which suite, case or board does not exist."""
     suites = {"run": values.get("suites"), "expand": [values.get("suite")], "lint": values.get("suites")}
-    named = [str(suite) for suite in suites.get(name) or ()]
+    named = [str(suite) for suite in suites.get(name) or []]
     for suite in named:
         if names_language(suite):
             parse_language(suite)

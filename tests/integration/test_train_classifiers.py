@@ -2,6 +2,7 @@
 
 import random
 import subprocess
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -77,7 +78,7 @@ def test_what_is_trained_is_scored_by_a_run_on_the_test_rows(data, task, method)
     command = "run", "--model", "model.pt", "--suite", f"examples.tsv:{method}", "--out", "run"
     done = call(*command, "--case", "test", cwd=data)
     assert done.returncode == 0, done.stderr
-    run = read_run(data / "run")
+    run: Any = read_run(data / "run")
     assert len(run.verdicts) == 80
     assert run.verdicts["correct"].mean() > 0.95
     # The probabilities of the two answers sum to one.
@@ -132,7 +133,7 @@ def test_the_checkpoint_records_how_it_came_about_and_a_preset_stands_in_for_def
     )
     done = call(*command, "--preset", "bhatt2020", "--hidden", 7, cwd=data)
     assert done.returncode == 0, done.stderr
-    checkpoint = load_checkpoint(data / "model.pt")
+    checkpoint: Any = load_checkpoint(data / "model.pt")
     sizes, training = checkpoint.model.sizes, checkpoint.training
     assert (sizes.embedding, sizes.hidden, sizes.layers, sizes.options["activation"]) == (50, 7, 1, "relu")
     assert (training["settings"]["batch"], training["settings"]["learning_rate"]) == (1, 0.001)
@@ -267,4 +268,5 @@ def test_the_installed_command_learns_number_from_treebank_sentences(tmp_path):
     # Better than to answer always what is most frequent: zcat and sort count the validation rows.
     numbers = load_suite(AGREEMENT, cases="valid").cases[0].features["number"].to_pylist()
     majority = numbers.count("sing") / len(numbers)
-    assert load_checkpoint(tmp_path / "model.pt").training["validation_accuracy"] > majority
+    training: Any = load_checkpoint(tmp_path / "model.pt").training
+    assert training["validation_accuracy"] > majority

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 from supplied import BLIMP_ACCURACIES, TABLE4
@@ -6,7 +7,7 @@ from supplied import BLIMP_ACCURACIES, TABLE4
 from tseval.errors import BoardError
 from tseval.report.boards import BUNDLED, bundled_boards, read_board
 
-BOARD = {
+BOARD: dict[str, Any] = {
     "format": 1,
     "name": "paper",
     "title": "A paper",

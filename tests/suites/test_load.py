@@ -8,11 +8,12 @@ import pytest
 
 from tseval.errors import SuiteError
 from tseval.suites.datasets.catalogue import CATALOGUE
+from tseval.suites.digest import suite_digest
 from tseval.suites.formal.languages import KINDS
 from tseval.suites.grammar.cache import cache_folder, suite_key
 from tseval.suites.grammar.cache import load_suite as load_cached
 from tseval.suites.items import Contrast, Suite
-from tseval.suites.load import TEMPLATES, available_suites, load_suite, stream_cases, suite_digest
+from tseval.suites.load import TEMPLATES, available_suites, load_suite, stream_cases
 
 HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [p, q]}\n---\n"
 

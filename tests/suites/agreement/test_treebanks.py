@@ -64,16 +64,16 @@ def examples(folder, *sentences):
 
 @gold
 def test_a_gold_treebank_gives_the_supplied_examples_cell_by_cell(treebank, n_sentences, n_examples):
-    found = convert([treebank], Shares())[0].to_pylist()
+    converted = convert([treebank], Shares())[0].to_pylist()
     with gzip.open(treebank, "rt") as file:
         sentences = {line.split(" = ")[1].strip() for line in file if line.startswith("# sent_id")}
     with gzip.open(AGREEMENT, "rt", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    expected = [row for row in rows if row["sent_id"] in sentences]
-    assert (len(sentences), len(expected)) == (n_sentences, n_examples)
+    chosen = [row for row in rows if row["sent_id"] in sentences]
+    assert (len(sentences), len(chosen)) == (n_sentences, n_examples)
     key = ("sent_id", "subj_index", "verb_index")
-    expected = {tuple(row[name] for name in key): row for row in expected}
-    found = {tuple(str(row[name]) for name in key): row for row in found}
+    expected = {tuple(row[name] for name in key): row for row in chosen}
+    found = {tuple(str(row[name]) for name in key): row for row in converted}
     assert found.keys() == expected.keys()
     # The supplied splits are by another hash, and its sources name the genre.
     compared = rows[0].keys() - {"split", "source"}

@@ -1,6 +1,7 @@
 """Tables of agreement examples as suites."""
 
 import gzip
+from typing import Any
 
 import pytest
 from supplied import AGREEMENT
@@ -37,7 +38,7 @@ def test_the_two_sentences_differ_in_the_verb_alone():
     rows = [row for row in read_examples(AGREEMENT).to_pylist() if row["split"] == "test"]
     for item, row in zip(case.items(), rows, strict=True):
         found, changed = (item.sentences[label].split() for label in ("grammatical", "ungrammatical"))
-        position = item.features["position"]
+        position: Any = item.features["position"]
         assert (found[position], changed[position]) == (row["verb_form"], row["opp_verb_form"])
         del found[position], changed[position]
         assert found == changed == [word for n, word in enumerate(row["sentence"].split()) if n != position]

@@ -62,12 +62,12 @@ def test_blimp_prefix_methods_cover_20000_pairs(method, score, file, n_pairs):
     by_pair = {(record["UID"], int(record["pairID"])): record for record in records}
     for case in suite.cases:
         for item in list(case.items())[:: 97 if n_pairs == 1000 else 1]:
-            record = by_pair[item.case, item.features["pair"]]
+            record = by_pair[item.case, int(item.features["pair"])]
             good, bad = item.sentences["good"].split(), item.sentences["bad"].split()
             if method == "one_prefix":
                 assert good == (record["one_prefix_prefix"] + " " + record["one_prefix_word_good"]).split()
             else:
-                n = item.features["ending"]
+                n = int(item.features["ending"])
                 assert good[-n:] == bad[-n:] == record["two_prefix_word"].split()
                 assert good[:-n] == record["two_prefix_prefix_good"].split()
 

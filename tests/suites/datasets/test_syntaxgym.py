@@ -1,6 +1,7 @@
 """SyntaxGym suites: regions, predictions, and verdicts on them."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,7 +81,8 @@ def test_predictions_are_decided_by_the_surprisal_of_their_regions(tmp_path):
         scores = verdicts.loc[("prediction 1", index), ["better_score", "worse_score"]]
         expected = [-verb["match_sing", index], -verb["mismatch_sing", index]]
         np.testing.assert_allclose(scores.to_numpy(float), expected, atol=1e-5)
-    assert verdicts.loc["all predictions", "better_score"].isna().all()
+    of_all: Any = verdicts.loc["all predictions", "better_score"]
+    assert of_all.isna().all()
 
 
 def test_whole_sentences_and_empty_regions_have_a_surprisal(tmp_path):

@@ -111,7 +111,7 @@ def test_the_distance_is_the_words_between_subject_and_verb(suite: Suite) -> Non
     # An independent count: in these cases the target is the last word group, and the subject the first.
     (case,) = (case for case in suite.cases if case.name == "obj_rel_across_anim")
     for item in list(case.items())[::97]:
-        subject = item.features["subject"] + ("s" if item.features["subject_number"] == "plur" else "")
+        subject = str(item.features["subject"]) + ("s" if item.features["subject_number"] == "plur" else "")
         verb = len(str(item.features["verb"]).split())
         words = item.sentences["grammatical"].split()
         between = words[1 + len(subject.split()) : len(words) - verb]
