@@ -1,6 +1,7 @@
 """Tiny models of transformers with random weights, saved as their users save them. Nothing is downloaded."""
 
 import pathlib
+from typing import Any
 
 import torch
 import transformers
@@ -18,7 +19,7 @@ NEOX = {**SMALL, "intermediate_size": 48, "max_position_embeddings": 64}
 LLAMA = {**NEOX, "num_key_value_heads": 2}
 OPT = {**SMALL, "ffn_dim": 48, "word_embed_proj_dim": 16, "max_position_embeddings": 64}
 # Global attention in the first layer, three tokens in the second.
-GPT_NEO = {
+GPT_NEO: dict[str, Any] = {
     "hidden_size": 32,
     "num_layers": 2,
     "num_heads": 4,
@@ -27,7 +28,7 @@ GPT_NEO = {
 }
 GPT_NEO |= {"attention_types": [[["global", "local"], 1]]}
 # Sizes of one tiny model for each kind of attention, position and head.
-CONFIGS = {
+CONFIGS: dict[str, Any] = {
     "gpt2": (transformers.GPT2Config, {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}),
     "llama": (transformers.LlamaConfig, LLAMA),
     "gpt_neox": (transformers.GPTNeoXConfig, NEOX),
@@ -50,7 +51,7 @@ MODERNBERT = {
     "eos_token_id": 3,
     "sep_token_id": 3,
 }
-MASKED = {
+MASKED: dict[str, Any] = {
     "bert": (transformers.BertConfig, BERT),
     "roberta": (transformers.RobertaConfig, {**BERT, "pad_token_id": 0}),
     "distilbert": (transformers.DistilBertConfig, DISTILBERT),

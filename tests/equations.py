@@ -7,12 +7,14 @@ An equation takes the layer's weights, the options, the word vectors read so far
 last of them the word to be read, and the previous state; it gives the next state, output first.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import expm
 from scipy.special import expit as sigmoid
 from scipy.special import logsumexp
 
-F = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
+F: dict[str, Any] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
 
 
 def dale(hidden):
@@ -72,7 +74,8 @@ def decayed(options, alpha, h, c):
 
 
 def decay_rate(weights, options):
-    return {"sigmoid": sigmoid, "none": float}[options["alpha_bound"]](weights["decay"])
+    bounds: dict[str, Any] = {"sigmoid": sigmoid, "none": float}
+    return bounds[options["alpha_bound"]](weights["decay"])
 
 
 def drnn(weights, options, words, state):

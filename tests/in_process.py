@@ -24,7 +24,7 @@ def call(*arguments, cwd="."):
         try:
             main()
         except SystemExit as end:
-            code = end.code or 0
+            code = int(end.code or 0)
         finally:
             sys.argv = before
     return Ended(code, out.getvalue(), err.getvalue())

@@ -42,7 +42,7 @@ def score(suite, word_logprobs, default=-1.0, unknown=()):
         {
             "sentence": pa.array(sentences),
             "seen": pa.array(seen),
-            "logprob": pa.array([float(np.sum(np.float32(w), dtype="f8")) for w in words]),
+            "logprob": pa.array([float(np.sum(np.array(w, "f4"), dtype="f8")) for w in words], pa.float64()),
             "words": pa.array(words, pa.list_(pa.float32())),
             "n_unknown": pa.array([s.split(" ").count("<unk>") for s in seen], pa.int32()),
         }
@@ -80,7 +80,7 @@ def make_manifest(suite, key, scored, verdicts, **details):
     )
 
 
-def finished_run(suite, key, scored):
+def finished_run(suite, key, scored) -> tuple[Manifest, pa.Table, pa.Table]:
     """Judge scored sentences; give what `RunWriter.finish` takes but for the tables."""
     verdicts = judge(suite, scored)
     return make_manifest(suite, key, scored, verdicts), scored, verdicts

@@ -73,7 +73,14 @@ def test_files_for_the_forge_follow_their_schemas(schema, pattern):
     if not files and not FORGE.exists():
         pytest.skip("not a checkout")
     assert files
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", *files]
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        f"vendor.{schema}",
+        *files,
+    ]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout
 

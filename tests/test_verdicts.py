@@ -224,13 +224,15 @@ def test_a_suite_of_the_size_of_marvin_and_linzen_is_judged_in_seconds():
     sentences = sentences_of(suite)
     n_words = 6
     logprobs = np.random.default_rng(0).random(len(sentences) * n_words, dtype="f4")
-    offsets = np.arange(0, len(logprobs) + 1, n_words, dtype="i4")
+    offsets = pa.array(np.arange(0, len(logprobs) + 1, n_words, dtype="i4"), pa.int32())
     scored = pa.table(
         {
             "sentence": sentences,
             "seen": sentences,
             "logprob": logprobs.reshape(-1, n_words).sum(1, dtype="f8"),
-            "words": pa.ListArray.from_arrays(offsets, logprobs),
+            "words": pa.ListArray.from_arrays(
+                pa.array(offsets, pa.int32()), pa.array(logprobs, pa.float32())
+            ),
         }
     )
     for mode in ("sentence", "mean", "critical"):

@@ -1,6 +1,7 @@
 """Causal models of transformers against their own forward pass, one sentence at a time, and minicons."""
 
 import shutil
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,7 +56,7 @@ def assert_plain(model, sentences, start, atol=1e-4):
 
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_every_word_scores_as_the_models_own_forward_pass(saved, kind):
-    model = open_model(f"hf:{saved(kind)}")
+    model: Any = open_model(f"hf:{saved(kind)}")
     assert model.card.details["method"] == model.method.name == METHODS[kind]
     assert_plain(model, SENTENCES, [0])
     begin = f"scored by {METHODS[kind]}: packed tree, tiled head "
@@ -65,7 +66,7 @@ def test_every_word_scores_as_the_models_own_forward_pass(saved, kind):
 
 @pytest.mark.parametrize("kind", ["gpt2", "bloom"])
 def test_without_a_start_symbol_the_first_token_is_left_out(saved, kind):
-    model = open_model(f"hf:{saved(kind)}", {"bos": "false"})
+    model: Any = open_model(f"hf:{saved(kind)}", {"bos": "false"})
     assert_plain(model, SENTENCES, [])
     (row,) = scorer_for(model).score(pa.array(["the author"])).to_pylist()
     assert row["words"][0] == 0
@@ -82,7 +83,7 @@ def test_a_model_of_real_width_scores_as_one_that_tseval_did_not_touch(tmp_path,
     untouched = transformers.AutoModelForCausalLM.from_pretrained(path)
     spread(untouched, 0.06)  # wider layers add up more
     untouched.save_pretrained(path)
-    model = open_model(f"hf:{path}")
+    model: Any = open_model(f"hf:{path}")
     with torch.profiler.profile() as profile:
         rows = scorer_for(model).score(pa.array(SENTENCES)).to_pylist()
     assert ("mkldnn::_linear_pointwise" in {row.key for row in profile.key_averages()}) == HAS_ONEDNN
@@ -102,7 +103,7 @@ def test_sums_are_those_of_minicons(saved):
 
 @pytest.mark.parametrize("batch_tokens", [1, 40, 200])
 def test_small_batches_and_rows_change_no_score(saved, batch_tokens):
-    model = open_model(f"hf:{saved()}")
+    model: Any = open_model(f"hf:{saved()}")
     rows = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
     model.batch_tokens = batch_tokens
     cut = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
@@ -110,7 +111,7 @@ def test_small_batches_and_rows_change_no_score(saved, batch_tokens):
 
 
 def test_a_sentence_beyond_the_attention_window_is_not_packed(tmp_path):
-    model = open_model(f"hf:{save_causal(tmp_path, 'mistral', sliding_window=32)}")
+    model: Any = open_model(f"hf:{save_causal(tmp_path, 'mistral', sliding_window=32)}")
     assert model.method.packed
     scorer = scorer_for(model)
     scorer.score(pa.array(SENTENCES))
@@ -122,7 +123,7 @@ def test_a_sentence_beyond_the_attention_window_is_not_packed(tmp_path):
 
 
 def test_half_precision_weights_give_float32_log_probabilities(tmp_path):
-    model = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}")
+    model: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}")
     assert model.card.protocol["dtype"] == "bfloat16"
     n = len(model.tokenizer)
     trie = build_trie(np.array([(7, token) for token in range(n)]).ravel(), np.full(n, 2))
@@ -138,7 +139,7 @@ def test_half_precision_weights_give_float32_log_probabilities(tmp_path):
 
 def test_probabilities_of_all_continuations_sum_to_one(saved):
     for kind in ("gpt2", "mamba", "cohere"):
-        model = open_model(f"hf:{saved(kind)}")
+        model: Any = open_model(f"hf:{saved(kind)}")
         n = len(model.tokenizer)
         trie = build_trie(np.array([(7, 5, token) for token in range(n)]).ravel(), np.full(n, 3))
         assert np.exp(model.logprobs_by(model.method, trie, 1024)[2:].astype(float)).sum() == pytest.approx(
@@ -147,7 +148,7 @@ def test_probabilities_of_all_continuations_sum_to_one(saved):
 
 
 def test_a_leading_space_is_part_of_the_first_word(saved):
-    model = open_model(f"hf:{saved()}", {"leading_space": "true"})
+    model: Any = open_model(f"hf:{saved()}", {"leading_space": "true"})
     (row,) = scorer_for(model).score(pa.array(["the author"])).to_pylist()
     pieces = model.tokenizer.encode(" the author", add_special_tokens=False)
     assert pieces != model.tokenizer.encode("the author", add_special_tokens=False)
@@ -171,7 +172,9 @@ def test_the_start_symbol_can_be_chosen_and_is_in_the_protocol(saved, tmp_path):
 
 
 def test_a_slow_tokenizer_without_a_start_symbol(tmp_path):
-    model = open_model(f"hf:{save_causal(tmp_path, tokenizer=transformers.ByT5Tokenizer(), n_positions=99)}")
+    model: Any = open_model(
+        f"hf:{save_causal(tmp_path, tokenizer=transformers.ByT5Tokenizer(), n_positions=99)}"
+    )
     assert not model.tokenizer.is_fast
     assert_plain(model, SENTENCES, [])
 
@@ -194,7 +197,9 @@ def test_the_fingerprint_follows_the_content_and_not_the_path(saved, tmp_path):
 
 def test_what_reaches_from_pretrained_is_typed_and_in_the_protocol(saved):
     # An argument that is a field of the configuration changes the model: one layer of two.
-    model = open_model(f"hf:{saved()}", {"attn_implementation": "eager", "n_layer": "1", "revision": "1"})
+    model: Any = open_model(
+        f"hf:{saved()}", {"attn_implementation": "eager", "n_layer": "1", "revision": "1"}
+    )
     assert len(model.model.transformer.h) == 1
     assert model.card.protocol["n_layer"] == 1
     assert model.card.protocol["attn_implementation"] == "eager"
@@ -282,4 +287,4 @@ def test_the_gpu_gives_the_log_probabilities_of_the_cpu(saved):
         .to_numpy()
         for device in ("cpu", "cuda")
     ]
-    np.testing.assert_allclose(*sums, atol=1e-3)
+    np.testing.assert_allclose(sums[0], sums[1], atol=1e-3)

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -60,7 +61,7 @@ def by_forward(folder, sentence):
 
 
 def test_sentences_score_as_by_transformers(gpt2):
-    model = open_model("lm-eval:hf", {"pretrained": str(gpt2), "batch_size": "2"}, "cpu")
+    model: Any = open_model("lm-eval:hf", {"pretrained": str(gpt2), "batch_size": "2"}, "cpu")
     rows = scorer_for(model).score(pa.array(sorted(SENTENCES))).to_pylist()
     for row in rows:
         assert row["logprob"] == pytest.approx(by_forward(gpt2, row["sentence"]), abs=1e-4)
@@ -124,7 +125,7 @@ def test_keys_are_not_recorded_and_a_dead_server_is_one_message(gpt2):
     }
     arguments |= {"tokenizer": str(gpt2), "tokenizer_backend": "huggingface"}
     try:
-        model = open_model("lm-eval:local-completions", arguments)
+        model: Any = open_model("lm-eval:local-completions", arguments)
     except ModelError as error:
         pytest.skip(f"the api extra of lm-eval is not installed: {error}")
     assert "hunter2" not in repr(model.card)

@@ -1,5 +1,7 @@
 """Masked models against one plain forward pass per masked token, and minicons."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -64,7 +66,7 @@ def assert_brute_force(model, pll):
 @pytest.mark.parametrize("pll", METRICS)
 @pytest.mark.parametrize("kind", MASKED)
 def test_every_word_scores_as_one_forward_pass_per_masked_piece(saved, kind, pll):
-    model = open_model(f"mlm:{saved(kind)}", {"pll": pll})
+    model: Any = open_model(f"mlm:{saved(kind)}", {"pll": pll})
     assert_brute_force(model, pll)
     assert model.warnings == []
     assert model.card.protocol["pll"] == pll
@@ -89,7 +91,7 @@ def test_sums_are_those_of_minicons(saved, pll, monkeypatch):
 
 @pytest.mark.parametrize("batch_tokens", [1, 30])
 def test_small_batches_change_no_score(saved, batch_tokens, monkeypatch):
-    model = open_model(f"mlm:{saved()}")
+    model: Any = open_model(f"mlm:{saved()}")
     sums = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
     model.batch_tokens = batch_tokens
     monkeypatch.setattr("tseval.adapters.mlm.COPIED_TOKENS", batch_tokens)
@@ -98,7 +100,7 @@ def test_small_batches_change_no_score(saved, batch_tokens, monkeypatch):
 
 
 def test_a_masked_copy_that_sentences_share_is_computed_once(saved):
-    model = open_model(f"mlm:{saved()}", {"pll": "original"})
+    model: Any = open_model(f"mlm:{saved()}", {"pll": "original"})
     tokenizer = model.opened.tokenizer
     texts = sorted(
         f"the {noun} {verb} ." for noun in ("author", "guard", "pilot") for verb in ("laugh", "laughs")
@@ -180,7 +182,7 @@ def test_an_unknown_variant_is_refused(saved):
 def test_a_tokenizer_may_know_that_the_model_reads_less(tmp_path):
     tokenizer = wordpiece_tokenizer()
     tokenizer.model_max_length = 62  # RoBERTa counts positions from 2
-    model = open_model(f"mlm:{save_masked(tmp_path, 'roberta', tokenizer)}")
+    model: Any = open_model(f"mlm:{save_masked(tmp_path, 'roberta', tokenizer)}")
     scorer_for(model).score(pa.array([" ".join(["the"] * 60)]))
     with pytest.raises(ModelError, match="has 63 tokens, but the model reads at most 62"):
         scorer_for(model).score(pa.array([" ".join(["the"] * 61)]))

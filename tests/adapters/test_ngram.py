@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,7 +50,7 @@ def by_hand(sentence, eos=False):
 
 @pytest.mark.parametrize("path", [ARPA, BINARY], ids=["arpa", "binary"])
 def test_words_score_as_by_hand(path):
-    model = tseval.load_model(f"ngram:{path}")
+    model: Any = tseval.load_model(f"ngram:{path}")
     for ours, sentence in zip(model.word_logprobs(SENTENCES), SENTENCES, strict=True):
         np.testing.assert_allclose(ours, by_hand(sentence), atol=1e-6)
         whole = kenlm.Model(str(ARPA)).score(sentence, bos=True, eos=False)
@@ -59,11 +60,14 @@ def test_words_score_as_by_hand(path):
 def test_one_sentence_in_closed_form():
     # <s> the; <s> the author; the author laughs; back-off of (author, laughs) and laughs .
     log10 = [-0.2, -0.05, -0.45, -0.05 - 0.3]
-    (ours,) = tseval.load_model(f"ngram:{ARPA}").word_logprobs(["the author laughs ."])
+    model: Any = tseval.load_model(f"ngram:{ARPA}")
+    (ours,) = model.word_logprobs(["the author laughs ."])
     np.testing.assert_allclose(ours, np.multiply(log10, math.log(10)), atol=1e-6)
 
 
 def test_the_end_of_the_sentence_is_scored_on_request_and_signed():
+    plain: Any
+    ended: Any
     plain, ended = (tseval.load_model(f"ngram:{ARPA}", {"eos": eos}) for eos in ("false", "true"))
     for sentence in SENTENCES:
         (ours,) = ended.word_logprobs([sentence])
@@ -89,7 +93,7 @@ def test_a_suite_is_scored_and_invisible_contrasts_are_undecidable(tmp_path):
     # kenlm announces what it reads on standard error; that is not for our user.
     assert "Reading" not in done.stderr
     verdicts = pd.read_parquet(tmp_path / "run" / "verdicts.parquet")
-    items = {
+    items: dict[Any, Any] = {
         item.index: item.sentences
         for item in tseval.load_suite("marvin_linzen", cases=["simple_agrmt"]).cases[0].items()
     }

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -132,11 +133,13 @@ def test_a_table_counts_what_only_one_of_two_models_gets_right():
     rows = pairwise(frames, "n_intervening").set_index(["first", "second"])
     assert len(rows) == 3 * 3
     assert list(map(str, rows["n_intervening"])) == ["None"] * 3 + ["0"] * 3 + ["1"] * 3
-    for (one, other), row in rows.iterrows():
+    pair: Any  # the index has two levels
+    for pair, row in rows.iterrows():
+        one, other = pair
         chosen = [i for i in range(8) if pd.isna(row["n_intervening"]) or n[i] == row["n_intervening"]]
         chosen = [i for i in chosen if "?" not in (MARKS[one][i], MARKS[other][i])]
         right = [(MARKS[one][i] == "+", MARKS[other][i] == "+") for i in chosen]
-        counts = [right.count(pair) for pair in itertools.product((True, False), repeat=2)]
+        counts = [right.count((a, b)) for a, b in itertools.product((True, False), repeat=2)]
         assert row[["both", "only_first", "only_second", "neither"]].tolist() == counts
         assert row["n_items"] == len(chosen)
         assert row["p"] == mcnemar(counts[1], counts[2])

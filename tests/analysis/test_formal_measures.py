@@ -46,7 +46,7 @@ def test_intervals_of_errors_hold_the_errors():
     z, n, k = 1.959964, 20, 1
     middle, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
     expected = [(middle - half) / (n + z * z), (middle + half) / (n + z * z)]
-    assert rows.loc[0, ["low", "high"]].tolist() == pytest.approx(expected, abs=1e-5)
+    assert rows[["low", "high"]].iloc[0].tolist() == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("suite", ["marvin_linzen", "dyckens", "blimp"])

@@ -3,6 +3,7 @@
 import json
 import xml.etree.ElementTree as ET
 from collections import Counter
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -82,8 +83,8 @@ def test_a_profile_has_a_row_for_each_word(folder):
     chosen = verdicts[(verdicts["n_attractors"] == 1) & (verdicts["position"] == 5)]
     ratio = pd.Series(2.718281828459045 ** (chosen["worse_score"] - chosen["better_score"]).astype(float))
     assert found["rows"][4]["confidence"] == pytest.approx((1 / (1 + ratio)).mean())
-    chosen = ["--where", "n_attractors=0", "--where", "n_attractors=1", "--case", "pp"]
-    printed = succeed("profile", "p", *chosen, cwd=folder)
+    options = ["--where", "n_attractors=0", "--where", "n_attractors=1", "--case", "pp"]
+    printed = succeed("profile", "p", *options, cwd=folder)
     assert " (author) |" in printed
     assert "- Items with case pp and n_attractors 0 or 1." in printed
 
@@ -167,7 +168,7 @@ NAMES = ["<b>|x|", "=1+1", "$\\frac$", "_hidden", "a\u202eb"]
 
 def test_names_of_models_and_words_are_only_text(tmp_path):
     rows = [("the author laughs", "the author laugh"), ("the pilots are", "the pilots is")]
-    features = {"n_intervening": [0, 1], "n_attractors": [0, 1], "position": [1, 2]}
+    features: dict[str, list[Any]] = {"n_intervening": [0, 1], "n_attractors": [0, 1], "position": [1, 2]}
     features["word"] = ["<b>", "$\\frac$"]
     suite = make_suite(make_case("one", rows, features=features))
     runs = [f"run{i}" for i in range(len(NAMES))]

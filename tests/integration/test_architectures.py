@@ -1,6 +1,7 @@
 """Every architecture by the installed commands: trained, saved, loaded, scored, and recomputed by hand."""
 
 import random
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -58,6 +59,7 @@ def test_a_run_scores_what_the_equations_give_for_the_weights_in_the_file(corpus
         sentences_of(tseval.load_suite("marvin_linzen", cases=CASES, limit=LIMIT)).to_pylist()
     )
     assert scored["n_unknown"].sum() > 0
+    row: Any
     for row in scored.itertuples():
         read = [ids["<eos>"], *(ids.get(word, ids["<unk>"]) for word in row.sentence.split())]
         by_hand = sentence_logprob(content["sizes"], weights, read)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from supplied import MARVIN_LINZEN
 
-DESIGN = Path(__file__).parents[2] / ".." / "shared" / "design"
 TSEVAL = Path(sys.executable).with_name("tseval")
 
 
@@ -49,22 +49,20 @@ def mine(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.skipif(not DESIGN.exists(), reason="the published digests are not at hand")
 def test_the_tab_separated_suite_is_the_published_one(tseval) -> None:
     rows: dict[str, list[str]] = {}
     for row in succeed(tseval("expand", "marvin_linzen")).splitlines():
         case, line = row.split("\t", 1)
         rows.setdefault(case, []).append(line)
-    published = json.loads((DESIGN / "marvin_linzen.json").read_text())["cases"]
+    published = json.loads(MARVIN_LINZEN.read_text())["cases"]
     assert {
         name: (len(lines), hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest())
         for name, lines in rows.items()
     } == {name: (case["items"], case["sha256_all_lines_sorted"]) for name, case in published.items()}
 
 
-@pytest.mark.skipif(not DESIGN.exists(), reason="the published digests are not at hand")
 def test_the_conditions_of_the_json_lines_are_the_published_ones(tseval) -> None:
-    published = json.loads((DESIGN / "marvin_linzen.json").read_text())["cases"]
+    published = json.loads(MARVIN_LINZEN.read_text())["cases"]
     for name in ("npi_across_inanim", "prep_anim", "vp_coord"):
         conditions: dict[str, list[str]] = {}
         for row in succeed(

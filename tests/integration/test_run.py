@@ -226,7 +226,7 @@ def test_a_file_name_that_is_not_text_is_scored_all_the_same(checkpoint, tmp_pat
 def test_an_unknown_score_is_refused_by_the_api(checkpoint):
     suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt"], limit=1)
     with pytest.raises(SuiteError, match=r"Did you mean 'mean'?"):
-        tseval.evaluate(tseval.load_model(checkpoint), suite, score="meen")
+        tseval.evaluate(tseval.load_model(checkpoint), suite, score="meen")  # type: ignore[arg-type]
 
 
 def test_quiet_prints_the_table_only(checkpoint, tmp_path):

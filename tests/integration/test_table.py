@@ -21,7 +21,7 @@ WORDS = {f"right{i}": -0.5 for i in range(6)} | {"right6": -2.0}
 
 def tseval(*arguments, code=0, **keywords):
     """Run the installed command; give standard output, or standard error where it fails."""
-    command = [COMMAND, *map(str, arguments)]
+    command: list[str] = [str(COMMAND), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, **keywords)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

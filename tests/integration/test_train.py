@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,7 +74,7 @@ def test_the_urn_which_cannot_forget_learns_from_fresh_windows_only(corpus):
 
 def test_the_checkpoint_records_how_it_came_about(corpus):
     assert train(corpus, "--stored", "float16").returncode == 0
-    checkpoint = load_checkpoint(corpus / "model.pt")
+    checkpoint: Any = load_checkpoint(corpus / "model.pt")
     training = checkpoint.training
     assert training["command"].startswith("tseval train lm --arch lstm --train train.txt")
     assert [file["tokens"] for file in training["files"]] == [1500 * 5, 400 * 5]
@@ -182,10 +183,10 @@ def test_a_killed_training_resumes_to_the_bit_identical_checkpoint(corpus, arch,
 
 def assert_same_outcome(one, other):
     assert load_checkpoint(one).fingerprint == load_checkpoint(other).fingerprint
-    curves = (
+    ours, theirs = (
         pd.read_parquet(path.with_suffix(".curves.parquet")).drop(columns="seconds") for path in (one, other)
     )
-    pd.testing.assert_frame_equal(*curves, check_exact=True)
+    pd.testing.assert_frame_equal(ours, theirs, check_exact=True)
 
 
 def test_a_finished_training_is_not_done_again(corpus):
@@ -228,7 +229,7 @@ def test_a_full_disk_is_one_message(corpus):
 def test_a_preset_stands_in_for_defaults_and_what_is_given_goes_before_it(corpus):
     # `train` gives its own sizes, epochs, batch, rate and clip; the rest is the preset's.
     assert train(corpus, "--preset", "gulordava2018", "--epochs", 1).returncode == 0
-    training = load_checkpoint(corpus / "model.pt").training
+    training: Any = load_checkpoint(corpus / "model.pt").training
     settings = training["settings"]
     assert training["preset"] == "gulordava2018"
     assert (settings["optimiser"], settings["schedule"], settings["window"]) == ("sgd", "anneal", 35)
@@ -240,7 +241,7 @@ def test_a_preset_stands_in_for_defaults_and_what_is_given_goes_before_it(corpus
 def test_a_preset_alone_gives_the_papers_model(corpus):
     command = "tseval train lm --arch lstm --preset gulordava2018 --max-tokens 1 --train train.txt --batch 8"
     assert tseval(*command.split()[1:], "--valid", "valid.txt", "--out", "m.pt", cwd=corpus).returncode == 0
-    checkpoint = load_checkpoint(corpus / "m.pt")
+    checkpoint: Any = load_checkpoint(corpus / "m.pt")
     sizes, settings = checkpoint.model.sizes, checkpoint.training["settings"]
     assert (sizes.embedding, sizes.hidden, sizes.layers, sizes.dropout) == (650, 650, 2, 0.2)
     assert (settings["epochs"], settings["learning_rate"], settings["clip"]) == (40, 20, 0.25)
@@ -264,8 +265,8 @@ def test_word_vectors_start_within_the_initial_range(corpus):
 
 
 def test_options_of_the_cell_reach_the_checkpoint_and_the_curve(corpus):
-    options = "--option", "initial_alpha=0.3", "--option", "alpha_bound=none"
-    assert train(corpus, *options, "--epochs", 1, arch="drnn").returncode == 0
+    given = "--option", "initial_alpha=0.3", "--option", "alpha_bound=none"
+    assert train(corpus, *given, "--epochs", 1, arch="drnn").returncode == 0
     options = load_checkpoint(corpus / "model.pt").model.sizes.options
     assert (options["initial_alpha"], options["alpha_bound"]) == (0.3, "none")
     curve = pd.read_parquet(corpus / "model.curves.parquet")
@@ -349,10 +350,10 @@ def test_compiled_loops_train_like_plain_ones(corpus):
     assert train(corpus, *plain, out="plain.pt", arch="drnn").returncode == 0
     result = train(corpus, *plain, *compiled, out="compiled.pt", arch="drnn")
     assert result.returncode == 0, result.stderr
-    losses = [
+    ours, theirs = (
         pd.read_parquet(corpus / f"{n}.curves.parquet")["training_loss"][1:] for n in ("plain", "compiled")
-    ]
-    np.testing.assert_allclose(*losses, rtol=1e-3)
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=1e-3)
 
 
 def test_weights_keep_float32_in_memory_whatever_is_stored(corpus):

@@ -2,17 +2,17 @@
 
 import random
 import subprocess
-from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from in_process import call
+from supplied import AGREEMENT
 
 from tseval.models.checkpoint import load_checkpoint
 from tseval.runs import read_run
 from tseval.suites.load import load_suite
 
-SUPPLIED = Path(__file__).parents[2] / ".." / "shared/data/agreement/agreement.tsv.gz"
 NOUNS = {"author": "sing", "pilot": "sing", "authors": "plur", "pilots": "plur"}
 VERBS = {"sing": ("laughs", "laugh"), "plur": ("laugh", "laughs")}
 HEADER = [
@@ -78,7 +78,7 @@ def test_what_is_trained_is_scored_by_a_run_on_the_test_rows(data, task, method)
     command = "run", "--model", "model.pt", "--suite", f"examples.tsv:{method}", "--out", "run"
     done = call(*command, "--case", "test", cwd=data)
     assert done.returncode == 0, done.stderr
-    run = read_run(data / "run")
+    run: Any = read_run(data / "run")
     assert len(run.verdicts) == 80
     assert run.verdicts["correct"].mean() > 0.95
     # The probabilities of the two answers sum to one.
@@ -133,7 +133,7 @@ def test_the_checkpoint_records_how_it_came_about_and_a_preset_stands_in_for_def
     )
     done = call(*command, "--preset", "bhatt2020", "--hidden", 7, cwd=data)
     assert done.returncode == 0, done.stderr
-    checkpoint = load_checkpoint(data / "model.pt")
+    checkpoint: Any = load_checkpoint(data / "model.pt")
     sizes, training = checkpoint.model.sizes, checkpoint.training
     assert (sizes.embedding, sizes.hidden, sizes.layers, sizes.options["activation"]) == (50, 7, 1, "relu")
     assert (training["settings"]["batch"], training["settings"]["learning_rate"]) == (1, 0.001)
@@ -257,9 +257,8 @@ def test_a_killed_run_resumes_with_a_classifier(data):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SUPPLIED.exists(), reason="the agreement data are not beside this clone")
 def test_the_installed_command_learns_number_from_treebank_sentences(tmp_path):
-    command = ["tseval", "train", "number", "--data", str(SUPPLIED), "--arch", "gru", "--out", "model.pt"]
+    command = ["tseval", "train", "number", "--data", str(AGREEMENT), "--arch", "gru", "--out", "model.pt"]
     done = subprocess.run(
         [*command, "--epochs", "2", "--initial-range", "1"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -267,6 +266,7 @@ def test_the_installed_command_learns_number_from_treebank_sentences(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "3,592 examples to train on, 593 to validate on" in done.stderr
     # Better than to answer always what is most frequent: zcat and sort count the validation rows.
-    numbers = load_suite(SUPPLIED, cases="valid").cases[0].features["number"].to_pylist()
+    numbers = load_suite(AGREEMENT, cases="valid").cases[0].features["number"].to_pylist()
     majority = numbers.count("sing") / len(numbers)
-    assert load_checkpoint(tmp_path / "model.pt").training["validation_accuracy"] > majority
+    training: Any = load_checkpoint(tmp_path / "model.pt").training
+    assert training["validation_accuracy"] > majority

@@ -1,6 +1,7 @@
 """`tseval train lm --suite`: text drawn from a formal language, and the papers' settings for it."""
 
 import math
+from typing import Any
 
 import pytest
 from in_process import call
@@ -14,7 +15,7 @@ def train(cwd, suite, *extra, arch="lstm", out="model.pt"):
     return call(*command, *extra, cwd=cwd)
 
 
-SMALL = "--embedding", 12, "--hidden", 12, "--layers", 1, "--dropout", 0
+SMALL = [*("--embedding", 12, "--hidden", 12, "--layers", 1, "--dropout", 0)]
 SMALL += "--epochs", 3, "--learning-rate", 0.02, "--clip", 5
 
 
@@ -27,7 +28,7 @@ def entropy_of_cross_serial(k):
 def test_a_model_learns_the_language_it_is_shown(tmp_path):
     suite = "cross_serial(3,train=1000,valid=500)"
     assert train(tmp_path, suite, "--batch", 20, *SMALL, "--epochs", 15).returncode == 0
-    checkpoint = load_checkpoint(tmp_path / "model.pt")
+    checkpoint: Any = load_checkpoint(tmp_path / "model.pt")
     # The validation strings are a sample of the language: their entropy is within some per cent.
     assert math.log(checkpoint.validation_perplexity) == pytest.approx(entropy_of_cross_serial(3), rel=0.05)
     assert checkpoint.vocabulary.words == ("<eos>", "<unk>", "a", "b", "c", "d")
@@ -54,7 +55,7 @@ def test_the_models_of_bernardy_and_lappin_have_their_sizes(tmp_path, arch, hidd
     barely = "--preset", "bernardy2022-dyck", "--hidden", hidden, "--max-tokens", 1
     suite = "generalised_dyck(train=512,valid=8)"
     assert train(tmp_path, suite, *barely, arch=arch).returncode == 0
-    checkpoint = load_checkpoint(tmp_path / "model.pt")
+    checkpoint: Any = load_checkpoint(tmp_path / "model.pt")
     assert count_parameters(checkpoint.model) == parameters
     settings = checkpoint.training["settings"]
     assert (settings["learning_rate"], settings["batch"], settings["epochs"]) == (0.01, 512, 100)
@@ -64,7 +65,7 @@ def test_the_models_of_bernardy_and_lappin_have_their_sizes(tmp_path, arch, hidd
 def test_the_models_of_hewitt_have_their_sizes(tmp_path, k, m, hidden):
     barely = "--preset", "hewitt2020", "--max-tokens", 1
     assert train(tmp_path, f"dyck({k},{m},train=2000,valid=100)", *barely).returncode == 0
-    checkpoint = load_checkpoint(tmp_path / "model.pt")
+    checkpoint: Any = load_checkpoint(tmp_path / "model.pt")
     assert (checkpoint.model.sizes.embedding, checkpoint.model.sizes.hidden) == (2 * k + 10, hidden)
     settings = checkpoint.training["settings"]
     assert (settings["learning_rate"], settings["batch"], settings["schedule"]) == (0.01, 10, "anneal")

@@ -3,9 +3,9 @@
 import gzip
 import math
 from itertools import islice
-from pathlib import Path
 
 import pytest
+from supplied import TEXT, TEXT_SAMPLE, needs_text
 
 import tseval
 from tseval.models.checkpoint import BUNDLED, load_checkpoint
@@ -13,8 +13,6 @@ from tseval.training.corpus import columns, encode_text
 from tseval.training.validation import mean_loss
 from tseval.training.windows import Columns
 from tseval.verdicts import sentences_of
-
-VALID = Path(__file__).parents[2] / ".." / "shared" / "data" / "corpus" / "valid.txt.gz"
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +35,11 @@ def test_it_records_its_command_and_its_data(checkpoint):
     assert checkpoint.training["files"][0]["tokens"] == 9_183_243
 
 
-@pytest.mark.skipif(not VALID.exists(), reason="needs shared/data/corpus/valid.txt.gz beside the repository")
-def test_its_perplexity_is_that_of_the_validation_text(checkpoint, tmp_path):
+@pytest.mark.parametrize("file", [TEXT_SAMPLE, pytest.param(TEXT, marks=needs_text)], ids=["sample", "whole"])
+def test_its_perplexity_is_that_of_the_validation_text(checkpoint, tmp_path, file):
     # A slice of the shuffled text is a random sample of it; the recorded number is that of the whole.
-    with gzip.open(VALID, "rt", encoding="utf-8") as file:
-        (tmp_path / "slice.txt").write_text("".join(islice(file, 3000)))
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        (tmp_path / "slice.txt").write_text("".join(islice(lines, 3000)))
     text = columns(encode_text([tmp_path / "slice.txt"], checkpoint.vocabulary), 32)
     perplexity = math.exp(mean_loss(checkpoint.model, Columns(text, 35)))
     assert perplexity == pytest.approx(checkpoint.validation_perplexity, rel=0.05)

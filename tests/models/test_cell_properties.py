@@ -1,6 +1,7 @@
 """What each architecture promises beyond its equation, and how they relate to each other."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -215,7 +216,7 @@ def test_the_ablated_lstm_is_an_lstm_whose_gates_see_nothing():
     ablated = make(AblatedLSTM)
     nn.init.normal_(ablated.forget)
     nn.init.normal_(ablated.admit)
-    lstm = nn.LSTM(INPUT, HIDDEN).double()
+    lstm: Any = nn.LSTM(INPUT, HIDDEN).double()
     # torch's order is i, f, g, o; ours o, then g.
     for theirs, ours in ((lstm.weight_ih_l0, ablated.input.weight), (lstm.weight_hh_l0, ablated.recurrent)):
         o, g = ours.detach().chunk(2)

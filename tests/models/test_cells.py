@@ -1,5 +1,7 @@
 """Cells against float64 evaluations of their equations, torch's own modules, and numerical gradients."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -11,8 +13,8 @@ from tseval.models.cells.cell import options_of
 
 BATCH, TIME, INPUT = 3, 6, 7
 HIDDEN = 24  # four of them are inhibitory, and the ON-LSTM makes three chunks of eight
-DEFAULTS = [(arch, INPUT, HIDDEN, {}) for arch in CELLS]
-OTHERS = [
+DEFAULTS: list[Any] = [(arch, INPUT, HIDDEN, {}) for arch in CELLS]
+OTHERS: list[Any] = [
     ("srn", INPUT, 11, {"activation": "relu"}),
     ("eirnn", INPUT, 11, {"beta": 0.001, "self_connections": True}),
     ("eirnn", INPUT, 11, {"beta": 1.0, "sigma": 0.0}),
@@ -30,7 +32,7 @@ OTHERS = [
     ("urn", INPUT, 2, {}),
 ]
 # Numerical differentiation takes two evaluations per parameter.
-TINY = [(arch, 4, 6, {}) for arch in CELLS]
+TINY: list[Any] = [(arch, 4, 6, {}) for arch in CELLS]
 TINY += [("urn", 6, 4, {}), ("onlstm", 4, 6, {"chunk": 2}), ("eirnn", 4, 6, {"self_connections": True})]
 TORCHS = {"srn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 

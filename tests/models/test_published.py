@@ -202,6 +202,8 @@ class Sleeper:
 class Argued:
     """Unpickling this creates a folder when it is made."""
 
+    trace: str
+
     def __new__(cls, trace=None, *, named=None):
         if trace or named:
             os.mkdir(trace or named)

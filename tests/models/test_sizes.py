@@ -1,5 +1,7 @@
 """Options of a cell: the defaults are kept, what is wrong gets a message, a checkpoint remembers them."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -11,7 +13,7 @@ from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "laughs", "."), lowercase=True)
-CHOSEN = {
+CHOSEN: dict[str, dict[str, Any]] = {
     "srn": {"activation": "relu"},
     "eirnn": {"beta": 0.005, "sigma": 0.2, "self_connections": True},
     "drnn": {"initial_alpha": 0.5, "alpha_bound": "none", "activation": "relu"},

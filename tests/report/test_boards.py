@@ -1,12 +1,13 @@
 import json
-from pathlib import Path
+from typing import Any
 
 import pytest
+from supplied import BLIMP_ACCURACIES, TABLE4
 
 from tseval.errors import BoardError
 from tseval.report.boards import BUNDLED, bundled_boards, read_board
 
-BOARD = {
+BOARD: dict[str, Any] = {
     "format": 1,
     "name": "paper",
     "title": "A paper",
@@ -27,8 +28,6 @@ BOARD = {
     ],
     "notes": [],
 }
-TABLE4 = Path(__file__).parents[2] / ".." / "shared" / "design" / "table4.json"
-BLIMP = TABLE4.parents[1] / "data" / "blimp" / "models_summary.jsonl"
 
 
 def changed(path, value):
@@ -109,8 +108,6 @@ def test_every_bundled_board_reads_and_stands_under_its_own_name(name):
 
 
 def test_the_bundled_table_4_is_the_papers_digit_by_digit():
-    if not TABLE4.exists():
-        pytest.skip("needs ../shared/design/table4.json, a second transcription of the paper's Table 4")
     oracle, board = json.loads(TABLE4.read_text()), read_board(BUNDLED / "bhatt2020")
     assert [row.accuracy for row in board.rows] == [row["accuracy"] for row in oracle["rows"]]
     assert [row.n_items for row in board.rows] == [row["items"] for row in oracle["rows"]]
@@ -120,9 +117,7 @@ def test_the_bundled_table_4_is_the_papers_digit_by_digit():
 
 
 def test_the_bundled_blimp_board_is_the_published_one_and_gives_its_means():
-    if not BLIMP.exists():
-        pytest.skip("needs ../shared/data/blimp/models_summary.jsonl, the published accuracies")
-    lines = [json.loads(line) for line in BLIMP.read_text().splitlines()]
+    lines = [json.loads(line) for line in BLIMP_ACCURACIES.read_text().splitlines()]
     board = read_board(BUNDLED / "blimp2020")
     names = dict(zip((model.name for model in board.models), ("ngram", "lstm", "txl", "gpt2"), strict=True))
     published = {line["UID"]: line for line in lines if line["UID"] != "overall"}

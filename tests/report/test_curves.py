@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ from tseval.errors import TrainingError
 from tseval.report.curves import draw_curves, read_curves, write_curves_figure
 from tseval.report.figures import COLOURS
 
-COLUMNS = {
+COLUMNS: dict[str, Any] = {
     "step": [0, 10, 20, 30],
     "tokens": [0, 1_000_000, 2_000_000, 3_000_000],
     "training_loss": [None, 6.0, 5.0, 4.5],
@@ -54,7 +55,7 @@ def test_every_layer_has_a_line_of_its_decay_over_millions_of_tokens(write):
 
 
 def test_a_classifier_is_drawn_by_epochs_and_accuracy(tmp_path):
-    columns = {
+    columns: dict[str, Any] = {
         "step": [0, 15, 30],
         "epoch": [0, 1, 2],
         "training_loss": [None, 0.6, 0.4],

@@ -1,5 +1,7 @@
 """Error against training loss: what is joined with what, and what is said when something is missing."""
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -8,7 +10,7 @@ from in_process import call
 from tseval.errors import TrainingError
 from tseval.report.error_curves import ErrorCurve, draw_errors, read_error_curves
 
-CURVES = {
+CURVES: dict[str, Any] = {
     "step": [0, 10, 20, 30],
     "tokens": [0, 1000, 2000, 3000],
     "training_loss": [None, 2.0, 1.5, 1.25],
@@ -16,7 +18,7 @@ CURVES = {
     "validation_perplexity": [None, 8.0, None, 3.7],
 }
 # Two rows of a table at steps 10 and 30, another suite at 30, and a moment without a loss.
-ACCURACY = {
+ACCURACY: dict[str, Any] = {
     "step": [30, 10, 10, 30, 30, 0],
     "suite": ["dyck", "dyck", "dyck", "dyck", "other", "dyck"],
     "accuracy": [1.0, 0.5, 0.25, 0.75, 0.0, 0.1],
@@ -40,6 +42,7 @@ def test_error_is_one_minus_the_mean_accuracy_of_the_rows_at_the_loss_of_the_sam
 
 def test_each_suite_has_a_panel_and_each_model_a_line_and_its_name(curves):
     found = [*read_error_curves(curves), ErrorCurve("$x_1$", "dyck", ((1.9, 0.5),))]
+    dyck: Any
     dyck, other = draw_errors(found).axes
     assert [axes.get_title(loc="left") or axes.get_title() for axes in (dyck, other)] == ["dyck", "other"]
     assert [*dyck.lines[0].get_xdata()] == [2.0, 1.25]

@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -167,14 +168,14 @@ def test_no_memory_for_one_sentence_is_a_clear_error():
 
 
 def test_a_model_that_miscounts_words_is_told_so():
-    model = Lengths()
+    model: Any = Lengths()
     model.word_logprobs = lambda texts: [[0.0] for _ in texts]
     with pytest.raises(ModelError, match="lengths gave 1 log-probabilities for the 2 words of 'w1 w2'"):
         scorer_for(model).score(pa.array(["w1 w2"]))
 
 
 def test_an_opaque_model_can_report_unknown_words():
-    model = Lengths()
+    model: Any = Lengths()
     model.seen = lambda texts: [text.replace("w2", "<unk>") for text in texts]
     rows = scorer_for(model).score(pa.array(["w1 w2", "w1 w3", "w2 w2 w1"])).to_pylist()
     assert [row["seen"] for row in rows] == ["w1 <unk>", "w1 w3", "<unk> <unk> w1"]
@@ -183,7 +184,7 @@ def test_an_opaque_model_can_report_unknown_words():
 
 
 def test_a_model_that_miscounts_sentences_is_told_so():
-    model = Lengths()
+    model: Any = Lengths()
     model.seen = lambda texts: texts[1:]
     with pytest.raises(ModelError, match="lengths showed 1 sentences for 2"):
         scorer_for(model).score(pa.array(["w1 w2", "w1 w3"]))

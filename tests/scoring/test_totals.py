@@ -1,5 +1,7 @@
 """Models behind a wall: one number for a sentence is enough for verdicts, and no more is invented."""
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -30,6 +32,7 @@ def test_totals_are_enough_for_verdicts_but_not_for_single_words():
     sentences = [sentence for call in model.calls for sentence in call]
     assert len(sentences) == len(set(sentences)) > 100
     # A verb in the plural is shorter: a longer better sentence loses.
+    row: Any
     for row in run.verdicts.itertuples():
         assert row.correct == (row.better_score > row.worse_score)
         assert row.better_score == int(row.better_score) < 0

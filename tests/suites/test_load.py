@@ -10,11 +10,12 @@ from tseval.errors import SuiteError
 from tseval.files import cache_folder
 from tseval.questions.contrast import Contrast
 from tseval.suites.datasets.catalogue import CATALOGUE
+from tseval.suites.digest import suite_digest
 from tseval.suites.formal.languages import KINDS
 from tseval.suites.grammar.cache import load_suite as load_cached
 from tseval.suites.grammar.cache import suite_key
 from tseval.suites.items import Suite
-from tseval.suites.load import TEMPLATES, available_suites, load_suite, stream_cases, suite_digest
+from tseval.suites.load import TEMPLATES, available_suites, load_suite, stream_cases
 
 HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [p, q]}\n---\n"
 

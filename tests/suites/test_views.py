@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from typing import Any
 
 import pytest
 from in_process import call
@@ -60,7 +61,7 @@ def test_a_judgement_shows_one_whole_version_of_an_item_and_says_which():
 
 
 def test_which_version_is_shown_depends_on_seed_and_item_alone():
-    options = {"cases": "sent_comp"}
+    options: dict[str, Any] = {"cases": "sent_comp"}
     whole = dict(enumerate(sentences(load_suite("marvin_linzen:judgement", **options))))
     drawn = load_suite("marvin_linzen:judgement", sample=50, **options)
     assert sentences(drawn) == [whole[index] for index in drawn.cases[0].index.to_pylist()]

@@ -15,12 +15,12 @@ def train(tmp_path):
 
     def train(out="model.pt", arch="drnn", *, listener=None, resume=False, sizes=None, text=None, **settings):
         chosen = {"epochs": 2, "batch": 4, "window": 15, "learning_rate": 0.01, "clip": 1.0, "log_every": 5}
-        settings = Settings(**chosen | settings)
-        torch.manual_seed(settings.seed)
+        how = Settings(**chosen | settings)
+        torch.manual_seed(how.seed)
         shape = {"embedding": 6, "hidden": 10, "layers": 2, "dropout": 0.3} | (sizes or {})
         model = LanguageModel(Sizes(arch, len(WORDS), **shape))
         destination = Destination(tmp_path / out, {"command": "tseval train lm"}, resume=resume)
         text = text or (stream(200), stream(50))
-        return train_language_model(model, WORDS, text, settings, destination, listener or Quiet())
+        return train_language_model(model, WORDS, text, how, destination, listener or Quiet())
 
     return train

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,13 +48,13 @@ def train(tmp_path):
 
     def train(out="model.pt", arch="drnn", *, listener=None, resume=False, sizes=None, data=None, **settings):
         chosen = {"epochs": 3, "patience": None, "batch": 8, "learning_rate": 0.02}
-        settings = ClassifierSettings(**chosen | settings)
-        torch.manual_seed(settings.seed)
+        how = ClassifierSettings(**chosen | settings)
+        torch.manual_seed(how.seed)
         shape = {"embedding": 6, "hidden": 10, "layers": 1, "dropout": 0.1, "task": "number"} | (sizes or {})
-        model = Classifier(Sizes(arch, len(WORDS), **shape), settings.initial_range)
+        model = Classifier(Sizes(arch, len(WORDS), **shape), how.initial_range)
         destination = Destination(tmp_path / out, {"command": "tseval train number"}, resume=resume)
-        examples = tuple(Examples.encode(split, WORDS) for split in data or (TRAIN, VALID))
-        return train_classifier(model, WORDS, examples, settings, destination, listener or Quiet())
+        train, valid = (Examples.encode(split, WORDS) for split in data or (TRAIN, VALID))
+        return train_classifier(model, WORDS, (train, valid), how, destination, listener or Quiet())
 
     return train
 
@@ -160,8 +161,8 @@ def test_an_interrupted_run_goes_on_to_the_same_result(tmp_path, train, arch, mo
     whole, parts = (load_checkpoint(tmp_path / name) for name in ("whole.pt", "parts.pt"))
     assert whole.fingerprint == parts.fingerprint
     assert whole.training["course"] == parts.training["course"]
-    curves = (curve(tmp_path / f"{name}.curves.parquet") for name in ("whole", "parts"))
-    pd.testing.assert_frame_equal(*curves, check_exact=True)
+    ours, theirs = (curve(tmp_path / f"{name}.curves.parquet") for name in ("whole", "parts"))
+    pd.testing.assert_frame_equal(ours, theirs, check_exact=True)
     assert not (tmp_path / "parts.pt.resume").exists()
 
 
@@ -201,8 +202,8 @@ def test_the_steps_are_plain_adam_on_the_mean_loss_of_each_batch(tmp_path, train
     train(arch="srn", epochs=1, clip=1e9, sizes={"dropout": 0.0, "options": {"activation": "relu"}})
     torch.manual_seed(1)
     sizes = Sizes("srn", len(WORDS), 6, 10, 1, task="number", options={"activation": "relu"})
-    model = Classifier(sizes)
-    plain = torch.nn.RNN(6, 10, nonlinearity="relu")
+    model: Any = Classifier(sizes)
+    plain: Any = torch.nn.RNN(6, 10, nonlinearity="relu")
     plain.load_state_dict(model.cells[0].layer.state_dict())
     modules = torch.nn.ModuleList([model.embedding, plain, model.output])
     optimiser = torch.optim.Adam(modules.parameters(), lr=0.02, fused=False, foreach=False)
@@ -236,7 +237,7 @@ def test_the_best_epoch_is_kept_and_the_curve_says_which(tmp_path, train):
     assert table["step"].tolist() == [15 * epoch for epoch in range(7)]
     assert table.loc[0, "alpha_1"] == pytest.approx(0.8)
     order = table.iloc[1:].sort_values(["validation_accuracy", "validation_loss"], ascending=[False, True])
-    checkpoint = load_checkpoint(tmp_path / "model.pt")
+    checkpoint: Any = load_checkpoint(tmp_path / "model.pt")
     assert len(checkpoint.training["course"]) == order["epoch"].iloc[0]
     assert checkpoint.training["validation_accuracy"] == best == order["validation_accuracy"].iloc[0]
     accuracy, loss = validate(checkpoint.model, Examples.encode(VALID, WORDS))

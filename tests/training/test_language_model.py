@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -137,11 +138,11 @@ def test_curves_hold_loss_rate_and_decay(tmp_path, train):
         [0.005 * (1 + math.cos(math.pi * step / 17)) for step in table["step"]],
         atol=1e-12,
     )
-    assert table.loc[0, ["alpha_1", "alpha_2"]].tolist() == pytest.approx([0.8, 0.8])
-    cells = load_checkpoint(tmp_path / "model.pt").model.cells
-    best = table.loc[table["validation_perplexity"].idxmin()]
+    assert table[["alpha_1", "alpha_2"]].iloc[0].tolist() == pytest.approx([0.8, 0.8])
+    cells: Any = load_checkpoint(tmp_path / "model.pt").model.cells
+    best = table.iloc[table["validation_perplexity"].argmin()]
     assert [best["alpha_1"], best["alpha_2"]] == pytest.approx([cell.alpha.item() for cell in cells])
-    assert math.isnan(table.loc[0, "training_loss"])
+    assert math.isnan(table["training_loss"].iloc[0])
     assert table["seconds"].is_monotonic_increasing
 
 
@@ -177,7 +178,7 @@ def test_the_steps_are_plain_adam_on_the_mean_loss(tmp_path, train):
     # The same run written down with torch's own modules, without tiles, fusing or carried bookkeeping.
     train(arch="srn", max_tokens=180, sizes={"dropout": 0.0, "layers": 1})
     torch.manual_seed(1)
-    model = LanguageModel(Sizes("srn", len(WORDS), embedding=6, hidden=10, layers=1))
+    model: Any = LanguageModel(Sizes("srn", len(WORDS), embedding=6, hidden=10, layers=1))
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01, fused=False, foreach=False)
     text, state = columns(stream(200), 4), torch.zeros(1, 4, 10)
     for start in (0, 15, 30):

@@ -94,6 +94,9 @@ def test_weights_with_products_of_their_own_keep_them():
 class Mixed(nn.Module):
     """Every way in which models ask for a product."""
 
+    added: torch.Tensor
+    weight: torch.Tensor
+
     def __init__(self):
         super().__init__()
         torch.manual_seed(0)

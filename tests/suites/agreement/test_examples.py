@@ -2,17 +2,16 @@
 
 import csv
 import gzip
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from supplied import AGREEMENT
 
 from tseval.errors import SuiteError
 from tseval.suites.agreement.examples import write_examples
 from tseval.suites.agreement.reading import read_examples
 
-SUPPLIED = Path(__file__).parents[3] / ".." / "shared/data/agreement/agreement.tsv.gz"
 ROW = {
     "sentence": 'the "keys" to the cabinet are here .',
     "subj_index": "1",
@@ -25,8 +24,6 @@ ROW = {
     "n_attractors": "1",
 }
 
-needs_data = pytest.mark.skipif(not SUPPLIED.exists(), reason="the agreement data are not beside this clone")
-
 
 def tsv(folder, *rows):
     file = folder / "examples.tsv"
@@ -34,19 +31,17 @@ def tsv(folder, *rows):
     return file
 
 
-@needs_data
 @pytest.mark.parametrize("name", ["a.parquet", "a.tsv", "a.tsv.gz"])
 def test_the_supplied_examples_survive_every_format(tmp_path, name):
-    table = read_examples(SUPPLIED)
+    table = read_examples(AGREEMENT)
     write_examples(table, tmp_path / name)
     assert read_examples(tmp_path / name).equals(table)
 
 
-@needs_data
 def test_the_supplied_examples_are_read_cell_by_cell():
-    with gzip.open(SUPPLIED, "rt", newline="") as file:
+    with gzip.open(AGREEMENT, "rt", newline="") as file:
         expected = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    found = read_examples(SUPPLIED).to_pylist()
+    found = read_examples(AGREEMENT).to_pylist()
     assert len(found) == 4621
     for row, cells in zip(found, expected, strict=True):
         assert row["n_non_attractors"] == row["n_intervening"] - row["n_attractors"]

@@ -3,10 +3,10 @@
 import csv
 import gzip
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from in_process import call
+from supplied import AGREEMENT, AGREEMENT_COUNTS, CRAFT, LINZEN, needs_craft, needs_linzen
 
 from tseval.errors import SuiteError
 from tseval.suites.agreement.conversion import Tally, convert
@@ -15,12 +15,6 @@ from tseval.suites.agreement.reading import read_examples
 from tseval.suites.agreement.splitting import Shares
 from tseval.suites.agreement.summary import summarise
 from tseval.suites.load import load_suite
-
-SHARED = Path(__file__).parents[3] / ".." / "shared/data"
-PAIRS = SHARED / "linzen_testset/subj_agr_filtered.text.gz"
-SUPPLIED = SHARED / "agreement"
-
-needs_data = pytest.mark.skipif(not PAIRS.exists(), reason="the agreement data are not beside this clone")
 
 # The columns of `agr_50_mostcommon_10K.tsv`, and a row as its authors' program writes it.
 HEADER = [
@@ -60,11 +54,10 @@ def linzen(folder, *rows, name="agr.tsv"):
     return folder / name
 
 
-@needs_data
-@pytest.mark.parametrize("name", ["agreement.tsv.gz", "agreement_craft.tsv.gz"])
-def test_the_opposite_form_is_the_supplied_one_in_every_example(name):
-    with gzip.open(SUPPLIED / name, "rt", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+@pytest.mark.parametrize("file", [AGREEMENT, pytest.param(CRAFT, marks=needs_craft)], ids=["ud", "craft"])
+def test_the_opposite_form_is_the_supplied_one_in_every_example(file):
+    with gzip.open(file, "rt", newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
     for row in rows:
         form, number, expected = row["verb_form"], row["number"], row["opp_verb_form"]
         # `'s` is `has` or `is`: only its lemma tells.
@@ -74,10 +67,13 @@ def test_the_opposite_form_is_the_supplied_one_in_every_example(name):
             assert opposite_form(form, number, expected) == (expected, "lemma")
 
 
-@needs_data
-@pytest.mark.parametrize("name", ["agreement", "agreement_craft"])
-def test_the_summary_counts_the_supplied_examples_as_supplied(name):
-    lines = summarise(read_examples(SUPPLIED / f"{name}.tsv.gz"), Tally()).splitlines()
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [(AGREEMENT, "agreement"), pytest.param(CRAFT, "agreement_craft", marks=needs_craft)],
+    ids=["ud", "craft"],
+)
+def test_the_summary_counts_the_supplied_examples_as_supplied(file, name):
+    lines = summarise(read_examples(file), Tally()).splitlines()
     cells = [line.replace(",", "").strip("|").split("|") for line in lines[4:]]
     found = {
         (int(row[0]), attractors): int(n)
@@ -87,14 +83,14 @@ def test_the_summary_counts_the_supplied_examples_as_supplied(name):
         )
         if n.strip()
     }
-    with (SUPPLIED / "counts.tsv").open() as file:
-        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["set"] == name]
+    with AGREEMENT_COUNTS.open() as counts:
+        rows = [row for row in csv.DictReader(counts, delimiter="\t") if row["set"] == name]
     assert found == {(int(row["n_intervening"]), int(row["n_attractors"])): int(row["items"]) for row in rows}
 
 
-@needs_data
+@needs_linzen
 def test_pairs_of_forms_are_counted_as_published():
-    table, tally = convert([PAIRS], Shares())
+    table, tally = convert([LINZEN], Shares())
     # Published: 7,489 sentences, 1972, 1957, 1943, 1287 and 330 by number of attractors. Four of them, two
     # without and two with three attractors, give one form twice, and so ask nothing.
     assert tally.n_sentences == 7489
@@ -102,9 +98,9 @@ def test_pairs_of_forms_are_counted_as_published():
     assert Counter(table["n_attractors"].to_pylist()) == {0: 1970, 1: 1957, 2: 1943, 3: 1285, 4: 330}
 
 
-@needs_data
+@needs_linzen
 def test_pairs_of_forms_tell_the_number_as_their_verbs_do():
-    for row in convert([PAIRS], Shares())[0].to_pylist():
+    for row in convert([LINZEN], Shares())[0].to_pylist():
         found = opposite_form(row["verb_form"], row["number"])
         assert found is not None
         assert found[0] == row["opp_verb_form"]

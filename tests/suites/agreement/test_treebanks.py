@@ -4,20 +4,22 @@ import csv
 import gzip
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from in_process import call
+from supplied import AGREEMENT, TREEBANK, TREEBANK_SAMPLE, needs_treebank
 
 from tseval.errors import SuiteError
 from tseval.suites.agreement.conversion import convert
 from tseval.suites.agreement.reading import read_examples
 from tseval.suites.agreement.splitting import Shares, split_of
 
-SUPPLIED = Path(__file__).parents[3] / ".." / "shared/data/agreement"
-DEV = SUPPLIED / "en_ewt-ud-dev.conllu.gz"
-
-needs_data = pytest.mark.skipif(not DEV.exists(), reason="the treebank is not beside this clone")
+# The sample is the first 150 sentences of the whole. Numbers are counted with zcat, grep and join.
+gold = pytest.mark.parametrize(
+    ("treebank", "n_sentences", "n_examples"),
+    [(TREEBANK_SAMPLE, 150, 37), pytest.param(TREEBANK, 2001, 252, marks=needs_treebank)],
+    ids=["sample", "whole"],
+)
 
 # A word: form, lemma, part of speech, Penn tag, features, head, relation.
 AUTHORS = """
@@ -60,18 +62,18 @@ def examples(folder, *sentences):
     return table.to_pylist(), dict(tally.left_out)
 
 
-@needs_data
-def test_a_gold_treebank_gives_the_supplied_examples_cell_by_cell():
-    found = convert([DEV], Shares())[0].to_pylist()
-    with gzip.open(DEV, "rt") as file:
+@gold
+def test_a_gold_treebank_gives_the_supplied_examples_cell_by_cell(treebank, n_sentences, n_examples):
+    converted = convert([treebank], Shares())[0].to_pylist()
+    with gzip.open(treebank, "rt") as file:
         sentences = {line.split(" = ")[1].strip() for line in file if line.startswith("# sent_id")}
-    with gzip.open(SUPPLIED / "agreement.tsv.gz", "rt", newline="") as file:
+    with gzip.open(AGREEMENT, "rt", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    expected = [row for row in rows if row["sent_id"] in sentences]
-    assert len(expected) == 252
+    chosen = [row for row in rows if row["sent_id"] in sentences]
+    assert (len(sentences), len(chosen)) == (n_sentences, n_examples)
     key = ("sent_id", "subj_index", "verb_index")
-    expected = {tuple(row[name] for name in key): row for row in expected}
-    found = {tuple(str(row[name]) for name in key): row for row in found}
+    expected = {tuple(row[name] for name in key): row for row in chosen}
+    found = {tuple(str(row[name]) for name in key): row for row in converted}
     assert found.keys() == expected.keys()
     # The supplied splits are by another hash, and its sources name the genre.
     compared = rows[0].keys() - {"split", "source"}
@@ -79,22 +81,29 @@ def test_a_gold_treebank_gives_the_supplied_examples_cell_by_cell():
         assert {name: str(found[one][name]) for name in compared} == {name: row[name] for name in compared}
 
 
-@needs_data
-def test_without_penn_tags_the_features_tell_the_same(tmp_path):
-    with gzip.open(DEV, "rt") as file:
+@pytest.mark.parametrize(
+    ("treebank", "at_least", "short_forms"),
+    [
+        (TREEBANK_SAMPLE, 25, {("’ve", "have")}),
+        pytest.param(TREEBANK, 200, {("'re", "are"), ("’ve", "have")}, marks=needs_treebank),
+    ],
+    ids=["sample", "whole"],
+)
+def test_without_penn_tags_the_features_tell_the_same(tmp_path, treebank, at_least, short_forms):
+    with gzip.open(treebank, "rt") as file:
         lines = [line.split("\t") for line in file]
     bare = ["\t".join([*cells[:4], "_", *cells[5:]]) if len(cells) == 10 else cells[0] for cells in lines]
     (tmp_path / "bare.conllu").write_text("".join(bare))
     key = ("sent_id", "subj_index", "verb_index", "number", "n_attractors", "n_intervening", "distance")
     full, features = (
         {tuple(row[name] for name in key): row["opp_verb_form"].lower() for row in table.to_pylist()}
-        for table in (convert([file], Shares())[0] for file in (DEV, tmp_path / "bare.conllu"))
+        for table in (convert([file], Shares())[0] for file in (treebank, tmp_path / "bare.conllu"))
     )
     # Found again: all but verbs whose other form is not in this small treebank, and pronouns tagged NN.
-    assert len(features) > 200
+    assert len(features) > at_least
     assert features.keys() <= full.keys()
     different = {(full[one], features[one]) for one in features if full[one] != features[one]}
-    assert different == {("'re", "are"), ("’ve", "have")}  # short forms of the same verb
+    assert different == short_forms  # of the same verb
 
 
 def test_an_example_counts_what_lies_between_subject_and_verb(tmp_path):
@@ -304,11 +313,11 @@ def test_sentences_without_names_are_named_by_their_lines_and_survive_every_form
         assert [row["sent_id"] for row in rows] == [first, "trees.conllu:9"]
 
 
-@needs_data
-def test_the_written_table_can_be_read_back(tmp_path):
-    ended = call("data", "agreement", DEV.resolve(), "-o", "a.parquet", "--source", "ewt", cwd=tmp_path)
+@gold
+def test_the_written_table_can_be_read_back(tmp_path, treebank, n_sentences, n_examples):
+    ended = call("data", "agreement", treebank.resolve(), "-o", "a.parquet", "--source", "ewt", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
-    assert "2,001 sentences, 252 examples: " in ended.stdout  # as supplied
+    assert f"{n_sentences:,} sentences, {n_examples} examples: " in ended.stdout  # as supplied
     table = read_examples(tmp_path / "a.parquet")
-    assert table.num_rows == 252
+    assert table.num_rows == n_examples
     assert set(table["source"].to_pylist()) == {"ewt"}

@@ -1,9 +1,10 @@
 """Tables of agreement examples as suites."""
 
 import gzip
-from pathlib import Path
+from typing import Any
 
 import pytest
+from supplied import AGREEMENT
 
 import tseval
 from tseval.errors import SuiteError
@@ -11,14 +12,11 @@ from tseval.suites.agreement.examples import write_examples
 from tseval.suites.agreement.reading import read_examples
 from tseval.suites.load import load_suite
 
-SUPPLIED = Path(__file__).parents[3] / ".." / "shared/data/agreement/agreement.tsv.gz"
 HEADER = "sentence\tverb_index\tverb_form\tnumber\topp_verb_form"
 ROWS = (
     "the author near the guards laughs .\t5\tlaughs\tsing\tlaugh",
     "the authors laugh .\t2\tlaugh\tplur\tlaughs",
 )
-
-needs_data = pytest.mark.skipif(not SUPPLIED.exists(), reason="the agreement data are not beside this clone")
 
 
 def table(path, header=HEADER, *ends):
@@ -27,22 +25,20 @@ def table(path, header=HEADER, *ends):
     return path
 
 
-@needs_data
 def test_every_split_of_the_supplied_examples_is_a_case():
-    suite = load_suite(SUPPLIED)
+    suite = load_suite(AGREEMENT)
     # Counted in the file's column `split`, with zcat and sort.
     assert {case.name: case.n_items for case in suite.cases} == {"train": 3592, "valid": 593, "test": 436}
     assert [case.name for case in suite.cases] == ["train", "valid", "test"]
     assert (suite.name, suite.score) == ("agreement", "critical")
 
 
-@needs_data
 def test_the_two_sentences_differ_in_the_verb_alone():
-    (case,) = load_suite(SUPPLIED, cases="test").cases
-    rows = [row for row in read_examples(SUPPLIED).to_pylist() if row["split"] == "test"]
+    (case,) = load_suite(AGREEMENT, cases="test").cases
+    rows = [row for row in read_examples(AGREEMENT).to_pylist() if row["split"] == "test"]
     for item, row in zip(case.items(), rows, strict=True):
         found, changed = (item.sentences[label].split() for label in ("grammatical", "ungrammatical"))
-        position = item.features["position"]
+        position: Any = item.features["position"]
         assert (found[position], changed[position]) == (row["verb_form"], row["opp_verb_form"])
         del found[position], changed[position]
         assert found == changed == [word for n, word in enumerate(row["sentence"].split()) if n != position]
@@ -50,10 +46,9 @@ def test_the_two_sentences_differ_in_the_verb_alone():
             assert item.features[name] == row[name]
 
 
-@needs_data
 def test_parquet_holds_the_same_suite(tmp_path):
-    write_examples(read_examples(SUPPLIED), tmp_path / "agreement.parquet")
-    assert load_suite(tmp_path / "agreement.parquet").digest == load_suite(SUPPLIED).digest
+    write_examples(read_examples(AGREEMENT), tmp_path / "agreement.parquet")
+    assert load_suite(tmp_path / "agreement.parquet").digest == load_suite(AGREEMENT).digest
 
 
 def test_the_verb_is_judged_by_the_words_before_it_and_by_nothing_else(tmp_path):

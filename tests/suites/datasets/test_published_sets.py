@@ -5,72 +5,79 @@ import gzip
 import json
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from supplied import (
+    BLIMP,
+    BLIMP_ACCURACIES,
+    BLIMP_SAMPLE,
+    GREEN,
+    GULORDAVA,
+    LINZEN,
+    needs_blimp,
+    needs_green,
+    needs_linzen,
+)
 
 from tseval.errors import SuiteError
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.load import load_suite
 from tseval.verdicts import judge, sentences_of
 
-SHARED = Path(__file__).parents[3] / ".." / "shared"
-BLIMP = SHARED / "data/blimp/blimp.jsonl.gz"
-LINZEN = SHARED / "data/linzen_testset/subj_agr_filtered.text.gz"
-GREEN = SHARED / "data/linzen_testset"
-
-needs_data = pytest.mark.skipif(
-    not BLIMP.exists(), reason="the published data sets are not beside this clone"
+# The sample is every 250th pair of the whole. A paradigm has this many pairs.
+blimp = pytest.mark.parametrize(
+    ("file", "n_pairs"),
+    [(BLIMP_SAMPLE, 4), pytest.param(BLIMP, 1000, marks=needs_blimp)],
+    ids=["sample", "whole"],
 )
 
 
-@needs_data
-def test_blimp_has_67_paradigms_of_1000_pairs_in_12_phenomena_and_4_fields():
-    suite = load_suite(BLIMP)
-    assert suite.digest == CATALOGUE["blimp"].digest
-    assert [case.n_items for case in suite.cases] == [1000] * 67
+@blimp
+def test_blimp_has_67_paradigms_of_1000_pairs_in_12_phenomena_and_4_fields(file, n_pairs):
+    suite = load_suite(file)
+    assert (suite.digest == CATALOGUE["blimp"].digest) is (n_pairs == 1000)
+    assert [case.n_items for case in suite.cases] == [n_pairs] * 67
     assert len({case.phenomenon for case in suite.cases}) == 12
     fields = Counter(case.dependency for case in suite.cases)
     # Warstadt et al. 2020, Table 2 and the published data: paradigms by field.
     assert fields == {"Morphology": 18, "Syntax": 26, "Semantics": 9, "Syntax & semantics": 14}
 
 
-@needs_data
-def test_blimp_paradigm_names_are_those_of_the_published_results():
-    with (SHARED / "data/blimp/models_summary.jsonl").open() as file:
-        published = {json.loads(line)["UID"] for line in file} - {"overall"}
-    assert {case.name for case in load_suite(BLIMP).cases} == published
+@blimp
+def test_blimp_paradigm_names_are_those_of_the_published_results(file, n_pairs):
+    with BLIMP_ACCURACIES.open() as lines:
+        published = {json.loads(line)["UID"] for line in lines} - {"overall"}
+    assert {case.name for case in load_suite(file).cases} == published
     assert {name.removesuffix(".jsonl") for name in CATALOGUE["blimp"].files} == published
 
 
-@needs_data
+@blimp
 @pytest.mark.parametrize(("method", "score"), [("one_prefix", "sentence"), ("two_prefix", "ending")])
-def test_blimp_prefix_methods_cover_20000_pairs(method, score):
-    suite = load_suite(f"{BLIMP}:{method}")
-    assert (suite.n_items, suite.score, suite.name) == (20_000, score, f"blimp_{method}")
-    with gzip.open(BLIMP, "rt") as file:
-        records = [json.loads(line) for line in file]
+def test_blimp_prefix_methods_cover_20000_pairs(method, score, file, n_pairs):
+    suite = load_suite(f"{file}:{method}")
+    assert (suite.n_items, suite.score, suite.name) == (20 * n_pairs, score, f"blimp_{method}")
+    with gzip.open(file, "rt") as lines:
+        records = [json.loads(line) for line in lines]
     by_pair = {(record["UID"], int(record["pairID"])): record for record in records}
     for case in suite.cases:
-        for item in list(case.items())[::97]:
-            record = by_pair[item.case, item.features["pair"]]
+        for item in list(case.items())[:: 97 if n_pairs == 1000 else 1]:
+            record = by_pair[item.case, int(item.features["pair"])]
             good, bad = item.sentences["good"].split(), item.sentences["bad"].split()
             if method == "one_prefix":
                 assert good == (record["one_prefix_prefix"] + " " + record["one_prefix_word_good"]).split()
             else:
-                n = item.features["ending"]
+                n = int(item.features["ending"])
                 assert good[-n:] == bad[-n:] == record["two_prefix_word"].split()
                 assert good[:-n] == record["two_prefix_prefix_good"].split()
 
 
-@needs_data
 def test_an_unknown_method_is_named():
     with pytest.raises(SuiteError, match="Did you mean 'one_prefix'"):
-        load_suite(f"{BLIMP}:oneprefix")
+        load_suite(f"{BLIMP_SAMPLE}:oneprefix")
 
 
-@needs_data
+@needs_linzen
 def test_linzens_set_counts_attractors_as_published():
     suite = load_suite(LINZEN)
     assert suite.digest == CATALOGUE["linzen"].digest
@@ -93,7 +100,7 @@ def published_logprobs(path):
         return list(table), table.fieldnames[-1]
 
 
-@needs_data
+@needs_green
 @pytest.mark.parametrize("file", ["best_model.tab", "best_model_srnn.tab", "best_model_ngram_lstm.tab"])
 def test_published_log_probabilities_give_the_published_accuracies(file):
     rows, column = published_logprobs(GREEN / f"{file}.gz")
@@ -109,7 +116,7 @@ def test_published_log_probabilities_give_the_published_accuracies(file):
             sums = {f"{row['prefix']} {row['form']}": float(row[column]) for row in (right, wrong)}
             (verdict,) = judge(single, as_scored(single, sums)).to_pylist()
             correct[case.name] += verdict["correct"]
-    expected = json.loads((SHARED / "design/gulordava.json").read_text())["files"][file]["accuracy"][column]
+    expected = json.loads(GULORDAVA.read_text())["files"][file]["accuracy"][column]
     assert correct == {kind: expected[f"correct_{kind}"] for kind in ("original", "generated")}
 
 

@@ -1,12 +1,14 @@
 """SyntaxGym suites: regions, predictions, and verdicts on them."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tseval
 from tseval.errors import SuiteError
+from tseval.questions.regions import Regions
 from tseval.scoring.surprisal import surprisals
 from tseval.suites.load import load_suite
 
@@ -43,14 +45,19 @@ def write(path, content):
     return path
 
 
+def regions(case, condition):
+    assert isinstance(case.question, Regions)
+    return case.question.regions_of(condition)
+
+
 def test_conditions_are_labels_and_regions_are_counted_in_words(tmp_path):
     loaded = load_suite(write(tmp_path / "s.json", suite(SING)))
     (case,) = loaded.cases
     assert (case.name, case.labels, loaded.score) == ("number_prep", tuple(VERBS), "regions")
     assert case.sentences["match_sing"].to_pylist()[1] == "The author near the old farmers is good."
-    assert case.question.regions_of("match_sing")[:2] == [[2, 0, 3, 1, 1], [2, 0, 4, 1, 1]]
+    assert regions(case, "match_sing")[:2] == [[2, 0, 3, 1, 1], [2, 0, 4, 1, 1]]
     assert case.features["number"].to_pylist() == [1, 7, 9]
-    assert load_suite(tmp_path / "s.json", limit=2).cases[0].question.regions_of("match_plur") == [
+    assert regions(load_suite(tmp_path / "s.json", limit=2).cases[0], "match_plur") == [
         [2, 0, 3, 1, 1],
         [2, 0, 4, 1, 1],
     ]
@@ -59,7 +66,7 @@ def test_conditions_are_labels_and_regions_are_counted_in_words(tmp_path):
 def test_tokens_do_not_cross_regions(tmp_path):
     (case,) = load_suite(write(tmp_path / "s.json", suite(SING)), tokenise=True).cases
     assert case.sentences["match_sing"].to_pylist()[0] == "The author near the guards is good ."
-    assert case.question.regions_of("match_sing")[0] == [2, 0, 3, 1, 2]
+    assert regions(case, "match_sing")[0] == [2, 0, 3, 1, 2]
 
 
 def test_predictions_are_decided_by_the_surprisal_of_their_regions(tmp_path):
@@ -80,7 +87,8 @@ def test_predictions_are_decided_by_the_surprisal_of_their_regions(tmp_path):
         scores = verdicts.loc[("prediction 1", index), ["better_score", "worse_score"]]
         expected = [-verb["match_sing", index], -verb["mismatch_sing", index]]
         np.testing.assert_allclose(scores.to_numpy(float), expected, atol=1e-5)
-    assert verdicts.loc["all predictions", "better_score"].isna().all()
+    of_all: Any = verdicts.loc["all predictions", "better_score"]
+    assert of_all.isna().all()
 
 
 def test_whole_sentences_and_empty_regions_have_a_surprisal(tmp_path):

@@ -6,6 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from tseval.questions.choices import Choices
 from tseval.suites.formal import stacks
 from tseval.suites.formal.languages import parse_language
 from tseval.suites.load import load_suite
@@ -86,6 +87,7 @@ def test_a_stack_is_unseen_if_no_training_string_holds_it():
 
 def test_features_of_a_string_sum_up_those_of_its_choices():
     (case,) = load_suite("dyck(2,3,test=3000,train=500)").cases
+    assert isinstance(case.question, Choices)
     for row, whole in enumerate(case.features.to_pylist()):
         own = [
             c
@@ -107,6 +109,7 @@ CLOSINGS = [5.83766, 1.52563, 0.81531, 0.54681, 0.40932, 0.32278, 0.25183, 0.174
 
 def test_closing_brackets_have_as_many_attractors_as_expected():
     (case,) = load_suite("generalised_dyck(test=20000)").cases
+    assert isinstance(case.question, Choices)
     counts = np.zeros((case.n_items, len(CLOSINGS)))
     np.add.at(counts, (case.question.item, case.question.features["attractors"].to_numpy()), 1)
     assert sum(CLOSINGS) == pytest.approx(10, abs=1e-4)

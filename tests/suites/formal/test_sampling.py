@@ -2,6 +2,7 @@
 
 from itertools import chain
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,7 +130,7 @@ SPECS = ["dyck(2,3,train=20000,test=20000,{})", "generalised_dyck({})", "cross_s
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_seed_and_the_split_alone_decide_the_strings(spec):
     def sets(seed):
-        language = parse_language(spec.format(f"seed={seed}"))
+        language: Any = parse_language(spec.format(f"seed={seed}"))
         splits = ("train", "valid", "test")
         return [[block.symbols.tobytes() for block in language.draw(split)] for split in splits]
 

@@ -1,6 +1,7 @@
 """The bundled suite `agreement`: counted from its sentences, word by word, against what it says of itself."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -110,5 +111,6 @@ def test_each_noun_stands_in_each_place_about_equally_often_in_each_number(cases
 
 
 def test_lint_finds_nothing_and_the_bundled_model_knows_every_word():
-    known = set(open_model("bundled:lstm", {}, "cpu").vocabulary.words)
+    model: Any = open_model("bundled:lstm", {}, "cpu")
+    known = set(model.vocabulary.words)
     assert lint(TEMPLATES / "agreement", known.__contains__) == []

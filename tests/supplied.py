@@ -1,0 +1,54 @@
+"""What tests compare with: oracles in the repository, and published data that may lie beside it.
+
+No other module knows where data lie. What may be redistributed and is small lies in `oracles/`, whose README
+says what each file is. The rest is looked for in `../shared/data`; a test that needs it is skipped where it
+is missing, and its licence is the reason.
+"""
+
+from pathlib import Path
+
+import pytest
+
+ORACLES = Path(__file__).with_name("oracles")
+DATA = Path(__file__).parents[1] / ".." / "shared/data"
+
+MARVIN_LINZEN = ORACLES / "marvin_linzen.json"
+TABLE4 = ORACLES / "table4.json"
+GULORDAVA = ORACLES / "gulordava.json"
+BLIMP_ACCURACIES = ORACLES / "blimp_accuracies.jsonl"
+BLIMP_SAMPLE = ORACLES / "blimp.jsonl.gz"
+AGREEMENT = ORACLES / "agreement.tsv.gz"
+AGREEMENT_COUNTS = ORACLES / "agreement_counts.tsv"
+TREEBANK_SAMPLE = ORACLES / "ewt_dev.conllu.gz"
+TEXT_SAMPLE = ORACLES / "valid.txt.gz"
+
+BLIMP = DATA / "blimp/blimp.jsonl.gz"
+CRAFT = DATA / "agreement/agreement_craft.tsv.gz"
+LINZEN = DATA / "linzen_testset/subj_agr_filtered.text.gz"
+GREEN = DATA / "linzen_testset"
+TREEBANK = DATA / "agreement/en_ewt-ud-dev.conllu.gz"
+TEXT = DATA / "corpus/valid.txt.gz"
+
+
+def _needs(path: Path, why: str) -> pytest.MarkDecorator:
+    place = path.relative_to(DATA.parent)
+    return pytest.mark.skipif(not path.exists(), reason=f"no ../{DATA.parent.name}/{place}: {why}")
+
+
+_PUBLISHED_BY_LINZEN = (
+    "CC BY-NC 4.0, may not be redistributed here; published at github.com/facebookresearch/colorlessgreenRNNs"
+)
+
+needs_blimp = _needs(
+    BLIMP,
+    "CC BY 4.0, too large for the repository, which has a sample; published at github.com/alexwarstadt/blimp",
+)
+needs_craft = _needs(CRAFT, "CC BY-SA 4.0, too large for the repository")
+needs_linzen = _needs(LINZEN, _PUBLISHED_BY_LINZEN)
+needs_green = _needs(GREEN, _PUBLISHED_BY_LINZEN)
+needs_treebank = _needs(
+    TREEBANK,
+    "CC BY-SA 4.0, too large for the repository, which has a sample; "
+    "published at github.com/UniversalDependencies/UD_English-EWT",
+)
+needs_text = _needs(TEXT, "CC BY-SA 4.0, too large for the repository, which has a sample")
