@@ -18,11 +18,12 @@ ANYTHING = {"*"}
 
 # Room: what it may import of tseval, and of others, from the lowest room to the highest. A module belongs to
 # the longest name that fits; a room may always import itself, `COMMON` and the standard library.
-COMMON = {"tseval.errors", "tseval.checked", "tseval.files"}
+COMMON = {"tseval.errors", "tseval.checked", "tseval.files", "tseval.shown"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.errors": (set(), set()),
     "tseval.checked": (set(), {"yaml"}),
     "tseval.files": (set(), set()),
+    "tseval.shown": (set(), set()),
     "tseval.questions": ({"tseval.suites.items"}, ARROW),
     "tseval.suites.items": ({"tseval.questions"}, ARROW),
     "tseval.suites.records": (set(), set()),

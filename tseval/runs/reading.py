@@ -15,6 +15,7 @@ from tseval.errors import RunError
 from tseval.runs.files import from_parquet, read_intact
 from tseval.runs.manifest import NAME, key_of, load_manifest, make_manifest
 from tseval.runs.writing import PARTS, is_free
+from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,11 @@ class Run:
     manifest: Manifest
     load_sentences: Callable[[], pa.Table]
     load_verdicts: Callable[[], pa.Table]
+
+    def __repr__(self) -> str:
+        key, counts = self.manifest["key"], self.manifest["counts"]
+        what = f"{key['model']} on {key['suite']}"
+        return shown(self, self.name, what, counted(counts["sentences"], "sentence"), f"score {key['score']}")
 
     @classmethod
     def of(cls, key: RunKey, extra: Mapping[str, object], scored: pa.Table, verdicts: pa.Table) -> Run:

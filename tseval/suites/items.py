@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tseval.shown import counted, shown
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -101,6 +103,9 @@ class Item:
     sentences: Mapping[str, str]
     features: Mapping[str, Feature]
 
+    def __repr__(self) -> str:
+        return shown(self, f"{self.case}[{self.index}]", *self.sentences.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -135,6 +140,9 @@ class Case:
     predictions: tuple[Prediction, ...] = ()
     regions: pa.Table | None = None
     choices: Choices | None = None
+
+    def __repr__(self) -> str:
+        return shown(self, self.name, counted(self.n_items, "item"), counted(self.n_verdicts, "verdict"))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -201,6 +209,10 @@ class Suite:
     digest: str
     complete: bool = True
     score: str = "sentence"
+
+    def __repr__(self) -> str:
+        part = () if self.complete else ("a part",)
+        return shown(self, self.name, counted(len(self.cases), "case"), counted(self.n_items, "item"), *part)
 
     @property
     def n_items(self) -> int:
