@@ -111,6 +111,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         ARROW | TORCH | {"tabulate", "yaml"},
     ),
+    # The checks are for models from outside: they score as a run does, and know no suite.
+    "tseval.testing": ({"tseval.adapters", "tseval.scoring"}, ARROW | {"torch"}),
     "tseval.harness": (
         {"tseval.adapters", "tseval.scoring", "tseval.suites"},
         ARROW | {"lm_eval", "yaml"},
