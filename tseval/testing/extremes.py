@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, object]  # of scored sentences
 
-LONG = 300  # words of a long sentence
+LONG = 200  # words of a long sentence
 FRAMES = 3  # sentences that an unknown word is put into
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tseval.testing.report import Finding
     from tseval.testing.subject import Subject
 
-SAMPLE = 16  # sentences that are read one by one
+SAMPLE = 8  # sentences that are read one by one
 
 
 def card(model: Model) -> Finding:
