@@ -33,7 +33,8 @@ def test_an_adapter_of_our_own_passes_the_kit(name, tmp_path):
 def test_a_model_of_particular_sentences_must_be_given_some(tmp_path):
     own = open_own("classifier number", tmp_path)
     with pytest.raises(
-        ModelError, match=r"(?s)sentences that end in <singular>.*\n  The checks need sentences .* --sentences FILE"
+        ModelError,
+        match=r"(?s)sentences that end in <singular>.*\n  The checks need sentences .* --sentences FILE",
     ):
         check_model(own.model)
     with pytest.raises(ModelError) as refused:

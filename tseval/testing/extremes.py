@@ -75,7 +75,7 @@ def _tells_words_apart(subject: Subject) -> bool:
 
 def long_sentences(subject: Subject) -> Finding:
     """Check that a long sentence is scored to its ends or refused, and leaves its neighbours alone."""
-    short = sample(subject.sentences, 1)[0]
+    short, other = (sample(subject.sentences, 2) * 2)[:2]
     long = lengthened(subject.sentences[-1], LONG)
     if long is None:
         return not_applicable("the sentences have one word each: give longer ones")
@@ -85,8 +85,8 @@ def long_sentences(subject: Subject) -> Finding:
         return holds(f"{len(long.split())} words are refused: {first_line(error)}")
     if wrong := _wrong_with(subject, long, found):
         return fails(f"of {len(long.split())} words, {wrong}")
-    note = "beside a long one it gets other numbers"
-    return subject.compare([short], subject.numbers_for([short]), [beside], note)
+    expected = directly(subject.model, [short, other])[:1]
+    return subject.compare([short], expected, [beside], "beside a long one it gets other numbers")
 
 
 def _wrong_with(subject: Subject, long: str, found: np.ndarray) -> str | None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import torch
 
 from tseval.scoring.protocol import RecurrentModel, TokenModel
-from tseval.testing.scores import as_in_a_run, directly, take
+from tseval.testing.scores import directly, take
 from tseval.testing.subject import fails, holds, not_applicable
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # What one more sentence may take: its numbers and what belongs to them, not the states of a network.
 KEPT = 64 * 2**10
 FEWEST = 64  # sentences, below which nothing can be seen
+BATCHES = 4  # that a quarter of the sentences make: a model may hold two of them for a moment
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -63,12 +64,15 @@ def _rows(model: RecurrentModel, sentences: Sequence[str]) -> Finding:
     return holds()
 
 
-def _scoring(model: Model, sentences: Sequence[str], batch: Sequence[str]) -> Callable[[], object]:
-    """Give an action that scores sentences in batches as large as those of `batch`."""
+def _scoring(model: Model, sentences: Sequence[str], few: Sequence[str]) -> Callable[[], object]:
+    """Give an action that scores sentences in small batches, of a size that `few` fill several times."""
     if isinstance(model, TokenModel):
-        n_tokens = len(model.encode(pa.array(batch, pa.string())).tokens)
-        return lambda: directly(model, sentences, batch_tokens=n_tokens)
-    return lambda: as_in_a_run(model, sentences)
+        n_tokens = len(model.encode(pa.array(few, pa.string())).tokens)
+        return lambda: directly(model, sentences, batch_tokens=max(1, n_tokens // BATCHES))
+    size = len(few) // BATCHES
+    return lambda: [
+        directly(model, sentences[start : start + size]) for start in range(0, len(sentences), size)
+    ]
 
 
 def _peak(first: Callable[[], object], second: Callable[[], object]) -> int:

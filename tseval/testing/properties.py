@@ -93,16 +93,16 @@ def sums(subject: Subject) -> Finding:
     totals = [np.array([total]) for total in subject.scored["logprob"].to_pylist()]
     added = [np.array([row.sum()]) for row in subject.numbers]
     found = subject.compare(subject.sentences, added, totals)
-    texts = sample(subject.sentences, SAMPLE)
-    ours = subject.numbers_for(texts)
     # A model may offer more than the protocol that it is scored by; then all must say the same.
-    if found.verdict == "holds" and isinstance(subject.model, TotalModel):
+    model, texts = subject.model, sample(subject.sentences, SAMPLE)
+    ours = subject.numbers_for(texts)
+    if found.verdict == "holds" and isinstance(model, TotalModel):
         added = [np.array([row.sum()]) for row in ours]
-        theirs = whole_sentences(subject.model, texts)
-        found = subject.compare(texts, added, theirs, "`sentence_logprobs` says otherwise")
-    if found.verdict == "holds" and isinstance(subject.model, SentenceModel):
-        words = [np.array(row) for row in subject.model.word_logprobs(texts)]
-        found = subject.compare(texts, ours, words, "`word_logprobs` says otherwise")
+        found = subject.compare(texts, added, whole_sentences(model, texts), "`sentence_logprobs` differs")
+    is_scored_otherwise = isinstance(model, RecurrentModel | TokenModel)
+    if found.verdict == "holds" and isinstance(model, SentenceModel) and is_scored_otherwise:
+        words = [np.array(row) for row in model.word_logprobs(texts)]
+        found = subject.compare(texts, ours, words, "`word_logprobs` differs")
     return found
 
 
