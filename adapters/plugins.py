@@ -61,7 +61,7 @@ def load_adapter(entry: EntryPoint) -> Opener:
         said = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # SystemExit speaks too
         raise ModelError(
             f"{where} cannot be imported: {said}{_place(error)}.\n"
-            f"  Another version of it may do; to get it anew, {_install_again(dist)}."
+            f"  Try another version of it, or {_install_again(dist)}."
         ) from error
     found: object = module
     for name in entry.attr.split("."):

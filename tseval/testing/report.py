@@ -30,6 +30,9 @@ class Finding:
     difference: float | None = None
     sentence: str | None = None
 
+    def __repr__(self) -> str:
+        return shown(self, self.verdict, *((self.note,) if self.note else ()))
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
