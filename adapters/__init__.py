@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tseval.adapters.plugins import GROUP, load_adapter, not_yet_installed, refuse_no_model
 from tseval.errors import ModelError, suggest
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def open_model(spec: str | Path, arguments: Mapping[str, str] | None = None, dev
         device: `auto`, `cpu`, `cuda` or `cuda:1`.
 
     Raises:
-        ModelError: If no adapter answers to the scheme, or the model cannot be used.
+        ModelError: If no adapter answers to the scheme, the adapter cannot be imported, or the model cannot
+            be used.
     """
     spec = str(spec)
     if not spec:
@@ -43,11 +45,13 @@ def open_model(spec: str | Path, arguments: Mapping[str, str] | None = None, dev
     if scheme not in known:
         raise ModelError(
             f"{spec}: no such checkpoint, and no adapter for {scheme!r}. {suggest(scheme, known, 'Adapters')}"
+            f"{not_yet_installed(scheme)}"
         )
-    model: Model = known[scheme].load()(rest, arguments or {}, device)
+    model = load_adapter(known[scheme])(rest, arguments or {}, device)
+    refuse_no_model(model, f"what the adapter {scheme!r} ({known[scheme].value}) gives")
     return model
 
 
 def adapters() -> dict[str, EntryPoint]:
     """List the installed adapters by scheme."""
-    return {entry.name: entry for entry in entry_points(group="tseval.adapters")}
+    return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from tseval.errors import ModelError, first_line, suggest
 from tseval.scoring.numerics.device import pick_device
 from tseval.scoring.protocol import ModelCard
+from tseval.shown import shown
 
 try:
     import lm_eval.models  # noqa: F401 - registers the backends
@@ -68,6 +69,10 @@ class LmEvalModel:
                 "device": str(getattr(model, "_device", "unknown")),
             },
         )
+
+    def __repr__(self) -> str:
+        details = self.card.details
+        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
 
     def sentence_logprobs(self, sentences: Sequence[str]) -> list[float]:
         """Score whole sentences; see `TotalModel`.

@@ -28,6 +28,7 @@ from tseval.errors import ModelError
 from tseval.scoring.numerics.head import log_sum_exp_
 from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.protocol import ModelCard
+from tseval.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -93,6 +94,10 @@ class MaskedModel:
             protocol=protocol | opened.options,
             details=opened.details,
         )
+
+    def __repr__(self) -> str:
+        details = self.card.details
+        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Spell tokens, each by itself."""

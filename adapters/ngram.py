@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tseval.errors import ModelError
 from tseval.scoring.protocol import UNK, ModelCard
+from tseval.shown import shown
 
 try:
     import kenlm
@@ -70,6 +71,10 @@ class NgramModel:
             },
             details={"architecture": f"{model.order}-gram", "order": model.order, "device": "cpu"},
         )
+
+    def __repr__(self) -> str:
+        details = self.card.details
+        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
 
     def word_logprobs(self, sentences: Sequence[str]) -> list[list[float]]:
         """Score sentences; see `SentenceModel`."""

@@ -14,6 +14,7 @@ from torch import nn
 
 from tseval.errors import ModelError, suggest
 from tseval.scoring.numerics.device import pick_device
+from tseval.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -61,6 +62,9 @@ class Pretrained:
     tokenizer: PreTrainedTokenizerBase
     fingerprint: str
     options: dict[str, Value]
+
+    def __repr__(self) -> str:
+        return shown(self, self.name, type(self.model).__name__, self.dtype)
 
     @property
     def dtype(self) -> str:

@@ -18,11 +18,12 @@ ANYTHING = {"*"}
 
 # Room: what it may import of tseval, and of others, from the lowest room to the highest. A module belongs to
 # the longest name that fits; a room may always import itself, `COMMON` and the standard library.
-COMMON = {"tseval.errors", "tseval.checked", "tseval.files"}
+COMMON = {"tseval.errors", "tseval.checked", "tseval.files", "tseval.shown"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.errors": (set(), set()),
     "tseval.checked": (set(), {"msgspec", "yaml"}),
     "tseval.files": (set(), {"filelock", "platformdirs"}),
+    "tseval.shown": (set(), set()),
     "tseval.questions": (set(), ARROW),
     "tseval.suites.items": ({"tseval.questions"}, ARROW),
     "tseval.suites.records": (set(), set()),
@@ -112,6 +113,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         ARROW | TORCH | {"tabulate", "yaml"},
     ),
+    # The checks are for models from outside: they score as a run does, and know no suite.
+    "tseval.testing": ({"tseval.adapters", "tseval.scoring"}, ARROW | {"torch"}),
     "tseval.harness": (
         {"tseval.adapters", "tseval.questions", "tseval.scoring", "tseval.suites"},
         ARROW | {"lm_eval", "yaml"},

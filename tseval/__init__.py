@@ -5,6 +5,8 @@ suite = tseval.load_suite("marvin_linzen")
 run = tseval.evaluate(model, suite)
 run.table()        # pandas DataFrame, one row per construction
 run.verdicts       # one row per contrast, all features
+
+Errors other than `TsevalError` stand in `tseval.errors`; `tseval.testing` checks adapters.
 """
 
 from __future__ import annotations
@@ -14,14 +16,42 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tseval.adapters import open_model as load_model
+    from tseval.errors import TsevalError
     from tseval.evaluation import evaluate
-    from tseval.runs import read_run
+    from tseval.questions.contrast import Contrast
+    from tseval.runs import Run, read_run
+    from tseval.scoring.protocol import Model, ModelCard
+    from tseval.suites.items import Case, Item, Suite
     from tseval.suites.load import load_suite
 
-__all__ = ["evaluate", "load_model", "load_suite", "read_run"]
+    __version__: str
+
+__all__ = [
+    "Case",
+    "Contrast",
+    "Item",
+    "Model",
+    "ModelCard",
+    "Run",
+    "Suite",
+    "TsevalError",
+    "__version__",
+    "evaluate",
+    "load_model",
+    "load_suite",
+    "read_run",
+]
 
 # Public name to (module, name there): imported on first use, so that `import tseval` stays quick.
 _PUBLIC = {
+    "Case": ("tseval.suites.items", "Case"),
+    "Contrast": ("tseval.questions.contrast", "Contrast"),
+    "Item": ("tseval.suites.items", "Item"),
+    "Model": ("tseval.scoring.protocol", "Model"),
+    "ModelCard": ("tseval.scoring.protocol", "ModelCard"),
+    "Run": ("tseval.runs", "Run"),
+    "Suite": ("tseval.suites.items", "Suite"),
+    "TsevalError": ("tseval.errors", "TsevalError"),
     "evaluate": ("tseval.evaluation", "evaluate"),
     "load_model": ("tseval.adapters", "open_model"),
     "load_suite": ("tseval.suites.load", "load_suite"),
@@ -29,11 +59,18 @@ _PUBLIC = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        # Reading the installed metadata takes longer than all else that `tseval --help` does.
-        return import_module("importlib.metadata").version("tseval")
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'tseval' has no attribute {name!r}")
-    module, inner = _PUBLIC[name]
-    return getattr(import_module(module), inner)
+def __dir__() -> list[str]:
+    """Name what is public, for completion."""
+    return __all__
+
+
+if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass
+
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            # Reading the installed metadata takes longer than all else that `tseval --help` does.
+            return import_module("importlib.metadata").version("tseval")
+        if name not in _PUBLIC:
+            raise AttributeError(f"module 'tseval' has no attribute {name!r}")
+        module, inner = _PUBLIC[name]
+        return getattr(import_module(module), inner)

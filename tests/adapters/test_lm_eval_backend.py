@@ -129,5 +129,6 @@ def test_keys_are_not_recorded_and_a_dead_server_is_one_message(gpt2):
     except ModelError as error:
         pytest.skip(f"the api extra of lm-eval is not installed: {error}")
     assert "hunter2" not in repr(model.card)
+    assert "hunter2" not in json.dumps([dict(model.card.protocol), dict(model.card.details), model.card.name])
     with pytest.raises(ModelError, match="m: lm-eval could not score: "):
         model.sentence_logprobs(["the author laughs ."])

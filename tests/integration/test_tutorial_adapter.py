@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Followed:
 
 
 def test_every_command_prints_what_the_page_quotes(followed: Followed) -> None:
-    assert len(followed.commands) == 5
+    assert len(followed.commands) == 7
     for command in followed.commands:
         assert command.keeps_its_word(), f"{command.line} prints:\n{command.printed}"
 
@@ -126,3 +127,26 @@ def test_the_adapter_of_the_reference_page_installs_and_scores(tmp_path: Path) -
     assert verdict["better_score"] == pytest.approx(sum(math.log(count / 19) for count in better), abs=1e-5)
     assert verdict["worse_score"] == pytest.approx(sum(math.log(count / 19) for count in worse), abs=1e-5)
     assert not verdict["correct"]
+
+
+def test_the_adapter_of_the_reference_page_passes_its_own_test(tmp_path: Path) -> None:
+    write_files(DOCS / "adapters.md", tmp_path)
+    package = tmp_path / "tseval-unigram"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_unigram.py"],
+        capture_output=True, text=True, env=os.environ | {"PYTHONPATH": search_path(package)}, cwd=package,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
+    # Without the method that reports unknown words, it must fail.
+    source = package / "tseval_unigram.py"
+    source.write_text(source.read_text("utf-8").replace("def seen(", "def unseen("), "utf-8")
+    again = subprocess.run(done.args, capture_output=True, text=True, cwd=package, check=False,
+                           env=os.environ | {"PYTHONPATH": search_path(package)})  # fmt: skip
+    assert again.returncode == 1
+    assert "ModelError: unigram fails 1 of 13 checks" in again.stdout
+
+
+def search_path(package: Path) -> str:
+    """Put a package before what the tests themselves import from."""
+    return os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])

@@ -29,6 +29,10 @@ COMMANDS = {
     ),
     "suites": ("suites", "List the suites."),
     "models": ("models", "List the kinds of model and the bundled checkpoints."),
+    "check-model": (
+        "check_model",
+        "Check that a model's numbers can be believed: the same in any batch, finite, and more.",
+    ),
     "expand": ("expand", "Write out the items of a suite."),
     "data": ("data", "Make data sets from treebanks and published files."),
     "export": ("export", "Write suites for other tools."),

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 from tabulate import tabulate
+
+from tseval.errors import TsevalError, first_line
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 @click.command()
@@ -12,9 +19,8 @@ def command() -> None:
     from tseval.adapters import adapters
     from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
 
-    click.echo(
-        tabulate([(name, entry.value) for name, entry in adapters().items()], ["adapter", "opened by"])
-    )
+    kinds = [(name, _opened_by(entry)) for name, entry in adapters().items()]
+    click.echo(tabulate(kinds, ["adapter", "opened by"]))
     click.echo()
     rows = []
     for name, path in bundled_checkpoints().items():
@@ -24,3 +30,15 @@ def command() -> None:
                      sizes.layers, "–" if perplexity is None else f"{perplexity:.1f}"))  # fmt: skip
     headings = ["model", "architecture", "words", "embedding", "hidden", "layers", "perplexity"]
     click.echo(tabulate(rows, headings))
+
+
+def _opened_by(entry: EntryPoint) -> str:
+    """Name the function that opens models, and what is wrong with a package from outside."""
+    from tseval.adapters.plugins import is_outside, load_adapter
+
+    if is_outside(entry):
+        try:
+            load_adapter(entry)
+        except TsevalError as error:
+            return f"{entry.value}, broken: {first_line(error)}"
+    return entry.value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +10,12 @@ import click
 
 from tseval.analysis.accuracy import check_features
 from tseval.cli.model_options import model_options, open_chosen
+from tseval.cli.progress import progress_bar
 from tseval.errors import RunError, SuiteError
 from tseval.questions.scores import SCORES
 from tseval.suites.load import load_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tseval.questions.scores import Score
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
@@ -77,7 +74,7 @@ def _score(
         interrupted = find_interrupted(RUNS, key) if resume else None
         out = interrupted or fresh_directory(RUNS, key, datetime.now())
     try:
-        with _progress(f"{model.card.name} on {suite.name}", quiet) as progress:
+        with progress_bar(f"{model.card.name} on {suite.name}", quiet) as progress:
             return evaluate(model, suite, score=score, out=out, resume=resume, progress=progress), out
     except KeyboardInterrupt:
         click.echo(f"\nWhat was scored is saved: add --resume --out {out} to go on.", err=True)
@@ -96,19 +93,3 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     click.echo(f"{took}\n{path}\n{run.manifest.signature}", err=True)
     for warning in run.manifest.warnings:
         click.echo(f"warning: {warning}", err=True)
-
-
-@contextmanager
-def _progress(title: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Draw a progress bar on a terminal; elsewhere, and when quiet, nothing."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

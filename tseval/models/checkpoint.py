@@ -24,6 +24,7 @@ from tseval.models.classifier import Classifier
 from tseval.models.language_model import LanguageModel, Network, Sizes, all_finite
 from tseval.models.safe_file import read_plain
 from tseval.models.vocabulary import Vocabulary
+from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +55,10 @@ class Checkpoint:
     fingerprint: str
     training: Mapping[str, Json]
     validation_perplexity: float | None
+
+    def __repr__(self) -> str:
+        words = counted(len(self.vocabulary), "word")
+        return shown(self, self.fingerprint[:8], self.model.sizes.arch, words)
 
 
 def bundled_checkpoints() -> dict[str, Path]:

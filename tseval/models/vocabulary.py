@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import ModelError
+from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +29,9 @@ class Vocabulary:
 
     words: tuple[str, ...]
     lowercase: bool
+
+    def __repr__(self) -> str:
+        return shown(self, "", counted(len(self), "word"), *(("lower-cased",) if self.lowercase else ()))
 
     def __post_init__(self) -> None:
         for special in (EOS, UNK):

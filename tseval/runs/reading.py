@@ -16,6 +16,7 @@ from tseval.runs.files import from_parquet, read_intact
 from tseval.runs.manifest import Manifest
 from tseval.runs.manifest_file import NAME, load_manifest
 from tseval.runs.writing import PARTS, is_free
+from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,11 @@ class Run:
     manifest: Manifest
     load_sentences: Callable[[], pa.Table]
     load_verdicts: Callable[[], pa.Table]
+
+    def __repr__(self) -> str:
+        key, n_sentences = self.manifest.key, self.manifest.counts.sentences
+        what = f"{key.model} on {key.suite}"
+        return shown(self, self.name, what, counted(n_sentences, "sentence"), f"score {key.score}")
 
     @classmethod
     def of(cls, manifest: Manifest, scored: pa.Table, verdicts: pa.Table) -> Run:

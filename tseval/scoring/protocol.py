@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from tseval.checked import Json  # noqa: TC001 - manifests are read into a ModelCard
+from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,9 @@ class ModelCard:
     protocol: Mapping[str, Json]
     details: Mapping[str, Json]
 
+    def __repr__(self) -> str:
+        return shown(self, self.name, self.kind, f"fingerprint {self.fingerprint[:8]}")
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
@@ -58,6 +62,10 @@ class Encoded:
     lengths: np.ndarray
     n_unknown: np.ndarray
     pieces: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        counts = counted(len(self.lengths), "sentence"), counted(len(self.tokens), "token")
+        return shown(self, "", *counts)
 
     @property
     def token_counts(self) -> np.ndarray:

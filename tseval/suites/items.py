@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tseval.shown import counted, shown
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -43,6 +45,9 @@ class Item:
     sentences: Mapping[str, str]
     features: Mapping[str, Feature]
 
+    def __repr__(self) -> str:
+        return shown(self, f"{self.case}[{self.index}]", *self.sentences.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -70,6 +75,9 @@ class Case:
     index: pa.Int64Array
     sentences: pa.Table
     features: pa.Table
+
+    def __repr__(self) -> str:
+        return shown(self, self.name, counted(self.n_items, "item"), counted(self.n_verdicts, "verdict"))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -146,6 +154,10 @@ class Suite:
     digest: str
     complete: bool = True
     score: Score = "sentence"
+
+    def __repr__(self) -> str:
+        part = () if self.complete else ("a part",)
+        return shown(self, self.name, counted(len(self.cases), "case"), counted(self.n_items, "item"), *part)
 
     @property
     def n_items(self) -> int:

@@ -1,0 +1,178 @@
+"""Adapters as installed packages: import them, or say which package is at fault and what to do."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+import traceback
+from importlib import import_module
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from urllib.parse import unquote, urlparse
+
+from tseval.errors import ModelError, TsevalError, first_line
+from tseval.scoring.protocol import RecurrentModel, SentenceModel, TokenModel, TotalModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from importlib.metadata import Distribution, EntryPoint
+
+    from tseval.scoring.protocol import Model
+
+    Opener = Callable[[str, Mapping[str, str], str], Model]
+
+GROUP = "tseval.adapters"
+READ_ONCE = "Entry points are read when a package is installed"
+# What an object needs for each protocol; the nearest one is named to whoever has forgotten a part.
+NEEDED = {
+    SentenceModel: ("card", "word_logprobs"),
+    TotalModel: ("card", "sentence_logprobs"),
+    TokenModel: ("card", "warnings", "batch_tokens", "encode", "token_texts", "token_logprobs"),
+    RecurrentModel: ("card", "row_bytes", "encode", "start", "advance", "logprobs"),
+}
+
+
+def load_adapter(entry: EntryPoint) -> Opener:
+    """Import an adapter.
+
+    Raises:
+        ModelError: It cannot be imported. Names the package, what went wrong, and what to do.
+    """
+    dist = entry.dist
+    package = "" if dist is None else f" of the package {dist.name} {dist.version}"
+    where = f"the adapter {entry.name!r}{package} ({entry.value})"
+    try:
+        module = import_module(entry.module)
+    except TsevalError:
+        raise  # an adapter that lacks its library says itself what to install
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if f"{entry.module}.".startswith(f"{missing}."):
+            raise ModelError(
+                f"{where} cannot be imported: there is no module {missing}.\n"
+                f"  {READ_ONCE}: if the module was moved or renamed, {_install_again(dist)}."
+            ) from None
+        top = missing.partition(".")[0]
+        raise ModelError(
+            f"{where} cannot be imported: {first_line(error)}.\n  Install what it needs: pip install {top}."
+        ) from None
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # SystemExit speaks too
+        raise ModelError(
+            f"{where} cannot be imported: {said}{_place(error)}.\n"
+            f"  Try another version of it, or {_install_again(dist)}."
+        ) from error
+    found: object = module
+    for name in entry.attr.split("."):
+        if not hasattr(found, name):
+            raise ModelError(
+                f"{where} is not there: {entry.module} has no {entry.attr}.\n"
+                f"  {READ_ONCE}: if the function was renamed, {_install_again(dist)}."
+            )
+        found = getattr(found, name)
+    return cast("Opener", found)
+
+
+def is_outside(entry: EntryPoint) -> bool:
+    """Tell adapters of other packages from tseval's own."""
+    return entry.dist is None or entry.dist.name != "tseval"
+
+
+def not_yet_installed(scheme: str) -> str:
+    """Say why an adapter that someone has written is not found: it was registered after the installation.
+
+    Returns:
+        The end of a message, or nothing where no such adapter is known.
+    """
+    for name, folder in _checkouts():
+        if scheme in _registered(folder):
+            where = folder / "pyproject.toml"
+            return (
+                f"\n  {where} registers {scheme!r}, but {name} was installed before it did."
+                f"\n  {READ_ONCE}: pip install -e {folder}"
+            )
+    module = scheme.replace("-", "_")
+    if module.isidentifier() and (Path(__file__).parent / f"{module}.py").exists():
+        return (
+            f"\n  There is a module adapters/{module}.py, but no entry point {scheme!r}: put its line under "
+            f'[project.entry-points."{GROUP}"] in pyproject.toml.'
+            f"\n  {READ_ONCE}: then pip install -e . again."
+        )
+    return ""
+
+
+def refuse_no_model(candidate: object, what: str) -> None:
+    """Refuse an object that satisfies no protocol.
+
+    Args:
+        candidate: The object.
+        what: What to call it in the message.
+
+    Raises:
+        ModelError: Says what it lacks to be the model that it resembles most.
+    """
+    if isinstance(candidate, type):
+        raise ModelError(f"{what} is the class {candidate.__name__}, not a model: call it to make one")
+    if isinstance(candidate, tuple(NEEDED)):
+        return
+    lacking = {
+        protocol.__name__: [name for name in names if not hasattr(candidate, name)]
+        for protocol, names in NEEDED.items()
+    }
+    nearest = min(lacking, key=lambda name: len(lacking[name]))
+    raise ModelError(
+        f"{what} is of type {type(candidate).__name__}, which is no model: "
+        f"to be a {nearest} it lacks {', '.join(lacking[nearest])}.\n"
+        "  The protocols stand in tseval.scoring.protocol; docs/adapters.md explains them."
+    )
+
+
+def _checkouts() -> Iterator[tuple[str, Path]]:
+    """Give name and folder of every package that is installed from a folder in which it can be edited."""
+    own = Path(__file__).parents[2]
+    if (own / "pyproject.toml").exists() and (own / "adapters").exists():
+        yield "tseval", own
+    for dist in distributions():
+        origin = _origin(dist)
+        if origin is not None and origin[1]:
+            yield dist.name, origin[0]
+
+
+def _registered(folder: Path) -> set[str]:
+    """Read which adapters a project's `pyproject.toml` names."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+        return set(project["entry-points"][GROUP])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _origin(dist: Distribution) -> tuple[Path, bool] | None:
+    """Give the folder that a package was installed from, if it was one, and whether it is edited there."""
+    try:
+        origin = json.loads(dist.read_text("direct_url.json") or "null")
+        url = urlparse(origin["url"])
+        if url.scheme != "file" or "dir_info" not in origin:
+            return None
+        return Path(unquote(url.path)), bool(origin["dir_info"].get("editable"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _install_again(dist: Distribution | None) -> str:
+    if dist is None:
+        return "install it again"
+    origin = _origin(dist)
+    if origin is None:
+        return f"install it again: pip install --force-reinstall --no-deps {dist.name}"
+    folder, editable = origin
+    return f"install it again: pip install {'-e ' if editable else ''}{folder}"
+
+
+def _place(error: BaseException) -> str:
+    """Say where an exception was raised; a syntax error says so itself."""
+    if isinstance(error, SyntaxError):
+        return ""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f" ({frame.filename}:{frame.lineno})"

@@ -1,0 +1,270 @@
+"""Adapters of other packages that cannot be loaded: which one, why, and what to do. Real installations."""
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pip", reason="packages are installed with pip")
+pytest.importorskip("hatchling", reason="the packages are built by hatchling")
+pytest.importorskip("editables", reason="hatchling needs it for editable packages")
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+PROJECT = """[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "tseval-{package}"
+version = "1.5"
+
+[tool.hatch.build.targets.wheel]
+packages = ["{package}"]
+
+[project.entry-points."tseval.adapters"]
+"""
+SOUND = """from tseval.scoring.protocol import ModelCard
+
+
+class Sound:
+    card = ModelCard("sound", "sound", "0" * 64, {}, {})
+
+    def word_logprobs(self, sentences):
+        return [[-1.0] * len(text.split()) for text in sentences]
+
+
+def open_it(rest, arguments, device):
+    return {"nothing": None, "class": Sound, "half": HalfRecurrent()}.get(rest, Sound())
+
+
+class HalfRecurrent:
+    card, row_bytes, start, encode = Sound.card, 8, None, None
+"""
+FOREIGN = {
+    "sound": SOUND,
+    "lacking": "import no_such_library.inner\n",
+    "misspelt": "def open_it(rest, arguments, device)\n    return None\n",
+    "crashing": "\n\nraise RuntimeError('the licence is missing\\nsecond line')\n",
+    "leaving": "import sys\n\nsys.exit('wants another Python')\n",
+}
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment that packages are installed into, beside this checkout."""
+
+    folder: Path
+
+    def tseval(self, *arguments: object, path: Path = ROOT) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.folder / "env" / "bin" / "python", "-m", "tseval", *map(str, arguments)],
+            capture_output=True, text=True, check=False, cwd=self.folder,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(path), "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+
+    def refuses(self, model: str, path: Path = ROOT) -> str:
+        """Give the message that a model is refused with."""
+        done = self.tseval("pair", "a b", "a c", "--model", model, path=path)
+        assert done.returncode == 2, done.stdout
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+
+def write_package(folder: Path, package: str, modules: dict[str, str]) -> Path:
+    """Write a package with one adapter for each module."""
+    home = folder / f"tseval-{package}"
+    (home / package).mkdir(parents=True)
+    for name, source in modules.items():
+        (home / package / f"{name}.py").write_text(source, "utf-8")
+    entries = "".join(f'{name} = "{package}.{name}:open_it"\n' for name in modules)
+    (home / "pyproject.toml").write_text(PROJECT.format(package=package) + entries, "utf-8")
+    return home
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    folder = tmp_path_factory.mktemp("plugins")
+    foreign = write_package(folder, "foreign", FOREIGN)
+    edited = write_package(folder, "edited", {"renamed": SOUND, "moved": SOUND, "kept": SOUND})
+    venv.create(folder / "env")
+    home = str(folder / "env")
+    site = Path(sysconfig.get_path("purelib", "venv", {"base": home, "platbase": home}))
+    (site / "libraries.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        folder / "env" / "bin" / "python",
+        "install",
+        "--quiet",
+    ]
+    offline = ["--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    # By its name from a folder of wheels, as from an index.
+    build: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--wheel-dir",
+        folder / "wheels",
+    ]
+    subprocess.run([*build, *offline, foreign], check=True)
+    subprocess.run([*pip, *offline, "--find-links", folder / "wheels", "tseval-foreign"], check=True)
+    subprocess.run([*pip, *offline, "--editable", edited], check=True)
+    # What happens to a package between two installations.
+    renamed = edited / "edited" / "renamed.py"
+    renamed.write_text(renamed.read_text().replace("open_it", "open_other"))
+    (edited / "edited" / "moved.py").rename(edited / "edited" / "elsewhere.py")
+    with (edited / "pyproject.toml").open("a") as project:
+        project.write('late = "edited.kept:open_it"\n')
+    return Environment(folder)
+
+
+def test_a_sound_adapter_works_beside_broken_ones(environment: Environment) -> None:
+    for scheme in ("sound", "kept"):
+        done = environment.tseval("check-model", f"{scheme}:it")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("scheme", "message"),
+    [
+        (
+            "lacking",
+            r"cannot be imported: No module named 'no_such_library'\.\n"
+            r"  Install what it needs: pip install no_such_library\.\n",
+        ),
+        (
+            "misspelt",
+            r"cannot be imported: SyntaxError: expected ':' \(misspelt\.py, line 1\)\.\n"
+            r"  Try another version of it, or .* pip install --force-reinstall --no-deps tseval-foreign\.\n",
+        ),
+        (
+            "crashing",
+            r"cannot be imported: RuntimeError: the licence is missing \(\S+foreign/crashing\.py:3\)\.\n"
+            r"  Try another version of it, or .* pip install --force-reinstall --no-deps tseval-foreign\.\n",
+        ),
+        (
+            "leaving",
+            r"cannot be imported: SystemExit: wants another Python .*\n  Try another version of it, or .*\n",
+        ),
+    ],
+)
+def test_an_adapter_that_cannot_be_imported_is_named(
+    environment: Environment, scheme: str, message: str
+) -> None:
+    named = (
+        rf"tseval: the adapter '{scheme}' of the package tseval-foreign 1\.5 \(foreign\.{scheme}:open_it\) "
+    )
+    shown = environment.refuses(f"{scheme}:it")
+    assert re.fullmatch(named + message, shown), shown
+
+
+@pytest.mark.parametrize(
+    ("scheme", "message"),
+    [
+        (
+            "renamed",
+            r"is not there: edited\.renamed has no open_it\.\n  {once}: if the function was renamed, {do}\n",
+        ),
+        (
+            "moved",
+            r"cannot be imported: there is no module edited\.moved\.\n"
+            r"  {once}: if the module was moved or renamed, {do}\n",
+        ),
+    ],
+)
+def test_what_an_edited_package_no_longer_has_asks_for_a_new_installation(
+    environment: Environment, scheme: str, message: str
+) -> None:
+    once = "Entry points are read when a package is installed"
+    do = rf"install it again: pip install -e {re.escape(str(environment.folder))}/tseval-edited\."
+    named = rf"tseval: the adapter '{scheme}' of the package tseval-edited 1\.5 \(edited\.{scheme}:open_it\) "
+    assert re.fullmatch(named + message.format(once=once, do=do), environment.refuses(f"{scheme}:it"))
+
+
+def test_an_adapter_registered_after_the_installation_is_found_in_its_project(
+    environment: Environment,
+) -> None:
+    shown = environment.refuses("late:it")
+    edited = environment.folder / "tseval-edited"
+    assert "late:it: no such checkpoint, and no adapter for 'late'." in shown
+    assert (
+        f"{edited / 'pyproject.toml'} registers 'late', but tseval-edited was installed before it did."
+        in shown
+    )
+    assert f"Entry points are read when a package is installed: pip install -e {edited}\n" in shown
+
+
+def test_a_module_in_adapters_without_an_entry_point_is_noticed(
+    environment: Environment, tmp_path: Path
+) -> None:
+    for name in ("tseval", "adapters"):
+        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "adapters" / "my_own.py").write_text(SOUND, "utf-8")
+    shown = environment.refuses("my-own:it", tmp_path)
+    assert "There is a module adapters/my_own.py, but no entry point 'my-own': put its line under " in shown
+    assert '[project.entry-points."tseval.adapters"] in pyproject.toml.\n' in shown
+    assert shown.endswith("Entry points are read when a package is installed: then pip install -e . again.\n")
+    project = tmp_path / "pyproject.toml"
+    line = 'my-own = "tseval.adapters.my_own:open_it"'
+    project.write_text(project.read_text().replace("\noracle =", f"\n{line}\noracle ="))
+    shown = environment.refuses("my-own:it", tmp_path)
+    assert f"{project} registers 'my-own', but tseval was installed before it did." in shown
+    assert f": pip install -e {tmp_path}\n" in shown
+
+
+def test_an_unknown_scheme_says_no_more_than_before(environment: Environment) -> None:
+    assert environment.refuses("sounds:it").startswith(
+        "tseval: sounds:it: no such checkpoint, and no adapter for 'sounds'. Did you mean 'sound'? Adapters: "
+    )
+    assert environment.refuses("sounds:it").count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        (
+            "nothing",
+            "is of type NoneType, which is no model: to be a SentenceModel it lacks card, word_logprobs.\n",
+        ),
+        ("class", "is the class Sound, not a model: call it to make one\n"),
+        (
+            "half",
+            "is of type HalfRecurrent, which is no model: to be a SentenceModel it lacks word_logprobs.\n",
+        ),
+    ],
+)
+def test_an_adapter_that_gives_no_model_is_one_message(
+    environment: Environment, rest: str, message: str
+) -> None:
+    shown = environment.refuses(f"sound:{rest}")
+    assert shown.startswith(f"tseval: what the adapter 'sound' (foreign.sound:open_it) gives {message}")
+
+
+def test_the_list_of_models_says_what_is_broken_and_goes_on(environment: Environment) -> None:
+    done = environment.tseval("models")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = {line.split()[0]: line for line in done.stdout.splitlines() if line}
+    assert lines["native"].split() == ["native", "tseval.adapters.native:open_checkpoint"]
+    assert lines["sound"].split() == ["sound", "foreign.sound:open_it"]
+    for scheme, why in (
+        ("lacking", "No module named 'no_such_library'"),
+        ("misspelt", "SyntaxError: expected ':' (misspelt.py, line 1)"),
+        ("crashing", "RuntimeError: the licence is missing"),
+        ("renamed", "edited.renamed has no open_it"),
+        ("moved", "there is no module edited.moved"),
+    ):
+        assert "broken: " in lines[scheme]
+        assert why in lines[scheme]
+    assert "bundled:lstm" in lines

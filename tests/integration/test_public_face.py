@@ -1,0 +1,155 @@
+"""What a script outside the checkout sees of the installed wheel: every public name, with its type."""
+
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from release import Release
+
+import tseval
+
+ROOT = Path(__file__).parents[2]
+
+# Expression to the type that `reveal_type` shows for it.
+TYPES = {
+    "tseval.Case": "def (name: str, construction: str, phenomenon: str",
+    "tseval.Contrast": "def (better: str, worse: str) -> tseval.questions.contrast.Contrast",
+    "tseval.Item": "def (case: str, index: int, sentences: typing.Mapping[str, str]",
+    "tseval.ModelCard": "def (name: str, kind: str, fingerprint: str",
+    "tseval.TsevalError": "def (*args: object) -> tseval.errors.TsevalError",
+    "tseval.__version__": "str",
+    "model": "SentenceModel | RecurrentModel | TokenModel | TotalModel",
+    "model.card": "ModelCard",
+    "suite": "tseval.suites.items.Suite",
+    "suite.cases": "tuple[tseval.suites.items.Case, ...]",
+    "suite.cases[0].contrasts": "tuple[tseval.questions.contrast.Contrast, ...]",
+    "next(suite.cases[0].items())": "tseval.suites.items.Item",
+    "suite.n_items": "int",
+    "run": "Run",
+    "run.table()": "DataFrame",
+    "run.verdicts": "DataFrame",
+    "tseval.read_run('run')": "Run",
+    "check_model(model)": "tseval.testing.report.Report",
+    "check_model(model).ok": "bool",
+}
+SCRIPT = """from pathlib import Path
+
+import tseval
+from tseval.errors import ModelError
+from tseval.testing import check_model
+
+
+def score(model: tseval.Model, suite: tseval.Suite, out: Path) -> tseval.Run:
+    return tseval.evaluate(model, suite, out=out)
+
+
+def sizes(case: tseval.Case) -> tuple[int, tuple[tseval.Contrast, ...]]:
+    return case.n_items, case.contrasts
+
+
+def first(case: tseval.Case) -> tseval.Item:
+    return next(case.items())
+
+
+def who(card: tseval.ModelCard) -> str:
+    return card.fingerprint
+
+
+try:
+    model = tseval.load_model("bundled:lstm")
+except ModelError as error:
+    wrong: tseval.TsevalError = error
+    raise
+suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt"], limit=5)
+run = tseval.evaluate(model, suite)
+"""
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A folder that holds an environment, where the wheel is installed beside the libraries it needs."""
+
+    folder: Path
+
+    def run(self, *command: object) -> subprocess.CompletedProcess[str]:
+        python = self.folder / "env" / "bin" / "python"
+        return subprocess.run(
+            [python, *map(str, command)],
+            capture_output=True, text=True, cwd=self.folder, env={"PATH": "/usr/bin:/bin"}, check=False,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory, release: Release) -> Outside:
+    folder = tmp_path_factory.mktemp("outside")
+    venv.create(folder / "env")
+    site = Path(
+        sysconfig.get_path("purelib", "venv", {"base": str(folder / "env"), "platbase": str(folder / "env")})
+    )
+    install: list[str | Path] = [
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        site,
+        release.wheel,
+    ]
+    subprocess.run([sys.executable, "-m", "pip", *install], check=True, capture_output=True)
+    # The libraries come from the environment of the tests; its own tseval stands behind the wheel's.
+    (site / "libraries.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
+    return Outside(folder)
+
+
+def test_every_public_name_is_there_and_completes() -> None:
+    assert tseval.__all__ == dir(tseval) == sorted(tseval.__all__)
+    assert {"Run", "Suite", "Case", "ModelCard", "TsevalError"} <= set(dir(tseval))
+    assert all(getattr(tseval, name) is not None for name in tseval.__all__)
+    assert issubclass(tseval.errors.ModelError, tseval.TsevalError)
+
+
+def test_a_misspelt_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'tseval' has no attribute 'load_modle'"):
+        tseval.load_modle  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_says_that_it_is_typed(outside: Outside) -> None:
+    done = outside.run("-c", "import tseval; print(tseval.__file__)")
+    installed = Path(done.stdout.strip()).parent
+    assert installed.is_relative_to(outside.folder)
+    assert (installed / "py.typed").read_text() == ""
+
+
+@pytest.mark.slow
+def test_a_script_with_every_public_name_passes_strict_mypy(outside: Outside) -> None:
+    assert all(re.search(rf"\btseval\.{name}\b", SCRIPT + str(TYPES)) for name in tseval.__all__)
+    (outside.folder / "script.py").write_text(SCRIPT, "utf-8")
+    done = outside.run("-m", "mypy", "--strict", "script.py")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "Success" in done.stdout
+
+
+@pytest.mark.slow
+def test_types_are_precise_and_misspelt_names_are_caught(outside: Outside) -> None:
+    lines = [*SCRIPT.splitlines(), *(f"reveal_type({expression})" for expression in TYPES)]
+    (outside.folder / "revealed.py").write_text("\n".join([*lines, "tseval.load_modle"]) + "\n", "utf-8")
+    shown = outside.run("-m", "mypy", "--strict", "revealed.py").stdout
+    revealed = dict(re.findall(r'^revealed\.py:(\d+): note: Revealed type is "(.*)"$', shown, re.MULTILINE))
+    for line, (expression, expected) in enumerate(TYPES.items(), len(SCRIPT.splitlines()) + 1):
+        assert expected in revealed[str(line)], expression
+        assert "Any" not in revealed[str(line)], expression
+    assert f'revealed.py:{len(lines) + 1}: error: Module has no attribute "load_modle"' in shown
+    assert "Found 1 error" in shown
+
+
+@pytest.mark.slow
+def test_the_script_runs(outside: Outside) -> None:
+    (outside.folder / "script.py").write_text(SCRIPT, "utf-8")
+    done = outside.run("script.py")
+    assert done.returncode == 0, done.stderr

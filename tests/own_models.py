@@ -1,0 +1,102 @@
+"""Small models of every adapter of tseval's own, and sentences that each reads."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from tseval.adapters import open_model
+from tseval.models.checkpoint import save_checkpoint
+from tseval.models.classifier import Classifier
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.tasks import TASKS
+from tseval.models.vocabulary import Vocabulary
+from tseval.testing.sentences import default_sentences
+
+TESTS = Path(__file__).parent
+WORDS = Vocabulary(("<eos>", "<unk>", *sorted({w for s in default_sentences() for w in s.split()})), True)
+CELLS = ("lstm", "drnn", "onlstm", "urn", "srn")
+NATIVE = [f"native {cell}" for cell in CELLS]
+CLASSIFIERS = [f"classifier {task}" for task in TASKS]
+OTHERS = ["bundled", "oracle", "ngram", "ngram eos", "published"]
+# These need transformers or lm-eval, which take seconds to import.
+HEAVY = ["hf gpt2", "hf gemma2", "hf bloom", "hf mamba", "mlm within_word_l2r", "mlm original", "lm-eval"]
+
+
+@dataclass(frozen=True)
+class Own:
+    """A model, and sentences that it reads; None for any."""
+
+    model: object
+    sentences: list[str] | None = None
+
+
+def open_own(name, folder):
+    """Make a small model in a folder and open it as users do."""
+    kind, _, what = name.partition(" ")
+    return {
+        "native": _native, "classifier": _classifier, "bundled": _bundled, "oracle": _oracle, "ngram": _ngram,
+        "published": _published, "hf": _causal, "mlm": _masked, "lm-eval": _lm_eval,
+    }[kind](what, folder)  # fmt: skip
+
+
+def _native(cell, folder):
+    torch.manual_seed(0)
+    model = LanguageModel(Sizes(cell, len(WORDS), 8, 12, 2), initial_range=2.0).eval()
+    save_checkpoint(folder / "own.pt", model, WORDS, training={}, validation_perplexity=None)
+    return Own(open_model(folder / "own.pt", device="cpu"))
+
+
+def _classifier(task, folder):
+    torch.manual_seed(0)
+    model = Classifier(Sizes("drnn", len(WORDS), 8, 12, 2, task=task), initial_range=2.0).eval()
+    save_checkpoint(folder / "own.pt", model, WORDS, training={}, validation_perplexity=None)
+    labels = TASKS[task].labels
+    sentences = [f"{text.removesuffix(' .')} {label}" for text in default_sentences() for label in labels]
+    return Own(open_model(folder / "own.pt", device="cpu"), sentences)
+
+
+def _bundled(what, folder):
+    return Own(open_model("bundled:lstm", device="cpu"))
+
+
+def _oracle(what, folder):
+    sentences = [
+        " ".join([*(f"({i}" for i in stack), *(f"){i}" for i in reversed(stack))]) + tail
+        for stack in ([1], [2], [1, 2], [2, 1], [3, 1, 2], [1, 1, 3], [4, 4, 1])
+        for tail in ("", " (1 )1", " (2 )2")
+    ]
+    return Own(open_model("oracle:dyck-lstm", {"k": "4", "m": "3"}, "cpu"), sentences)
+
+
+def _ngram(what, folder):
+    pytest.importorskip("kenlm", reason="kenlm needs a C++ compiler to be installed")
+    arguments = {"eos": "true"} if what else {}
+    return Own(open_model(f"ngram:{TESTS / 'adapters' / 'trigram.arpa'}", arguments, "cpu"))
+
+
+def _published(what, folder):
+    subprocess.run([sys.executable, TESTS / "models" / "published" / "write.py", folder], check=True)
+    return Own(open_model(folder / "lstm-zip.pt", {"vocab": str(folder / "vocab.txt")}, "cpu"))
+
+
+def _causal(kind, folder):
+    from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
+
+    return Own(open_model(f"hf:{save_causal(folder / kind, kind)}", device="cpu"))
+
+
+def _masked(pll, folder):
+    from checkpoints import save_masked  # noqa: PLC0415 - takes seconds
+
+    return Own(open_model(f"mlm:{save_masked(folder / 'bert')}", {"pll": pll}, "cpu"))
+
+
+def _lm_eval(what, folder):
+    pytest.importorskip("lm_eval")
+    from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
+
+    return Own(open_model("lm-eval:hf", {"pretrained": str(save_causal(folder / "gpt2"))}, "cpu"))

@@ -1,0 +1,358 @@
+"""Models that are broken on purpose: the kit catches each by the property that it breaks."""
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from tseval.errors import ModelError, SuiteError
+from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.testing import check_model
+from tseval.testing.sentences import default_sentences
+
+WORDS = sorted({word for sentence in default_sentences() for word in sentence.split()})
+UNK = "<unk>"
+
+
+def number(*words):
+    """A log-probability that depends on words alone: the same in every process."""
+    return -1.0 - sum(ord(letter) * (i + 1) for i, letter in enumerate(" ".join(words))) % 997 / 100
+
+
+class Sound:
+    """A sentence model that breaks nothing: a word's number depends on itself and the word before."""
+
+    def __init__(self):
+        self.card = ModelCard("sound", "test", "0" * 64, {"start": "none"}, {})
+
+    def word_logprobs(self, sentences):
+        return [self.score(text.split()) for text in sentences]
+
+    def score(self, words):
+        return [number(*words[max(0, i - 1) : i + 1]) for i in range(len(words))]
+
+
+class Positive(Sound):
+    def score(self, words):
+        return [
+            0.5 if word == "laugh" else value for word, value in zip(words, super().score(words), strict=True)
+        ]
+
+
+class NotANumber(Sound):
+    def score(self, words):
+        return [math.nan if word == "admire" else -1.0 for word in words]
+
+
+class OneShort(Sound):
+    def score(self, words):
+        return super().score(words)[1:]
+
+
+class Raising(Sound):
+    def word_logprobs(self, sentences):
+        raise ZeroDivisionError("division by zero\nmore")
+
+
+class ByLongest(Sound):
+    """As a padded model without a mask: the longest sentence of the batch shows in all others."""
+
+    def word_logprobs(self, sentences):
+        longest = max(len(text.split()) for text in sentences)
+        return [[value - longest / 10 for value in self.score(text.split())] for text in sentences]
+
+
+class ByCount(Sound):
+    """As a model that normalises over the batch."""
+
+    def word_logprobs(self, sentences):
+        return [[value - len(sentences) / 10 for value in row] for row in super().word_logprobs(sentences)]
+
+
+class ByPlace(Sound):
+    """As a model that carries its state from one sentence to the next."""
+
+    def word_logprobs(self, sentences):
+        return [[v - i / 10 for v in self.score(text.split())] for i, text in enumerate(sentences)]
+
+
+class Peeking(Sound):
+    def score(self, words):
+        return [number(*words[i : i + 2]) for i in range(len(words))]
+
+
+class Random(Sound):
+    def score(self, words):
+        return [-random.random() for _ in words]
+
+
+class Silent(Sound):
+    """Replaces unknown words and tells no one."""
+
+    def score(self, words):
+        return super().score([word if word in WORDS else UNK for word in words])
+
+
+class Reporting(Silent):
+    def seen(self, sentences):
+        return [" ".join(word if word in WORDS else UNK for word in text.split()) for text in sentences]
+
+
+class Uneven(Sound):
+    """Says that words are unknown, and scores them as if it knew them."""
+
+    seen = Reporting.seen
+
+
+class Merging(Reporting):
+    """Shows two words as one."""
+
+    def seen(self, sentences):
+        return [text.replace(" .", ".") for text in super().seen(sentences)]
+
+
+class Torn(Sound):
+    """Offers both numbers of words and of sentences, and they differ."""
+
+    def sentence_logprobs(self, sentences):
+        return [sum(self.score(text.split())) - 1.0 for text in sentences]
+
+
+class Keeping(Sound):
+    """Keeps a megabyte for every sentence that it has met."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = {}
+
+    def word_logprobs(self, sentences):
+        self.kept |= {text: np.ones(2**17) for text in sentences}
+        return super().word_logprobs(sentences)
+
+
+class Bad(Sound):
+    def __init__(self, **fields):
+        super().__init__()
+        fields = {
+            "name": "bad",
+            "kind": "test",
+            "fingerprint": "0" * 64,
+            "protocol": {},
+            "details": {},
+        } | fields
+        self.card = ModelCard(**fields)
+
+
+class Short:
+    """One number for a sentence, of which it reads 50 words."""
+
+    def __init__(self, cut):
+        self.card, self.cut = Sound().card, cut
+
+    def sentence_logprobs(self, sentences):
+        return [sum(Sound().score(text.split()[self.cut])) for text in sentences]
+
+
+class Recurrent:
+    """A model with a state: the last word. Of every next word it says the same, but of the last two."""
+
+    row_bytes = 8
+
+    def __init__(self):
+        self.card = ModelCard("state", "test", "0" * 64, {}, {"vocabulary": len(WORDS) + 1})
+        self.ids = {word: i for i, word in enumerate([*WORDS, UNK])}
+
+    def encode(self, sentences):
+        seen = [[w if w in self.ids else UNK for w in text.split()] for text in sentences.to_pylist()]
+        return Encoded(
+            seen=pa.array([" ".join(words) for words in seen]),
+            tokens=np.array([self.ids[word] for words in seen for word in words]),
+            lengths=np.array([len(words) for words in seen]),
+            n_unknown=np.array([words.count(UNK) for words in seen], dtype=np.int32),
+        )
+
+    def start(self):
+        return (torch.zeros(1, dtype=torch.int64),)
+
+    def advance(self, state, tokens):
+        return (torch.from_numpy(tokens),)
+
+    def logprobs(self, state, rows, tokens):
+        logits = np.array([[(7 * a + 3 * b) % 11 for b in self.ids.values()] for a in self.ids.values()])
+        table = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+        return table[state[0].numpy()[rows], tokens].astype(np.float32)
+
+
+class TooFewBytes(Recurrent):
+    row_bytes = 4
+
+
+class Unnormalised(Recurrent):
+    def logprobs(self, state, rows, tokens):
+        return super().logprobs(state, rows, tokens) - 0.5
+
+
+class Uncounted(Recurrent):
+    def encode(self, sentences):
+        encoded = super().encode(sentences)
+        return Encoded(encoded.seen, encoded.tokens, encoded.lengths, np.zeros_like(encoded.n_unknown))
+
+
+class Tokens:
+    """A token model, every word two tokens."""
+
+    warnings = ()
+    batch_tokens = 256
+
+    def __init__(self):
+        self.card = ModelCard("tokens", "test", "0" * 64, {}, {})
+
+    def encode(self, sentences):
+        texts = sentences.to_pylist()
+        words = [word for text in texts for word in text.split()]
+        ids = [token for word in words for token in (len(word), sum(word.encode()))]
+        lengths = np.array([len(text.split()) for text in texts])
+        none = np.zeros(len(texts), dtype=np.int32)
+        return Encoded(sentences, np.array(ids), lengths, none, np.full(len(words), 2))
+
+    def token_texts(self, tokens):
+        return [str(token) for token in tokens]
+
+    def token_logprobs(self, encoded, batch_tokens):
+        numbers = np.empty(len(encoded.tokens), dtype=np.float32)
+        for start in range(0, len(numbers), batch_tokens):
+            logits = np.ones((len(encoded.tokens[start : start + batch_tokens]), 2**13))
+            numbers[start : start + batch_tokens] = (
+                -encoded.tokens[start : start + batch_tokens] * logits[:, 0] / 99
+            )
+        return numbers, len(numbers)
+
+
+class AllAtOnce(Tokens):
+    def token_logprobs(self, encoded, batch_tokens):
+        return super().token_logprobs(encoded, len(encoded.tokens))
+
+
+class WrongPieces(Tokens):
+    def encode(self, sentences):
+        encoded = super().encode(sentences)
+        pieces = encoded.pieces + np.arange(len(encoded.pieces)) % 2
+        return Encoded(encoded.seen, encoded.tokens, encoded.lengths, encoded.n_unknown, pieces)
+
+
+@pytest.mark.parametrize("model", [Sound(), Reporting(), Recurrent(), Tokens(), Short(slice(None))])
+def test_a_sound_model_passes(model):
+    report = check_model(model)
+    assert report.ok, str(report)
+    report.raise_for_failures()
+
+
+@pytest.mark.parametrize(
+    ("model", "broken", "seen"),
+    [
+        (Positive(), {"at most zero"}, "a log-probability of 0.5"),
+        (NotANumber(), {"finite"}, "log-probability nan of the sentence 'the author near the surgeon that"),
+        (OneShort(), {"finite"}, "gave 3 log-probabilities for the 4 words"),
+        (Raising(), {"finite"}, "ZeroDivisionError: division by zero"),
+        (ByCount(), {"batches"}, "alone it gets other numbers"),
+        (ByLongest(), {"batches", "prefixes", "long sentences"}, "beside a long one it gets other numbers"),
+        (ByPlace(), {"batches", "equal sentences"}, "gets other"),
+        (Peeking(), {"prefixes"}, "its first half changes when its second does"),
+        (Random(), {"deterministic"}, "the model draws at random"),
+        (Silent(), {"unknown words"}, "but `seen` does not show <unk>"),
+        (Uneven(), {"unknown words"}, "it looks like another one to the model, but gets another number"),
+        (Uncounted(), {"unknown words"}, "but no unknown word is counted"),
+        (Merging(), {"encoding"}, "which has another number of words"),
+        (Torn(), {"sums"}, "`sentence_logprobs` differs"),
+        (WrongPieces(), {"finite"}, ""),
+        (Unnormalised(), {"distribution"}, ""),
+        (TooFewBytes(), {"memory"}, "a row of a state takes 8 bytes, but `row_bytes` is 4"),
+        (Keeping(), {"memory"}, " MiB for each further sentence"),
+        (AllAtOnce(), {"memory"}, "for each further sentence"),
+        (Short(slice(50)), {"long sentences"}, "the model cuts them off"),
+        (Short(slice(-50, None)), {"long sentences"}, "the model cuts them off"),
+        (Bad(name=""), {"card"}, "name is ''"),
+        (Bad(kind="two\nlines"), {"card"}, "kind is"),
+        (Bad(fingerprint="best.pt"), {"card"}, "fingerprint is 'best.pt': give a SHA-256"),
+        (Bad(protocol={"dtype": torch.float32}), {"card"}, "protocol cannot be written as JSON"),
+        (Bad(details={"perplexity": math.nan}), {"card"}, "details cannot be written as JSON"),
+        (Bad(details={1: "one"}), {"card"}, "details reads otherwise"),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "card") else None,
+)
+def test_a_broken_model_is_caught_by_what_it_breaks(model, broken, seen):
+    report = check_model(model)
+    assert {result.name for result in report.failures} >= set(list(broken)[:1]), str(report)
+    assert {result.name for result in report.failures} == broken, str(report)
+    assert any(seen in result.finding.note for result in report.failures), str(report)
+    with pytest.raises(ModelError, match=f"fails {len(broken)} of 13 checks:\n  {report.failures[0].name} "):
+        report.raise_for_failures()
+
+
+def test_a_difference_is_told_with_its_size_and_its_sentence():
+    (found,) = (result.finding for result in check_model(ByCount()).failures)
+    assert found.sentence in default_sentences()
+    # The 288 sentences come in batches of 64, the last one of 32.
+    assert found.difference == pytest.approx(6.3, abs=1e-5)
+
+
+def test_a_wider_tolerance_lets_small_differences_pass():
+    assert not check_model(Unnormalised()).ok
+    assert check_model(Unnormalised(), tolerance=0.6).ok
+
+
+def test_a_masked_model_says_so_by_pll_in_its_protocol():
+    model = Peeking()
+    model.card = ModelCard("masked", "test", "0" * 64, {"pll": "original"}, {})
+    report = check_model(model)
+    assert report.ok
+    assert "`pll` stands in the protocol" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "message"),
+    [
+        (
+            None,
+            "the object to check is of type NoneType, which is no model: to be a SentenceModel it lacks card",
+        ),
+        (Sound, "the object to check is the class Sound, not a model: call it to make one"),
+    ],
+)
+def test_what_is_no_model_is_refused(candidate, message):
+    with pytest.raises(ModelError) as refused:
+        check_model(candidate)
+    assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize("sentences", [[], [" "], "the authors laugh ."])
+def test_what_are_no_sentences_is_refused(sentences):
+    with pytest.raises(SuiteError, match="to check a model"):
+        check_model(Sound(), sentences)
+
+
+def test_one_sentence_is_enough():
+    report = check_model(Sound(), ["the authors  laugh . "])
+    assert report.ok, str(report)
+    skipped = {r.name: r.finding.note for r in report.results if r.finding.verdict == "not applicable"}
+    assert skipped["prefixes"].endswith("give more")
+    assert skipped["memory"] == "1 sentences are too few: give 64"
+
+
+def test_a_report_is_plain_data_and_a_line():
+    report = check_model(ByCount())
+    data: Any = report.to_mapping()
+    assert (data["model"], data["protocol"], data["ok"]) == ("sound", "SentenceModel", False)
+    assert [result["name"] for result in data["results"]][:2] == ["card", "finite"]
+    assert repr(report) == "<Report sound: 10 hold, 1 fail>"
+    assert str(report).splitlines()[0] == "sound, checked as a SentenceModel; differences in nats"
+
+
+def test_progress_is_told():
+    told = []
+    check_model(Sound(), progress=lambda done, total: told.append((done, total)))
+    assert told == [(i, 13) for i in range(1, 14)]

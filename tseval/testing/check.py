@@ -1,0 +1,151 @@
+"""Hold a model to every property in turn."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tseval.adapters.plugins import refuse_no_model
+from tseval.errors import ModelError, first_line
+from tseval.scoring.protocol import ParticularModel
+from tseval.testing import extremes, properties
+from tseval.testing.memory import memory
+from tseval.testing.report import Finding, Report, Result
+from tseval.testing.scores import as_in_a_run, numbers_of, protocol_of
+from tseval.testing.sentences import default_sentences, distinct
+from tseval.testing.subject import Subject, fails, holds, not_applicable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tseval.scoring.protocol import Model
+
+# Largest difference between numbers that should be equal, in nats: what float32 leaves of a sum of logits.
+TOLERANCE = 1e-3
+
+# Every property and what must hold, in the order of a report.
+CLAIMS = {
+    "card": "the card says who the model is, in plain data",
+    "finite": "every word of every sentence gets one finite number",
+    "encoding": "what the model sees fits the words of the sentences",
+    "at most zero": "no probability is above 1",
+    "deterministic": "the same sentences get the same numbers again",
+    "sums": "the numbers of the words add up to the sentence's",
+    "batches": "a sentence gets the same numbers alone, among others, and in any order",
+    "equal sentences": "equal sentences of a batch get equal numbers",
+    "prefixes": "a word's number does not depend on the words after it",
+    "unknown words": "words the model does not know are reported, and make no difference",
+    "long sentences": "a long sentence is scored or refused, and its neighbours keep their numbers",
+    "distribution": "the probabilities of all next words add up to 1",
+    "memory": "memory keeps within a batch, or within `row_bytes` for each row of a state",
+}
+# These look at scored sentences.
+LOOKS: dict[str, Callable[[Subject], Finding]] = {
+    "encoding": properties.encoding,
+    "at most zero": properties.at_most_zero,
+    "deterministic": properties.deterministic,
+    "sums": properties.sums,
+    "batches": properties.batches,
+    "equal sentences": properties.equal_sentences,
+    "prefixes": properties.prefixes,
+    "unknown words": extremes.unknown_words,
+    "long sentences": extremes.long_sentences,
+    "distribution": properties.distribution,
+}
+# And these compare several calls, which says nothing where one call does not equal another.
+COMPARE_CALLS = {"sums", "batches", "equal sentences", "prefixes", "unknown words", "long sentences"}
+
+
+def check_model(
+    model: Model,
+    sentences: Sequence[str] | None = None,
+    *,
+    tolerance: float = TOLERANCE,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Check that a model gives numbers that can be believed.
+
+    Args:
+        model: Any object that satisfies a protocol of `tseval.scoring.protocol`.
+        sentences: Tokenised text, of words that the model knows; None for 288 English sentences.
+        tolerance: Largest difference between numbers that should be equal, in nats. Weights of 16 bits need
+            more than the default.
+        progress: Called with the numbers of properties done and of all.
+
+    Returns:
+        One result for each property. An exception of the model is a result as well, and not raised.
+
+    Raises:
+        ModelError: The object is no model, or does not read such sentences.
+        SuiteError: There are no sentences, or one is empty.
+    """
+    refuse_no_model(model, "the object to check")
+    texts = distinct(default_sentences() if sentences is None else sentences)
+    _refuse_foreign(model, texts, given=sentences is not None)
+    found: dict[str, Finding] = {}
+    for name, finding in _findings(model, texts, tolerance):
+        found[name] = finding
+        if progress:
+            progress(len(found), len(CLAIMS))
+    results = (Result(name, claim, found[name]) for name, claim in CLAIMS.items())
+    return Report(str(model.card.name), protocol_of(model), tuple(results))
+
+
+def _findings(model: Model, texts: tuple[str, ...], tolerance: float) -> Iterator[tuple[str, Finding]]:
+    """Look at one property after the other."""
+    yield "card", _look(partial(properties.card, model))
+    # Before all else that scores, while the model has met no sentence that it might keep.
+    kept = _look(partial(memory, model, texts))
+    try:
+        scored = as_in_a_run(model, texts)
+        subject = Subject(model, texts, tolerance, scored, numbers_of(scored))
+    except Exception as error:  # anything at all that a foreign model may raise
+        yield "finite", _raised(error)
+        yield from (
+            (name, not_applicable("there are no numbers: see `finite`")) for name in [*LOOKS, "memory"]
+        )
+        return
+    yield "finite", holds()
+    yield "memory", kept
+    deterministic = True
+    for name, look in LOOKS.items():
+        if name in COMPARE_CALLS and not deterministic:
+            yield name, not_applicable("no call equals another: see `deterministic`")
+            continue
+        finding = _look(partial(look, subject))
+        deterministic = deterministic and not (name == "deterministic" and finding.verdict == "fails")
+        yield name, finding
+
+
+def _look(look: Callable[[], Finding]) -> Finding:
+    """Look at a property, which fails with whatever the model raises there."""
+    try:
+        return look()
+    except Exception as error:
+        return _raised(error)
+
+
+def _raised(error: Exception) -> Finding:
+    said = first_line(error)
+    return fails(said if isinstance(error, ModelError) else f"{type(error).__name__}: {said}")
+
+
+def _refuse_foreign(model: Model, texts: Sequence[str], *, given: bool) -> None:
+    """Refuse sentences of another form than a model reads.
+
+    Raises:
+        ModelError: Holds what the model says of them, and how to give others.
+    """
+    if not isinstance(model, ParticularModel):
+        return
+    try:
+        model.check_sentences(pa.array(texts, pa.string()))
+    except ModelError as error:
+        if given:
+            raise
+        raise ModelError(
+            f"{error}\n  The checks need sentences that this model reads: give --sentences FILE, one a line, "
+            "or in Python check_model(model, sentences)."
+        ) from None

@@ -1,0 +1,97 @@
+"""Numbers of a model, in two ways: as a run gets them, and by the model's own methods alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from tseval.scoring.protocol import RecurrentModel, SentenceModel, TokenModel
+from tseval.scoring.scorers import scorer_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.scoring.protocol import Model, State, TotalModel
+
+# Of each sentence the log-probabilities of its words, (words,), or the one number that there is, (1,).
+Numbers = list[np.ndarray]
+
+
+def protocol_of(model: Model) -> str:
+    """Name the protocol that a model is scored by."""
+    for protocol in (RecurrentModel, TokenModel, SentenceModel):
+        if isinstance(model, protocol):
+            return protocol.__name__
+    return "TotalModel"
+
+
+def as_in_a_run(model: Model, sentences: Sequence[str]) -> pa.Table:
+    """Score distinct, sorted sentences as a run does."""
+    return scorer_for(model).score(pa.array(sentences, pa.string()))
+
+
+def numbers_of(table: pa.Table) -> Numbers:
+    """Take the numbers out of scored sentences."""
+    words = [np.array(row) for row in table["words"].to_pylist()]
+    totals = [np.array([total]) for total in table["logprob"].to_pylist()]
+    return [total if row[:1] == [None] else row for row, total in zip(words, totals, strict=True)]
+
+
+@torch.inference_mode()
+def directly(model: Model, sentences: Sequence[str], batch_tokens: int | None = None) -> Numbers:
+    """Score sentences in the order given, repetitions and all, by the methods of the model's protocol.
+
+    Args:
+        model: Satisfies one of the protocols.
+        sentences: In one batch.
+        batch_tokens: Tokens that a `TokenModel` may read at once; None for as many as it likes.
+    """
+    if isinstance(model, RecurrentModel):
+        return _word_by_word(model, sentences)
+    if isinstance(model, TokenModel):
+        return _token_by_token(model, sentences, batch_tokens)
+    if isinstance(model, SentenceModel):
+        return [np.array(row, dtype=np.float64) for row in model.word_logprobs(list(sentences))]
+    return whole_sentences(model, sentences)
+
+
+def whole_sentences(model: TotalModel, sentences: Sequence[str]) -> Numbers:
+    """Ask for one number for each sentence."""
+    return [np.array([total], dtype=np.float64) for total in model.sentence_logprobs(list(sentences))]
+
+
+def _word_by_word(model: RecurrentModel, sentences: Sequence[str]) -> Numbers:
+    """Advance one row for each sentence; nothing is shared."""
+    encoded = model.encode(pa.array(sentences, pa.string()))
+    starts = np.cumsum(encoded.lengths) - encoded.lengths
+    found: Numbers = [np.empty(length, dtype=np.float64) for length in encoded.lengths]
+    reading = np.arange(len(sentences))  # which sentence each row of the state belongs to
+    state = take(model.start(), np.zeros(len(sentences), dtype=np.int64))
+    for place in range(int(encoded.lengths.max())):
+        words = encoded.tokens[starts[reading] + place]
+        values = model.logprobs(state, np.arange(len(reading)), words)
+        for sentence, value in zip(reading, values, strict=True):
+            found[sentence][place] = value
+        going_on = np.flatnonzero(encoded.lengths[reading] > place + 1)
+        if not len(going_on):
+            break
+        state = model.advance(take(state, going_on), words[going_on])
+        reading = reading[going_on]
+    return found
+
+
+def _token_by_token(model: TokenModel, sentences: Sequence[str], batch_tokens: int | None) -> Numbers:
+    encoded = model.encode(pa.array(sentences, pa.string()))
+    tokens, _ = model.token_logprobs(encoded, batch_tokens or model.batch_tokens)
+    n_words = int(encoded.lengths.sum())
+    pieces = np.ones(n_words, dtype=np.int64) if encoded.pieces is None else encoded.pieces
+    words = np.bincount(np.repeat(np.arange(n_words), pieces), weights=tokens, minlength=n_words)
+    return np.split(words, np.cumsum(encoded.lengths)[:-1])
+
+
+def take(state: State, rows: np.ndarray) -> State:
+    """Gather rows of a state."""
+    return tuple(tensor[torch.from_numpy(rows).to(tensor.device)] for tensor in state)
