@@ -23,7 +23,7 @@ TYPES = {
     "tseval.ModelCard": "def (name: str, kind: str, fingerprint: str",
     "tseval.TsevalError": "def (*args: object) -> tseval.errors.TsevalError",
     "tseval.__version__": "str",
-    "model": "SentenceModel | RecurrentModel | TokenModel | TotalModel",
+    "model": "TotalModel",
     "model.card": "ModelCard",
     "suite": "tseval.suites.items.Suite",
     "suite.cases": "tuple[tseval.suites.items.Case, ...]",
