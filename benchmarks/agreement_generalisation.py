@@ -58,10 +58,10 @@ def main(out: Path, seeds: int, figure: Path | None) -> None:
 
 def items() -> list[dict[str, object]]:
     """Give the items of the suite `agreement`: training and validation up to `SEEN` nouns, then test."""
-    found = []
+    found: list[dict[str, object]] = []
     for case in tseval.load_suite("agreement").cases:
         for item in case.items():
-            few = item.features["n_intervening"] <= SEEN
+            few = int(item.features["n_intervening"]) <= SEEN
             part = "test" if not few else "train" if item.index % VALID else "valid"
             names = ("number", "n_intervening", "n_attractors")
             features = {name: item.features[name] for name in names} | {"chain": case.name}

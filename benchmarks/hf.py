@@ -166,12 +166,14 @@ def score_minicons(path: str, kind: str) -> Score:
     from minicons.scorer import IncrementalLMScorer, MaskedLMScorer  # noqa: PLC0415  only in its own process
 
     if kind == "causal":
-        model, options = IncrementalLMScorer(path, device="cpu", dtype=torch.float32), {"bos_token": True}
+        model = IncrementalLMScorer(path, device="cpu", dtype=torch.float32)
+        options: dict[str, object] = {"bos_token": True}
         at_once = BATCH
     else:
         # minicons 0.3.39 calls a tokenizer by a name that transformers 5 dropped for the plain call.
         transformers.BertTokenizer.batch_encode_plus = transformers.BertTokenizer.__call__
-        model, options = MaskedLMScorer(path, device="cpu"), {"PLL_metric": "within_word_l2r"}
+        model = MaskedLMScorer(path, device="cpu")
+        options = {"PLL_metric": "within_word_l2r"}
         at_once = MASKED_BATCH
 
     def score(sentences: list[str]) -> list[float]:

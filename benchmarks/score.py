@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -124,11 +125,12 @@ def measure(method: str, checkpoint: Path, sample: int) -> dict[str, object]:
         "padded": score_batch,
     }[method]
     scores: list[float] = []
-    score_batch(native.model, ids[:PADDED_BATCH])  # the first products of a process are slow
+    model: Any = native.model  # a language model, no classifier
+    score_batch(model, ids[:PADDED_BATCH])  # the first products of a process are slow
     started, cpu = time.perf_counter(), time.process_time()
     for batch in chosen:
         rows = [ids[i] for i in batch]
-        scores += score(native.model, rows)
+        scores += score(model, rows)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     picked = [i for batch in chosen for i in batch]
     return {
@@ -192,12 +194,12 @@ def share_of_products(checkpoint: Path) -> float:
     return inside / 1e6 / seconds
 
 
-def child(method: str, checkpoint: Path, sample: int, threads: int) -> dict[str, object]:
+def child(method: str, checkpoint: Path, sample: int, threads: int) -> dict[str, Any]:
     """Measure one method in a process of its own."""
     command = [sys.executable, __file__, "--child", method, "--checkpoint", str(checkpoint)]
     command += ["--sample", str(sample), "--threads", str(threads)]
     result = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    content: dict[str, object] = json.loads(result.stdout)
+    content: dict[str, Any] = json.loads(result.stdout)
     return content
 
 

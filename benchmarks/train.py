@@ -22,7 +22,7 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import torch
@@ -56,7 +56,7 @@ class TorchLSTM(nn.Module):
 
     def initial_state(self, batch: int) -> State:
         """Give zeros, two tensors of (layers, batch, hidden)."""
-        zeros = self.lstm.weight_hh_l0.new_zeros(self.layers, batch, self.hidden)
+        zeros = next(self.lstm.parameters()).new_zeros(self.layers, batch, self.hidden)
         return zeros, zeros
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
@@ -72,6 +72,9 @@ class LoopDecayRNN(nn.Module):
 
     Source: Bhatt et al. 2020, section 4.
     """
+
+    dale: Tensor
+    states: Any  # a list of nn.Linear
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -106,7 +109,7 @@ class LoopDecayRNN(nn.Module):
 class Around(nn.Module):
     """The language model of tseval around other recurrent layers."""
 
-    def __init__(self, sizes: Sizes, core: nn.Module) -> None:
+    def __init__(self, sizes: Sizes, core: TorchLSTM | LoopDecayRNN) -> None:
         super().__init__()
         self.core, self.dropout = core, sizes.dropout
         self.embedding = nn.Embedding(sizes.vocabulary, sizes.embedding)
@@ -149,8 +152,9 @@ class Contender:
 def contender(name: str, sizes: Sizes, settings: Settings, windows: int, device: torch.device) -> Contender:
     """Build a model and what is timed of it."""
     torch.manual_seed(0)
+    model: Any  # a baseline stands in for the language model
     if name in BASELINES:
-        model = Around(sizes, {"nn.LSTM": TorchLSTM, "loop": LoopDecayRNN}[name](sizes))
+        model = Around(sizes, TorchLSTM(sizes) if name == "nn.LSTM" else LoopDecayRNN(sizes))
     else:
         model = LanguageModel(sizes)
         if settings.compiled:
@@ -171,7 +175,7 @@ def contender(name: str, sizes: Sizes, settings: Settings, windows: int, device:
     return Contender(name, sizes, core, state.advance)
 
 
-def read(model: nn.Module, x: Tensor, state: State) -> Tensor:
+def read(model: Around | LanguageModel, x: Tensor, state: State) -> Tensor:
     """Run the recurrent layers alone, without dropout around them."""
     if isinstance(model, Around):
         return model.core(x, state)[0]
@@ -217,8 +221,8 @@ def measure(contenders: list[Contender], settings: Settings, windows: int, repea
 @click.option("--repeats", default=3, show_default=True)
 def main(
     vocabulary: int, embedding: int, hidden: int, urn_hidden: int, layers: int, batch: int, window: int,
-    precision: str, device: str, threads: int, compiled: bool, archs: tuple[str, ...], windows: int,
-    repeats: int,
+    precision: Literal["float32", "bfloat16"], device: str, threads: int, compiled: bool,
+    archs: tuple[str, ...], windows: int, repeats: int,
 ) -> None:  # fmt: skip
     """Print tokens per second and ratios."""
     torch.set_num_threads(threads)

@@ -1,11 +1,13 @@
 """The tests' own house: any selection of them can be run, from anywhere."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from supplied import DATA, ORACLES
 
 TESTS = Path(__file__).parent
 
@@ -36,6 +38,18 @@ def test_no_test_imports_a_conftest() -> None:
 )
 def test_an_import_of_a_conftest_is_noticed(source: str) -> None:
     assert imports_conftest(source)
+
+
+def test_every_oracle_is_explained_beside_it() -> None:
+    readme = (ORACLES / "README.md").read_text("utf-8")
+    explained = set(re.findall(r"^\| `([^`]+)` \|", readme, re.MULTILINE))
+    assert explained == {path.name for path in ORACLES.iterdir()} - {"README.md"}
+
+
+def test_one_module_knows_where_data_lie_beside_a_clone() -> None:
+    folder = DATA.parent.name
+    knowing = [path.name for path in TESTS.rglob("*.py") if f"{folder}/" in path.read_text("utf-8")]
+    assert knowing == ["supplied.py"]
 
 
 def test_folders_and_files_of_several_rooms_collect_together_from_another_folder(tmp_path: Path) -> None:
