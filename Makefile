@@ -45,6 +45,7 @@ check: setup
 	$(BIN)/mypy
 
 bench: setup
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/score.py
 	$(BIN)/python benchmarks/score.py --vocabulary 50000
 	$(BIN)/python benchmarks/products.py

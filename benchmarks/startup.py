@@ -2,7 +2,7 @@
 
     import torch     what no command that scores can be quicker than
     run              `tseval run --model bundled:lstm --case simple_agrmt --limit 1`
-    run hf           the same with a GPT-2 of 12 layers of 768 and 50,257 tokens, random weights, from a folder
+    run hf           the same with a saved GPT-2: 12 layers of 768, 50,257 tokens, random weights
     pair             `tseval pair` with the bundled LSTM
     table            `tseval table bhatt2020`
 
