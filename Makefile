@@ -61,6 +61,7 @@ dist: setup
 	$(BIN)/twine check --strict dist/tseval-*
 
 bench: setup
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/score.py
 	$(BIN)/python benchmarks/score.py --vocabulary 50000
 	$(BIN)/python benchmarks/products.py

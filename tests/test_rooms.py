@@ -276,6 +276,31 @@ def test_help_loads_nothing_heavy(program: str) -> None:
     assert loaded(program) & heavy == set()
 
 
+RUN = "'--case', 'simple_agrmt', '--limit', '1', '--out', sys.argv[1]"
+
+
+# `sympy` stands for the compiler of torch, which brings it along.
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        ("'table', 'bhatt2020'", {"torch", "scipy", "rich", "transformers", "jinja2", "matplotlib"}),
+        (f"'run', '--model', 'bundled:lstm', {RUN}", {"transformers", "sympy", "scipy", "rich", "nltk"}),
+        ("'pair', 'a b', 'b a', '--model', 'bundled:lstm'", {"transformers", "sympy", "scipy", "jinja2"}),
+    ],
+    ids=["table", "run", "pair"],
+)
+def test_a_command_starts_without_what_it_does_not_need(
+    arguments: str, heavy: set[str], tmp_path: Path
+) -> None:
+    program = f"""if True:
+        import sys
+        from tseval.cli import tseval
+        sys.argv.append({str(tmp_path / "run")!r})
+        tseval([{arguments}], standalone_mode=False)
+    """.replace("sys.argv[1]", "sys.argv[-1]")
+    assert loaded(program) & heavy == set()
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_what_each_says_itself(name: str) -> None:
     module, line = COMMANDS[name]

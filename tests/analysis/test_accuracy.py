@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 from small import make_case, make_suite
 
 from tseval.analysis.accuracy import check_features, count, exact_accuracy, wilson
@@ -104,6 +105,12 @@ def test_the_interval_is_wilsons_closed_form(counts):
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     assert wilson(k, n) == pytest.approx((max(0, centre - half), min(1, centre + half)), abs=1e-9)
+
+
+@given(st.integers(1, 300000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_the_interval_is_scipys_to_the_last_bit(counts):
+    interval = binomtest(*counts).proportion_ci(0.95, method="wilson")
+    assert wilson(*counts) == (interval.low, interval.high)
 
 
 def test_no_items_have_no_interval():

@@ -10,6 +10,8 @@ from torch import nn
 
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.undrawn import Undrawn
 
 BATCH, TIME, INPUT = 3, 6, 7
 HIDDEN = 24  # four of them are inhibitory, and the ON-LSTM makes three chunks of eight
@@ -139,3 +141,18 @@ def test_gradients_are_those_of_numerical_differentiation(variant):
 
     # What is differentiated is changed in place, so the cell sees it.
     assert torch.autograd.gradcheck(read, (*inputs, *cell.parameters()))
+
+
+@pytest.mark.parametrize("arch", CELLS)
+def test_a_network_that_is_not_drawn_is_the_same_but_for_its_parameters(arch):
+    sizes = Sizes(arch, 6, 15, 6, 2)  # 15 angles turn the 6 units of the URN
+    drawn = LanguageModel(sizes)
+    before = torch.get_rng_state()
+    with Undrawn():
+        undrawn = LanguageModel(sizes)
+    assert torch.equal(torch.get_rng_state(), before)
+    shapes = [{name: p.shape for name, p in model.named_parameters()} for model in (drawn, undrawn)]
+    assert shapes[0] == shapes[1]
+    for (name, one), (other, two) in zip(drawn.named_buffers(), undrawn.named_buffers(), strict=True):
+        assert name == other
+        assert torch.equal(one, two)

@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from scipy.stats import binomtest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,6 +65,8 @@ def mcnemar(only_first: int, only_second: int) -> float:
     Where two models are equally good, an item that one of them alone gets right is as likely to be the one's
     as the other's.
     """
+    from scipy.stats import binomtest  # noqa: PLC0415 - slow to import
+
     discordant = only_first + only_second
     return float(binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
 

@@ -6,6 +6,7 @@ loads a command's module only when that command is used.
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -16,6 +17,7 @@ from typing import NoReturn
 
 import click
 
+from tseval.cli.importing import imported_for_good
 from tseval.errors import TsevalError, suggest
 
 # Command name to (module below tseval.cli, one-line help). The help stands here so that listing
@@ -58,7 +60,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             ctx.fail(f"no such command {cmd_name!r}. {suggest(cmd_name, COMMANDS, 'Commands')}")
         module, _ = COMMANDS[cmd_name]
-        command = import_module(f"tseval.cli.{module}").command
+        with imported_for_good():
+            command = import_module(f"tseval.cli.{module}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -100,6 +103,8 @@ def main() -> None:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", 130)
+    finally:
+        gc.freeze()  # Python would look through all that is loaded for garbage once more, while it quits
 
 
 def _open_streams() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from tseval.cli.importing import imported_for_good, without_collector
 from tseval.errors import ModelError
 
 if TYPE_CHECKING:
@@ -35,9 +36,14 @@ def open_chosen(spec: str, model_args: str, device: str) -> Model:
     Raises:
         ModelError: The model cannot be used, or its arguments are not `key=value,...`.
     """
-    from tseval.adapters import open_model
+    arguments = read_arguments(model_args)
+    with imported_for_good():
+        import torch  # noqa: F401 - every adapter but few needs it, and its objects are to be left alone
 
-    return open_model(spec, read_arguments(model_args), device)
+        from tseval.adapters import open_model
+
+    with without_collector():  # transformers is imported on the way
+        return open_model(spec, arguments, device)
 
 
 def read_arguments(text: str) -> dict[str, str]:

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 @contextmanager
 def progress_bar(title: str, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
     """Draw a progress bar on a terminal; elsewhere, and when quiet, nothing."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None)

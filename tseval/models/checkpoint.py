@@ -23,6 +23,7 @@ from tseval.files import write_whole
 from tseval.models.classifier import Classifier
 from tseval.models.language_model import LanguageModel, Network, Sizes, all_finite
 from tseval.models.safe_file import read_plain
+from tseval.models.undrawn import Undrawn
 from tseval.models.vocabulary import Vocabulary
 from tseval.shown import counted, shown
 
@@ -224,7 +225,8 @@ def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor
             "they do not belong together"
         )
     _check_weights(sizes, weights)
-    model = make_network(sizes)
+    with Undrawn():  # every parameter gets its weight below: `load_state_dict` sees to that
+        model = make_network(sizes)
     if sizes.tied:
         weights = {**weights, "output.weight": weights["embedding.weight"]}
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
@@ -241,7 +243,7 @@ def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
         raise ModelError(
             f"{sizes.layers} layers are announced but there are only {len(weights)} weight tensors"
         )
-    with torch.device("meta"):
+    with torch.device("meta"), Undrawn():
         expected = make_network(sizes).state_dict()
     if sizes.tied:
         del expected["output.weight"]

@@ -1,0 +1,116 @@
+"""How long until the first sentence is scored? CPU seconds of whole processes, beside that of `import torch`.
+
+    import torch     what no command that scores can be quicker than
+    run              `tseval run --model bundled:lstm --case simple_agrmt --limit 1`
+    run hf           the same with a saved GPT-2: 12 layers of 768, 50,257 tokens, random weights
+    pair             `tseval pair` with the bundled LSTM
+    table            `tseval table bhatt2020`
+
+User and system time, of the process and all its threads: what other programs do delays a process, but hardly
+adds to these. Every round starts each command once, one after the other; the round before the first, which
+fills the caches of files, does not count. The least and the median of the rounds are printed, and how many
+times `import torch` the least is.
+
+    python benchmarks/startup.py
+    python benchmarks/startup.py --rounds 9 --only run --only pair
+    python benchmarks/startup.py --profile run       # which modules the time goes to instead
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+from tabulate import tabulate
+
+FLOOR = "import torch"
+ONE_ITEM = ("--suite", "marvin_linzen", "--case", "simple_agrmt", "--limit", "1", "--quiet")
+SENTENCES = ("the author laughs .", "the author laugh .")
+# Those that need a model saved in a folder.
+SAVED = ("run hf",)
+
+
+def commands(model: Path, out: Path) -> dict[str, list[str]]:
+    """Give the programs that are measured; runs are written to a new directory each."""
+    tseval = [sys.executable, "-m", "tseval"]
+    run = [*tseval, "run", *ONE_ITEM, "--out", str(out)]
+    return {
+        FLOOR: [sys.executable, "-c", FLOOR],
+        "run": [*run, "--model", "bundled:lstm"],
+        "run hf": [*run, "--model", f"hf:{model}"],
+        "pair": [*tseval, "pair", *SENTENCES, "--model", "bundled:lstm"],
+        "table": [*tseval, "table", "bhatt2020"],
+    }
+
+
+def cpu_seconds(command: list[str]) -> float:
+    """Run a program to its end and give what it and its threads computed, user and system."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        said = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise click.ClickException(f"{' '.join(command)} failed:\n{said.decode()}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def make_model(path: Path) -> None:
+    """Save a GPT-2 with random weights and a tokenizer, in a process of its own: this one stays small."""
+    program = "import sys; from hf import make_model; from pathlib import Path; " \
+              "make_model(Path(sys.argv[1]), 'causal', 12, 768, 50_257)"  # fmt: skip
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True, cwd=Path(__file__).parent)
+
+
+def profile(command: list[str], shown: int = 25) -> None:
+    """Print what the imports of a program take, by the topmost package that a module belongs to."""
+    command = [command[0], "-X", "importtime", *command[1:]]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
+    spent: dict[str, int] = {}
+    for own, name in re.findall(r"^import time:\s+(\d+) \|\s+\d+ \| +([\w.]+)$", done.stderr, re.MULTILINE):
+        package = name.partition(".")[0]
+        spent[package] = spent.get(package, 0) + int(own)
+    rows = sorted(spent.items(), key=lambda row: -row[1])[:shown]
+    click.echo(tabulate([(name, f"{own / 1e6:.2f}") for name, own in rows], ["package", "seconds"]))
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("--only", multiple=True, help="One of the commands; all of them where none is named.")
+@click.option("--profile", "profiled", help="Print which packages the imports of one command spend time in.")
+def main(rounds: int, only: tuple[str, ...], profiled: str | None) -> None:
+    """Print CPU seconds of whole processes, and how many times those of `import torch`."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        known = commands(folder / "model", folder / "run")
+        if unknown := {*only, *([profiled] if profiled else [])} - known.keys():
+            raise click.ClickException(f"no command {min(unknown)!r}: {', '.join(known)}")
+        chosen = [profiled] if profiled else [FLOOR, *(one for one in known if one in (only or known))]
+        if any(one in SAVED for one in chosen):
+            make_model(folder / "model")
+        if profiled:
+            profile(known[profiled])
+            return
+        seconds: dict[str, list[float]] = {one: [] for one in dict.fromkeys(chosen)}
+        for turn in range(rounds + 1):
+            for one, found in seconds.items():
+                taken = cpu_seconds(commands(folder / "model", folder / f"{one}-{turn}")[one])
+                if turn:
+                    found.append(taken)
+    floor = min(seconds[FLOOR])
+    rows = [
+        (one, f"{min(found):.2f}", f"{statistics.median(found):.2f}", f"{min(found) / floor:.2f}")
+        for one, found in seconds.items()
+    ]
+    headings = ["command", "CPU seconds, least", "median", "times import torch"]
+    click.echo(tabulate(rows, headings, colalign=("left", "right", "right", "right")))
+
+
+if __name__ == "__main__":
+    main()
