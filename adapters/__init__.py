@@ -11,8 +11,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.adapters.plugins import GROUP, load_adapter, not_yet_installed, refuse_no_model
+from tseval.adapters.plugins import GROUP, load_adapter, not_yet_installed
 from tseval.errors import ModelError, suggest
+from tseval.scoring.protocol import refuse_no_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

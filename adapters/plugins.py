@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urlparse
 
 from tseval.errors import ModelError, TsevalError, first_line
-from tseval.scoring.protocol import RecurrentModel, SentenceModel, TokenModel, TotalModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
 
 GROUP = "tseval.adapters"
 READ_ONCE = "Entry points are read when a package is installed"
-# What an object needs for each protocol; the nearest one is named to whoever has forgotten a part.
-NEEDED = {
-    SentenceModel: ("card", "word_logprobs"),
-    TotalModel: ("card", "sentence_logprobs"),
-    TokenModel: ("card", "warnings", "batch_tokens", "encode", "token_texts", "token_logprobs"),
-    RecurrentModel: ("card", "row_bytes", "encode", "start", "advance", "logprobs"),
-}
 
 
 def load_adapter(entry: EntryPoint) -> Opener:
@@ -100,32 +92,6 @@ def not_yet_installed(scheme: str) -> str:
             f"\n  {READ_ONCE}: then pip install -e . again."
         )
     return ""
-
-
-def refuse_no_model(candidate: object, what: str) -> None:
-    """Refuse an object that satisfies no protocol.
-
-    Args:
-        candidate: The object.
-        what: What to call it in the message.
-
-    Raises:
-        ModelError: Says what it lacks to be the model that it resembles most.
-    """
-    if isinstance(candidate, type):
-        raise ModelError(f"{what} is the class {candidate.__name__}, not a model: call it to make one")
-    if isinstance(candidate, tuple(NEEDED)):
-        return
-    lacking = {
-        protocol.__name__: [name for name in names if not hasattr(candidate, name)]
-        for protocol, names in NEEDED.items()
-    }
-    nearest = min(lacking, key=lambda name: len(lacking[name]))
-    raise ModelError(
-        f"{what} is of type {type(candidate).__name__}, which is no model: "
-        f"to be a {nearest} it lacks {', '.join(lacking[nearest])}.\n"
-        "  The protocols stand in tseval.scoring.protocol; docs/adapters.md explains them."
-    )
 
 
 def _checkouts() -> Iterator[tuple[str, Path]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from tseval.checked import Json  # noqa: TC001 - manifests are read into a ModelCard
+from tseval.errors import ModelError
 from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
@@ -220,3 +221,37 @@ class TotalModel(Protocol):
 # Models that score single words, and all models.
 WordModel = SentenceModel | RecurrentModel | TokenModel
 Model = WordModel | TotalModel
+
+# What an object needs for each protocol; the nearest one is named to whoever has forgotten a part.
+NEEDED = {
+    SentenceModel: ("card", "word_logprobs"),
+    TotalModel: ("card", "sentence_logprobs"),
+    TokenModel: ("card", "warnings", "batch_tokens", "encode", "token_texts", "token_logprobs"),
+    RecurrentModel: ("card", "row_bytes", "encode", "start", "advance", "logprobs"),
+}
+
+
+def refuse_no_model(candidate: object, what: str) -> None:
+    """Refuse an object that satisfies no protocol.
+
+    Args:
+        candidate: The object.
+        what: What to call it in the message.
+
+    Raises:
+        ModelError: Says what it lacks to be the model that it resembles most.
+    """
+    if isinstance(candidate, type):
+        raise ModelError(f"{what} is the class {candidate.__name__}, not a model: call it to make one")
+    if isinstance(candidate, tuple(NEEDED)):
+        return
+    lacking = {
+        protocol.__name__: [name for name in names if not hasattr(candidate, name)]
+        for protocol, names in NEEDED.items()
+    }
+    nearest = min(lacking, key=lambda name: len(lacking[name]))
+    raise ModelError(
+        f"{what} is of type {type(candidate).__name__}, which is no model: "
+        f"to be a {nearest} it lacks {', '.join(lacking[nearest])}.\n"
+        "  The protocols stand in tseval.scoring.protocol; docs/adapters.md explains them."
+    )

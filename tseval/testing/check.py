@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tseval.adapters.plugins import refuse_no_model
 from tseval.errors import ModelError, first_line
-from tseval.scoring.protocol import ParticularModel
+from tseval.scoring.protocol import ParticularModel, refuse_no_model
 from tseval.testing import extremes, properties
 from tseval.testing.memory import memory
 from tseval.testing.report import Finding, Report, Result

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from tseval.errors import ModelError
-from tseval.scoring.protocol import RecurrentModel, SentenceModel, TokenModel, TotalModel
+from typing import TYPE_CHECKING, cast
+
+from tseval.scoring.protocol import RecurrentModel, SentenceModel, TokenModel, refuse_no_model
 from tseval.scoring.scorers.recurrent import RecurrentScorer
 from tseval.scoring.scorers.scorer import Scorer
 from tseval.scoring.scorers.sentences import SentenceScorer
 from tseval.scoring.scorers.tokens import TokenScorer
 from tseval.scoring.scorers.totals import TotalScorer
+
+if TYPE_CHECKING:
+    from tseval.scoring.protocol import TotalModel
 
 __all__ = ["Scorer", "scorer_for"]
 
@@ -25,9 +29,5 @@ def scorer_for(model: object) -> Scorer:
         return TokenScorer(model)
     if isinstance(model, SentenceModel):
         return SentenceScorer(model)
-    if isinstance(model, TotalModel):
-        return TotalScorer(model)
-    raise ModelError(
-        f"a {type(model).__name__} cannot be scored: it has no card, or no method for log-probabilities.\n"
-        "  Give it a ModelCard as `card`, and `word_logprobs` or `sentence_logprobs` (docs/adapters.md)."
-    )
+    refuse_no_model(model, "what should be scored")
+    return TotalScorer(cast("TotalModel", model))
