@@ -87,7 +87,8 @@ def _highest(action: Callable[[], object]) -> tuple[int, int]:
     Where the system does not tell a process about itself (Linux does), what Python and numpy asked for.
     """
     gc.collect()
-    devices = range(torch.cuda.device_count())
+    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call] # torch's own, without types
+    devices = range(torch.cuda.device_count() if in_use else 0)
     for device in devices:
         torch.cuda.reset_peak_memory_stats(device)
     tracing = not (RESET.exists() and not tracemalloc.is_tracing())
