@@ -16,7 +16,7 @@ BUDGET ?= cpu
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast check bench zoo formal agreement clean
+.PHONY: setup demo test fast check docs bench zoo formal agreement clean
 
 setup: .venv/ready
 
@@ -43,6 +43,11 @@ check: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Warnings, a broken link among them, are errors. Open build/docs/index.html.
+docs: setup
+	rm -rf build/docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto --conf-dir docs . build/docs
 
 bench: setup
 	$(BIN)/python benchmarks/score.py
