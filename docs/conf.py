@@ -1,7 +1,8 @@
 """How Sphinx builds the site from the pages of the repository (`make docs`).
 
-Sphinx reads the repository itself: a relative link leads to the same place on the site, on a code host and in an
-editor. A link to a file that is no page gives a copy of it. What is broken is a warning, and warnings fail the build.
+Sphinx reads the repository itself: a relative link leads to the same place on the site, on a code host and in
+an editor. A link to a file that is no page gives a copy of it. What is broken is a warning, and a warning fails
+the build.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
+viewcode_follow_imported_members = False  # what `tseval` offers has its source where it is defined
 highlight_language = "text"
 myst_heading_anchors = 6  # as code hosts make them
 
@@ -61,7 +63,9 @@ def add_contents(app: Sphinx, docname: str, source: list[str]) -> None:
     index = (DOCS / "README.md").read_text("utf-8")
     contents = {"Start": ["docs/README", f"{API}/tseval"]}
     for section in index.split("\n## ")[1:]:
-        contents[section.partition("\n")[0]] = [f"docs/{page}" for page in re.findall(r"\]\((.+)\.md\)", section)]
+        contents[section.partition("\n")[0]] = [
+            f"docs/{page}" for page in re.findall(r"\]\((.+)\.md\)", section)
+        ]
     contents["Project"] = ["CONTRIBUTING", "CHANGELOG", "leaderboards/*/README"]
     for caption, pages in contents.items():
         lines = "\n".join(pages)

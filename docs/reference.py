@@ -26,7 +26,7 @@ EQUATION = re.compile(r"\S+(, \S+)* += ")
 
 
 class Reference:
-    """The modules of a package, and pages for them: one for each room, and for each module that is in none."""
+    """The modules of a package, and their pages: one for each room, one for each module beside the rooms."""
 
     def __init__(self, package: str) -> None:
         self.package = package
@@ -110,11 +110,11 @@ def import_names_of_types(module: ModuleType) -> None:
             for statement in block.body:
                 # Some names exist in stubs only: they stay text.
                 with contextlib.suppress(ImportError, TypeError, NameError):
-                    exec(compile(ast.unparse(statement), str(module.__file__), "exec"), vars(module))
+                    exec(compile(ast.unparse(statement), str(module.__file__), "exec"), vars(module))  # noqa: S102 - our own source
 
 
 def as_markdown(app: Sphinx, what: str, name: str, of: object, options: object, lines: list[str]) -> None:
-    """Read a docstring as it was meant: code in single backticks, code blocks indented, equations line by line."""
+    """Read a docstring as it was meant: code in single backticks, indented code, equations line by line."""
     paragraphs = "\n".join(lines).split("\n\n")
     for i, paragraph in enumerate(paragraphs):
         if i and EQUATION.match(paragraph):
