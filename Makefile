@@ -26,7 +26,7 @@ BUDGET ?= cpu
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast check dist bench zoo formal agreement clean
+.PHONY: setup demo test fast check docs dist bench zoo formal agreement clean
 
 setup: .venv/ready
 
@@ -54,11 +54,7 @@ check: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# The source distribution, the wheel built from it, both checked: what a release uploads (docs/releasing.md).
-dist: setup
-	rm -f dist/tseval-*
-	$(BIN)/python -m build --no-isolation
-	$(BIN)/twine check --strict dist/tseval-*
+.PHONY: setup demo test fast check docs dist bench zoo formal agreement clean
 
 bench: setup
 	$(BIN)/python benchmarks/startup.py
