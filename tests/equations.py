@@ -3,7 +3,7 @@
 The papers' equations in numpy float64, one function each; the number of parameters, as a formula; options.
 
 Equations take what a checkpoint holds, by name, and share nothing else with `tseval.models`. Where a paper
-says "for every unit", there is a loop over units; where it says "the last n words", the last n words are kept.
+says "for every unit", there is a loop over units; where it says "the last n words", these are kept.
 
 An equation takes the layer's weights, the options, the word vectors read so far, each (batch, input), the
 last of them the word to be read, and the previous state; it gives the next state, output first.
