@@ -54,7 +54,16 @@ check: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-.PHONY: setup demo test fast check docs dist bench zoo formal agreement clean
+# The source distribution, the wheel built from it, both checked: what a release uploads (docs/releasing.md).
+dist: setup
+	rm -f dist/tseval-*
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/tseval-*
+
+# Warnings, a broken link among them, are errors. Open build/docs/index.html.
+docs: setup
+	rm -rf build/docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto --conf-dir docs . build/docs
 
 bench: setup
 	$(BIN)/python benchmarks/startup.py
