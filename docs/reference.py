@@ -94,7 +94,7 @@ def heading(text: str, line: str) -> str:
 
 
 def public_face(package: ModuleType) -> str:
-    """Describe what a package offers in `__all__`: functions, then types, which are described in their rooms."""
+    """Describe what a package offers in `__all__`: functions, then types, which their rooms describe."""
     lines = [f".. module:: {package.__name__}", ""]
     types = []
     for name in package.__all__:
