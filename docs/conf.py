@@ -1,8 +1,8 @@
 """How Sphinx builds the site from the pages of the repository (`make docs`).
 
 Sphinx reads the repository itself: a relative link leads to the same place on the site, on a code host and in
-an editor. A link to a file that is no page gives a copy of it. What is broken is a warning, and a warning fails
-the build.
+an editor. A link to a file that is no page gives a copy of it. Whatever is broken is a warning, and warnings
+fail the build.
 """
 
 from __future__ import annotations

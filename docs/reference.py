@@ -72,8 +72,8 @@ class Reference:
         """List all modules in a package, each with the first line of its docstring, as deep as they lie."""
         lines = []
         for inner in self.inside(name):
-            first = as_rst((inspect.getdoc(self.modules[inner]) or "").partition("\n")[0])
-            lines += [f"{margin}- :mod:`{inner.rpartition('.')[2]} <{inner}>`: {first}", ""]
+            short = inner.rpartition(".")[2]
+            lines += [f"{margin}- :mod:`{short} <{inner}>`: {first_line(self.modules[inner])}", ""]
             lines += [self.tree(inner, margin + "  ")]
         return "\n".join(lines)
 
@@ -94,13 +94,22 @@ def heading(text: str, line: str) -> str:
 
 
 def public_face(package: ModuleType) -> str:
-    """Describe what a package offers in `__all__`: functions first, then types."""
-    offered = {name: getattr(package, name) for name in package.__all__}
-    types = [name for name, value in offered.items() if inspect.isclass(value)]
+    """Describe what a package offers in `__all__`: functions, then types, which their rooms describe."""
     lines = [f".. module:: {package.__name__}", ""]
-    lines += [f".. autofunction:: {name}\n" for name in offered if name not in types]
-    lines += [f".. autoclass:: {name}\n   :members:\n" for name in types]
-    return "\n".join(lines)
+    types = []
+    for name in package.__all__:
+        value = getattr(package, name)
+        if inspect.isclass(value):
+            place = f"{value.__module__}.{value.__qualname__}"
+            types += [f"- :class:`{package.__name__}.{name} <{place}>`: {first_line(value)}", ""]
+        else:
+            lines += [f".. autofunction:: {name}", ""]
+    return "\n".join(lines + types)
+
+
+def first_line(of: object) -> str:
+    """Take the first line of a docstring."""
+    return as_rst((inspect.getdoc(of) or "").partition("\n")[0])
 
 
 def import_names_of_types(module: ModuleType) -> None:
