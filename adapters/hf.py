@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
     from tseval.adapters.hf_check import Method
-    from tseval.adapters.pretrained import Pretrained, Value
+    from tseval.adapters.pretrained import OptionValue, Pretrained
     from tseval.scoring.packing import Batch, Contexts
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Trie
 
 # Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
-ROW = 128
+ROW_CONTEXTS = 128
 
 
 class CausalModel:
@@ -65,7 +65,7 @@ class CausalModel:
         if warning:
             self.warnings.append(warning)
         token = None if self.start is None else self.tokenizer.convert_ids_to_tokens(self.start)
-        protocol: dict[str, Value] = {
+        protocol: dict[str, OptionValue] = {
             "bos": token,
             "first_token": "unscored" if token is None else "scored",
             "leading_space": leading_space,
@@ -122,7 +122,7 @@ class CausalModel:
             batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
         batches: Iterator[Batch]
         if method.packed:
-            batches = packed_batches(contexts, min(ROW, batch_tokens), batch_tokens)
+            batches = packed_batches(contexts, min(ROW_CONTEXTS, batch_tokens), batch_tokens)
         else:
             batches = path_batches(contexts, batch_tokens)
         for batch in batches:

@@ -45,7 +45,7 @@ class Method:
         return replace(self, packed=False)
 
 
-METHODS = [Method(packed, tiled) for packed in (True, False) for tiled in (True, False)]
+ALL_METHODS = [Method(packed, tiled) for packed in (True, False) for tiled in (True, False)]
 
 
 class Scoring(Protocol):
@@ -81,7 +81,7 @@ def choose_method(scoring: Scoring) -> tuple[Method, str | None]:
             "  A masked model is opened by mlm:, one that was trained as causal with is_decoder=true."
         )
     reasons: list[str] = []
-    for method in METHODS:
+    for method in ALL_METHODS:
         difference = _difference(scoring, method, trie, expected)
         if difference <= tolerance:
             warning = f"scored by {method.name}: {reasons[0]}" if reasons else None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers.utils import ModelOutput
 
-    from tseval.adapters.pretrained import Pretrained, Value
+    from tseval.adapters.pretrained import OptionValue, Pretrained
     from tseval.scoring.protocol import Encoded
 
 METRICS = ("within_word_l2r", "original")
@@ -86,7 +86,7 @@ class MaskedModel:
         if not self._agrees():
             self.head_at_masks = False
             self.warnings.append("the output layer was computed for all tokens: the model allows no less")
-        protocol: dict[str, Value] = {"pll": pll, "dtype": opened.dtype}
+        protocol: dict[str, OptionValue] = {"pll": pll, "dtype": opened.dtype}
         self.card = ModelCard(
             name=opened.name,
             kind="mlm",

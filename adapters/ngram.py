@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tseval.errors import ModelError
-from tseval.scoring.protocol import UNK, ModelCard
+from tseval.scoring.protocol import UNKNOWN, ModelCard
 from tseval.shown import shown
 
 try:
@@ -67,7 +67,7 @@ class NgramModel:
             protocol={
                 "start": "<s>",
                 "end": "with the last word" if eos else "not scored",
-                "unknown": UNK,
+                "unknown": UNKNOWN,
             },
             details={"architecture": f"{model.order}-gram", "order": model.order, "device": "cpu"},
         )
@@ -92,7 +92,7 @@ class NgramModel:
 
     def _show(self, word: str) -> str:
         if word not in self._shown:
-            self._shown[word] = word if word in self._model else UNK
+            self._shown[word] = word if word in self._model else UNKNOWN
         return self._shown[word]
 
 

@@ -6,10 +6,11 @@ Each analysis reads run directories and nothing else.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.options import take_all
 from tseval.errors import RunError
 from tseval.files import write_text
 from tseval.report import FORMATS, Format, render
@@ -18,40 +19,24 @@ from tseval.report.figures import check_figure_names, write_figure
 from tseval.report.panels import Panel, draw_panels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tseval.report.document import Document
 
-Command = TypeVar("Command", bound="Callable[..., None]")
-
-FILE = click.Path(path_type=Path, dir_okay=False)
-OPTIONS = (
+NEW_FILE = click.Path(path_type=Path, dir_okay=False)
+run_options = take_all([
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
     click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case; may be repeated."),
-    click.option(
-        "--where",
-        "where",
-        multiple=True,
-        metavar="FEATURE=VALUE",
-        help="Only items with this value; may be repeated.",
-    ),
+    click.option("--where", "where", multiple=True, metavar="FEATURE=VALUE",
+                 help="Only items with this value; may be repeated."),
     click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True),
-    click.option("-o", "output", type=FILE, metavar="FILE", help="Write the numbers to a file."),
-)
-FIGURE = click.option("--figure", "figures", type=FILE, multiple=True, metavar="FILE",
+    click.option("-o", "output", type=NEW_FILE, metavar="FILE", help="Write the numbers to a file."),
+])  # fmt: skip
+FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
                       help="Draw into a .svg or .png file; may be repeated.")  # fmt: skip
 
 
-@click.group(help="Analyse runs: attractors, confidence word by word, pairs of models, formal languages.")
+@click.group()
 def command() -> None:
     """Analyse runs: attractors, confidence word by word, pairs of models, formal languages."""
-
-
-def run_options(command: Command) -> Command:
-    """Give a command the runs, the choice of items, and what to write."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
 
 
 @command.command("attractors")

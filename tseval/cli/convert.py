@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.options import FILE
 from tseval.errors import ModelError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tseval.models.checkpoint import StoredType
 
 
 @click.command()
-@click.argument("old", type=click.Path(path_type=Path))
-@click.option("-o", "--output", "new", type=click.Path(path_type=Path), required=True, metavar="FILE",
+@click.argument("old", type=FILE)
+@click.option("-o", "--output", "new", type=FILE, required=True, metavar="FILE",
               help="The new checkpoint, .pt or .safetensors.")  # fmt: skip
-@click.option("--vocab", type=click.Path(path_type=Path), required=True, metavar="FILE",
+@click.option("--vocab", type=FILE, required=True, metavar="FILE",
               help="Its words, one a line, in the order of their ids.")  # fmt: skip
 @click.option("--stored", type=click.Choice(["float32", "float16"]), default="float32", show_default=True,
               help="Numbers in the file; float16 halves it and rounds.")  # fmt: skip

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.options import COUNT, FILE
 from tseval.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from tseval.models.oracles.walk import Step
-
-COUNT = click.IntRange(min=1)
 
 
 @click.command()
@@ -23,7 +22,7 @@ COUNT = click.IntRange(min=1)
 @click.option("-m", "m", type=COUNT, required=True, help="Most brackets that are open at once.")
 @click.option("--code", default="log", show_default=True,
               help="How a bracket is spelt in units: log (binary digits) or one-hot.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+@click.option("-o", "--output", type=FILE, metavar="FILE",
               help="Save it as a checkpoint, .pt or .safetensors.")  # fmt: skip
 @click.option("--show-gates", "symbols", metavar="SYMBOLS",
               help="Read these symbols and show the stack in its units after each.")  # fmt: skip

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.questions.question import Rows
+    from tseval.questions.question import RowsByLabel
     from tseval.questions.scored import ScoredSentences
     from tseval.questions.scores import Score
 
@@ -63,7 +63,7 @@ class Choices(Question):
     def decide(
         self,
         scored: ScoredSentences,
-        rows: Rows,
+        rows: RowsByLabel,
         features: pa.Table,
         score: Score,
     ) -> Iterator[Decided]:

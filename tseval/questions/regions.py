@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tseval.questions.question import Rows
+    from tseval.questions.question import RowsByLabel
     from tseval.questions.scored import ScoredSentences
     from tseval.questions.scores import Score
 
@@ -66,7 +66,7 @@ class Regions(Question):
     def decide(
         self,
         scored: ScoredSentences,
-        rows: Rows,
+        rows: RowsByLabel,
         features: pa.Table,
         score: Score,
     ) -> Iterator[Decided]:
@@ -78,7 +78,7 @@ class Regions(Question):
         for prediction in self.predictions:
             yield self._decide(prediction, scored, rows)
 
-    def _decide(self, prediction: Prediction, scored: ScoredSentences, rows: Rows) -> Decided:
+    def _decide(self, prediction: Prediction, scored: ScoredSentences, rows: RowsByLabel) -> Decided:
         formula = parse(prediction.formula)
 
         @cache  # the formula, its two sides, and both parts of a difference ask for the same regions

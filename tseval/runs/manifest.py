@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tseval.scoring.engine import Scored
     from tseval.suites.items import Suite
 
-FORMAT = 1
+MANIFEST_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Manifest:
         own |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
             own[name] = asdict(getattr(self, name))
-        return {"format": FORMAT, "status": "complete", **own}
+        return {"format": MANIFEST_FORMAT, "status": "complete", **own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Begun:
 
     def to_mapping(self) -> dict[str, Json]:
         """Give the content of `manifest.json`."""
-        head: dict[str, Json] = {"format": FORMAT, "status": "running"}
+        head: dict[str, Json] = {"format": MANIFEST_FORMAT, "status": "running"}
         return head | {"signature": self.key.signature, "key": self.key.to_mapping()}
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Feature = str | int | float | bool
 
+# Features of a question about the beginning of a sentence: how many words it has, and the last of them.
+POSITION, WORD = "position", "word"
 # Columns of a verdict that are not features; no feature may take one of these names.
 RESERVED_NAMES = frozenset(
     {"case", "item", "construction", "phenomenon", "dependency", "contrast"}

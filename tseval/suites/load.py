@@ -14,11 +14,10 @@ from tseval.files import data_folder
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.datasets.loading import is_data, methods_of, read_data
 from tseval.suites.digest import suite_digest
-from tseval.suites.formal.languages import KINDS, names_language, parse_language
+from tseval.suites.formal.languages import FORMAL_LANGUAGES, names_language, parse_language
 from tseval.suites.formal.strings import STOP
 from tseval.suites.formal.suites import draw_test, language_case
-from tseval.suites.grammar.cache import load_suite as load_cached
-from tseval.suites.grammar.cache import save_suite, suite_key
+from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
 from tseval.suites.items import Case, Suite
 from tseval.suites.views import VIEWS, view_suite
 
@@ -68,7 +67,7 @@ def find_suite(spec: str | Path) -> Path:
             f"{spec} is a formal language: it has no grammars, and no pairs of sentences.\n"
             "  tseval run, expand and train can use it."
         )
-    known = [*available_suites(), *CATALOGUE, *KINDS]
+    known = [*available_suites(), *CATALOGUE, *FORMAL_LANGUAGES]
     raise SuiteError(
         f"there is no suite {spec!r}.\n  {suggest(spec, known, 'Suites')} Or give a path, such as ./{spec}."
     )

@@ -14,7 +14,7 @@ from tseval.scoring.scorers import scorer_for
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.scoring.protocol import Model, State, TotalModel
+    from tseval.scoring.protocol import Model, PrefixState, TotalModel
 
 # Of each sentence the log-probabilities of its words, (words,), or the one number that there is, (1,).
 Numbers = list[np.ndarray]
@@ -92,6 +92,6 @@ def _token_by_token(model: TokenModel, sentences: Sequence[str], batch_tokens: i
     return np.split(words, np.cumsum(encoded.lengths)[:-1])
 
 
-def take(state: State, rows: np.ndarray) -> State:
+def take(state: PrefixState, rows: np.ndarray) -> PrefixState:
     """Gather rows of a state."""
     return tuple(tensor[torch.from_numpy(rows).to(tensor.device)] for tensor in state)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from tseval.models.language_model import Network
 
-Row = dict[str, int | float | None]
+CurveRow = dict[str, int | float | None]
 
 # What a point holds; one column a watched scalar and layer follows (`alpha_1`, `alpha_2`).
-COLUMNS: dict[str, pa.DataType] = {
+CURVE_COLUMNS: dict[str, pa.DataType] = {
     "step": pa.int64(),  # windows read
     "epoch": pa.int64(),  # that this window belongs to, from 1
     "tokens": pa.int64(),  # training tokens read
@@ -35,7 +35,7 @@ def curves_path(out: Path) -> Path:
     return out.with_name(f"{out.stem}.curves.parquet")
 
 
-def watched_scalars(model: Network) -> Row:
+def watched_scalars(model: Network) -> CurveRow:
     """Read what the cells find worth a curve; layers are counted from 1."""
     return {
         f"{name}_{layer}": value.item()
@@ -44,7 +44,9 @@ def watched_scalars(model: Network) -> Row:
     }
 
 
-def write_curves(path: Path, rows: Sequence[Row], columns: Mapping[str, pa.DataType] = COLUMNS) -> None:
+def write_curves(
+    path: Path, rows: Sequence[CurveRow], columns: Mapping[str, pa.DataType] = CURVE_COLUMNS
+) -> None:
     """Write the points of a learning curve, whole or not at all.
 
     Args:

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from tseval.models.vocabulary import Vocabulary
     from tseval.suites.items import Suite
 
-TEXTS = ("suite", "phenomenon", "dependency", "construction", "contrast")
-TYPES: dict[str, pa.DataType] = {
+ROW_COLUMNS = ("suite", "phenomenon", "dependency", "construction", "contrast")
+ACCURACY_COLUMNS: dict[str, pa.DataType] = {
     **dict.fromkeys(("step", "tokens"), pa.int64()),
-    **dict.fromkeys(TEXTS, pa.string()),
+    **dict.fromkeys(ROW_COLUMNS, pa.string()),
     **dict.fromkeys(COUNTS, pa.int64()),
     "accuracy": pa.float64(),  # null where no item is decidable
 }
-SCHEMA = pa.schema(TYPES)
+SCHEMA = pa.schema(ACCURACY_COLUMNS)
 
 
 def accuracy_path(out: Path) -> Path:

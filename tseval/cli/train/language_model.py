@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,9 +9,10 @@ import click
 import torch
 from rich.console import Console
 
-from tseval.cli.train.options import FILE, apply_preset, chosen_settings, chosen_sizes, training_options
-from tseval.cli.train.run import Bar, build, check_out, finished
-from tseval.cli.train.text import chosen_language, read_text
+from tseval.cli.options import FILE
+from tseval.cli.train.options import apply_preset, chosen_settings, chosen_sizes, training_options
+from tseval.cli.train.run import Bar, build, check_out, finished, origin_of
+from tseval.cli.train.text import chosen_language, read_training_text
 from tseval.errors import SuiteError, TsevalError
 from tseval.models.language_model import LanguageModel, count_parameters
 from tseval.report.curves import read_curves, write_curves_figure
@@ -28,7 +27,6 @@ from tseval.training.resume import resume_path
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tseval.checked import Json
     from tseval.suites.items import Suite
 
 
@@ -52,7 +50,7 @@ def lm(
         console.out(finished(out, sizes, settings))
         return
     place, suites = pick_device(device), _load_suites(eval_suites, eval_limit)
-    text = read_text(context, language)
+    text = read_training_text(context, language)
     vocabulary = text.vocabulary
     torch.manual_seed(settings.seed)
     model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings.initial_range, place)
@@ -61,8 +59,7 @@ def lm(
         f"{len(vocabulary):,} words, {len(text.streams[0]):,} training tokens"
     )
     probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every) if suites else None
-    origin = _origin(preset, text.files)
-    destination = Destination(out, origin, save_every, resume, probe)
+    destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
     try:
         with Bar(console, "tokens", "window {}: validation perplexity {:.2f}") as bar:
             best = train_language_model(model, vocabulary, text.streams, settings, destination, bar)
@@ -72,15 +69,6 @@ def lm(
     if figure:
         _draw(out, console)
     console.out(f"{out}: validation perplexity {best:.2f}")
-
-
-def _origin(preset: str | None, files: list[Json]) -> dict[str, Json]:
-    """Say what a checkpoint records about where it comes from."""
-    origin: dict[str, Json] = {"preset": preset} if preset else {}
-    return origin | {
-        "command": shlex.join(["tseval", *sys.argv[1:]]),
-        "files": files,
-    }
 
 
 @click.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from dataclasses import asdict, replace
@@ -85,6 +86,12 @@ def build(kind: type[AnyNetwork], sizes: Sizes, initial_range: float, device: to
             f"a model of this size does not fit into memory: lower --hidden ({sizes.hidden}), "
             f"--embedding ({sizes.embedding}), or the number of words ({sizes.vocabulary})"
         ) from None
+
+
+def origin_of(preset: str | None, **texts: list[Json]) -> dict[str, Json]:
+    """Say what a checkpoint records about where it comes from: the command, and what was learnt from."""
+    origin: dict[str, Json] = {"preset": preset} if preset else {}
+    return origin | {"command": shlex.join(["tseval", *sys.argv[1:]]), **texts}
 
 
 class Bar:

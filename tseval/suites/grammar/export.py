@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tseval.suites.items import Case
 
-FORMATS = ("tsv", "jsonl", "parquet")
+EXPORT_FORMATS = ("tsv", "jsonl", "parquet")
 
 
 def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import GrammarError, SuiteError, suggest
 from tseval.questions.contrast import Contrast
 from tseval.suites.grammar.grammar import Grammar, load_grammar, read_contrasts
-from tseval.suites.grammar.source import Document, describe, parse_yaml, read_text
+from tseval.suites.grammar.source import YamlDocument, describe, parse_yaml, read_grammar_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.lexicon import Lexicon
 
 SUITE_FILE = "suite.yaml"
-SUFFIX = ".jinja"
-KEYS = ("title", "source", "terminator", "contrasts", "cases")
+GRAMMAR_SUFFIX = ".jinja"
+SUITE_KEYS = ("title", "source", "terminator", "contrasts", "cases")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +96,21 @@ def read_folder(path: Path) -> SuiteFolder:
         SuiteError: There is no such path, or no grammar in it.
         GrammarError: `suite.yaml` is malformed.
     """
-    if path.is_file() and path.suffix == SUFFIX:
+    if path.is_file() and path.suffix == GRAMMAR_SUFFIX:
         return SuiteFolder(path.stem, path.stem, None, ".", None, {path.stem: path}, (), path)
     if not path.is_dir():
         raise SuiteError(
-            f"{path}: not a suite.\n  A suite is a folder of {SUFFIX} grammars, or one {SUFFIX} file."
+            f"{path}: not a suite.\n"
+            f"  A suite is a folder of {GRAMMAR_SUFFIX} grammars, or one {GRAMMAR_SUFFIX} file."
         )
-    found = {file.stem: file for file in sorted(path.glob(f"*{SUFFIX}"))}
+    found = {file.stem: file for file in sorted(path.glob(f"*{GRAMMAR_SUFFIX}"))}
     if not found:
-        raise SuiteError(f"{path}: no grammars.\n  Put at least one {SUFFIX} file into the folder.")
+        raise SuiteError(f"{path}: no grammars.\n  Put at least one {GRAMMAR_SUFFIX} file into the folder.")
     name = path.resolve().name
     if not os.path.lexists(path / SUITE_FILE):
         return SuiteFolder(name, name, None, ".", None, found, (), path)
-    document = parse_yaml(read_text(path / SUITE_FILE), path / SUITE_FILE)
-    document.check_keys(KEYS)
+    document = parse_yaml(read_grammar_text(path / SUITE_FILE), path / SUITE_FILE)
+    document.check_keys(SUITE_KEYS)
     files = _listed(document, found)
     return SuiteFolder(
         name=name,
@@ -123,7 +124,7 @@ def read_folder(path: Path) -> SuiteFolder:
     )
 
 
-def _listed(document: Document, found: Mapping[str, Path]) -> dict[str, Path]:
+def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path]:
     """Put the grammars into the order of `cases`; all of them by name where it is not given."""
     cases = document.data.get("cases")
     if cases is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tseval.errors import GrammarError, suggest
-from tseval.suites.grammar.source import Document, Value, describe, parse_yaml, read_text
+from tseval.suites.grammar.source import YamlDocument, YamlValue, describe, parse_yaml, read_grammar_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +97,7 @@ class Lexicon:
         unused_irregular: Words of `irregular` that no class lists.
     """
 
-    document: Document
+    document: YamlDocument
     classes: Mapping[str, tuple[Word, ...]]
     unused_irregular: tuple[str, ...]
 
@@ -108,7 +108,7 @@ def load_lexicon(path: Path) -> Lexicon:
     Raises:
         GrammarError: The file is malformed; the message names the line.
     """
-    document = parse_yaml(read_text(path), path, words=True)
+    document = parse_yaml(read_grammar_text(path), path, words=True)
     irregular = _irregular(document)
     classes: dict[str, tuple[Word, ...]] = {}
     used: set[str] = set()
@@ -130,7 +130,7 @@ def load_lexicon(path: Path) -> Lexicon:
     return Lexicon(document, classes, tuple(word for word in irregular if word not in used))
 
 
-def _irregular(document: Document) -> dict[str, str]:
+def _irregular(document: YamlDocument) -> dict[str, str]:
     irregular: dict[str, str] = {}
     for singular, plural in document.mapping("irregular").items():
         if not isinstance(plural, str) or not plural.split():
@@ -145,9 +145,9 @@ def _irregular(document: Document) -> dict[str, str]:
 
 
 def _word(
-    document: Document,
+    document: YamlDocument,
     keys: tuple[str, str, int],
-    entry: Value,
+    entry: YamlValue,
     irregular: Mapping[str, str],
     used: set[str],
 ) -> Word:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tseval.errors import GrammarError, suggest
 from tseval.suites.grammar.lexicon import NUMBERS, Lexicon, Word, find_class
-from tseval.suites.grammar.source import Document, Value, describe
+from tseval.suites.grammar.source import YamlDocument, YamlValue, describe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +137,7 @@ def skip_taken(slots: Sequence[Slot], codes: dict[str, NDArray[np.int64]]) -> di
     return codes
 
 
-def read_slots(document: Document, lexicon: Lexicon | None) -> tuple[Slot, ...]:
+def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, ...]:
     """Read the `slots` of a grammar's front matter.
 
     Raises:
@@ -159,7 +159,7 @@ def read_slots(document: Document, lexicon: Lexicon | None) -> tuple[Slot, ...]:
 
 
 def _read_slot(
-    document: Document, name: str, value: Value, lexicon: Lexicon | None, earlier: dict[str, Slot]
+    document: YamlDocument, name: str, value: YamlValue, lexicon: Lexicon | None, earlier: dict[str, Slot]
 ) -> Slot:
     if isinstance(value, list):
         return Slot(name, _literals(document, name, value))
@@ -201,7 +201,7 @@ def _read_slot(
     return slot
 
 
-def _literals(document: Document, name: str, values: list[Value]) -> tuple[Filler, ...]:
+def _literals(document: YamlDocument, name: str, values: list[YamlValue]) -> tuple[Filler, ...]:
     fillers = tuple(value for value in values if isinstance(value, (str, int, float, bool)))
     if not fillers or len(fillers) < len(values) or len({type(value) for value in fillers}) > 1:
         raise document.error(
@@ -213,7 +213,7 @@ def _literals(document: Document, name: str, values: list[Value]) -> tuple[Fille
     return fillers
 
 
-def _range(document: Document, name: str, end: Value) -> tuple[Filler, ...]:
+def _range(document: YamlDocument, name: str, end: YamlValue) -> tuple[Filler, ...]:
     if not isinstance(end, int) or isinstance(end, bool) or not 1 <= end <= _MAX_RANGE:
         raise document.error(
             f"'range' must be a whole number from 1 to {_MAX_RANGE:,}.",
@@ -223,14 +223,14 @@ def _range(document: Document, name: str, end: Value) -> tuple[Filler, ...]:
     return tuple(range(end))
 
 
-def _most(counting: Slot) -> Value:
+def _most(counting: Slot) -> YamlValue:
     """Give the largest number of a slot that counts; False, which is none, where a filler cannot count."""
     numbers = [n for n in counting.fillers if isinstance(n, int) and n >= 1 and not isinstance(n, bool)]
     return max(numbers) if len(numbers) == len(counting.fillers) and counting.repeat is None else False
 
 
 def _numbered(
-    document: Document, name: str, class_name: str, words: tuple[Word, ...], number: Value
+    document: YamlDocument, name: str, class_name: str, words: tuple[Word, ...], number: YamlValue
 ) -> tuple[tuple[Filler, ...], int]:
     """Give nouns their numbers: both, singular first, unless the slot fixes one."""
     if number is not None and number not in NUMBERS:
@@ -249,7 +249,7 @@ def _numbered(
     return tuple(word.inflected(each) for word in words for each in numbers), len(numbers)
 
 
-def _repeat(document: Document, name: str, repeat: Value) -> int | None:
+def _repeat(document: YamlDocument, name: str, repeat: YamlValue) -> int | None:
     if repeat is None:
         return None
     if not isinstance(repeat, int) or isinstance(repeat, bool) or not 1 <= repeat <= _MAX_REPEAT:
@@ -261,7 +261,7 @@ def _repeat(document: Document, name: str, repeat: Value) -> int | None:
     return repeat
 
 
-def _differing(document: Document, slot: Slot, other_name: Value, earlier: dict[str, Slot]) -> Slot:
+def _differing(document: YamlDocument, slot: Slot, other_name: YamlValue, earlier: dict[str, Slot]) -> Slot:
     other = earlier.get(str(other_name))
     keys = ("slots", slot.name, "differs_from")
     if other is None:

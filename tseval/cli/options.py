@@ -1,0 +1,29 @@
+"""What the options of several commands have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
+
+FILE = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
+DEVICE = click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
+QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
+
+
+def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Function], Function]:
+    """Make many options one decorator; help shows them in this order."""
+
+    def decorate(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
