@@ -8,6 +8,7 @@ that, so each model is held to its own plain forward pass when it is opened (`ts
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -106,7 +107,7 @@ class CausalModel:
         method = self.method
         limit = attention_limit(self.model.config)
         if method.packed and len(trie.levels) >= limit:
-            method = method.unpacked()
+            method = replace(method, packed=False)
             warning = f"sentences longer than the attention window of {limit} tokens were read one a row"
             if warning not in self.warnings:
                 self.warnings.append(warning)

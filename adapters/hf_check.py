@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -39,10 +39,6 @@ class Method:
         """For the manifest."""
         rows = "packed tree" if self.packed else "rows of equal length"
         return f"{rows}, {'tiled' if self.tiled_head else 'own'} head"
-
-    def unpacked(self) -> Method:
-        """Give the same with one sentence a row."""
-        return replace(self, packed=False)
 
 
 ALL_METHODS = [Method(packed, tiled) for packed in (True, False) for tiled in (True, False)]

@@ -111,6 +111,13 @@ def test_private_and_imported_names_may_stand_in_two_modules() -> None:
     assert defined_twice({"a.py": "class View: ...\ndef _own(): ...", "b.py": other}) == {}
 
 
+def test_every_exemption_from_a_rule_says_why() -> None:
+    mute = re.compile(r"# noqa(?!: [A-Z]+\d+(, [A-Z]+\d+)* +(- )?[A-Za-z`])")
+    paths = [path for room in ("tseval", "adapters", "tests") for path in (PACKAGE / room).rglob("*.py")]
+    lines = ((path, line) for path in paths for line in path.read_text("utf-8").splitlines())
+    assert [(path.name, line) for path, line in lines if path != Path(__file__) and mute.search(line)] == []
+
+
 def test_folders_and_files_of_several_rooms_collect_together_from_another_folder(tmp_path: Path) -> None:
     chosen = [TESTS / "training", TESTS / "scoring/test_trie.py", TESTS / "suites/grammar/test_lint.py"]
     done = subprocess.run(

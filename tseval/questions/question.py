@@ -67,12 +67,8 @@ class Question(ABC):
         """Give the ordered pairs of labels that count; none where something else is asked."""
         return ()
 
-    def feature_names(self) -> tuple[str, ...]:
-        """Name the features of single verdicts, beside those of their items."""
-        return ()
-
     def feature_types(self) -> list[pa.Field[Any]]:
-        """Give those features with their types."""
+        """Give the features of single verdicts, beside those of their items, with their types."""
         return []
 
     def asks(self) -> Asks | None:

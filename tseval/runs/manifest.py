@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping  # noqa: TC003
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping  # noqa: TC003 - manifests are read into it
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, cast
 
 import pyarrow.compute as pc
 
-# Files are read into these types, so that all of them must be there at run time.
-from tseval.checked import Json  # noqa: TC001
-from tseval.runs.key import RunKey  # noqa: TC001
-from tseval.scoring.protocol import ModelCard  # noqa: TC001
+from tseval.checked import Json  # noqa: TC001 - manifests are read into it
+from tseval.runs.key import RunKey  # noqa: TC001 - manifests are read into it
+from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,10 +92,6 @@ class Manifest:
     def __getitem__(self, name: str) -> Json:
         """Give a field as it stands in `manifest.json`."""
         return self.to_mapping()[name]
-
-    def with_files(self, files: Mapping[str, str]) -> Manifest:
-        """Say which data files belong to the run."""
-        return replace(self, files=dict(files))
 
     def to_mapping(self) -> dict[str, Json]:
         """Give the content of `manifest.json`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -207,7 +208,7 @@ class RunWriter:
         for name, content in contents.items():
             self._write(name, content)
         files = {name: digest(content) for name, content in contents.items()}
-        self._write(NAME, dump_manifest(manifest.with_files(files)))
+        self._write(NAME, dump_manifest(replace(manifest, files=files)))
         self.complete = True
         shutil.rmtree(self.path / PARTS, ignore_errors=True)
         self.close()

@@ -51,7 +51,7 @@ def visit(model: RecurrentModel, trie: Trie, block: int | None = None) -> Iterat
     for level, following in zip(trie.levels, trie.levels[1:], strict=False):
         states: list[PrefixState] = []
         for inner, children in _blocks(level, following, block or CONTEXTS_AT_ONCE):
-            here = model.advance(_take(state, parent_row[level.parents[inner]]), level.tokens[inner])
+            here = model.advance(take(state, parent_row[level.parents[inner]]), level.tokens[inner])
             # Positions in the level become rows of this block: children of the first inner node are row 0.
             rows = np.searchsorted(inner, following.parents[children])
             nodes = slice(n_nodes + children.start, n_nodes + children.stop)
@@ -68,7 +68,7 @@ def node_logprobs(model: RecurrentModel, trie: Trie) -> np.ndarray:
     return np.concatenate([model.logprobs(v.state, v.rows, v.tokens) for v in visit(model, trie)])
 
 
-def _take(state: PrefixState, rows: np.ndarray) -> PrefixState:
+def take(state: PrefixState, rows: np.ndarray) -> PrefixState:
     """Gather the rows of a state."""
     index = torch.from_numpy(rows).to(state[0].device)
     return tuple(tensor[index] for tensor in state)

@@ -104,7 +104,7 @@ class Case:
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Features of the verdicts."""
-        return (*self.features.column_names, *self.question.feature_names())
+        return tuple(field.name for field in (*self.features.schema, *self.question.feature_types()))
 
     def take(self, rows: Sequence[int]) -> Case:
         """Give the same case with some of its items, by their places."""

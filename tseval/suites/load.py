@@ -116,9 +116,8 @@ def load_suite(
     if key is not None and (cached := load_cached(key)) is not None:
         return cached
 
-    # Imported late: a cached suite needs neither Jinja nor YAML.
-    from tseval.suites.grammar.expansion import check_size, choose_rows, expand  # noqa: PLC0415
-    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415
+    from tseval.suites.grammar.expansion import check_size, choose_rows, expand  # noqa: PLC0415 - brings Jinja and YAML along
+    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
     folder = read_folder(path)
     grammars = folder.load(names)
@@ -159,8 +158,8 @@ def stream_cases(
         GrammarError: A grammar that cannot be expanded, at the latest while its block is made.
     """
     _check_counts(limit, sample)
-    from tseval.suites.grammar.expansion import LARGEST_INDEX, check_size, choose_rows, expand_blocks  # noqa: PLC0415
-    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415
+    from tseval.suites.grammar.expansion import LARGEST_INDEX, check_size, choose_rows, expand_blocks  # noqa: PLC0415 - brings Jinja and YAML along
+    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
     if isinstance(spec, str) and names_language(spec):
         suite = load_suite(spec, cases=cases, limit=limit, sample=sample, seed=seed)
@@ -254,7 +253,7 @@ def _data_suite(
 
 
 def _tokenised(suite: Suite) -> Suite:
-    from tseval.suites.datasets.tokenising import tokenise  # noqa: PLC0415
+    from tseval.suites.datasets.tokenising import tokenise  # noqa: PLC0415 - brings NLTK along
 
     cases = tuple(map(tokenise, suite.cases))
     return replace(suite, cases=cases, digest=suite_digest(None, cases))

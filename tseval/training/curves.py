@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tseval.files import write_whole
+from tseval.runs.files import to_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +62,4 @@ def write_curves(
     values = [
         pa.array([row.get(name) for row in rows], kind) for name, kind in zip(names, types, strict=True)
     ]
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_arrays(values, names), sink, compression="zstd")
-    write_whole(path, memoryview(sink.getvalue()))
+    write_whole(path, to_parquet(pa.Table.from_arrays(values, names)))

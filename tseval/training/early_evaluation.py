@@ -14,6 +14,7 @@ from tseval.errors import TrainingError, first_line
 from tseval.evaluation import evaluate
 from tseval.files import write_whole
 from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
+from tseval.runs.files import to_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,9 +87,7 @@ class EarlyEvaluation:
                 counts = counts.assign(step=step, tokens=tokens, suite=suite.name)
                 new = pa.Table.from_pandas(counts, SCHEMA, preserve_index=False)
                 rows = pa.concat_tables([rows, new.replace_schema_metadata(None)])
-        sink = pa.BufferOutputStream()
-        pq.write_table(rows, sink, compression="zstd")
-        write_whole(self.path, memoryview(sink.getvalue()))
+        write_whole(self.path, to_parquet(rows))
 
     def _rows(self) -> pa.Table:
         if not self.path.exists():

@@ -116,7 +116,7 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
     """Parse one sentence; a line that cannot be is named."""
     try:
         from conllu import parse_token_and_metadata  # noqa: PLC0415 - an optional dependency
-        from conllu.exceptions import ParseException  # noqa: PLC0415
+        from conllu.exceptions import ParseException  # noqa: PLC0415 - an optional dependency
     except ImportError:
         raise SuiteError('reading treebanks needs conllu: pip install "tseval[conllu]"') from None
     for number, line in enumerate(block, first):

@@ -13,7 +13,10 @@ from tseval.suites.datasets.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
 from tseval.suites.records import bare_name, read_jsonl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tseval.suites.datasets.entries import DataItem
 
 DATA_ENDINGS = (".json", ".jsonl", ".tsv", ".tab", ".text", ".txt", ".parquet")
 
@@ -91,16 +94,6 @@ def _clams(files: list[Path], name: str, _: str | None) -> DataSet:
                    build_cases(clams.read_clams(files)))  # fmt: skip
 
 
-def _linzen(files: list[Path], name: str, _: str | None) -> DataSet:
-    entries = (entry for file in files for entry in agreement.read_linzen(file))
-    return DataSet(name, "Agreement in Wikipedia", agreement.LINZEN, "sentence", build_cases(entries))
-
-
-def _gulordava(files: list[Path], name: str, _: str | None) -> DataSet:
-    entries = (entry for file in files for entry in agreement.read_gulordava(file))
-    return DataSet(name, "Colourless green agreement", agreement.GULORDAVA, "sentence", build_cases(entries))
-
-
 def _agreement(files: list[Path], name: str, _: str | None) -> DataSet:
     return DataSet(name, name, None, "critical", read_agreement(files))
 
@@ -112,17 +105,24 @@ def _syntaxgym(files: list[Path], name: str, _: str | None) -> DataSet:
     return DataSet(name, name, SYNTAXGYM_SOURCE, "regions", cases)
 
 
-def _pairs(files: list[Path], name: str, _: str | None) -> DataSet:
-    entries = (entry for file in files for entry in read_pairs(file))
-    return DataSet(name, name, None, "sentence", build_cases(entries))
+def _by_item(
+    read: Callable[[Path], Iterator[DataItem]], title: str | None = None, source: str | None = None
+) -> Callable[[list[Path], str, str | None], DataSet]:
+    """Give the reader of sets whose files are read item by item; without a title, each has its own name."""
+
+    def read_set(files: list[Path], name: str, _: str | None) -> DataSet:
+        entries = (entry for file in files for entry in read(file))
+        return DataSet(name, title or name, source, "sentence", build_cases(entries))
+
+    return read_set
 
 
 _READERS = {
     "blimp": _blimp,
     "clams": _clams,
-    "linzen": _linzen,
-    "gulordava": _gulordava,
+    "linzen": _by_item(agreement.read_linzen, "Agreement in Wikipedia", agreement.LINZEN),
+    "gulordava": _by_item(agreement.read_gulordava, "Colourless green agreement", agreement.GULORDAVA),
     "agreement": _agreement,
     "syntaxgym": _syntaxgym,
-    "pairs": _pairs,
+    "pairs": _by_item(read_pairs),
 }

@@ -50,7 +50,7 @@ def choose_rows(
     rows: Sequence[int] = range(n_items)
     if sample is not None and sample < n_items:
         # `random`, not numpy: its stream is promised to stay the same. Not cryptography.
-        rows = sorted(random.Random(seed).sample(rows, sample))  # noqa: S311
+        rows = sorted(random.Random(seed).sample(rows, sample))  # noqa: S311 - of items, not of secrets
     return rows if limit is None else rows[:limit]
 
 
