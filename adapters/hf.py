@@ -24,7 +24,6 @@ from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import build_trie
-from tseval.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -81,8 +80,7 @@ class CausalModel:
         )
 
     def __repr__(self) -> str:
-        details = self.card.details
-        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
+        return self.card.show(self)
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces.

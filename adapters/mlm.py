@@ -28,7 +28,6 @@ from tseval.errors import ModelError
 from tseval.scoring.numerics.head import log_sum_exp_
 from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.protocol import ModelCard
-from tseval.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -96,8 +95,7 @@ class MaskedModel:
         )
 
     def __repr__(self) -> str:
-        details = self.card.details
-        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
+        return self.card.show(self)
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Spell tokens, each by itself."""

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from tseval.errors import ModelError
 from tseval.scoring.protocol import UNKNOWN, ModelCard
-from tseval.shown import shown
 
 try:
     import kenlm
@@ -73,8 +72,7 @@ class NgramModel:
         )
 
     def __repr__(self) -> str:
-        details = self.card.details
-        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
+        return self.card.show(self)
 
     def word_logprobs(self, sentences: Sequence[str]) -> list[list[float]]:
         """Score sentences; see `SentenceModel`."""

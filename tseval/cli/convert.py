@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import FILE
+from tseval.cli.options import FILE, check_new
 from tseval.errors import ModelError
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ def command(old: Path, new: Path, vocab: Path, stored: StoredType) -> None:
 
     OLD is a whole pickled word language model; nothing in it is executed.
     """
-    if new.suffix not in (".pt", ".safetensors"):
-        raise ModelError(f"{new}: the name of a checkpoint ends in .pt or .safetensors")
-    if new.exists():
-        raise ModelError(f"{new}: exists already. Choose another -o, or remove it.")
+    check_new(new)
 
     from tseval.models.checkpoint import load_checkpoint, save_checkpoint
     from tseval.models.published.torch_file import holds_object

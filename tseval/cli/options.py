@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from tseval.errors import ModelError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -27,3 +29,15 @@ def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Fun
         return function
 
     return decorate
+
+
+def check_new(checkpoint: Path) -> None:
+    """Refuse to write a checkpoint under another kind of name, or over a file.
+
+    Raises:
+        ModelError: Says which.
+    """
+    if checkpoint.suffix not in (".pt", ".safetensors"):
+        raise ModelError(f"{checkpoint}: the name of a checkpoint ends in .pt or .safetensors")
+    if checkpoint.exists():
+        raise ModelError(f"{checkpoint}: exists already. Choose another -o, or remove it.")

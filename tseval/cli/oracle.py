@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COUNT, FILE
-from tseval.errors import ModelError
+from tseval.cli.options import COUNT, FILE, check_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,10 +36,8 @@ def command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: 
     from tseval.models.oracles.walk import walk
     from tseval.suites.formal.strings import brackets
 
-    if output and output.suffix not in (".pt", ".safetensors"):
-        raise ModelError(f"{output}: the name of a checkpoint ends in .pt or .safetensors")
-    if output and output.exists():
-        raise ModelError(f"{output}: exists already. Choose another -o, or remove it.")
+    if output:
+        check_new(output)
     oracle = Oracle(kind, k, m, code)
     checkpoint = build_oracle(oracle, brackets(k))
     click.echo(

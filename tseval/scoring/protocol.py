@@ -45,6 +45,10 @@ class ModelCard:
     def __repr__(self) -> str:
         return shown(self, self.name, self.kind, f"fingerprint {self.fingerprint[:8]}")
 
+    def show(self, model: object) -> str:
+        """Say on one line what a model is: its name, architecture and device; for its `__repr__`."""
+        return shown(model, self.name, str(self.details["architecture"]), str(self.details["device"]))
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tseval.errors import SuiteError, suggest
 from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from tseval.questions.contrast import Contrast
     from tseval.questions.question import Question
@@ -131,6 +132,17 @@ class Case:
             for index, texts, values in zip(indices, sentences, features, strict=True):
                 assert index is not None
                 yield Item(self.name, index, texts, values)
+
+
+def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str]) -> None:
+    """Refuse to choose cases that a suite does not have.
+
+    Raises:
+        SuiteError: Names the case, and the nearest one there is.
+    """
+    for name in cases:
+        if name not in known:
+            raise SuiteError(f"suite {suite!r} has no case {name!r}.\n  {suggest(name, known, 'Cases')}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from tseval.suites.formal.languages import FORMAL_LANGUAGES, names_language, par
 from tseval.suites.formal.strings import STOP
 from tseval.suites.formal.suites import draw_test, language_case
 from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
-from tseval.suites.items import Case, Suite
+from tseval.suites.items import Case, Suite, refuse_unknown_cases
 from tseval.suites.views import VIEWS, view_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tseval.suites.grammar.folder import SuiteFolder
 
@@ -203,7 +203,7 @@ def _formal_suite(spec: str, cases: Sequence[str], which: tuple[int | None, int 
     from tseval.suites.grammar.expansion import choose_rows  # noqa: PLC0415 - brings YAML along
 
     language = parse_language(spec)
-    _refuse_unknown_cases(language.name, [language.name], cases)
+    refuse_unknown_cases(language.name, [language.name], cases)
     limit, sample, seed = which
     strings = draw_test(language, limit if sample is None else None)
     rows = np.array(choose_rows(len(strings), limit, sample, seed), dtype=np.int64)
@@ -220,12 +220,6 @@ def _formal_suite(spec: str, cases: Sequence[str], which: tuple[int | None, int 
     )
 
 
-def _refuse_unknown_cases(suite: str, known: Iterable[str], cases: Sequence[str]) -> None:
-    for name in cases:
-        if name not in known:
-            raise SuiteError(f"suite {suite!r} has no case {name!r}.\n  {suggest(name, known, 'Cases')}")
-
-
 def _data_suite(
     path: Path,
     method: str | None,
@@ -237,7 +231,7 @@ def _data_suite(
     from tseval.suites.grammar.expansion import choose_rows  # noqa: PLC0415 - brings YAML along
 
     data = read_data(path, method)
-    _refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
+    refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
     chosen = [case for case in data.cases if not cases or case.name in cases]
     taken = tuple(case.take(choose_rows(case.n_items, *which)) for case in chosen)
     return Suite(

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import click
-import torch
 from rich.console import Console
 
 from tseval.cli.options import COUNT, DEVICE, QUIET, take_all
@@ -21,11 +20,11 @@ from tseval.cli.train.options import (
     setting,
     size_options,
 )
-from tseval.cli.train.run import Bar, build, check_out, finished, origin_of
+from tseval.cli.train.run import Bar, build, check_out, describe_model, finished, origin_of
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
 from tseval.models.classifier import Classifier
-from tseval.models.language_model import Sizes, count_parameters
+from tseval.models.language_model import Sizes
 from tseval.models.tasks import TASKS
 from tseval.scoring.numerics.device import pick_device
 from tseval.suites.load import load_suite
@@ -33,7 +32,6 @@ from tseval.training.classifier import train_classifier
 from tseval.training.examples import Examples, make_vocabulary, read_split
 from tseval.training.language_model import Destination
 from tseval.training.presets import CLASSIFIER_PRESETS
-from tseval.training.resume import resume_path
 from tseval.training.settings import ClassifierSettings
 
 if TYPE_CHECKING:
@@ -95,28 +93,21 @@ def _train(context: click.Context, task: str) -> None:
     check_out(out, resume)
     # What can be wrong with the settings is said before the data are read; the vocabulary comes from them.
     sizes = _sizes(context, task)
-    if resume and out.exists() and not resume_path(out).exists():
-        console.out(finished(out, sizes, settings))
+    if done := finished(out, resume, sizes, settings):
+        console.out(done)
         return
     device = pick_device(given["device"])
     suites = [load_suite(f"{name}:{TASKS[task].methods[0]}") for name in dict.fromkeys(given["data"])]
     train, valid = (read_split(suites, TASKS[task], split) for split in (TRAIN, VALID))
     words = make_vocabulary(train, min_count=given["min_count"], lowercase=given["lowercase"])
-    torch.manual_seed(settings.seed)
-    model = build(Classifier, replace(sizes, vocabulary=len(words)), settings.initial_range, device)
-    console.out(
-        f"{sizes.arch}: {count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent), "
-        f"{len(words):,} words, {len(train):,} examples to train on, {len(valid):,} to validate on"
-    )
+    model = build(Classifier, replace(sizes, vocabulary=len(words)), settings, device)
+    examples_read = f"{len(train):,} examples to train on, {len(valid):,} to validate on"
+    console.out(f"{describe_model(model, len(words))}, {examples_read}")
     data: list[Json] = [{"suite": suite.name, "digest": suite.digest} for suite in suites]
     destination = Destination(out, origin_of(given["preset"], data=data), given["save_every"], resume)
     examples = Examples.encode(train, words), Examples.encode(valid, words)
-    try:
-        with Bar(console, "examples", "epoch {}: validation accuracy {:.3f}") as bar:
-            best = train_classifier(model, words, examples, settings, destination, bar)
-    except KeyboardInterrupt:
-        click.echo("\nWhat was learnt is saved: add --resume to go on.", err=True)
-        raise
+    with Bar(console, "examples", "epoch {}: validation accuracy {:.3f}") as bar:
+        best = train_classifier(model, words, examples, settings, destination, bar)
     console.out(f"{out}: validation accuracy {best:.3f}")
 
 

@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
-import torch
 from rich.console import Console
 
 from tseval.cli.options import FILE
 from tseval.cli.train.options import apply_preset, chosen_settings, chosen_sizes, training_options
-from tseval.cli.train.run import Bar, build, check_out, finished, origin_of
+from tseval.cli.train.run import Bar, build, check_out, describe_model, finished, origin_of
 from tseval.cli.train.text import chosen_language, read_training_text
 from tseval.errors import SuiteError, TsevalError
-from tseval.models.language_model import LanguageModel, count_parameters
+from tseval.models.language_model import LanguageModel
 from tseval.report.curves import read_curves, write_curves_figure
 from tseval.report.error_curves import read_error_curves, write_error_figure
 from tseval.scoring.numerics.device import pick_device
@@ -22,7 +21,6 @@ from tseval.suites.load import load_suite
 from tseval.training.curves import curves_path
 from tseval.training.early_evaluation import EarlyEvaluation, accuracy_path
 from tseval.training.language_model import Destination, train_language_model
-from tseval.training.resume import resume_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,26 +44,18 @@ def lm(
     check_out(out, resume)
     # What can be wrong with the settings is said before the text is read; the vocabulary comes from the text.
     sizes = chosen_sizes(context, vocabulary=1)
-    if resume and out.exists() and not resume_path(out).exists():
-        console.out(finished(out, sizes, settings))
+    if done := finished(out, resume, sizes, settings):
+        console.out(done)
         return
     place, suites = pick_device(device), _load_suites(eval_suites, eval_limit)
     text = read_training_text(context, language)
     vocabulary = text.vocabulary
-    torch.manual_seed(settings.seed)
-    model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings.initial_range, place)
-    console.out(
-        f"{sizes.arch}: {count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent), "
-        f"{len(vocabulary):,} words, {len(text.streams[0]):,} training tokens"
-    )
+    model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
+    console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
     probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every) if suites else None
     destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
-    try:
-        with Bar(console, "tokens", "window {}: validation perplexity {:.2f}") as bar:
-            best = train_language_model(model, vocabulary, text.streams, settings, destination, bar)
-    except KeyboardInterrupt:
-        click.echo("\nWhat was learnt is saved: add --resume to go on.", err=True)
-        raise
+    with Bar(console, "tokens", "window {}: validation perplexity {:.2f}") as bar:
+        best = train_language_model(model, vocabulary, text.streams, settings, destination, bar)
     if figure:
         _draw(out, console)
     console.out(f"{out}: validation perplexity {best:.2f}")

@@ -24,17 +24,7 @@ PAIR = ("correct", "wrong")
 # Feature to column: the original sentence, which of its versions, and how many attractors.
 NUMBER_FEATURES = {"sentence": "constr_id", "variant": "sent_id", "n_attractors": "n_attr"}
 SENTENCE_TYPES = {"original": "Original sentences", "generated": "Nonce sentences"}
-TABLE_COLUMNS = (
-    "pattern",
-    "constr_id",
-    "sent_id",
-    "correct_number",
-    "form",
-    "class",
-    "type",
-    "prefix",
-    "n_attr",
-)
+HEADINGS = ("pattern", "constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "n_attr")
 
 
 def read_linzen(text: Path) -> Iterator[DataItem]:
@@ -90,7 +80,7 @@ def read_tab(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """
     lines = list(read_lines(path))
     table = csv.DictReader((line for _, line in lines), delimiter="\t")
-    if missing := [name for name in TABLE_COLUMNS if name not in (table.fieldnames or ())]:
+    if missing := [name for name in HEADINGS if name not in (table.fieldnames or ())]:
         raise SuiteError(f"{path}: no agreement table: there is no column {missing[0]!r}")
     for (place, _), row in zip(lines[1:], table, strict=True):
         if None in row or None in row.values():

@@ -99,11 +99,9 @@ def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -
 
 def _check_repeats(document: YamlDocument, slot: Slot, for_each: Sequence[str]) -> None:
     if slot.repeated_by is not None and slot.repeated_by not in for_each:
-        raise document.error(
-            f"{slot.name!r} is repeated as {slot.repeated_by!r} says, so that must be fixed in a draw.",
-            *("slots", slot.name, "repeat"),
-            fix=f"Add 'draw: {{items: 100, for_each: [{slot.repeated_by}]}}'.",
-        )
+        fix = f"Add 'draw: {{items: 100, for_each: [{slot.repeated_by}]}}'."
+        message = f"{slot.name!r} is repeated as {slot.repeated_by!r} says, so that must be fixed in a draw."
+        raise document.error(message, "slots", slot.name, "repeat", fix=fix)
 
 
 def _cells(

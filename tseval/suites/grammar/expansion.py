@@ -147,11 +147,9 @@ class _Block:
                     else pa.repeat(code, self._n_items)
                 )
             except pa.ArrowException:
-                raise self._grammar.document.error(
-                    f"the feature {name!r} has values of several kinds.",
-                    *("features", name),
-                    fix="Let it give always text, always a number, or always true or false.",
-                ) from None
+                fix = "Let it give always text, always a number, or always true or false."
+                message = f"the feature {name!r} has values of several kinds."
+                raise self._grammar.document.error(message, "features", name, fix=fix) from None
         return columns
 
     def _column(self, names: tuple[str, ...], render: Render) -> ArrowColumn:

@@ -11,6 +11,7 @@ from tseval.errors import GrammarError, SuiteError, suggest
 from tseval.questions.contrast import Contrast
 from tseval.suites.grammar.grammar import Grammar, load_grammar, read_contrasts
 from tseval.suites.grammar.source import YamlDocument, describe, parse_yaml, read_grammar_text
+from tseval.suites.items import refuse_unknown_cases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,11 +55,7 @@ class SuiteFolder:
             SuiteError: There is no such case.
             GrammarError: A file is malformed.
         """
-        for case in cases:
-            if case not in self.files:
-                raise SuiteError(
-                    f"suite {self.name!r} has no case {case!r}.\n  {suggest(case, self.files, 'Cases')}"
-                )
+        refuse_unknown_cases(self.name, self.files, cases)
         lexicons: dict[Path, Lexicon] = {}
         return [
             load_grammar(file, lexicons) for name, file in self.files.items() if not cases or name in cases
@@ -136,11 +133,8 @@ def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path
     files: dict[str, Path] = {}
     for position, case in enumerate(cases):
         if not isinstance(case, str) or case not in found:
-            raise document.error(
-                f"there is no grammar {case!r}.",
-                *("cases", position),
-                fix=suggest(str(case), found, "Grammars"),
-            )
+            fix = suggest(str(case), found, "Grammars")
+            raise document.error(f"there is no grammar {case!r}.", "cases", position, fix=fix)
         if case in files:
             raise document.error(f"the case {case!r} stands twice.", "cases", position, fix="Keep one.")
         files[case] = found[case]

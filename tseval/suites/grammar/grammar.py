@@ -150,11 +150,8 @@ def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tu
             raise document.error(f"{entry!r} is not a contrast.", "contrasts", position, fix=fix)
         for side in sides:
             if labels is not None and side not in labels:
-                raise document.error(
-                    f"no sentence is labelled {side!r}.",
-                    *("contrasts", position),
-                    fix=suggest(side, labels, "Labels"),
-                )
+                fix = suggest(side, labels, "Labels")
+                raise document.error(f"no sentence is labelled {side!r}.", "contrasts", position, fix=fix)
         contrast = Contrast(*sides)
         if contrast in contrasts:
             message = f"the contrast '{contrast}' stands twice."

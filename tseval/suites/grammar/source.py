@@ -85,11 +85,8 @@ class YamlDocument:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            raise self.error(
-                f"{key!r} must be a mapping, not {describe(value)}.",
-                key,
-                fix=f"Write one 'name: value' per line, indented under '{key}:'.",
-            )
+            fix = f"Write one 'name: value' per line, indented under '{key}:'."
+            raise self.error(f"{key!r} must be a mapping, not {describe(value)}.", key, fix=fix)
         return value
 
 
