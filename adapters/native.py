@@ -27,7 +27,6 @@ from tseval.scoring.numerics.device import pick_device
 from tseval.scoring.numerics.head import best_words, log_normaliser, pair_logits
 from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.protocol import Encoded, ModelCard
-from tseval.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,8 +74,7 @@ class NativeModel:
         )
 
     def __repr__(self) -> str:
-        details = self.card.details
-        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
+        return self.card.show(self)
 
     @property
     def row_bytes(self) -> int:

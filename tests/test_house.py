@@ -1,15 +1,20 @@
-"""The tests' own house: any selection of them can be run, from anywhere."""
+"""The house: any selection of tests can be run, from anywhere; one name of the package has one meaning."""
 
 import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from supplied import DATA, ORACLES
 
 TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent
+# What may be defined in several modules: `tseval.cli` finds the one command of each of its modules by this
+# name, and T stands for whatever type a generic function is called with.
+SHARED_NAMES = {"command", "T"}
 
 
 def imports_conftest(source: str) -> bool:
@@ -50,6 +55,67 @@ def test_one_module_knows_where_data_lie_beside_a_clone() -> None:
     folder = DATA.parent.name
     knowing = [path.name for path in TESTS.rglob("*.py") if f"{folder}/" in path.read_text("utf-8")]
     assert knowing == ["supplied.py"]
+
+
+def public_names(body: list[ast.stmt]) -> Iterator[str]:
+    """Name what a module defines at its top, and under an `if` such as that of TYPE_CHECKING."""
+    for node in body:
+        match node:
+            case ast.If():
+                yield from public_names([*node.body, *node.orelse])
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) if not name.startswith("_"):
+                yield name
+            case ast.Assign() | ast.AnnAssign():
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names = (part for target in targets for part in ast.walk(target))
+                yield from (
+                    part.id
+                    for part in names
+                    if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id[0] != "_"
+                )
+
+
+def defined_twice(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Give every public name that several modules define, with these modules."""
+    modules: dict[str, list[str]] = {}
+    for module, source in sources.items():
+        for name in set(public_names(ast.parse(source).body)) - SHARED_NAMES:
+            modules.setdefault(name, []).append(module)
+    return {name: found for name, found in modules.items() if len(found) > 1}
+
+
+def test_no_public_name_is_defined_in_two_modules() -> None:
+    paths = [path for room in ("tseval", "adapters") for path in (PACKAGE / room).rglob("*.py")]
+    sources = {str(path.resolve().relative_to(PACKAGE)): path.read_text("utf-8") for path in paths}
+    assert len(sources) > 150
+    assert defined_twice(sources) == {}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "def View(): ...",
+        "class View: ...",
+        "View = 1",
+        "KINDS, View = 1, 2",
+        "View: int = 1",
+        "if TYPE_CHECKING:\n    View = int",
+    ],
+)
+def test_a_name_with_two_meanings_is_noticed(second: str) -> None:
+    assert defined_twice({"a.py": "class View: ...", "b.py": second}) == {"View": ["a.py", "b.py"]}
+
+
+def test_private_and_imported_names_may_stand_in_two_modules() -> None:
+    other = "from a import View\ndef _own(): ...\nView.kind = 1\ndef take():\n    View = 2"
+    assert defined_twice({"a.py": "class View: ...\ndef _own(): ...", "b.py": other}) == {}
+
+
+def test_every_exemption_from_a_rule_says_why() -> None:
+    mute = re.compile(r"# noqa(?!: [A-Z]+\d+(, [A-Z]+\d+)* +(- )?[A-Za-z`])")
+    paths = [path for room in ("tseval", "adapters", "tests") for path in (PACKAGE / room).rglob("*.py")]
+    lines = ((path, line) for path in paths for line in path.read_text("utf-8").splitlines())
+    assert [(path.name, line) for path, line in lines if path != Path(__file__) and mute.search(line)] == []
 
 
 def test_folders_and_files_of_several_rooms_collect_together_from_another_folder(tmp_path: Path) -> None:

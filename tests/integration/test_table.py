@@ -10,7 +10,7 @@ import pytest
 from small import make_case, make_run, make_suite
 
 from tseval.report import FORMATS
-from tseval.report.boards import BUNDLED
+from tseval.report.boards import BUNDLED_BOARDS
 
 COMMAND = Path(sys.executable).parent / "tseval"
 SUITE = make_suite(
@@ -47,11 +47,11 @@ def test_the_published_board_prints_the_mean_ranks_of_the_paper():
 
 
 def test_a_board_is_found_by_name_and_by_path():
-    assert tseval("table", BUNDLED / "bhatt2020") == tseval("table", "bhatt2020", cwd="/")
+    assert tseval("table", BUNDLED_BOARDS / "bhatt2020") == tseval("table", "bhatt2020", cwd="/")
 
 
 def test_the_boards_readme_holds_the_table_that_the_tool_prints():
-    readme = (BUNDLED / "bhatt2020" / "README.md").read_text()
+    readme = (BUNDLED_BOARDS / "bhatt2020" / "README.md").read_text()
     assert tseval("table", "bhatt2020") in readme
 
 
@@ -97,7 +97,7 @@ def test_a_run_or_board_named_twice_is_refused_under_whatever_name(run, tmp_path
     again = f"{str(run)!r} is named twice.\n  Name each run and each board once."
     assert again in tseval("table", run, run, code=2)
     assert f"'link' is the same as {str(run)!r}." in tseval("table", run, "link", code=2, cwd=tmp_path)
-    board = BUNDLED / "bhatt2020"
+    board = BUNDLED_BOARDS / "bhatt2020"
     assert f"{str(board)!r} is the same as 'bhatt2020'." in tseval("table", "bhatt2020", board, code=2)
 
 

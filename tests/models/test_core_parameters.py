@@ -9,10 +9,10 @@ from equations import KNOWN
 
 from tseval.models.cells import CELLS
 from tseval.models.language_model import LanguageModel, Sizes, count_parameters
-from tseval.report.boards import BUNDLED, read_board
+from tseval.report.boards import BUNDLED_BOARDS, read_board
 
 PAGE = Path(__file__).parents[2] / "docs/architectures.md"
-PRINTED = {model.name: model.parameters for model in read_board(BUNDLED / "bhatt2020").models}
+PRINTED = {model.name: model.parameters for model in read_board(BUNDLED_BOARDS / "bhatt2020").models}
 NAMES = {"srn": "SRN", "gru": "GRU", "lstm": "LSTM", "drnn": "DRNN", "sdrnn": "SDRNN", "abdrnn": "Ab-DRNN"}
 
 

@@ -50,7 +50,7 @@ def test_tiles_and_blocks_do_not_change_a_score(make_model, monkeypatch):
     native = make_model(WORDS)
     whole = scorer_for(native).score(sentences(500))
     monkeypatch.setattr("tseval.scoring.numerics.head.TILE_LOGITS", {"cpu": 30})
-    monkeypatch.setattr(contexts, "BLOCK", 7)
+    monkeypatch.setattr(contexts, "CONTEXTS_AT_ONCE", 7)
     cut = scorer_for(native).score(sentences(500))
     np.testing.assert_allclose(whole["logprob"].to_numpy(), cut["logprob"].to_numpy(), atol=1e-5)
 

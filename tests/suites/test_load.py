@@ -11,9 +11,8 @@ from tseval.files import cache_folder
 from tseval.questions.contrast import Contrast
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.digest import suite_digest
-from tseval.suites.formal.languages import KINDS
-from tseval.suites.grammar.cache import load_suite as load_cached
-from tseval.suites.grammar.cache import suite_key
+from tseval.suites.formal.languages import FORMAL_LANGUAGES
+from tseval.suites.grammar.cache import load_cached, suite_key
 from tseval.suites.items import Suite
 from tseval.suites.load import TEMPLATES, available_suites, load_suite, stream_cases
 
@@ -54,7 +53,7 @@ def test_an_unknown_suite_is_an_error_that_says_the_nearest_name() -> None:
         load_suite("marvin_linzn")
     assert str(caught.value) == (
         "there is no suite 'marvin_linzn'.\n  Did you mean 'marvin_linzen'? "
-        f"Suites: {', '.join(sorted([*available_suites(), *CATALOGUE, *KINDS]))}. "
+        f"Suites: {', '.join(sorted([*available_suites(), *CATALOGUE, *FORMAL_LANGUAGES]))}. "
         "Or give a path, such as ./marvin_linzn."
     )
 

@@ -8,11 +8,10 @@ from typing import TextIO
 
 import click
 
-from tseval.cli.model_options import OPTIONS, open_chosen
+from tseval.cli.model_options import MODEL_ARGS, open_chosen
+from tseval.cli.options import DEVICE
 from tseval.cli.progress import progress_bar
 from tseval.errors import SuiteError
-
-_, MODEL_ARGS, DEVICE = OPTIONS
 
 
 @click.command(help="Check that a model's numbers can be believed: the same in any batch, finite, and more.")

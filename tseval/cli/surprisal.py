@@ -10,14 +10,14 @@ import click
 from tseval.cli.model_options import model_options, open_chosen
 from tseval.errors import SuiteError
 
-FORMATS = ("picture", "tsv", "jsonl")
+SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
 
 
 @click.command(help="Print the surprisal of every token of a text.")
 @click.argument("file", type=click.File(encoding="utf-8", errors="strict"), default="-")
 @model_options
 @click.option("--words", is_flag=True, help="One row a word: the sum over its tokens.")
-@click.option("--format", "form", type=click.Choice(FORMATS),
+@click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
 def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str) -> None:
     """Read FILE, or standard input: tokenised text, one sentence a line."""

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from tseval.checked import Json
 
-BUNDLED = Path(__file__).parent / "bundled"  # checkpoints that come with tseval
-FORMAT = "tseval-checkpoint"
-VERSION = 1
+BUNDLED_CHECKPOINTS = Path(__file__).parent / "bundled"  # checkpoints that come with tseval
+CHECKPOINT_FORMAT = "tseval-checkpoint"
+CHECKPOINT_VERSION = 1
 WEIGHT_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 StoredType = Literal["float16", "float32"]
 
@@ -64,7 +64,7 @@ class Checkpoint:
 
 def bundled_checkpoints() -> dict[str, Path]:
     """List the checkpoints that come with tseval, by name."""
-    return {path.stem: path for path in sorted(BUNDLED.glob("*.pt"))}
+    return {path.stem: path for path in sorted(BUNDLED_CHECKPOINTS.glob("*.pt"))}
 
 
 def stored_weights(model: Network, dtype: StoredType) -> dict[str, Tensor]:
@@ -114,8 +114,8 @@ def save_checkpoint(
     """
     weights, sizes = stored_weights(model, dtype), model.sizes.to_mapping()
     header = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": CHECKPOINT_FORMAT,
+        "version": CHECKPOINT_VERSION,
         "sizes": sizes,
         "vocabulary": list(vocabulary.words),
         "lowercase": vocabulary.lowercase,
@@ -158,13 +158,14 @@ def read_vocabulary(path: Path) -> Vocabulary:
 def _read(path: Path) -> tuple[dict[str, object], dict[str, Tensor]]:
     """Read header and weights, checked for damage and for type but not yet against each other."""
     header = read_plain(path)
-    if header.get("format") != FORMAT:
+    if header.get("format") != CHECKPOINT_FORMAT:
         raise ModelError(
             f"{path}: not a tseval checkpoint (it holds {', '.join(map(repr, list(header)[:6]))})"
         )
-    if header.get("version") != VERSION:
+    if header.get("version") != CHECKPOINT_VERSION:
         raise ModelError(
-            f"{path}: checkpoint format {header.get('version')!r}, but this tseval reads {VERSION}: update it"
+            f"{path}: checkpoint format {header.get('version')!r}, "
+            f"but this tseval reads {CHECKPOINT_VERSION}: update it"
         )
     weights = header.pop("weights", None)
     if not isinstance(weights, dict) or not all(

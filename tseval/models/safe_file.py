@@ -56,7 +56,7 @@ def _read_safetensors(path: Path) -> dict[str, object]:
             header = json.loads((file.metadata() or {}).get("tseval", "{}"))
             if not isinstance(header, dict):
                 raise ModelError(f"{path}: not a tseval checkpoint (its header is a {type(header).__name__})")
-            return {**header, "weights": {name: file.get_tensor(name) for name in file.keys()}}  # noqa: SIM118
+            return {**header, "weights": {name: file.get_tensor(name) for name in file.keys()}}  # noqa: SIM118 - no mapping
     except (SafetensorError, ValueError) as error:
         raise ModelError(f"{path}: damaged safetensors file ({error})") from None
 

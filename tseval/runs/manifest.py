@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping  # noqa: TC003
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping  # noqa: TC003 - manifests are read into it
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, cast
 
 import pyarrow.compute as pc
 
-# Files are read into these types, so that all of them must be there at run time.
-from tseval.checked import Json  # noqa: TC001
-from tseval.runs.key import RunKey  # noqa: TC001
-from tseval.scoring.protocol import ModelCard  # noqa: TC001
+from tseval.checked import Json  # noqa: TC001 - manifests are read into it
+from tseval.runs.key import RunKey  # noqa: TC001 - manifests are read into it
+from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from tseval.scoring.engine import Scored
     from tseval.suites.items import Suite
 
-FORMAT = 1
+MANIFEST_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +93,13 @@ class Manifest:
         """Give a field as it stands in `manifest.json`."""
         return self.to_mapping()[name]
 
-    def with_files(self, files: Mapping[str, str]) -> Manifest:
-        """Say which data files belong to the run."""
-        return replace(self, files=dict(files))
-
     def to_mapping(self) -> dict[str, Json]:
         """Give the content of `manifest.json`."""
         own = cast("dict[str, Json]", {part.name: getattr(self, part.name) for part in fields(self)})
         own |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
             own[name] = asdict(getattr(self, name))
-        return {"format": FORMAT, "status": "complete", **own}
+        return {"format": MANIFEST_FORMAT, "status": "complete", **own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +110,7 @@ class Begun:
 
     def to_mapping(self) -> dict[str, Json]:
         """Give the content of `manifest.json`."""
-        head: dict[str, Json] = {"format": FORMAT, "status": "running"}
+        head: dict[str, Json] = {"format": MANIFEST_FORMAT, "status": "running"}
         return head | {"signature": self.key.signature, "key": self.key.to_mapping()}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tseval.checked import ContentError, checked, read_json
 from tseval.errors import RunError
 from tseval.runs.key import RunKey
-from tseval.runs.manifest import FORMAT, Begun, Manifest
+from tseval.runs.manifest import MANIFEST_FORMAT, Begun, Manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,9 +37,9 @@ def load_manifest(directory: Path) -> Manifest | Begun:
     version = content.get("format") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(version, int):
         raise RunError(f"{file} is not the manifest of a run: it states no format.\n  {_AGAIN}")
-    if version > FORMAT:
+    if version > MANIFEST_FORMAT:
         raise RunError(
-            f"{file} has format {version}, and this tseval reads formats up to {FORMAT}.\n"
+            f"{file} has format {version}, and this tseval reads formats up to {MANIFEST_FORMAT}.\n"
             "  It was written by a newer tseval: upgrade to read it."
         )
     key = content.get("key")

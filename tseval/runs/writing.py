@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tseval.runs.key import RunKey
     from tseval.scoring.engine import Part
 
-LOCK = ".lock"
+RUN_LOCK = ".lock"
 PARTS = "parts"
 
 
@@ -72,14 +73,14 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
                 (path / PARTS).mkdir(exist_ok=True)
                 write_whole(path / NAME, dump_manifest(Begun(key)))
     except BaseException:
-        remove_lock(path / LOCK, held)
+        remove_lock(path / RUN_LOCK, held)
         raise
     return RunWriter(path, key, complete, held)
 
 
 def _refuse_strangers(path: Path) -> None:
     """Refuse a directory that holds anything but a run."""
-    strangers = sorted(entry.name for entry in path.iterdir() if entry.name not in {LOCK, PARTS})
+    strangers = sorted(entry.name for entry in path.iterdir() if entry.name not in {RUN_LOCK, PARTS})
     if strangers and NAME not in strangers:
         raise RunError(
             f"{path} is not empty and not a run (it holds {strangers[0]!r}).\n"
@@ -109,7 +110,7 @@ def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
 
 def _lock(path: Path) -> int:
     """Lock a directory for this process."""
-    held = take_lock(path / LOCK)
+    held = take_lock(path / RUN_LOCK)
     if held is None:
         raise RunError(
             f"{path} is being written by another tseval.\n"
@@ -121,7 +122,7 @@ def _lock(path: Path) -> int:
 def is_free(path: Path) -> bool:
     """Tell whether no process is writing a run and this one could."""
     try:
-        remove_lock(path / LOCK, _lock(path))
+        remove_lock(path / RUN_LOCK, _lock(path))
     except (RunError, OSError):
         return False
     return True
@@ -162,7 +163,7 @@ class RunWriter:
     def close(self) -> None:
         """Let go of the lock; parts stay for a resumed run."""
         if self._held is not None:
-            remove_lock(self.path / LOCK, self._held)
+            remove_lock(self.path / RUN_LOCK, self._held)
             self._held = None
 
     def save_part(self, i: int, part: Part) -> None:
@@ -207,7 +208,7 @@ class RunWriter:
         for name, content in contents.items():
             self._write(name, content)
         files = {name: digest(content) for name, content in contents.items()}
-        self._write(NAME, dump_manifest(manifest.with_files(files)))
+        self._write(NAME, dump_manifest(replace(manifest, files=files)))
         self.complete = True
         shutil.rmtree(self.path / PARTS, ignore_errors=True)
         self.close()

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from tseval.scoring.contexts import take
 from tseval.scoring.protocol import RecurrentModel, TokenModel
-from tseval.testing.scores import directly, take
+from tseval.testing.scores import directly
 from tseval.testing.subject import fails, holds, not_applicable
 
 if TYPE_CHECKING:

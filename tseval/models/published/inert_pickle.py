@@ -46,7 +46,7 @@ class Name:
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class Pickled:
     """What unpickling would have made.
 
     Attributes:
@@ -99,7 +99,7 @@ def read_pickle(
     return Inert(value, frozenset(machine.names - callable_names))
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """Put a value from a pickle into a message: text cut short and quoted, else its type."""
     return repr(value[:100]) if isinstance(value, str) else f"a {type(value).__name__}"
 
@@ -200,7 +200,7 @@ class _Machine:
         if not isinstance(called, Name) or not isinstance(arguments, tuple):
             raise TypeError("a call of what is no function")
         if called.path not in self._callable:
-            raise ModelError(f"refused, and not run: its pickle would call {shown(called.path)}")
+            raise ModelError(f"refused, and not run: its pickle would call {quoted(called.path)}")
         self.push(_made(called.path, arguments))
 
     def new(self) -> None:
@@ -209,14 +209,14 @@ class _Machine:
         if not isinstance(cls, Name) or not isinstance(arguments, tuple):
             raise TypeError("a new object of what is no class")
         if arguments and cls.path not in self._callable:
-            raise ModelError(f"refused, and not run: its pickle would make {shown(cls.path)} with arguments")
-        self.push(Record(cls.path, arguments))
+            raise ModelError(f"refused, and not run: its pickle would make {quoted(cls.path)} with arguments")
+        self.push(Pickled(cls.path, arguments))
 
     def build(self) -> None:
         """Keep a state beside its object; there is no `__setstate__` to run."""
         (state,) = self.take(1)
         target = self._stack[-1]
-        if not isinstance(target, Record):
+        if not isinstance(target, Pickled):
             raise ModelError(f"refused: its pickle gives a state to a {type(target).__name__}")
         target.state = state
 
@@ -271,14 +271,14 @@ def _made(path: str, arguments: tuple[object, ...]) -> object:
         cls = arguments[0]
         if not isinstance(cls, Name):
             raise TypeError("a new object of what is no class")
-        return Record(cls.path, ())
+        return Pickled(cls.path, ())
     if path == "collections.OrderedDict":
         made: dict[object, object] = {}
         _fill(made, _only_list(arguments))
         return made
     if path.endswith(".set"):
         return _only_list(arguments)
-    return Record(path, arguments)
+    return Pickled(path, arguments)
 
 
 def _only_list(arguments: tuple[object, ...]) -> list[list[object]]:

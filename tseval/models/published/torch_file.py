@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from tseval.errors import ModelError
-from tseval.models.published.inert_pickle import Name, Record, read_pickle, shown
+from tseval.models.published.inert_pickle import Name, Pickled, quoted, read_pickle
 from tseval.models.safe_file import ZIP_ERRORS, zip_damage
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAGIC = 0x1950A86A20F9469CFC6C  # opens a file in the old format
-VERSION = 1001
+LEGACY_VERSION = 1001
 MAX_PICKLE = 2**22  # bytes; the numbers lie outside the pickle
-SUFFIX = "/data.pkl"
+PICKLE_SUFFIX = "/data.pkl"
 
 _TYPES = {"Half": torch.float16, "BFloat16": torch.bfloat16, "Float": torch.float32, "Double": torch.float64}
 STORAGES = {f"{room}.{name}Storage": _TYPES[name] for room in ("torch", "torch.cuda") for name in _TYPES}
@@ -53,7 +53,7 @@ class Storage:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class StorageView:
     """A run of the numbers of a storage: `length` of them from `start` on."""
 
     storage: Storage
@@ -65,7 +65,7 @@ class View:
 class StoredTensor:
     """A tensor that was not read yet. Two that are equal are the same numbers in the file."""
 
-    view: View
+    view: StorageView
     offset: int
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -108,12 +108,14 @@ def find_tensor(value: object) -> StoredTensor | None:
     Raises:
         ModelError: If its description does not fit together.
     """
-    while isinstance(value, Record) and value.called in _PARAMETERS and value.arguments:
+    while isinstance(value, Pickled) and value.called in _PARAMETERS and value.arguments:
         value = value.arguments[0]
-    if not isinstance(value, Record) or value.called not in _TENSORS:
+    if not isinstance(value, Pickled) or value.called not in _TENSORS:
         return None
     match value.arguments:
-        case (View() as view, int(offset), tuple(shape), tuple(stride), *_) if _fit(offset, shape, stride):
+        case (StorageView() as view, int(offset), tuple(shape), tuple(stride), *_) if _fit(
+            offset, shape, stride
+        ):
             return StoredTensor(view, offset, shape, stride)
     raise ModelError("a tensor is described in an unknown way: the file is damaged, or of another version")
 
@@ -161,7 +163,7 @@ def _read_zip(path: Path, known: frozenset[str]) -> TorchFile:
         raise ModelError(damage)
     with zipfile.ZipFile(path) as archive:
         name = _pickle_name(archive)
-        folder, names = name.removesuffix(SUFFIX), archive.namelist()
+        folder, names = name.removesuffix(PICKLE_SUFFIX), archive.namelist()
         if archive.getinfo(name).file_size > MAX_PICKLE:
             raise ModelError(f"refused: its pickle has more than {MAX_PICKLE:,} bytes")
         inert = read_pickle(io.BytesIO(archive.read(name)), known, _view)
@@ -182,14 +184,14 @@ def _read_old(path: Path, known: frozenset[str]) -> TorchFile:
     with path.open("rb") as file:
         start = io.BytesIO(file.read(MAX_PICKLE))
     _, version, machine = (read_pickle(start).value for _ in range(3))
-    if version != VERSION or not isinstance(machine, dict):
+    if version != LEGACY_VERSION or not isinstance(machine, dict):
         raise ModelError("damaged: it begins like a file of torch but does not go on like one")
     _check_order(machine.get("little_endian") is True)
     storages: dict[str, Storage] = {}
 
     def view(saved: tuple[object, ...]) -> object:
         found = _view(saved)
-        if isinstance(found, View):
+        if isinstance(found, StorageView):
             storages[found.storage.key] = found.storage
         return found
 
@@ -234,14 +236,14 @@ def _view(saved: tuple[object, ...]) -> object:
         case ("module", Name() as cls, *_):
             return cls
         case ("storage", Name(kind), str(), *_) if kind not in STORAGES:
-            raise ModelError(f"its numbers are of a type that weights do not have, {shown(kind)}")
+            raise ModelError(f"its numbers are of a type that weights do not have, {quoted(kind)}")
         case ("storage", Name(kind), str(key), _, int(numel), *rest):
             storage = Storage(key, STORAGES[kind], numel)
             match rest:
                 case [] | [None]:
-                    return View(storage, 0, numel)
+                    return StorageView(storage, 0, numel)
                 case [(_, int(start), int(length))]:
-                    return View(storage, start, length)
+                    return StorageView(storage, start, length)
     raise ModelError("refused: its pickle refers to something outside that is no storage")
 
 
@@ -258,5 +260,5 @@ def _check_order(little: bool) -> None:
 
 def _pickle_name(archive: zipfile.ZipFile) -> str:
     """Find the one pickle in an archive of torch."""
-    (name,) = (name for name in archive.namelist() if name.endswith(SUFFIX))
+    (name,) = (name for name in archive.namelist() if name.endswith(PICKLE_SUFFIX))
     return name

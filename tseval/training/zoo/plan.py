@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from tseval.training.zoo.recipe import Recipe
 
-TEXTS = ("train.txt.gz", "valid.txt.gz")
+CORPUS_FILES = ("train.txt.gz", "valid.txt.gz")
 SUITE = "marvin_linzen"
 RECORD = "zoo.json"
-LOCK = ".lock"
-FORMAT = 1
+ZOO_LOCK = ".lock"
+ZOO_FORMAT = 1
 _ELSEWHERE = "Choose another --out, or remove that folder."
 
 Stage = Literal["training", "scoring"]
@@ -42,7 +42,7 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ZooModel:
     """One model of a zoo.
 
     Attributes:
@@ -82,7 +82,7 @@ class Entry:
     def stages(self, corpus: Corpus) -> list[tuple[Stage, list[str]]]:
         """Name the steps that make the model, with the command of each; every one can be repeated."""
         tseval = [sys.executable, "-m", "tseval"]
-        text, valid = (str(corpus.folder / name) for name in TEXTS)
+        text, valid = (str(corpus.folder / name) for name in CORPUS_FILES)
         train = ["train", "lm", "--arch", self.arch, "--train", text, "--valid", valid, *self.options]
         train += ["--seed", str(self.seed), "--out", str(self.checkpoint), "--resume"]
         score = ["run", "--model", str(self.checkpoint), "--suite", SUITE, "--out", str(self.run), "--resume"]
@@ -103,28 +103,28 @@ def read_corpus(folder: Path) -> Corpus:
         TrainingError: A text is not there or cannot be read.
     """
     digests = {}
-    for name in TEXTS:
+    for name in CORPUS_FILES:
         try:
             digests[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         except OSError as error:
             raise TrainingError(
                 f"{folder / name}: {error.strerror}.\n"
-                f"  A corpus is a folder with {' and '.join(TEXTS)}, one tokenised sentence a line. "
+                f"  A corpus is a folder with {' and '.join(CORPUS_FILES)}, one tokenised sentence a line. "
                 "Name yours with --corpus, or make zoo CORPUS=DIR."
             ) from None
     return Corpus(folder, digests)
 
 
-def plan(recipe: Recipe, archs: Sequence[str], seeds: int, zoo: Path) -> list[Entry]:
+def plan(recipe: Recipe, archs: Sequence[str], seeds: int, zoo: Path) -> list[ZooModel]:
     """List the models of a zoo, architecture by architecture."""
     return [
-        Entry(arch if seed == 1 else f"{arch}-{seed}", arch, seed, recipe.arguments(arch), zoo)
+        ZooModel(arch if seed == 1 else f"{arch}-{seed}", arch, seed, recipe.arguments(arch), zoo)
         for arch in archs
         for seed in range(1, seeds + 1)
     ]
 
 
-def settle(zoo: Path, corpus: Corpus, entries: Sequence[Entry]) -> None:
+def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
     """Write down what the zoo is made from; refuse to go on with a zoo made from something else.
 
     Raises:
@@ -144,7 +144,7 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[Entry]) -> None:
             )
         models[entry.name] = list(entry.options)
         entry.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    record = {"format": FORMAT, "texts": corpus.digests, "models": models}
+    record = {"format": ZOO_FORMAT, "texts": corpus.digests, "models": models}
     write_text(zoo / RECORD, json.dumps(record, indent=1) + "\n")
 
 
@@ -154,7 +154,7 @@ def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
     Raises:
         TrainingError: The folder holds something else.
     """
-    if not zoo.exists() or (zoo.is_dir() and not any(name.name != LOCK for name in zoo.iterdir())):
+    if not zoo.exists() or (zoo.is_dir() and not any(name.name != ZOO_LOCK for name in zoo.iterdir())):
         return {}, {}
     try:
         record = json.loads((zoo / RECORD).read_text(encoding="utf-8"))

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from tseval.checked import Json
     from tseval.report.boards import Board
-    from tseval.training.zoo.plan import Entry
+    from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe
 
 FROM_RUN = ("table.csv", "table.md", "manifest.json")
-FIGURE = "curves.svg"
+CURVES_FIGURE = "curves.svg"
 PAPER = "bhatt2020"
 MARK = "Written by `tseval train zoo --publish DIR`; do not edit."
 
@@ -55,7 +55,7 @@ def check_target(target: Path) -> None:
         )
 
 
-def publish(target: Path, recipe: Recipe, entries: Sequence[Entry]) -> None:
+def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel]) -> None:
     """Write the board, a page, and a folder for each model; what an earlier publication left goes.
 
     Raises:
@@ -74,11 +74,11 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[Entry]) -> None:
             shutil.copyfile(entry.run / name, place / name)
         shutil.copyfile(curves_path(entry.checkpoint), place / PUBLISHED)
     write_text(target / "board.json", json.dumps(board_content(board), indent=1) + "\n")
-    drawn = _draw_curves(target / FIGURE, entries)
+    drawn = _draw_curves(target / CURVES_FIGURE, entries)
     write_text(target / "README.md", _page(recipe, entries, board, drawn))
 
 
-def _draw_curves(path: Path, entries: Sequence[Entry]) -> bool:
+def _draw_curves(path: Path, entries: Sequence[ZooModel]) -> bool:
     """Draw the learning curves of all models, unless matplotlib is missing, and say whether they are."""
     path.unlink(missing_ok=True)  # an older figure would show other models
     try:
@@ -88,7 +88,7 @@ def _draw_curves(path: Path, entries: Sequence[Entry]) -> bool:
     return True
 
 
-def _page(recipe: Recipe, entries: Sequence[Entry], board: Board, drawn: bool) -> str:
+def _page(recipe: Recipe, entries: Sequence[ZooModel], board: Board, drawn: bool) -> str:
     """Write what the folder holds, how it was made, and the tables."""
     files = load_checkpoint(entries[0].checkpoint).training["files"]
     texts = [
@@ -109,7 +109,7 @@ def _page(recipe: Recipe, entries: Sequence[Entry], board: Board, drawn: bool) -
         tabulate(
             map(_facts, entries), headers=_FACTS, tablefmt="pipe", colalign=_ALIGN, disable_numparse=True
         ),
-        *([f"![Learning curves of all models]({FIGURE})"] if drawn else []),
+        *([f"![Learning curves of all models]({CURVES_FIGURE})"] if drawn else []),
         "## The table",
         f"    tseval table {board.name}",
         render(build_table([board])).rstrip(),
@@ -120,7 +120,7 @@ def _page(recipe: Recipe, entries: Sequence[Entry], board: Board, drawn: bool) -
     return "\n\n".join(parts) + "\n"
 
 
-def _options(recipe: Recipe, entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
+def _options(recipe: Recipe, entries: Sequence[ZooModel]) -> dict[str, tuple[str, ...]]:
     """Give the options that all models share, and all options of each architecture that has its own."""
     own = {entry.arch: entry.options for entry in entries if entry.arch in recipe.cells}
     return {"all": recipe.arguments(""), **{f"but {arch}": options for arch, options in own.items()}}
@@ -130,7 +130,7 @@ _FACTS = ("model", "seed", "hidden", "words", "parameters", "tokens read", "seco
 _ALIGN = ("left", *["right"] * 7)
 
 
-def _facts(entry: Entry) -> tuple[str, ...]:
+def _facts(entry: ZooModel) -> tuple[str, ...]:
     """Describe how one model was trained, and what it came to."""
     run = entry.finished()
     assert run is not None
