@@ -66,7 +66,7 @@ def add_contents(app: Sphinx, docname: str, source: list[str]) -> None:
         contents[section.partition("\n")[0]] = [
             f"docs/{page}" for page in re.findall(r"\]\((.+)\.md\)", section)
         ]
-    contents["Project"] = ["CONTRIBUTING", "CHANGELOG", "leaderboards/*/README"]
+    contents["Project"] = ["CONTRIBUTING", "CHANGELOG", "SECURITY", "leaderboards/*/README"]
     for caption, pages in contents.items():
         lines = "\n".join(pages)
         source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n:caption: {caption}\n\n{lines}\n```\n"

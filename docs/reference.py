@@ -102,8 +102,10 @@ def public_face(package: ModuleType) -> str:
         if inspect.isclass(value):
             place = f"{value.__module__}.{value.__qualname__}"
             types += [f"- :class:`{package.__name__}.{name} <{place}>`: {first_line(value)}", ""]
-        else:
+        elif inspect.isfunction(value):
             lines += [f".. autofunction:: {name}", ""]
+        else:  # a union of types, a text
+            types += [f"- ``{package.__name__}.{name}``", ""]
     return "\n".join(lines + types)
 
 

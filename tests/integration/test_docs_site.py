@@ -130,8 +130,8 @@ def test_broken_links_and_forgotten_pages_fail_the_build(tmp_path):
         "docs/forgotten.md": "# Forgotten\n",
     }
     for name, text in faults.items():
-        with (repository / name).open("a", encoding="utf-8") as page:
-            page.write(text)
+        with (repository / name).open("a", encoding="utf-8") as file:
+            file.write(text)
     done = make_docs(repository)
     assert done.returncode != 0
     for page, message in {
