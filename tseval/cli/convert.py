@@ -42,13 +42,9 @@ def command(old: Path, new: Path, vocab: Path, stored: StoredType) -> None:
     with old.open("rb") as file:
         source = {"file": old.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
     save_checkpoint(
-        new,
-        read.model,
-        read.vocabulary,
-        training={**read.training, "source": {**source}},
-        validation_perplexity=None,
-        dtype=stored,
-    )
+        new, read.model, read.vocabulary,
+        training={**read.training, "source": {**source}}, validation_perplexity=None, dtype=stored,
+    )  # fmt: skip
     sizes = read.model.sizes
     click.echo(
         f"{new}: {sizes.arch}, {sizes.layers} layers of {sizes.hidden}, {sizes.vocabulary:,} words", err=True

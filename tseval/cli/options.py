@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, SuiteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +29,18 @@ def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Fun
         return function
 
     return decorate
+
+
+def read_open_text(file: TextIO) -> str:
+    """Read a text that a command was given, or standard input.
+
+    Raises:
+        SuiteError: It is not UTF-8.
+    """
+    try:
+        return file.read()
+    except UnicodeDecodeError as error:
+        raise SuiteError(f"{file.name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
 
 
 def check_new(checkpoint: Path) -> None:

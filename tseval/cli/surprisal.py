@@ -8,6 +8,7 @@ from typing import TextIO
 import click
 
 from tseval.cli.model_options import model_options, open_chosen
+from tseval.cli.options import read_open_text
 from tseval.errors import SuiteError
 
 SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
@@ -42,10 +43,7 @@ def chosen_format() -> str:
 
 def _read(file: TextIO) -> dict[int, str]:
     """Give the sentences by the number of their line; blank lines are passed over."""
-    try:
-        lines = file.read().split("\n")
-    except UnicodeDecodeError as error:
-        raise SuiteError(f"{file.name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    lines = read_open_text(file).split("\n")
     sentences = {number: line for number, line in enumerate(lines, 1) if line.strip()}
     if not sentences:
         raise SuiteError(f"{file.name}: no sentences.\n  Give text, one sentence a line.")

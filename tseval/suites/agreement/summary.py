@@ -52,13 +52,8 @@ def _grid(table: pa.Table) -> str:
     """Count examples by number of attractors, and by number of intervening nouns where it is known."""
     attractors = _column(table, "n_attractors")
     known = "n_intervening" in table.column_names
-    counts = Counter(
-        zip(
-            _column(table, "n_intervening") if known else ["examples"] * len(attractors),
-            attractors,
-            strict=True,
-        )
-    )
+    intervening = _column(table, "n_intervening") if known else ["examples"] * len(attractors)
+    counts = Counter(zip(intervening, attractors, strict=True))
     columns = sorted(set(attractors))
     rows = []
     for row in sorted({row for row, _ in counts}):

@@ -71,14 +71,8 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFin
     if path.is_dir():
         findings += _folder_findings(folder, grammars)
     if knows is not None and (missing := [word for word in words if not knows(word)]):
-        findings.append(
-            LintFinding(
-                "warning",
-                path,
-                None,
-                f"words missing from the vocabulary ({len(missing)}): {_some(missing)}.",
-            )
-        )
+        message = f"words missing from the vocabulary ({len(missing)}): {_some(missing)}."
+        findings.append(LintFinding("warning", path, None, message))
     return findings
 
 
@@ -115,9 +109,8 @@ def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     for key, expected in grammar.expect.items():
         if found[key] != expected:
             line = grammar.document.line("expect", key)
-            yield LintFinding(
-                "error", grammar.path, line, f"{key}: expected {expected!r}, found {found[key]!r}."
-            )
+            message = f"{key}: expected {expected!r}, found {found[key]!r}."
+            yield LintFinding("error", grammar.path, line, message)
 
 
 def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
@@ -174,9 +167,8 @@ def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
         values = Counter(case.features.column(name).to_pylist())
         if len(set(values.values())) > 1 and all(isinstance(value, (str, bool)) for value in values):
             shares = _some([f"{value} {count:,}" for value, count in values.items()])
-            yield LintFinding(
-                "warning", grammar.path, _feature_line(grammar, name), f"{name!r} is unbalanced: {shares}."
-            )
+            message = f"{name!r} is unbalanced: {shares}."
+            yield LintFinding("warning", grammar.path, _feature_line(grammar, name), message)
 
 
 def _feature_line(grammar: Grammar, name: str) -> int:
