@@ -14,6 +14,7 @@ import click
 import pytest
 from pages import follow
 from supplied import MARVIN_LINZEN
+from systems import needs_posix
 
 from tseval.cli import COMMANDS
 from tseval.report.boards import bundled_boards
@@ -222,6 +223,7 @@ def test_the_suites_page_shows_first_items() -> None:
         assert sentences == " / ".join(next(CASES[name].items()).sentences.values())
 
 
+@needs_posix
 def test_the_suites_page_is_reproduced_by_its_commands(tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     followed = follow(ROOT / "docs/marvin-linzen.md", tmp_path, os.environ | {"PATH": path})

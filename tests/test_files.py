@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from systems import needs_linux, needs_posix
 
 from tseval.errors import RunError
 from tseval.files import remove_lock, take_lock, write_output, write_text, write_whole
@@ -28,6 +29,7 @@ def python(code, *arguments, **keywords):
 # Whole or not at all
 
 
+@needs_posix
 def test_a_file_that_is_replaced_keeps_its_rights(tmp_path):
     file = tmp_path / "table.md"
     for write in (write_whole, write_output):
@@ -77,6 +79,7 @@ def test_several_processes_may_write_one_output_at_once(tmp_path):
 # Outputs
 
 
+@needs_posix
 def test_a_text_goes_into_a_pipe_and_the_pipe_stays(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -97,6 +100,7 @@ def test_a_text_follows_a_link_and_the_link_stays(tmp_path):
     assert not list(tmp_path.rglob("*.partial"))
 
 
+@needs_linux
 def test_a_device_is_written_into():
     write_text(Path("/dev/null"), "x")
     assert Path("/dev/null").is_char_device()
@@ -150,6 +154,7 @@ STARTS_ANOTHER = """
 """
 
 
+@needs_posix
 @pytest.mark.parametrize("lock", ["handed down", "kept"])
 def test_a_killed_process_leaves_its_lock_only_to_those_it_handed_it_down_to(tmp_path, lock):
     process = python(STARTS_ANOTHER, tmp_path / "lock", lock, stdin=subprocess.PIPE)

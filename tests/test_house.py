@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from supplied import DATA, ORACLES
 
 TESTS = Path(__file__).parent
-PACKAGE = TESTS.parent
+ROOT = TESTS.parent
 # What may be defined in several modules: `tseval.cli` finds the one command of each of its modules by this
 # name, and T stands for whatever type a generic function is called with.
 SHARED_NAMES = {"command", "T"}
@@ -85,8 +86,8 @@ def defined_twice(sources: dict[str, str]) -> dict[str, list[str]]:
 
 
 def test_no_public_name_is_defined_in_two_modules() -> None:
-    paths = [path for room in ("tseval", "adapters") for path in (PACKAGE / room).rglob("*.py")]
-    sources = {str(path.resolve().relative_to(PACKAGE)): path.read_text("utf-8") for path in paths}
+    paths = [path for room in ("tseval", "adapters") for path in (ROOT / room).rglob("*.py")]
+    sources = {str(path.resolve().relative_to(ROOT)): path.read_text("utf-8") for path in paths}
     assert len(sources) > 150
     assert defined_twice(sources) == {}
 
@@ -113,7 +114,7 @@ def test_private_and_imported_names_may_stand_in_two_modules() -> None:
 
 def test_every_exemption_from_a_rule_says_why() -> None:
     mute = re.compile(r"# noqa(?!: [A-Z]+\d+(, [A-Z]+\d+)* +(- )?[A-Za-z`])")
-    paths = [path for room in ("tseval", "adapters", "tests") for path in (PACKAGE / room).rglob("*.py")]
+    paths = [path for room in ("tseval", "adapters", "tests") for path in (ROOT / room).rglob("*.py")]
     lines = ((path, line) for path in paths for line in path.read_text("utf-8").splitlines())
     assert [(path.name, line) for path, line in lines if path != Path(__file__) and mute.search(line)] == []
 
@@ -127,3 +128,64 @@ def test_folders_and_files_of_several_rooms_collect_together_from_another_folder
     assert done.returncode == 0, done.stdout + done.stderr
     for file in ("training/test_windows.py", "scoring/test_trie.py", "suites/grammar/test_lint.py"):
         assert f"{file}::test_" in done.stdout
+
+
+# What Windows lacks is taken away from our own modules, while they are imported; libraries choose by the name
+# of the system, and keep it. This says nothing of how the tests would end there.
+AS_ON_WINDOWS = """
+    import builtins, os, signal, sys, types
+
+    MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+    NAMES = {
+        "os": "fork getuid geteuid killpg mkfifo openpty setsid setuid statvfs sysconf uname",
+        "signal": "SIGALRM SIGHUP SIGKILL SIGPIPE SIGUSR1 alarm pause",
+    }
+    OURS = tuple(os.path.join(sys.argv[1], name, "") for name in ("adapters", "tests", "tseval"))
+    poorer = {name: types.ModuleType(name) for name in NAMES}
+    for name, module in poorer.items():
+        vars(module).update(vars(sys.modules[name]))
+        for lacking in NAMES[name].split():
+            vars(module).pop(lacking, None)
+    real = builtins.__import__
+
+    def as_on_windows(name, globals=None, *arguments, **keywords):
+        if not ((globals or {}).get("__file__") or "").startswith(OURS):
+            return real(name, globals, *arguments, **keywords)
+        if name in MODULES:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return poorer[name] if name in poorer else real(name, globals, *arguments, **keywords)
+
+    builtins.__import__ = as_on_windows
+    import pytest
+    sys.exit(pytest.main(["--collect-only", "--quiet", "-m", "not slow", *sys.argv[2:]]))
+"""
+
+
+def collect_as_on_windows(*chosen: Path, root: Path = ROOT) -> str:
+    """Collect quick tests, and give what is wrong."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(AS_ON_WINDOWS), root, *map(str, chosen)],
+        cwd=root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.stdout[done.stdout.find("= ERRORS =") :] if done.returncode else ""
+
+
+def test_the_quick_tests_are_collected_without_what_windows_lacks() -> None:
+    assert collect_as_on_windows(TESTS) == ""
+
+
+def test_a_module_that_windows_lacks_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    for name, line in (("test_import.py", "import fcntl"), ("test_name.py", "import os\n\nMAKE = os.mkfifo")):
+        (tmp_path / "tests" / name).write_text(f"{line}\n\n\ndef test_it():\n    pass\n", "utf-8")
+    said = collect_as_on_windows(tmp_path / "tests", root=tmp_path)
+    assert "No module named 'fcntl'" in said
+    assert "module 'os' has no attribute 'mkfifo'" in said
+
+
+def test_one_module_asks_which_system_this_is() -> None:
+    # Anything else would be skipped without a word, or fail only elsewhere.
+    asking = re.compile(r"skipif\([^)]*(?:sys\.platform|os\.name|platform\.system)")
+    assert [path.name for path in TESTS.rglob("*.py") if asking.search(path.read_text("utf-8"))] == [
+        "systems.py"
+    ]

@@ -98,7 +98,10 @@ def hostile(folder):
             ["run", "--model", "old.pt", "--model-args", "vocab=vocab.txt"],
             "old.pt: refused, and not run: its",
         ),
-        (["run", "--model", "zip.pt", "--model-args", "vocab=vocab.txt"], "would call 'posix.mkdir'"),
+        (
+            ["run", "--model", "zip.pt", "--model-args", "vocab=vocab.txt"],
+            f"would call '{os.mkdir.__module__}.mkdir'",
+        ),
         (
             ["convert", "zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"],
             "zip.pt: refused, and not run: its pickle",

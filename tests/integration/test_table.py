@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from small import make_case, make_run, make_suite
+from systems import needs_posix
 
 from tseval.report import FORMATS
 from tseval.report.boards import BUNDLED_BOARDS
@@ -101,6 +102,7 @@ def test_a_run_or_board_named_twice_is_refused_under_whatever_name(run, tmp_path
     assert f"{str(board)!r} is the same as 'bhatt2020'." in tseval("table", "bhatt2020", board, code=2)
 
 
+@needs_posix
 def test_a_table_goes_into_a_pipe_and_the_pipe_stays(run, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True) as reader:
@@ -125,6 +127,7 @@ def test_a_file_nested_without_end_is_one_message(run):
         assert said in tseval("table", run, code=2)
 
 
+@needs_posix
 def test_a_reader_that_leaves_early_is_no_error(run):
     piped = f"{COMMAND} table bhatt2020 | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=True)

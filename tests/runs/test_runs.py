@@ -1,6 +1,5 @@
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from small import finished_run, make_case, make_key, make_run, make_suite, score
+from systems import needs_linux, needs_posix
 
 from tseval.errors import RunError, SuiteError
 from tseval.runs import (
@@ -144,6 +144,7 @@ def test_a_directory_below_a_file_cannot_be_made(tmp_path):
     assert "run cannot be written: Not a directory.\n" in message(start_run, tmp_path / "file" / "run", KEY)
 
 
+@needs_posix
 def test_a_directory_that_may_not_be_written_is_said_so(tmp_path):
     code = """
         import sys, pathlib
@@ -261,6 +262,7 @@ KILLED = """
 """
 
 
+@needs_posix
 def test_a_run_killed_while_writing_resumes_and_loses_no_saved_part(tmp_path):
     suite = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
     scored, key = score(suite, {"b": -0.5}), make_key(suite)
@@ -363,14 +365,15 @@ def check_full(root, disk, step, reason, name):
         assert writer.load_part(1) is None
 
 
+@needs_linux
 @pytest.mark.parametrize(("step", "name"), [("part", "parts/000001-"), ("finish", "sentences.parquet")])
 def test_a_full_disk_is_one_message_and_saved_parts_stay(tiny_disk, step, name):
     check_full(tiny_disk, "disk", step, "No space left on device", name)
 
 
+@needs_posix
 @pytest.mark.parametrize(("step", "name"), [("part", "parts/000001-"), ("finish", "sentences.parquet")])
 def test_a_file_size_limit_is_one_message_and_saved_parts_stay(tmp_path, step, name):
-    assert resource.RLIMIT_FSIZE is not None
     check_full(tmp_path, "limit", step, "File too large", name)
 
 
@@ -399,6 +402,7 @@ READ_ONLY = """
 """
 
 
+@needs_posix
 def test_a_complete_run_on_a_read_only_disk_is_just_read():
     if os.getuid() != 0:
         pytest.skip("needs root to become another user")

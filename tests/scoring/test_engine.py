@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from systems import needs_linux
 
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
@@ -190,6 +191,7 @@ def test_a_model_that_miscounts_sentences_is_told_so():
         scorer_for(model).score(pa.array(["w1 w2", "w1 w3"]))
 
 
+@needs_linux
 def test_the_cpu_allocator_running_dry_is_survived():
     # A real limit on address space, in a process of its own: the states of all sentences at once do not fit.
     program = textwrap.dedent("""

@@ -57,7 +57,7 @@ def find_suite(spec: str | Path) -> Path:
         if not (data_folder() / spec).exists():
             raise SuiteError(f"{spec} is not here yet.\n  Download it: tseval suites fetch {spec}")
         return data_folder() / spec
-    if isinstance(spec, Path) or os.sep in spec or Path(spec).exists():
+    if isinstance(spec, Path) or os.path.basename(spec) != spec or Path(spec).exists():
         path = Path(spec)
         if not path.exists():
             raise SuiteError(f"{path}: no such file or folder.\n  Give the name of a suite, or a path.")

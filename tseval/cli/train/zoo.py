@@ -109,7 +109,7 @@ def _ended_in_order(out: Path) -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    numbers = [signal.SIGTERM, signal.SIGHUP]
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     # Under nohup a closed terminal is to be ignored.
     before = {n: signal.signal(n, interrupt) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
     try:

@@ -114,7 +114,7 @@ def _begin_stage(model: Progress, environment: dict[str, str], lock: int) -> Non
         # In a session of its own: Ctrl-C reaches us alone, and we end the commands in order.
         model.process = subprocess.Popen(  # noqa: S603 - our own command, no shell
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
-            env=environment, pass_fds=[lock], start_new_session=True,
+            env=environment, pass_fds=[lock] if os.name == "posix" else [], start_new_session=True,
         )  # fmt: skip
 
 
@@ -166,7 +166,10 @@ def _tail(log: Path) -> list[str]:
 def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
     """End commands as Ctrl-C would, and for good if they do not listen."""
     for process in processes:
-        process.send_signal(signal.SIGINT)
+        if os.name == "posix":
+            process.send_signal(signal.SIGINT)
+        else:
+            process.terminate()  # Windows sends no Ctrl-C to one process; what was saved so far stays
     deadline = time.monotonic() + GRACE_SECONDS
     for process in processes:
         try:
