@@ -13,9 +13,10 @@ import pyarrow as pa
 from tseval.analysis.accuracy import count
 from tseval.errors import RunError
 from tseval.runs.files import from_parquet, read_intact
+from tseval.runs.leftovers import PARTS, clear_complete
 from tseval.runs.manifest import Manifest
 from tseval.runs.manifest_file import NAME, load_manifest
-from tseval.runs.writing import PARTS, is_free
+from tseval.runs.writing import is_free
 from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Run:
 def read_run(path: str | Path) -> Run:
     """Read a complete run; its tables are read when they are used.
 
+    What a process left that was killed at the very end is cleared away, where that can be.
+
     Raises:
         RunError: The directory is not a run, or the run is incomplete, damaged, or from a newer tseval.
     """
@@ -83,6 +86,7 @@ def read_run(path: str | Path) -> Run:
             f"{path} holds an incomplete run (parts saved: {parts}).\n"
             f"  Go on with it: tseval run, with the options it was started with, --resume --out {path}."
         )
+    clear_complete(path)
     load = partial(_load, path, manifest.files)
     return Run(
         name=path.resolve().name,
