@@ -210,7 +210,7 @@ class RunWriter:
         for name, content in contents.items():
             self._write(name, content)
         files = {name: digest(content) for name, content in contents.items()}
-        self._write(NAME, dump_manifest(manifest.with_files(files)))
+        self._write(NAME, dump_manifest(manifest.sealed(files)))
         self.complete = True
         remove_parts(self.path)
         self.close()
