@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +23,7 @@ from tseval.runs import (
     read_run,
     start_run,
 )
+from tseval.runs.seal import seal
 from tseval.scoring.engine import Part
 
 TESTS = Path(__file__).parents[1]
@@ -432,8 +433,9 @@ def finished(tmp_path):
 
 
 def rewrite(path, **changes):
-    manifest = json.loads((path / "manifest.json").read_text())
-    (path / "manifest.json").write_text(json.dumps(manifest | changes))
+    manifest = json.loads((path / "manifest.json").read_text()) | changes
+    # Anyone can seal what they wrote.
+    (path / "manifest.json").write_text(json.dumps(manifest | {"seal": asdict(seal(manifest))}))
 
 
 def test_a_directory_without_a_manifest_is_not_a_run(tmp_path):

@@ -40,14 +40,22 @@ def part_bytes(part: Part) -> bytes:
 
 
 def read_part(content: bytes) -> Part:
-    """Read a saved part.
+    """Read a saved part as it was scored, so that a resumed run writes the very bytes of an undisturbed one.
 
     Raises:
         pa.ArrowException: The bytes are something else; for broken metadata, OSError.
     """
     table = from_parquet(content)
     noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
-    return Part(table.replace_schema_metadata(None), int(noted) if noted.isdigit() else 0)
+    return Part(table.cast(_as_scored(table.schema)), int(noted) if noted.isdigit() else 0)
+
+
+def _as_scored(schema: pa.Schema) -> pa.Schema:
+    """Call the entries of lists `item` again: parquet calls them `element`, and the name would be written."""
+    types = {one.name: one.type for one in schema}
+    return pa.schema(
+        (name, pa.list_(kind.value_type) if pa.types.is_list(kind) else kind) for name, kind in types.items()
+    )
 
 
 def digest(content: bytes) -> str:
