@@ -51,7 +51,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path, 
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"old")]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="an open file cannot be moved here")
+@needs_posix
 def test_partial_files_of_killed_processes_are_removed_and_those_of_writers_at_work_stay(tmp_path):
     left, working, other = (tmp_path / f"board.json.{pid}.partial" for pid in ("11", "12", "x"))
     for partial in (left, working, other):
