@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save as safetensors_bytes
 from torch import Tensor
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, shortened
 from tseval.files import write_whole
 from tseval.models.classifier import Classifier
 from tseval.models.language_model import LanguageModel, Network, Sizes, all_finite
@@ -142,7 +142,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
     try:
         return _assemble(header, weights)
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
+        raise ModelError(f"{path}: {shortened(str(error))}") from None
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
@@ -159,13 +159,11 @@ def _read(path: Path) -> tuple[dict[str, object], dict[str, Tensor]]:
     """Read header and weights, checked for damage and for type but not yet against each other."""
     header = read_plain(path)
     if header.get("format") != FORMAT:
-        raise ModelError(
-            f"{path}: not a tseval checkpoint (it holds {', '.join(map(repr, list(header)[:6]))})"
-        )
+        held = shortened(", ".join(shortened(repr(name), 60) for name in list(header)[:6]))
+        raise ModelError(f"{path}: not a tseval checkpoint (it holds {held})")
     if header.get("version") != VERSION:
-        raise ModelError(
-            f"{path}: checkpoint format {header.get('version')!r}, but this tseval reads {VERSION}: update it"
-        )
+        version = shortened(repr(header.get("version")), 60)
+        raise ModelError(f"{path}: checkpoint format {version}, but this tseval reads {VERSION}: update it")
     weights = header.pop("weights", None)
     if not isinstance(weights, dict) or not all(
         isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in weights.items()

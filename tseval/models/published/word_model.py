@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, shortened
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.language_model import Sizes
 from tseval.models.published.inert_pickle import Record, shown
@@ -66,9 +66,10 @@ def load_published(path: Path, vocabulary: Path | None) -> Checkpoint:
             )
         if sizes.tied:
             del stored["output.weight"]
-        weights = {name: file.read(tensor) for name, tensor in stored.items()}
+        file.check(stored.values())
+        weights = {name: file.read(tensor).float() for name, tensor in stored.items()}
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
+        raise ModelError(f"{path}: {shortened(str(error))}") from None
     words = read_words(vocabulary)
     try:
         fitted = fit_model(sizes, words, weights)
