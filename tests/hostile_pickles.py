@@ -88,6 +88,7 @@ def call(name, *arguments):
 
 LAUGHS = b"]q\x000" + b"".join(b"](" + b"h%c" % i * 20 + b"eq%c0" % (i + 1) for i in range(40)) + b"h%c" % 40
 LARGE = storage("1", numel=10_000)
+VIEW = tensor(b"h2", shape=(10_000,))
 MKDIR = call("os.mkdir", text("executed"))
 HUGE = 4 * 10**9
 PICKLES = {
@@ -149,7 +150,7 @@ PICKLES = {
     "product without end": weights(tensor(shape=(2**40, 2**40, 0), stride=(0, 0, 0))),
     "rank without end": weights(tensor(shape=(1,) * 200, stride=(1,) * 200)),
     "view of one number": weights(tensor(shape=(10**6, 10**6), stride=(0, 0))),
-    "overlapping views": weights(tensor(LARGE + b"q\x32", shape=(10_000,)), *[tensor(b"h\x32", shape=(10_000,))] * 19_999),
+    "overlapping views": weights(VIEW.replace(b"h2", LARGE + b"q2"), *[VIEW] * 19_999),
     "negated": weights(tensor(metadata=b"}" + text("neg") + b"\x88s")),
     "conjugated": weights(tensor(metadata=b"}" + text("conj") + b"\x88s")),
     "tensor of a list": weights(call("torch._utils._rebuild_tensor_v2", b"]")),

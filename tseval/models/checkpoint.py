@@ -49,6 +49,7 @@ class Checkpoint:
         fingerprint: SHA-256 over sizes, vocabulary and weights as stored.
         training: How it was trained (command, settings, data, course).
         validation_perplexity: Of the stored weights on the validation text, or None.
+        warnings: What a reader of its results should know.
     """
 
     model: Network
@@ -56,6 +57,7 @@ class Checkpoint:
     fingerprint: str
     training: Mapping[str, Json]
     validation_perplexity: float | None
+    warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         words = counted(len(self.vocabulary), "word")

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tseval.errors import RunError
+from tseval.files import refuse_irregular
 from tseval.scoring.engine import Part
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
         RunError: The file is missing, damaged or edited.
     """
     try:
+        refuse_irregular(path / name)
         content = (path / name).read_bytes()
     except OSError as error:
         raise RunError(f"{path / name}: {error.strerror}.\n  The run is damaged: score it again.") from None

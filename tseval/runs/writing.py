@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tseval.errors import RunError
-from tseval.files import PARTIAL, remove_lock, take_lock, to_utf8, write_whole
+from tseval.files import PARTIAL, refuse_irregular, remove_lock, take_lock, to_utf8, write_whole
 from tseval.runs.files import digest, part_bytes, read_intact, read_part, to_parquet
 from tseval.runs.manifest import Begun, Manifest, dump_manifest
 from tseval.runs.manifest_file import NAME, load_manifest
@@ -181,6 +181,7 @@ class RunWriter:
         """Give a saved shard, or None where there is none or it is damaged."""
         for path in self._saved(i):
             try:
+                refuse_irregular(path)
                 content = path.read_bytes()
                 if path.stem.endswith(f"-{digest(content)[:16]}"):
                     return read_part(content)

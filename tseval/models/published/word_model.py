@@ -37,6 +37,10 @@ _KNOWN = _RECURRENT | {
     "torch.nn.backends.thnn._get_thnn_function_backend",  # until PyTorch 1.3; holds no numbers
     "torch.device",
 }
+NO_CHECKSUMS = (
+    "the checkpoint is in torch's old format, which has no checksums: a changed bit in a weight is not "
+    "noticed. `tseval convert` writes one that has"
+)
 _WEIGHT = re.compile(r"(weight_ih|weight_hh|bias_ih|bias_hh)_l(\d{1,6})")
 
 
@@ -74,13 +78,14 @@ def load_published(path: Path, vocabulary: Path | None) -> Checkpoint:
     try:
         fitted = fit_model(sizes, words, weights)
     except ModelError as error:
-        raise ModelError(f"{path}, {vocabulary}: {error}") from None
+        raise ModelError(f"{path}, {vocabulary}: {shortened(str(error))}") from None
     return Checkpoint(
         model=fitted,
         vocabulary=words,
         fingerprint=fingerprint(sizes.to_mapping(), words, weights),
         training={"published": {"class": model.called, "format": file.form}},
         validation_perplexity=None,
+        warnings=(NO_CHECKSUMS,) if file.form == "old" else (),
     )
 
 
