@@ -11,8 +11,10 @@ import pandas as pd
 import pyarrow as pa
 
 from tseval.analysis.accuracy import count
+from tseval.checked import ContentError
 from tseval.errors import RunError
-from tseval.runs.files import from_parquet, read_intact
+from tseval.parquet import read_parquet
+from tseval.runs.files import SENTENCES, VERDICTS, read_intact
 from tseval.runs.manifest import Manifest
 from tseval.runs.manifest_file import NAME, load_manifest
 from tseval.runs.writing import PARTS, is_free
@@ -111,11 +113,10 @@ def _load(path: Path, files: Mapping[str, str], name: str) -> pa.Table:
     """Read one table and hold it to the digest in the manifest."""
     content = read_intact(path, files, name)
     try:
-        return from_parquet(content)
-    except (pa.ArrowException, OSError):
-        raise RunError(
-            f"{path / name} is no Parquet file.\n  Score the run again, into a new directory."
-        ) from None
+        return read_parquet(content, SENTENCES if name == "sentences.parquet" else VERDICTS)
+    except ContentError as error:
+        wrong = "is no Parquet file" if error.what.startswith("not a") else f"is not tseval's: {error}"
+        raise RunError(f"{path / name} {wrong}.\n  Score the run again, into a new directory.") from None
 
 
 # Whole numbers and truth values stay what they are beside missing values (pandas would make floats).

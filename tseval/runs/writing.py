@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
+from tseval.checked import ContentError
 from tseval.errors import RunError
 from tseval.files import PARTIAL, refuse_irregular, remove_lock, take_lock, to_utf8, write_whole
 from tseval.runs.files import digest, part_bytes, read_intact, read_part, to_parquet
@@ -19,6 +18,8 @@ from tseval.runs.manifest_file import NAME, load_manifest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
+
+    import pyarrow as pa
 
     from tseval.runs.key import RunKey
     from tseval.scoring.engine import Part
@@ -185,7 +186,7 @@ class RunWriter:
                 content = path.read_bytes()
                 if path.stem.endswith(f"-{digest(content)[:16]}"):
                     return read_part(content)
-            except (OSError, pa.ArrowException):
+            except (OSError, ContentError):
                 continue
         return None
 
