@@ -47,6 +47,7 @@ class NativeModel:
         self.model = checkpoint.model.to(device)
         self.vocabulary = checkpoint.vocabulary
         self.device = device
+        self.warnings = list(checkpoint.warnings)
         self._ids = self.vocabulary.ids()
         sizes = self.model.sizes
         self.card = ModelCard(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -171,6 +171,7 @@ def open_pretrained(
     quantised = {name: keywords.pop(name) for name in options if name.startswith(QUANTISATION)}
     where = {name: options[name] for name in WHERE if name in options}
     target = _place(keywords, device, bool(quantised))
+    _check_folder(scheme, rest)
     with plain_errors(scheme, rest):
         folder = Path(transformers.utils.cached_file(rest, "config.json", **where)).parent
         tokenizer = transformers.AutoTokenizer.from_pretrained(
@@ -190,6 +191,14 @@ def open_pretrained(
     recorded = {name: value for name, value in options.items() if name not in UNRECORDED}
     name = Path(rest).resolve().name if Path(rest).exists() else rest
     return Pretrained(name, model.eval(), tokenizer, fingerprint_of(folder), recorded)
+
+
+def _check_folder(scheme: str, rest: str) -> None:
+    """Refuse a folder that holds pipes or devices before transformers waits for them."""
+    with suppress(OSError):  # what cannot be looked at is told by transformers
+        for path in Path(rest).iterdir():
+            if path.exists() and not path.is_file() and not path.is_dir():
+                raise ModelError(f"{scheme}:{rest}: holds {path.name!r}, which is not a regular file")
 
 
 def fuse_activations(model: nn.Module) -> None:

@@ -10,7 +10,7 @@ import pytest
 from systems import needs_linux, needs_posix
 
 from tseval.errors import RunError
-from tseval.files import remove_lock, take_lock, write_output, write_text, write_whole
+from tseval.files import refuse_irregular, remove_lock, take_lock, write_output, write_text, write_whole
 from tseval.runs import read_run
 
 
@@ -128,6 +128,24 @@ def test_a_folder_is_no_place_for_a_text(tmp_path):
 def test_broken_text_is_written_with_question_marks(tmp_path):
     write_text(tmp_path / "table.md", "a\udcffb")
     assert (tmp_path / "table.md").read_bytes() == b"a?b"
+
+
+# Inputs
+
+
+def test_only_regular_files_are_read_and_links_to_them(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    os.mkfifo(tmp_path / "pipe")
+    refuse_irregular(tmp_path / "file")
+    refuse_irregular(tmp_path / "link")
+    refused = [(tmp_path, "a folder"), (tmp_path / "pipe", "a pipe"), (Path("/dev/zero"), "a device")]
+    for path, kind in refused:
+        with pytest.raises(OSError, match=f"It is {kind}, not a regular file") as error:
+            refuse_irregular(path)
+        assert error.value.filename == str(path)
+    with pytest.raises(FileNotFoundError):
+        refuse_irregular(tmp_path / "absent")
 
 
 # Locks

@@ -81,6 +81,15 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+def shortened(text: str, length: int = 350) -> str:
+    """Cut a text that quotes what was read: nobody reads a message of pages.
+
+    >>> shortened("a" * 9, 5)
+    'aaaa…'
+    """
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
 def suggest(wrong: str, known: Iterable[str], what: str) -> str:
     """Say the nearest known name and list them all, for the second line of a message.
 

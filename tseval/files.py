@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import shutil
+import stat
 import time
 import warnings
 from contextlib import contextmanager, nullcontext, suppress
@@ -103,6 +104,21 @@ def write_text(path: Path, text: str) -> None:
         write_output(path, to_utf8(text))
     except OSError as error:
         raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def refuse_irregular(path: Path) -> None:
+    """Refuse to read a pipe, which would be waited for, or a device, which may have no end.
+
+    Links are followed.
+
+    Raises:
+        OSError: It is none of a regular file; or there is nothing, or nothing that may be looked at.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+        kind = next((name for is_kind, name in kinds if is_kind(mode)), "a device")
+        raise OSError(errno.EINVAL, f"It is {kind}, not a regular file", str(path))
 
 
 def to_utf8(text: str) -> bytes:

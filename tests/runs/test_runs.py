@@ -532,6 +532,13 @@ def test_a_missing_table_is_said_so(finished):
     assert "sentences.parquet: No such file or directory" in message(lambda: run.sentences)
 
 
+def test_a_table_that_is_a_pipe_is_not_waited_for(finished):
+    (finished / "verdicts.parquet").unlink()
+    os.mkfifo(finished / "verdicts.parquet")
+    run = read_run(finished)
+    assert "verdicts.parquet: It is a pipe, not a regular file.\n" in message(lambda: run.verdicts)
+
+
 # Names of directories
 
 

@@ -11,9 +11,11 @@ import pandas as pd
 import pyarrow as pa
 
 from tseval.analysis.accuracy import count
+from tseval.checked import ContentError
 from tseval.errors import RunError
+from tseval.parquet import read_parquet
 from tseval.runs.consistency import miscounted
-from tseval.runs.files import from_parquet, read_intact
+from tseval.runs.files import SENTENCES, VERDICTS, read_intact
 from tseval.runs.leftovers import PARTS, clear_complete
 from tseval.runs.manifest import Manifest
 from tseval.runs.manifest_file import NAME, load_manifest
@@ -116,11 +118,10 @@ def _load(path: Path, manifest: Manifest, name: str) -> pa.Table:
     """Read one table, and hold it to the digest and the counts in the manifest."""
     content = read_intact(path, manifest.files, name)
     try:
-        table = from_parquet(content)
-    except (pa.ArrowException, OSError):
-        raise RunError(
-            f"{path / name} is no Parquet file.\n  Score the run again, into a new directory."
-        ) from None
+        table = read_parquet(content, SENTENCES if name == "sentences.parquet" else VERDICTS)
+    except ContentError as error:
+        wrong = "is no Parquet file" if error.what.startswith("not a") else f"is not tseval's: {error}"
+        raise RunError(f"{path / name} {wrong}.\n  Score the run again, into a new directory.") from None
     if field := miscounted(manifest.counts, name, table):
         raise RunError(
             f"{path / NAME} was edited: {field} does not follow from {name}.\n"

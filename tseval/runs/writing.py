@@ -8,10 +8,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
+from tseval.checked import ContentError
 from tseval.errors import RunError
-from tseval.files import PARTIAL, remove_lock, take_lock, to_utf8, write_whole
+from tseval.files import PARTIAL, refuse_irregular, remove_lock, take_lock, to_utf8, write_whole
 from tseval.runs.files import digest, part_bytes, read_intact, read_part, to_parquet
 from tseval.runs.leftovers import BEFORE_MANIFEST, PARTS, RUN_LOCK, clear_complete, remove_parts
 from tseval.runs.manifest import Begun, Manifest, dump_manifest
@@ -20,6 +19,8 @@ from tseval.runs.manifest_file import NAME, load_manifest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
+
+    import pyarrow as pa
 
     from tseval.runs.key import RunKey
     from tseval.scoring.engine import Part
@@ -184,10 +185,11 @@ class RunWriter:
         """Give a saved shard, or None where there is none or it is damaged."""
         for path in self._saved(i):
             try:
+                refuse_irregular(path)
                 content = path.read_bytes()
                 if path.stem.endswith(f"-{digest(content)[:16]}"):
                     return read_part(content)
-            except (OSError, pa.ArrowException):
+            except (OSError, ContentError):
                 continue
         return None
 

@@ -113,7 +113,7 @@ def load_suite(
         suite = _data_suite(path, method, names, (limit, sample, seed), complete)
         return _tokenised(suite) if tokenise else suite
     key = suite_key(path) if complete else None
-    if key is not None and (cached := load_cached(key)) is not None:
+    if key is not None and (cached := load_cached(key)) is not None and _is_genuine(cached):
         return cached
 
     from tseval.suites.grammar.expansion import check_size, choose_rows, expand  # noqa: PLC0415 - brings Jinja and YAML along
@@ -131,6 +131,11 @@ def load_suite(
     if key is not None and suite.n_items <= _CACHED_ITEMS:
         save_suite(suite, key)
     return suite
+
+
+def _is_genuine(cached: Suite) -> bool:
+    """Tell a suite whose content is what its digest says: anyone can write into a cache (decision 9)."""
+    return suite_digest(cached.terminator, cached.cases) == cached.digest
 
 
 def stream_cases(

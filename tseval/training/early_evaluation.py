@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tseval.adapters.native import NativeModel
 from tseval.analysis.accuracy import COUNTS, count
+from tseval.checked import ContentError
 from tseval.errors import TrainingError, first_line
 from tseval.evaluation import evaluate
 from tseval.files import write_whole
 from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
+from tseval.parquet import read_parquet
 from tseval.runs.files import to_parquet
 
 if TYPE_CHECKING:
@@ -93,8 +94,12 @@ class EarlyEvaluation:
         if not self.path.exists():
             return SCHEMA.empty_table()
         try:
-            return pq.read_table(self.path).cast(SCHEMA)
-        except (pa.ArrowException, OSError, ValueError) as error:
+            return (
+                read_parquet(self.path, ACCURACY_COLUMNS, others=False)
+                .select(list(ACCURACY_COLUMNS))
+                .replace_schema_metadata(None)
+            )
+        except (OSError, ContentError) as error:
             reason = first_line(error)
             raise TrainingError(
                 f"{self.path}: does not hold accuracies along a training ({reason}).\n"

@@ -77,6 +77,7 @@ def read_pickle(
     stream: io.BytesIO,
     callable_names: frozenset[str] = frozenset(),
     persistent: Callable[[tuple[object, ...]], object] | None = None,
+    max_instructions: int = MAX_INSTRUCTIONS,
 ) -> Inert:
     """Read one pickle and leave the stream behind it.
 
@@ -84,11 +85,12 @@ def read_pickle(
         stream: In memory, so that a pickle can ask for no more than there is.
         callable_names: What the pickle may call; the calls become records.
         persistent: Makes an object of a persistent id, which is always a tuple.
+        max_instructions: How many it may have.
 
     Raises:
         ModelError: If the pickle is damaged, or asks for anything else.
     """
-    machine = _Machine(callable_names, persistent)
+    machine = _Machine(callable_names, persistent, max_instructions)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python wonders at escapes in damaged text
@@ -112,10 +114,13 @@ class _Machine:
     """
 
     def __init__(
-        self, callable_names: frozenset[str], persistent: Callable[[tuple[object, ...]], object] | None
+        self,
+        callable_names: frozenset[str],
+        persistent: Callable[[tuple[object, ...]], object] | None,
+        max_instructions: int,
     ) -> None:
         self.names: set[str] = set()
-        self._callable, self._persistent = callable_names, persistent
+        self._callable, self._persistent, self._most = callable_names, persistent, max_instructions
         self._stack: list[object] = []
         self._below: list[list[object]] = []  # the stack under each mark
         self._memo: dict[object, object] = {}
@@ -124,8 +129,8 @@ class _Machine:
         """Carry out instructions until the pickle ends; give what it holds."""
         for count, (instruction, argument, _) in enumerate(genops(stream)):
             name = instruction.name
-            if count == MAX_INSTRUCTIONS:
-                raise ModelError(f"refused: a pickle of more than {MAX_INSTRUCTIONS:,} instructions")
+            if count == self._most:
+                raise ModelError(f"refused: a pickle of more than {self._most:,} instructions")
             if name == "STOP":
                 break
             if name in _ARGUMENTS:
@@ -195,7 +200,7 @@ class _Machine:
         self.push(Name(path))
 
     def call(self) -> None:
-        """Record a call, of what may be called."""
+        """Pickled a call, of what may be called."""
         called, arguments = self.take(2)
         if not isinstance(called, Name) or not isinstance(arguments, tuple):
             raise TypeError("a call of what is no function")
@@ -204,7 +209,7 @@ class _Machine:
         self.push(_made(called.path, arguments))
 
     def new(self) -> None:
-        """Record a new object; a class of the user's own gets no arguments, but may get a state."""
+        """Pickled a new object; a class of the user's own gets no arguments, but may get a state."""
         cls, arguments = self.take(2)
         if not isinstance(cls, Name) or not isinstance(arguments, tuple):
             raise TypeError("a new object of what is no class")
@@ -213,9 +218,14 @@ class _Machine:
         self.push(Pickled(cls.path, arguments))
 
     def build(self) -> None:
-        """Keep a state beside its object; there is no `__setstate__` to run."""
+        """Keep a state beside its object; there is no `__setstate__` to run.
+
+        Dictionaries of weights have one, the versions of their modules, which nothing asks for.
+        """
         (state,) = self.take(1)
         target = self._stack[-1]
+        if isinstance(target, dict):
+            return
         if not isinstance(target, Pickled):
             raise ModelError(f"refused: its pickle gives a state to a {type(target).__name__}")
         target.state = state

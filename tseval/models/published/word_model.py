@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, shortened
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.language_model import Sizes
 from tseval.models.published.inert_pickle import Pickled, quoted
@@ -37,6 +37,10 @@ _KNOWN = _RECURRENT | {
     "torch.nn.backends.thnn._get_thnn_function_backend",  # until PyTorch 1.3; holds no numbers
     "torch.device",
 }
+NO_CHECKSUMS = (
+    "the checkpoint is in torch's old format, which has no checksums: a changed bit in a weight is not "
+    "noticed. `tseval convert` writes one that has"
+)
 _WEIGHT = re.compile(r"(weight_ih|weight_hh|bias_ih|bias_hh)_l(\d{1,6})")
 
 
@@ -66,20 +70,22 @@ def load_published(path: Path, vocabulary: Path | None) -> Checkpoint:
             )
         if sizes.tied:
             del stored["output.weight"]
-        weights = {name: file.read(tensor) for name, tensor in stored.items()}
+        file.check(stored.values())
+        weights = {name: file.read(tensor).float() for name, tensor in stored.items()}
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
+        raise ModelError(f"{path}: {shortened(str(error))}") from None
     words = read_words(vocabulary)
     try:
         fitted = fit_model(sizes, words, weights)
     except ModelError as error:
-        raise ModelError(f"{path}, {vocabulary}: {error}") from None
+        raise ModelError(f"{path}, {vocabulary}: {shortened(str(error))}") from None
     return Checkpoint(
         model=fitted,
         vocabulary=words,
         fingerprint=fingerprint(sizes.to_mapping(), words, weights),
         training={"published": {"class": model.called, "format": file.form}},
         validation_perplexity=None,
+        warnings=(NO_CHECKSUMS,) if file.form == "old" else (),
     )
 
 

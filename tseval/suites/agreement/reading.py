@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from tseval.checked import ContentError
 from tseval.errors import SuiteError, reason
+from tseval.parquet import read_parquet
 from tseval.suites.agreement.examples import EXAMPLE_COLUMNS, EXAMPLE_NUMBERS, NEEDED_COLUMNS, filled
 from tseval.suites.records import read_tsv
 
@@ -62,20 +63,15 @@ def _require(path: Path, names: Iterable[str]) -> None:
 
 def _read_parquet(path: Path) -> tuple[pa.Table, Place]:
     try:
-        with pq.ParquetFile(path) as file:
-            _require(path, file.schema_arrow.names)
-            table = file.read([name for name in EXAMPLE_COLUMNS if name in file.schema_arrow.names])
-    except (OSError, pa.ArrowInvalid) as error:
+        table = read_parquet(path, EXAMPLE_COLUMNS, needed=(), others=False)
+    except OSError as error:
         raise SuiteError(f"{path}: cannot be read ({reason(error)})") from None
-    columns = []
-    for name in table.column_names:
-        try:
-            columns.append(table[name].cast(EXAMPLE_COLUMNS[name]))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise SuiteError(
-                f"{path}: column {name!r} holds {table[name].type}, not {EXAMPLE_COLUMNS[name]}"
-            ) from None
-    return pa.Table.from_arrays(columns, table.column_names), lambda row: f"{path}, row {row + 1}"
+    except ContentError as error:
+        said = f"cannot be read ({error})" if error.what.startswith("not a") else error
+        raise SuiteError(f"{path}: {said}") from None
+    _require(path, table.column_names)
+    present = [name for name in EXAMPLE_COLUMNS if name in table.column_names]
+    return table.select(present), lambda row: f"{path}, row {row + 1}"
 
 
 def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
