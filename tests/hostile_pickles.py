@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
+from typing import Any
 
 from tseval.adapters.native import open_checkpoint
 from tseval.models.published.word_model import load_published
@@ -204,7 +205,7 @@ def write_all(folder, form):
 def read_verdicts(path):
     """Read a file as the verdicts of a run whose manifest vouches for it."""
     content = path.read_bytes()
-    manifest = SimpleNamespace(files={"verdicts.parquet": sha256(content).hexdigest()})
+    manifest: Any = SimpleNamespace(files={"verdicts.parquet": sha256(content).hexdigest()})
     with TemporaryDirectory() as folder:
         Path(folder, "verdicts.parquet").write_bytes(content)
         load = partial(_load, Path(folder), manifest.files, "verdicts.parquet")

@@ -18,7 +18,7 @@ from tseval.report.error_curves import read_error_curves
 from tseval.runs import read_run
 from tseval.suites.agreement.reading import read_examples
 
-TYPES = {"step": pa.int64(), "accuracy": pa.float64(), "suite": pa.string()}
+TYPES: dict[str, pa.DataType] = {"step": pa.int64(), "accuracy": pa.float64(), "suite": pa.string()}
 SOUND = {"step": [1], "accuracy": [0.5], "suite": ["dyck"]}
 
 
