@@ -4,10 +4,16 @@ import io
 import pickle
 import struct
 import zipfile
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
 
 from tseval.adapters.native import open_checkpoint
 from tseval.models.published.word_model import load_published
+from tseval.runs.reading import Run, _load
 
 VOCABULARY = "vocab.txt"
 
@@ -194,3 +200,13 @@ def write_all(folder, form):
     for path, pickled in zip(paths, PICKLES.values(), strict=True):
         path.write_bytes(FORMS[form](pickled))
     return paths
+
+
+def read_verdicts(path):
+    """Read a file as the verdicts of a run whose manifest vouches for it."""
+    content = path.read_bytes()
+    manifest: Any = SimpleNamespace(files={"verdicts.parquet": sha256(content).hexdigest()})
+    with TemporaryDirectory() as folder:
+        Path(folder, "verdicts.parquet").write_bytes(content)
+        load = partial(_load, Path(folder), manifest.files, "verdicts.parquet")
+        Run("run", manifest, load, load).table()
