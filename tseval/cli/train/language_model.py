@@ -46,6 +46,8 @@ def lm(
     sizes = chosen_sizes(context, vocabulary=1)
     if done := finished(out, resume, sizes, settings):
         console.out(done)
+        if figure and curves_path(out).exists() and not _figures(out)[-1].exists():
+            _draw(out, console)  # the training was killed before or while it was drawn
         return
     place, suites = pick_device(device), _load_suites(eval_suites, eval_limit)
     text = read_training_text(context, language)
@@ -77,11 +79,15 @@ def curves(files: tuple[Path, ...], out: Path, error: bool) -> None:
 
 def _draw(out: Path, console: Console) -> None:
     """Draw the curves of a model beside it; that the figure cannot be drawn does not spoil the training."""
-    source = curves_path(out)
     try:
-        write_curves_figure([read_curves(source)], [source.with_suffix(".svg"), source.with_suffix(".png")])
+        write_curves_figure([read_curves(curves_path(out))], _figures(out))
     except (TsevalError, OSError) as error:
         console.out(f"no figure: {error}")
+
+
+def _figures(out: Path) -> list[Path]:
+    """Name the figures of a checkpoint's curves, in the order in which they are written."""
+    return [curves_path(out).with_suffix(ending) for ending in (".svg", ".png")]
 
 
 def _load_suites(names: tuple[str, ...], limit: int | None) -> list[Suite]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tseval.errors import RunError, TrainingError
-from tseval.files import write_text
+from tseval.files import PARTIAL, write_text
 from tseval.runs import Run, read_run
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ SUITE = "marvin_linzen"
 RECORD = "zoo.json"
 ZOO_LOCK = ".lock"
 ZOO_FORMAT = 1
+# All that a zoo may hold before its first record; a kill leaves a partial one.
+_BEGUN = re.compile(rf"{re.escape(ZOO_LOCK)}|{re.escape(RECORD)}\.\d+{re.escape(PARTIAL)}")
 _ELSEWHERE = "Choose another --out, or remove that folder."
 
 Stage = Literal["training", "scoring"]
@@ -143,9 +146,10 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
                 f"{entry.checkpoint.with_suffix('')}.* and {entry.run}."
             )
         models[entry.name] = list(entry.options)
-        entry.checkpoint.parent.mkdir(parents=True, exist_ok=True)
     record = {"format": ZOO_FORMAT, "texts": corpus.digests, "models": models}
     write_text(zoo / RECORD, json.dumps(record, indent=1) + "\n")
+    for entry in entries:
+        entry.checkpoint.parent.mkdir(parents=True, exist_ok=True)
 
 
 def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
@@ -154,7 +158,7 @@ def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
     Raises:
         TrainingError: The folder holds something else.
     """
-    if not zoo.exists() or (zoo.is_dir() and not any(name.name != ZOO_LOCK for name in zoo.iterdir())):
+    if not zoo.exists() or (zoo.is_dir() and all(_BEGUN.fullmatch(one.name) for one in zoo.iterdir())):
         return {}, {}
     try:
         record = json.loads((zoo / RECORD).read_text(encoding="utf-8"))

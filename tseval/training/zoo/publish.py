@@ -6,6 +6,7 @@ Where matplotlib is installed, the curves of all models are drawn into one figur
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING, cast
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 from tabulate import tabulate
 
 from tseval.errors import BoardError, TrainingError
-from tseval.files import write_text
+from tseval.files import PARTIAL, write_text
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report import build_table, open_sources, render
 from tseval.report.boards import read_board
@@ -33,20 +34,26 @@ if TYPE_CHECKING:
 FROM_RUN = ("table.csv", "table.md", "manifest.json")
 CURVES_FIGURE = "curves.svg"
 PAPER = "bhatt2020"
+_BEGUN = re.compile(rf"README\.md\.\d+{re.escape(PARTIAL)}")
 MARK = "Written by `tseval train zoo --publish DIR`; do not edit."
 
 
 def check_target(target: Path) -> None:
     """Refuse a folder that holds anything but an earlier publication, before hours are spent.
 
+    One that was killed has at least begun its page, or left a partial one.
+
     Raises:
         TrainingError: Says what is there.
     """
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+    if not target.exists() or (
+        target.is_dir() and all(_BEGUN.fullmatch(one.name) for one in target.iterdir())
+    ):
         return
     try:
         ours = MARK in (target / "README.md").read_text(encoding="utf-8")
-        read_board(target)
+        if (target / "board.json").exists():
+            read_board(target)
     except (OSError, ValueError, BoardError):
         ours = False
     if not ours:
@@ -65,8 +72,10 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel]) -> None:
     check_target(target)
     board = make_board(entries, recipe, target.resolve().name)
     target.mkdir(parents=True, exist_ok=True)
-    for manifest in target.glob("*/manifest.json"):
-        shutil.rmtree(manifest.parent)
+    # The page comes first and last: with it, a folder whose publication was killed is known to be ours.
+    write_text(target / "README.md", f"{MARK} Unfinished: publish again.\n")
+    for folder in [one for one in target.iterdir() if one.is_dir() and _holds_model(one)]:
+        shutil.rmtree(folder)
     for entry in entries:
         place = target / entry.name
         place.mkdir()
@@ -76,6 +85,11 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel]) -> None:
     write_text(target / "board.json", json.dumps(board_content(board), indent=1) + "\n")
     drawn = _draw_curves(target / CURVES_FIGURE, entries)
     write_text(target / "README.md", _page(recipe, entries, board, drawn))
+
+
+def _holds_model(folder: Path) -> bool:
+    """Tell whether a folder is a published model's; one that was being written or removed lacks files."""
+    return {entry.name for entry in folder.iterdir()} <= {*FROM_RUN, PUBLISHED}
 
 
 def _draw_curves(path: Path, entries: Sequence[ZooModel]) -> bool:
