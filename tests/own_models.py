@@ -86,13 +86,19 @@ def _published(what, folder, device):
 def _causal(kind, folder, device):
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 
-    return Own(open_model(f"hf:{save_causal(folder / kind, kind)}", device=device))
+    path = folder / kind
+    if not path.exists():
+        save_causal(path, kind)
+    return Own(open_model(f"hf:{path}", device=device))
 
 
 def _masked(pll, folder, device):
     from checkpoints import save_masked  # noqa: PLC0415 - takes seconds
 
-    return Own(open_model(f"mlm:{save_masked(folder / 'bert')}", {"pll": pll}, device))
+    path = folder / "bert"
+    if not path.exists():  # a tokenizer that is trained again may be another one
+        save_masked(path)
+    return Own(open_model(f"mlm:{path}", {"pll": pll}, device))
 
 
 def _lm_eval(what, folder, device):

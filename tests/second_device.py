@@ -1,9 +1,9 @@
 """A second device in software: it computes on the CPU, but refuses what a GPU would refuse.
 
-Its tensors hold their numbers in a tensor of the CPU and say that they are elsewhere. Every operation comes to
-`_compute`, which sees where its operands are. So a tensor made on the wrong device, a forgotten `.cpu()` or an
-index that stayed behind raises an error on any machine. In one thing it is stricter than a GPU, which takes
-indices from the CPU: each makes it wait.
+Its tensors hold their numbers in a tensor of the CPU and say that they are elsewhere. Every operation comes
+to `_compute`, which sees where its operands are. So a tensor made on the wrong device, a forgotten `.cpu()`
+or an index that stayed behind raises an error on any machine. In one thing it is stricter than a GPU, which
+takes indices from the CPU: each makes it wait.
 
 Registering it changes what torch takes for the machine's accelerator, in this process and for good; so it is
 registered by the first test that needs it, and there only while `second_device` is entered.
@@ -48,7 +48,7 @@ class Elsewhere(Tensor):
         return _compute(operation, args, kwargs or {})
 
     def __getitem__(self, index):
-        """Lists of places become tensors here: torch would make them below all operations that can be seen."""
+        """Lists of places become tensors here: torch would make them where nobody sees it."""
         places = index if isinstance(index, tuple) else (index,)
         there = (torch.tensor(place).to(NAME) if isinstance(place, list) else place for place in places)
         return super().__getitem__(tuple(there))
@@ -122,7 +122,7 @@ MACHINE = _Machine()
 
 
 class _Everything(TorchDispatchMode):
-    """Also brings those operations to `_compute` that have no operand of the device, such as `torch.zeros`."""
+    """Also brings operations to `_compute` that have no operand of the device, such as `torch.zeros`."""
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         return _compute(operation, args, kwargs or {})
@@ -140,7 +140,8 @@ def _compute(operation, args, kwargs):
     inner_args, inner_kwargs = tree_map(_numbers_of, (args, kwargs))
     if kwargs.get("device") is not None:
         elsewhere = torch.device(kwargs["device"]).type == NAME
-        inner_kwargs["device"] = torch.device("cpu")
+        if elsewhere:
+            inner_kwargs["device"] = torch.device("cpu")
     if elsewhere:
         MACHINE.allocate()
     result = operation(*inner_args, **inner_kwargs)
@@ -148,7 +149,9 @@ def _compute(operation, args, kwargs):
         return args[0]
     if not elsewhere:
         return result
-    if not MACHINE.doubles and any(getattr(part, "dtype", None) == torch.float64 for part in tree_iter(result)):
+    if not MACHINE.doubles and any(
+        getattr(part, "dtype", None) == torch.float64 for part in tree_iter(result)
+    ):
         raise TypeError(f"{operation}: {NAME} has no float64")
     result = tree_map(lambda part: Elsewhere(part) if isinstance(part, Tensor) else part, result)
     return return_and_correct_aliasing(operation, args, kwargs, result)
@@ -193,7 +196,9 @@ def _lowered(product):
             wide = isinstance(operand, Tensor) and operand.dtype == torch.float32
             return operand.to(low) if wide else operand
 
-        with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)):
+        with torch._C._ExcludeDispatchKeyGuard(
+            torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
+        ):
             return product(*tree_map(cast, args), **tree_map(cast, kwargs))
 
     return lowered
@@ -216,7 +221,7 @@ def _register():
 
 @contextmanager
 def _no_inference_mode():
-    """Let `torch.inference_mode` do what `no_grad` does: in its own, operations come here before they are taken apart."""
+    """Let `torch.inference_mode` do what `no_grad` does: in its own, operations come in larger pieces."""
     mode = torch.autograd.grad_mode.inference_mode
     before = mode.__enter__, mode.__exit__
 

@@ -1,4 +1,4 @@
-"""Tests in this folder run on the accelerator of this machine, if any, and on the second device in software."""
+"""Tests here run on the accelerator of this machine, if any, and on the second device in software."""
 
 import pytest
 import torch

@@ -1,5 +1,9 @@
 """The second device in software refuses what a GPU would, and the package finds it as it finds a GPU."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -52,7 +56,9 @@ def test_auto_takes_any_accelerator_that_torch_reports(machine):
     assert accelerator().type == NAME
     assert pick_device("auto").type == pick_device(f"{NAME}:0").type == NAME
     assert pick_device("cpu").type == "cpu"
-    with pytest.raises(ModelError, match=r"device 'abacus' cannot be used here. Devices: auto, cpu, software\.$"):
+    with pytest.raises(
+        ModelError, match=r"device 'abacus' cannot be used here. Devices: auto, cpu, software\.$"
+    ):
         pick_device("abacus")
 
 
@@ -79,3 +85,12 @@ def test_long_sums_have_the_widest_type_that_a_device_has(machine):
     machine.doubles = False
     assert widest_float(torch.device(NAME)) == torch.float32
     assert widest_float(torch.device("cpu")) == torch.float64
+
+
+@pytest.mark.skipif(REAL is not None, reason="this machine has an accelerator")
+def test_without_an_accelerator_gpu_check_says_so_in_one_line():
+    program = Path(__file__).parents[2] / "benchmarks" / "gpu_check.py"
+    result = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr == "gpu-check: torch reports no accelerator on this machine; nothing was checked\n"

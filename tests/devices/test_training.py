@@ -27,8 +27,9 @@ MANNERS = {
 SENTENCES = [("author near pilots", 0), ("authors", 1), ("pilots near author", 1), ("pilot near pilot", 0)]
 
 
-def train(path, device, arch="drnn", *, dropout=0.0, tied=False, listener=None, resume=False, **settings):
+def train(path, device, arch="drnn", *, listener=None, resume=False, **settings):
     """Train a language model of eight words on a device; give its perplexity and its weights."""
+    dropout, tied = settings.pop("dropout", 0.0), settings.pop("tied", False)
     chosen = {"epochs": 1, "batch": 4, "window": 6, "learning_rate": 0.01, "clip": 1.0, "log_every": 5}
     how = Settings(**chosen | settings)
     torch.manual_seed(how.seed)
