@@ -12,6 +12,7 @@ import platform
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ from tseval.training.windows import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tseval.scoring.protocol import Model
 
 ROOT = Path(__file__).parents[1]
 ARCHITECTURES = ("lstm", "drnn", "onlstm")
@@ -81,14 +84,17 @@ def scoring(device: torch.device, sample: int) -> list[list[object]]:
     """Score a sample of Marvin & Linzen with the bundled model on the CPU and there."""
     suite = tseval.load_suite("marvin_linzen", sample=sample)
     small = tseval.load_suite("marvin_linzen", limit=5)
-    rows, logprobs, correct = [], [], []
+    rows: list[list[object]] = []
+    logprobs, correct = [], []
     for where in (torch.device("cpu"), device):
         model = tseval.load_model("bundled:lstm", device=where.type)
         tseval.evaluate(model, small)  # what is made on first use is made here
         runs: list[tseval.Run] = []
-        seconds, peak = timed(
-            where, lambda model=model, runs=runs: runs.append(tseval.evaluate(model, suite))
-        )
+
+        def score(model: Model = model, runs: list[tseval.Run] = runs) -> None:
+            runs.append(tseval.evaluate(model, suite))
+
+        seconds, peak = timed(where, score)
         sentences = runs[0].load_sentences()
         logprobs.append(sentences["logprob"].to_numpy())
         correct.append(runs[0].load_verdicts()["correct"].to_numpy(zero_copy_only=False))
@@ -99,7 +105,7 @@ def scoring(device: torch.device, sample: int) -> list[list[object]]:
 
 def training(device: torch.device, vocabulary: int) -> list[list[object]]:
     """Train each architecture for some windows, in float32 and with bfloat16, on random words."""
-    rows = []
+    rows: list[list[object]] = []
     for arch in ARCHITECTURES:
         for precision in ("float32", "bfloat16"):
             settings = Settings(batch=64, window=35, precision=precision, epochs=1)
@@ -115,7 +121,7 @@ def training(device: torch.device, vocabulary: int) -> list[list[object]]:
                 state.read_losses()
 
             advance(WINDOWS // 3)
-            seconds, peak = timed(device, lambda advance=advance: advance(WINDOWS))
+            seconds, peak = timed(device, partial(advance, WINDOWS))
             rate = WINDOWS * settings.batch * settings.window / seconds
             rows.append([arch, precision, f"{rate:,.0f}", peak])
     return rows

@@ -41,10 +41,10 @@ class Elsewhere(Tensor):
     def __init__(self, numbers):
         self.numbers = numbers
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment] # as torch says
 
     @classmethod
-    def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
+    def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):  # type: ignore[override] # as torch calls it
         return _compute(operation, args, kwargs or {})
 
     def __getitem__(self, index):
@@ -73,7 +73,13 @@ class _Machine:
     """
 
     def __init__(self):
-        self.there, self.doubles, self.shortages, self.n_emptied = False, True, [], 0
+        self.there = False
+        self.begin()
+
+    def begin(self):
+        """Be as new."""
+        self.doubles, self.n_emptied = True, 0
+        self.shortages = []
 
     def is_available(self):
         return self.there
@@ -197,7 +203,7 @@ def _lowered(product):
             return operand.to(low) if wide else operand
 
         with torch._C._ExcludeDispatchKeyGuard(
-            torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
+            torch._C.DispatchKeySet(torch._C._dispatch_key_parse("AutocastPrivateUse1"))
         ):
             return product(*tree_map(cast, args), **tree_map(cast, kwargs))
 
@@ -240,7 +246,7 @@ def _no_inference_mode():
 def second_device():
     """Plug the second device in, and give it."""
     _register()
-    MACHINE.__init__()
+    MACHINE.begin()
     MACHINE.there = True
     try:
         with _Everything(), _no_inference_mode():

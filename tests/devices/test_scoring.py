@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from own_models import open_own
 from second_device import NAME
@@ -28,7 +29,7 @@ def scored(own):
     """Log-probabilities of all words of a model's sentences, and the scorer."""
     scorer = scorer_for(own.model)
     table = scorer.score(pa.array(sorted(own.sentences or default_sentences()), pa.string()))
-    return table["words"].combine_chunks().flatten().to_numpy(), scorer
+    return pc.list_flatten(table["words"]).to_numpy(), scorer
 
 
 @pytest.mark.parametrize("name", [*CELLS_AND_TASKS, "oracle", *slow(CAUSAL), *slow(MASKED)])
@@ -47,8 +48,8 @@ def answers(own):
     alternatives = tuple(sorted({text.split()[0] for text in strings.to_pylist()})[:3])
     asked = [np.arange(len(text.split()), dtype=np.int32) % 3 - 1 for text in strings.to_pylist()]
     table = scorer_for(own.model).answer(strings, Asked(Asks(alternatives, SIGNS, None), asked))
-    columns = (table[side].combine_chunks().flatten() for side in ("right", "wrong"))
-    return np.stack([column.to_numpy(zero_copy_only=False) for column in columns], axis=1)
+    columns = (pc.list_flatten(table[side]) for side in ("right", "wrong"))
+    return np.stack([column.to_numpy() for column in columns], axis=1)
 
 
 @pytest.mark.parametrize("name", ["oracle", *(f"native {cell}" for cell in CELLS)])

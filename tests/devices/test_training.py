@@ -1,5 +1,7 @@
 """Training on another device against the CPU: weights, low precision, resuming there and back."""
 
+from typing import Any
+
 import pytest
 import torch
 from second_device import NAME
@@ -16,7 +18,7 @@ from tseval.training.language_model import Destination, train_language_model
 from tseval.training.settings import ClassifierSettings, Settings
 
 NOISELESS = {"eirnn": {"sigma": 0.0}}
-MANNERS = {
+MANNERS: dict[str, Any] = {
     "sgd": {"optimiser": "sgd", "learning_rate": 0.5},
     "tied": {"tied": True},
     "lines": {"whole_lines": True, "batch": 8},

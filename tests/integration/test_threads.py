@@ -26,7 +26,7 @@ print(torch.get_num_threads(), run.table().to_json())
 """
 # Threads, sentences of a shard, bytes for states; 0 is what tseval takes by itself.
 SETTINGS = [(1, 0, 0), (2, 0, 0), (2, 300, 0), (1, 0, 2**22)]
-SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "250"))  # items of each case; 0 is all of them
+SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "100"))  # items of each case; 0 is all of them
 
 
 def score(path, threads, shard, state_bytes):
@@ -46,11 +46,11 @@ def score(path, threads, shard, state_bytes):
 def test_threads_shards_and_memory_change_no_verdict_and_no_table(tmp_path):
     runs = [score(tmp_path / str(i), *setting) for i, setting in enumerate(SETTINGS)]
     table, verdicts, logprobs = runs[0]
-    decided = [name for name in verdicts.column_names if not name.startswith(("logprob", "margin"))]
+    decided = [name for name in verdicts.column_names if not name.endswith("_score")]
     differences = [np.abs(other[2] - logprobs).max() for other in runs[1:]]
     print(f"{len(logprobs):,} sentences differ by at most {max(differences):.1e} nats")
     for other in runs[1:]:
         assert other[0] == table
         assert other[1].select(decided).equals(verdicts.select(decided))
-    # Stated in docs/scoring.md. None at all would mean that the settings did not arrive.
+    # 1.0e-5 was seen; none at all would mean that the settings did not arrive.
     assert 0 < max(differences) < 5e-5
