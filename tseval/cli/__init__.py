@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from tseval.cli.importing import imported_for_good
+from tseval.cli.terminal import guarded
 from tseval.errors import TsevalError, suggest
 
 # Command name to (module below tseval.cli, one-line help). The help stands here so that listing
@@ -108,13 +109,14 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Make sure that there is something to write to, in any encoding."""
+    """Make sure that there is something to write to, in any encoding, and that a terminal obeys no text."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no dash gets a question mark
+            setattr(sys, name, guarded(stream))
 
 
 def _fail(message: str, code: int) -> NoReturn:

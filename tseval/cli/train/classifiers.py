@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 import torch
-from rich.console import Console
 
+from tseval.cli.console import Console
 from tseval.cli.train.options import COUNT, FILE, POSITIVE, SEED, apply_preset, cell_options
 from tseval.cli.train.run import Bar, build, check_out, finished
 from tseval.models.cells import CELLS
@@ -103,7 +103,7 @@ def _train(context: click.Context, task: str) -> None:
     given = context.params
     out: Path = given["out"]
     resume: bool = given["resume"]
-    console = Console(stderr=True, quiet=given["quiet"], highlight=False)
+    console = Console(given["quiet"])
     apply_preset(context, CLASSIFIER_PRESETS)
     settings = ClassifierSettings(**{one.name: given[one.name] for one in fields(ClassifierSettings)})
     check_out(out, resume)

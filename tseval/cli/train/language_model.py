@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 import torch
-from rich.console import Console
 
+from tseval.cli.console import Console
 from tseval.cli.train.options import FILE, apply_preset, chosen_settings, chosen_sizes, training_options
 from tseval.cli.train.run import Bar, build, check_out, finished
 from tseval.cli.train.text import chosen_language, read_text
@@ -41,7 +41,7 @@ def lm(
     quiet: bool, **_: object,
 ) -> None:  # fmt: skip
     """Train a word-level language model on tokenised text, one sentence a line, or on a formal language."""
-    console = Console(stderr=True, quiet=quiet, highlight=False)
+    console = Console(quiet)
     language = chosen_language(context)
     apply_preset(context, language=language)
     settings = chosen_settings(context)
