@@ -81,6 +81,18 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+def shortened(message: str, room: int = 480) -> str:
+    """Cut the middle out of a message that repeats too much of what was given.
+
+    >>> shortened("there is no file aaaaaaaaaaaaaaaaaaaaaaaaaa", 30)
+    'there is no file aaa … aaaaaaa'
+    """
+    if len(message) <= room:
+        return message
+    end = room // 4
+    return f"{message[: room - end - 3]} … {message[-end:]}"
+
+
 def suggest(wrong: str, known: Iterable[str], what: str) -> str:
     """Say the nearest known name and list them all, for the second line of a message.
 

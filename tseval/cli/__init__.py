@@ -19,7 +19,7 @@ import click
 
 from tseval.cli.importing import imported_for_good
 from tseval.cli.terminal import guarded
-from tseval.errors import TsevalError, suggest
+from tseval.errors import TsevalError, shortened, suggest
 
 # Command name to (module below tseval.cli, one-line help). The help stands here so that listing
 # the commands imports none of them; a test compares it with each command's own.
@@ -92,8 +92,10 @@ def main() -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
+        said = io.StringIO()
+        error.show(said)
         with suppress(OSError):
-            error.show()
+            click.echo(shortened(said.getvalue()), nl=False, err=True)
         sys.exit(2)
     except TsevalError as error:
         _fail(str(error), 2)
@@ -121,7 +123,7 @@ def _open_streams() -> None:
 
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):  # nobody may be listening
-        click.echo(f"tseval: {message}", err=True)
+        click.echo(f"tseval: {shortened(message)}", err=True)
     _close_quietly()
     sys.exit(code)
 
