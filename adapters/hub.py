@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from threading import Thread
 
-SECONDS = 1.5  # in which a hub that can be reached answers
+ANSWER_SECONDS = 1.5  # in which a hub that can be reached answers
 
 
 def stays_here(rest: str) -> bool:
@@ -30,12 +30,12 @@ def _answers() -> bool:
 
     def ask() -> None:
         try:
-            get_session().head(constants.ENDPOINT, timeout=SECONDS)
+            get_session().head(constants.ENDPOINT, timeout=ANSWER_SECONDS)
             answered.append(True)
         except Exception:  # whatever keeps it from being reached
             return
 
     thread = Thread(target=ask, daemon=True)
     thread.start()
-    thread.join(SECONDS)
+    thread.join(ANSWER_SECONDS)
     return bool(answered)

@@ -81,16 +81,16 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def shortened(message: str, room: int = 480) -> str:
-    """Cut the middle out of a message that repeats too much of what was given.
+def shortened(text: str, length: int = 350) -> str:
+    """Cut the middle out of a text that repeats too much of what was given: nobody reads a message of pages.
 
     >>> shortened("there is no file aaaaaaaaaaaaaaaaaaaaaaaaaa", 30)
     'there is no file aaa … aaaaaaa'
     """
-    if len(message) <= room:
-        return message
-    end = room // 4
-    return f"{message[: room - end - 3]} … {message[-end:]}"
+    if len(text) <= length:
+        return text
+    end = length // 4
+    return f"{text[: length - end - 3]} … {text[-end:]}"
 
 
 def suggest(wrong: str, known: Iterable[str], what: str) -> str:

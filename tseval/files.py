@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
+import stat
+import time
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -24,7 +27,7 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
     """Write a file so that a reader finds the old one or the new one, even after a power cut.
 
     It is written beside its place and moved there, with the rights of the file that it replaces. A partial
-    file that a kill left behind is overwritten by the next attempt.
+    file that a kill left behind is overwritten or removed by the next attempt.
 
     Args:
         path: Where to write.
@@ -38,7 +41,7 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
     own = f".{os.getpid()}" if shared else ""
     partial = path.with_name(f"{path.name}{own}{PARTIAL}")
     try:
-        with _naming(path):
+        with _naming(path), _claimed(path, partial) if shared else nullcontext():
             with partial.open("wb") as file:
                 _put(content, file)
                 file.flush()
@@ -51,6 +54,28 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
         with suppress(OSError):
             partial.unlink()
         raise
+
+
+@contextmanager
+def _claimed(path: Path, partial: Path) -> Iterator[None]:
+    """Lock a partial file of this process's own, and remove those that killed processes left beside it.
+
+    A file that is locked is being written. Where an open file cannot be moved, they are left alone.
+    """
+    if os.name != "posix":
+        yield
+        return
+    own = re.compile(rf"{re.escape(path.name)}\.\d+{re.escape(PARTIAL)}")
+    with suppress(OSError):
+        for left in [entry for entry in path.parent.iterdir() if own.fullmatch(entry.name)]:
+            if (held := take_lock(left)) is not None:
+                remove_lock(left, held)
+    while (held := take_lock(partial)) is None:  # another process is finding out whether it was left
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        os.close(held)
 
 
 def write_output(path: Path, content: Content) -> None:
@@ -81,6 +106,21 @@ def write_text(path: Path, text: str) -> None:
         raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
+def refuse_irregular(path: Path) -> None:
+    """Refuse to read a pipe, which would be waited for, or a device, which may have no end.
+
+    Links are followed.
+
+    Raises:
+        OSError: It is none of a regular file; or there is nothing, or nothing that may be looked at.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+        kind = next((name for is_kind, name in kinds if is_kind(mode)), "a device")
+        raise OSError(errno.EINVAL, f"It is {kind}, not a regular file", str(path))
+
+
 def to_utf8(text: str) -> bytes:
     """Give the bytes of a text; what is no text (halves of surrogate pairs) becomes a question mark."""
     return text.encode(errors="replace")
@@ -108,7 +148,7 @@ def take_lock(path: Path) -> int | None:
         where another process holds it.
     """
     while True:
-        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         if not _lock(held):
             os.close(held)
             return None

@@ -32,10 +32,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def quoted(text: str, room: int = 100) -> str:
+def quoted_text(text: str, room: int = 100) -> str:
     """Quote a text from outside in a message, cut where it is long.
 
-    >>> quoted("the author laughs ."), quoted("the author laughs .", 10)
+    >>> quoted_text("the author laughs ."), quoted_text("the author laughs .", 10)
     ("'the author laughs .'", "'the author…'")
     """
     return repr(text if len(text) <= room else f"{text[:room]}…")

@@ -48,6 +48,9 @@ COMMANDS = {
     "train": ("train", "Train models into checkpoints."),
 }
 
+# Characters of the longest message: with what stands before it, fewer than 500.
+MESSAGE = 480
+
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are used."""
@@ -95,7 +98,7 @@ def main() -> None:
         said = io.StringIO()
         error.show(said)
         with suppress(OSError):
-            click.echo(shortened(said.getvalue()), nl=False, err=True)
+            click.echo(shortened(said.getvalue(), MESSAGE), nl=False, err=True)
         sys.exit(2)
     except TsevalError as error:
         _fail(str(error), 2)
@@ -114,7 +117,7 @@ def _open_streams() -> None:
     """Make sure that there is something to write to, in any encoding, and that a terminal obeys no text."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open until the end
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no dash gets a question mark
@@ -123,7 +126,7 @@ def _open_streams() -> None:
 
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):  # nobody may be listening
-        click.echo(f"tseval: {shortened(message)}", err=True)
+        click.echo(f"tseval: {shortened(message, MESSAGE)}", err=True)
     _close_quietly()
     sys.exit(code)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Control characters, but for the line break and the tabulator; what turns the direction of text around, so
 # that it reads as something else; and bytes that are no text.
-UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def escaped(text: str) -> str:
@@ -29,7 +29,7 @@ def escaped(text: str) -> str:
     >>> print(escaped("one\ttwo \x1b[2J \u202eeerht"))
     one	two \x1b[2J \u202eeerht
     """
-    return UNSAFE.sub(lambda found: _spelt(ord(found[0])), text)
+    return OBEYED.sub(lambda found: _spelt(ord(found[0])), text)
 
 
 def _spelt(code: int) -> str:

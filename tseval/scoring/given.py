@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import ModelError
 from tseval.scoring.protocol import Encoded
-from tseval.shown import quoted
+from tseval.shown import quoted_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +26,7 @@ NO_LISTS = (str, bytes, bytearray, memoryview, Mapping, Set)  # though they have
 USUAL = frozenset({float, int, np.float32, np.float64})
 
 
-def as_list(given: object, who: str, what: str) -> list[object]:
+def given_list(given: object, who: str, what: str) -> list[object]:
     """Make a list of what should be one: a list, a tuple, an array of one dimension or more.
 
     Args:
@@ -59,7 +59,7 @@ def as_numbers(given: object, who: str, what: str) -> np.ndarray:
     """
     if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iuf":
         return given.astype(np.float64)
-    values = as_list(given, who, what)
+    values = given_list(given, who, what)
     if not USUAL.issuperset(map(type, values)):
         for value in values:
             if not _is_number(value):
@@ -90,7 +90,7 @@ def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> N
     Raises:
         ModelError: Says which, and names the first sentence.
     """
-    what = f"{len(sentences)} sentences, the first {quoted(sentences[0].as_py())}"
+    what = f"{len(sentences)} sentences, the first {quoted_text(sentences[0].as_py())}"
     if not isinstance(encoded, Encoded):
         raise ModelError(f"{who} gave {_kind(encoded)} instead of an Encoded for {what}")
     counts = [len(encoded.seen), len(encoded.lengths), len(encoded.n_unknown)]
@@ -145,12 +145,14 @@ def refuse_no_logprobs(logprobs: np.ndarray, counts: np.ndarray, sentences: pa.S
 
 def not_finite(value: float, sentence: str, who: str) -> ModelError:
     """Say that a log-probability is infinite, or no number."""
-    return ModelError(f"{who} gave log-probability {value} of the sentence {quoted(sentence)}: not finite")
+    return ModelError(
+        f"{who} gave log-probability {value} of the sentence {quoted_text(sentence)}: not finite"
+    )
 
 
 def _above_zero(value: float, sentence: str, who: str) -> ModelError:
     return ModelError(
-        f"{who} gave log-probability {value:.4g} in the sentence {quoted(sentence)}: above 0, "
+        f"{who} gave log-probability {value:.4g} in the sentence {quoted_text(sentence)}: above 0, "
         "a probability above 1.\n  Natural logarithms of probabilities are wanted: "
         "no logits, no surprisals, no probabilities. `tseval check-model` says more."
     )

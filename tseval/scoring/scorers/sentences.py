@@ -9,12 +9,12 @@ import pyarrow as pa
 import torch
 
 from tseval.errors import ModelError
-from tseval.scoring.given import as_list, as_numbers
+from tseval.scoring.given import as_numbers, given_list
 from tseval.scoring.memory import Memory
-from tseval.scoring.protocol import UNK, Encoded, ReportingModel
+from tseval.scoring.protocol import UNKNOWN, Encoded, ReportingModel
 from tseval.scoring.rows import refuse_empty
 from tseval.scoring.scorers.scorer import Scorer
-from tseval.shown import quoted
+from tseval.shown import quoted_text
 
 if TYPE_CHECKING:
     from tseval.scoring.protocol import SentenceModel
@@ -55,19 +55,19 @@ class SentenceScorer(Scorer):
             ModelError: The model gives more or fewer numbers than there are words, or no numbers.
         """
         who = self.card.name
-        some = f"{len(batch)} sentences, the first {quoted(batch[0])}"
-        rows = as_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
+        some = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
+        rows = given_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
         if len(rows) != len(batch):
             raise ModelError(f"{who} gave {len(rows)} rows of log-probabilities for {some}")
         words = [
-            as_numbers(row, who, f"log-probabilities of the words of {quoted(text)}")
+            as_numbers(row, who, f"log-probabilities of the words of {quoted_text(text)}")
             for text, row in zip(batch, rows, strict=True)
         ]
         for text, row in zip(batch, words, strict=True):
             if len(row) != len(text.split()):
                 raise ModelError(
                     f"{who} gave {len(row)} log-probabilities for the {len(text.split())} words of "
-                    f"{quoted(text)}"
+                    f"{quoted_text(text)}"
                 )
         with np.errstate(over="ignore"):  # what float32 does not hold is infinite, and told with its sentence
             return np.concatenate(words).astype(np.float32)
@@ -76,12 +76,12 @@ class SentenceScorer(Scorer):
         """Give sentences as the model sees them, and the unknown words of each, if it can say."""
         if not isinstance(self._model, ReportingModel):
             return sentences, np.zeros(len(texts), dtype=np.int32)
-        what = f"sentences as it sees them, for {len(texts)}, the first {quoted(texts[0])}"
-        shown = as_list(self._model.seen(texts), self.card.name, what)
+        what = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
+        shown = given_list(self._model.seen(texts), self.card.name, what)
         if len(shown) != len(texts):
             raise ModelError(f"{self.card.name} showed {len(shown)} sentences for {len(texts)}")
         for text, as_seen in zip(texts, shown, strict=True):
             if not isinstance(as_seen, str):
-                raise ModelError(f"{self.card.name} did not show the sentence {quoted(text)} as text")
-        n_unknown = np.array([str(text).split().count(UNK) for text in shown], dtype=np.int32)
+                raise ModelError(f"{self.card.name} did not show the sentence {quoted_text(text)} as text")
+        n_unknown = np.array([str(text).split().count(UNKNOWN) for text in shown], dtype=np.int32)
         return pa.array(shown, pa.string()), n_unknown

@@ -12,7 +12,7 @@ from tseval.scoring.given import as_array, refuse_misencoded
 from tseval.scoring.memory import Memory
 from tseval.scoring.rows import refuse_empty
 from tseval.scoring.scorers.scorer import Scorer
-from tseval.shown import quoted
+from tseval.shown import quoted_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,11 +27,6 @@ class TokenScorer(Scorer):
         super().__init__(model, Memory(model.batch_tokens, "tokens"))
         self._model = model
 
-    @property
-    def warnings(self) -> list[str]:
-        """What the model has to say, then the shortages."""
-        return [*self._model.warnings, *self._memory.shortages]
-
     @torch.inference_mode()
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         """Let the model score a shard in batches small enough for memory."""
@@ -39,7 +34,7 @@ class TokenScorer(Scorer):
         encoded = self._model.encode(sentences)
         refuse_misencoded(encoded, sentences, self.card.name)
         given: object = self._memory.whole(lambda size: self._model.token_logprobs(encoded, size))
-        first = f"the sentence {quoted(sentences[0].as_py())} and {len(sentences) - 1} others"
+        first = f"the sentence {quoted_text(sentences[0].as_py())} and {len(sentences) - 1} others"
         match given:
             case (logprobs, int() | np.integer() as n_contexts):
                 self.n_contexts += int(n_contexts)

@@ -15,7 +15,7 @@ from tseval.scoring.memory import Memory
 from tseval.scoring.protocol import Encoded
 from tseval.scoring.rows import refuse_empty, rows_of_sums
 from tseval.scoring.scorers.scorer import Scorer
-from tseval.shown import quoted
+from tseval.shown import quoted_text
 
 if TYPE_CHECKING:
     from tseval.scoring.protocol import TotalModel
@@ -35,7 +35,7 @@ class TotalScorer(Scorer):
         """Give the model the whole shard; `words` are null."""
         refuse_empty(sentences)
         texts = [str(text) for text in sentences.to_pylist()]
-        what = f"log-probabilities of {len(texts)} sentences, the first {quoted(texts[0])}"
+        what = f"log-probabilities of {len(texts)} sentences, the first {quoted_text(texts[0])}"
         totals = as_numbers(self._model.sentence_logprobs(texts), self.card.name, what)
         if len(totals) != len(sentences):
             raise ModelError(f"{self.card.name} gave {len(totals)} scores for {len(sentences)} sentences")
