@@ -30,7 +30,7 @@ SEED ?= 0
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast check docs dist bench campaign zoo formal agreement clean
+.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal agreement clean
 
 setup: .venv/ready
 
@@ -59,6 +59,10 @@ check: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# On a machine with a GPU: all device tests on it, equality with the CPU, speed, memory; a page to paste.
+gpu-check: setup
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python benchmarks/gpu_check.py
 
 # The source distribution, the wheel built from it, both checked: what a release uploads (docs/releasing.md).
 dist: setup

@@ -181,7 +181,8 @@ class MaskedModel:
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         with fast_products(self.model.device):
             if not self.head_at_masks:
-                return cast("Tensor", self.model(**inputs).logits[row, column].float())
+                logits = self.model(**inputs).logits
+                return cast("Tensor", logits[row.to(logits.device), column.to(logits.device)].float())
             with only_at(self.model.base_model, row, column):
                 return cast("Tensor", self.model(**inputs).logits[:, 0].float())
 
@@ -194,6 +195,8 @@ class MaskedModel:
         copies[np.arange(3), places] = self.mask
         try:
             found = self._logits(copies, places).log_softmax(-1)
+        except (MemoryError, torch.OutOfMemoryError):
+            raise
         except Exception:  # a model whose parts fit together in another way may raise anything
             return False
         whole = np.hstack(([self.before] * 3, copies, [self.after] * 3)).astype(np.int64)
@@ -212,7 +215,9 @@ def only_at(encoder: nn.Module, row: Tensor, column: Tensor) -> Iterator[None]:
     """Let an encoder give its last hidden states at some places alone, (rows, 1, hidden)."""
 
     def gather(_module: nn.Module, _inputs: object, output: ModelOutput) -> ModelOutput:
-        output.last_hidden_state = output.last_hidden_state[row, column][:, None]
+        hidden = output.last_hidden_state
+        at = row.to(hidden.device), column.to(hidden.device)
+        output.last_hidden_state = hidden[at][:, None]
         return output
 
     hook = encoder.register_forward_hook(gather)

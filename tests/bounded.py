@@ -6,7 +6,6 @@ output: how it ended (`read`, `refused`, or a traceback), the message, seconds.
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -60,6 +59,8 @@ def _main(reader, megabytes, seconds):
     module, _, function = reader.partition(":")
     read = getattr(import_module(module), function)
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    import resource  # noqa: PLC0415 - not on Windows, where this is not run
+
     resource.setrlimit(resource.RLIMIT_AS, (taken + int(megabytes) * 2**20,) * 2)
     signal.signal(signal.SIGALRM, _too_slow)
     for line in sys.stdin.read().splitlines():

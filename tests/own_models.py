@@ -33,70 +33,75 @@ class Own:
     not_applicable: frozenset[str] | set[str] = frozenset()
 
 
-def open_own(name, folder):
+def open_own(name, folder, device="cpu"):
     """Make a small model in a folder and open it as users do; the name is a kind and perhaps which of it."""
     kind, _, what = name.partition(" ")
-    return KINDS[kind](what, folder)
+    return KINDS[kind](what, folder, device)
 
 
-def _native(cell, folder):
+def _native(cell, folder, device):
     torch.manual_seed(0)
     model = LanguageModel(Sizes(cell, len(WORDS), 8, 12, 2), initial_range=2.0).eval()
     save_checkpoint(folder / "own.pt", model, WORDS, training={}, validation_perplexity=None)
-    return Own(open_model(folder / "own.pt", device="cpu"))
+    return Own(open_model(folder / "own.pt", device=device))
 
 
-def _classifier(task, folder):
+def _classifier(task, folder, device):
     torch.manual_seed(0)
     model = Classifier(Sizes("drnn", len(WORDS), 8, 12, 2, task=task), initial_range=2.0).eval()
     save_checkpoint(folder / "own.pt", model, WORDS, training={}, validation_perplexity=None)
     labels = TASKS[task].labels
     sentences = [f"{text.removesuffix(' .')} {label}" for text in default_sentences() for label in labels]
-    return Own(open_model(folder / "own.pt", device="cpu"), sentences, {"prefixes", "distribution"})
+    return Own(open_model(folder / "own.pt", device=device), sentences, {"prefixes", "distribution"})
 
 
-def _bundled(what, folder):
-    return Own(open_model("bundled:lstm", device="cpu"))
+def _bundled(what, folder, device):
+    return Own(open_model("bundled:lstm", device=device))
 
 
-def _oracle(what, folder):
+def _oracle(what, folder, device):
     sentences = [
         " ".join([*(f"({i}" for i in stack), *(f"){i}" for i in reversed(stack))]) + tail
         for stack in ([1], [2], [1, 2], [2, 1], [3, 1, 2], [1, 1, 3], [4, 4, 1])
         for tail in ("", " (1 )1", " (2 )2")
     ]
-    return Own(open_model("oracle:dyck-lstm", {"k": "4", "m": "3"}, "cpu"), sentences)
+    return Own(open_model("oracle:dyck-lstm", {"k": "4", "m": "3"}, device), sentences)
 
 
-def _ngram(what, folder):
+def _ngram(what, folder, device):
     pytest.importorskip("kenlm", reason="kenlm needs a C++ compiler to be installed")
     arguments = {"eos": "true"} if what else {}
-    return Own(open_model(f"ngram:{TESTS / 'adapters' / 'trigram.arpa'}", arguments, "cpu"), None, NO_STATE)
+    return Own(open_model(f"ngram:{TESTS / 'adapters' / 'trigram.arpa'}", arguments, device), None, NO_STATE)
 
 
-def _published(what, folder):
+def _published(what, folder, device):
     subprocess.run([sys.executable, TESTS / "models" / "published" / "write.py", folder], check=True)
-    return Own(open_model(folder / "lstm-zip.pt", {"vocab": str(folder / "vocab.txt")}, "cpu"))
+    return Own(open_model(folder / "lstm-zip.pt", {"vocab": str(folder / "vocab.txt")}, device))
 
 
-def _causal(kind, folder):
+def _causal(kind, folder, device):
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 
-    return Own(open_model(f"hf:{save_causal(folder / kind, kind)}", device="cpu"), None, NO_STATE)
+    path = folder / kind
+    if not path.exists():
+        save_causal(path, kind)
+    return Own(open_model(f"hf:{path}", device=device), None, NO_STATE)
 
 
-def _masked(pll, folder):
+def _masked(pll, folder, device):
     from checkpoints import save_masked  # noqa: PLC0415 - takes seconds
 
-    model = open_model(f"mlm:{save_masked(folder / 'bert')}", {"pll": pll}, "cpu")
-    return Own(model, None, NO_STATE | {"prefixes"})
+    path = folder / "bert"
+    if not path.exists():  # a tokenizer that is trained again may be another one
+        save_masked(path)
+    return Own(open_model(f"mlm:{path}", {"pll": pll}, device), None, NO_STATE | {"prefixes"})
 
 
-def _lm_eval(what, folder):
+def _lm_eval(what, folder, device):
     pytest.importorskip("lm_eval")
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 
-    model = open_model("lm-eval:hf", {"pretrained": str(save_causal(folder / "gpt2"))}, "cpu")
+    model = open_model("lm-eval:hf", {"pretrained": str(save_causal(folder / "gpt2"))}, device)
     return Own(model, None, NO_WORDS)
 
 

@@ -186,8 +186,8 @@ def test_a_decision_fits_a_screen() -> None:
 def test_targets_of_make_exist(page: Path) -> None:
     if not (ROOT / "Makefile").exists():
         pytest.skip("no Makefile: not a checkout")
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    named = re.findall(r"(?:^    |`)make ([a-z]+)", page.read_text("utf-8"), re.MULTILINE)
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = re.findall(r"(?:^    |`)make ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE)
     assert set(named) <= targets
 
 

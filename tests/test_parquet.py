@@ -3,6 +3,7 @@
 import io
 import json
 import os
+from dataclasses import asdict
 from hashlib import sha256
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from tseval.parquet import read_parquet
 from tseval.report.curves import read_curves
 from tseval.report.error_curves import read_error_curves
 from tseval.runs import read_run
+from tseval.runs.seal import seal
 from tseval.suites.agreement.reading import read_examples
 
 TYPES: dict[str, pa.DataType] = {"step": pa.int64(), "accuracy": pa.float64(), "suite": pa.string()}
@@ -84,6 +86,7 @@ def test_no_column_of_a_run_can_be_forged(tmp_path, name, column):
         pq.write_table(forged, path)
         manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
         manifest["files"][path.name] = sha256(path.read_bytes()).hexdigest()
+        manifest["seal"] = asdict(seal(manifest))
         (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
         run = read_run(tmp_path / "run")
         with pytest.raises(RunError, match=rf"{name}\.parquet is not tseval's: .*{known}") as error:

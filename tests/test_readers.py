@@ -13,10 +13,13 @@ from bounded import check
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from small import make_case, make_run, make_suite
+from systems import needs_linux
 
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
+
+pytestmark = needs_linux
 
 WRITE = Path(__file__).parent / "models" / "published" / "write.py"
 STARTS = [

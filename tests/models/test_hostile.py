@@ -4,9 +4,12 @@ import pytest
 import torch
 from bounded import check
 from hostile_pickles import FORMS, PICKLES, in_zip, tensor, weights, write_all
+from systems import needs_linux
 
 from tseval.errors import ModelError
 from tseval.models.checkpoint import load_checkpoint
+
+pytestmark = needs_linux
 
 READERS = {
     "zip": "hostile_pickles:read_checkpoint",

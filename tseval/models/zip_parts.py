@@ -25,14 +25,14 @@ _HEADER = 30  # bytes in front of the name of a part
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ZipPart:
     """Bytes of a file: `length` of them from `start` on."""
 
     start: int
     length: int
 
 
-def zip_parts(path: Path) -> dict[str, Part]:
+def zip_parts(path: Path) -> dict[str, ZipPart]:
     """Read a zip file once, hold it to its checksums, and say where its parts lie.
 
     Raises:
@@ -52,7 +52,7 @@ def zip_parts(path: Path) -> dict[str, Part]:
     except ZIP_ERRORS as error:
         raise ModelError(f"truncated or damaged checkpoint ({_plain(first_line(error))})") from None
     return {
-        entry.filename: Part(start, entry.file_size) for entry, start in zip(entries, starts, strict=True)
+        entry.filename: ZipPart(start, entry.file_size) for entry, start in zip(entries, starts, strict=True)
     }
 
 
@@ -62,7 +62,7 @@ def pickle_part(archive: zipfile.ZipFile) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def read_part(path: Path, part: Part) -> bytearray:
+def read_zip_part(path: Path, part: ZipPart) -> bytearray:
     """Read the bytes of a part, or fewer where the file ends."""
     content = bytearray(part.length)
     with path.open("rb") as file:

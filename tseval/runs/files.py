@@ -27,6 +27,8 @@ SENTENCES: dict[str, pa.DataType] = {
     "words": pa.list_(pa.float32()),
     "n_unknown": pa.int32(),
 }
+# Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have.
+ANSWERS: dict[str, pa.DataType] = dict.fromkeys(("right", "wrong"), pa.list_(pa.float64()))
 VERDICTS: dict[str, pa.DataType] = {
     "case": pa.string(),
     "item": pa.int64(),
@@ -43,6 +45,15 @@ def to_parquet(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+def read_sentences(content: bytes) -> pa.Table:
+    """Read scored sentences.
+
+    Raises:
+        ContentError: The bytes are something else.
+    """
+    return read_parquet(content, SENTENCES | ANSWERS, needed=SENTENCES)
+
+
 def part_bytes(part: Part) -> bytes:
     """Give the bytes of a saved part; the number of its contexts stands in the metadata of the file."""
     return to_parquet(part.table.replace_schema_metadata({CONTEXTS: str(part.n_contexts)}))
@@ -54,7 +65,7 @@ def read_part(content: bytes) -> Part:
     Raises:
         ContentError: The bytes are something else.
     """
-    table = read_parquet(content, SENTENCES)
+    table = read_sentences(content)
     noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
     return Part(table.cast(_as_scored(table.schema)), int(noted) if noted.isdigit() else 0)
 

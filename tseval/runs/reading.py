@@ -15,7 +15,7 @@ from tseval.checked import ContentError
 from tseval.errors import RunError
 from tseval.parquet import read_parquet
 from tseval.runs.consistency import miscounted
-from tseval.runs.files import SENTENCES, VERDICTS, read_intact
+from tseval.runs.files import VERDICTS, read_intact, read_sentences
 from tseval.runs.leftovers import PARTS, clear_complete
 from tseval.runs.manifest import Manifest
 from tseval.runs.manifest_file import NAME, load_manifest
@@ -118,7 +118,8 @@ def _load(path: Path, manifest: Manifest, name: str) -> pa.Table:
     """Read one table, and hold it to the digest and the counts in the manifest."""
     content = read_intact(path, manifest.files, name)
     try:
-        table = read_parquet(content, SENTENCES if name == "sentences.parquet" else VERDICTS)
+        sentences = name == "sentences.parquet"
+        table = read_sentences(content) if sentences else read_parquet(content, VERDICTS)
     except ContentError as error:
         wrong = "is no Parquet file" if error.what.startswith("not a") else f"is not tseval's: {error}"
         raise RunError(f"{path / name} {wrong}.\n  Score the run again, into a new directory.") from None

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from tseval.errors import ModelError
+from tseval.scoring.numerics.device import empty_caches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,8 +68,7 @@ class Memory:
         if tried == 1:
             raise ModelError("not enough memory to score even one sentence: try another --device")
         self.at_once = tried // 2
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        empty_caches()
         self.shortages.append(f"out of memory with {tried} {self.unit} at once; went on with {self.at_once}")
 
 

@@ -13,12 +13,14 @@ import pyarrow as pa
 import torch
 
 from tseval.scoring.contexts import take
+from tseval.scoring.numerics.device import accelerator
 from tseval.scoring.protocol import RecurrentModel, TokenModel
 from tseval.testing.scores import directly
 from tseval.testing.subject import fails, holds, not_applicable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import ModuleType
 
     from tseval.scoring.protocol import Model
     from tseval.testing.report import Finding
@@ -88,10 +90,9 @@ def _highest(action: Callable[[], object]) -> tuple[int, int]:
     Where the system does not tell a process about itself (Linux does), what Python and numpy asked for.
     """
     gc.collect()
-    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call] # torch's own, without types
-    devices = range(torch.cuda.device_count() if in_use else 0)
+    gpu, devices = _gpus_in_use()
     for device in devices:
-        torch.cuda.reset_peak_memory_stats(device)
+        gpu.reset_peak_memory_stats(device)
     tracing = not (RESET.exists() and not tracemalloc.is_tracing())
     if tracing:
         tracemalloc.start()
@@ -103,4 +104,14 @@ def _highest(action: Callable[[], object]) -> tuple[int, int]:
         action()
         found = re.search(r"VmHWM:\s*(\d+) kB", STATUS.read_text("utf-8", "replace"))
         host = 0 if found is None else int(found[1]) * 2**10
-    return host, sum(torch.cuda.max_memory_allocated(device) for device in devices)
+    return host, sum(gpu.max_memory_allocated(device) for device in devices)
+
+
+def _gpus_in_use() -> tuple[ModuleType, range]:
+    """Give torch's module for the accelerators whose highest memory it tells, and their numbers.
+
+    Apple's does not tell; one that nothing was put on has none.
+    """
+    module: ModuleType = torch.get_device_module(accelerator() or torch.device("cpu"))
+    in_use = hasattr(module, "max_memory_allocated") and module.is_initialized()
+    return module, range(module.device_count() if in_use else 0)

@@ -14,6 +14,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from tseval.errors import TrainingError
 from tseval.models.checkpoint import save_checkpoint
+from tseval.scoring.numerics.device import widest_float
 from tseval.training.curves import curves_path, watched_scalars, write_curves
 from tseval.training.examples import epoch_batches
 from tseval.training.language_model import READ_EVERY, provenance
@@ -123,12 +124,13 @@ def validate(model: Classifier, examples: Examples) -> tuple[float, float]:
     """
     model.eval()
     device = next(model.parameters()).device
+    exact = widest_float(device)
     correct, loss = 0, 0.0
     for rows in torch.split(examples.lengths.argsort(stable=True), VALIDATION_EXAMPLES):
         words, lengths, classes = (tensor.to(device) for tensor in examples.batch(rows))
         logits = model.classify(words, lengths)
         correct += int((logits.argmax(1) == classes).sum())
-        loss += F.cross_entropy(logits.double(), classes, reduction="sum").item()
+        loss += F.cross_entropy(logits.to(exact), classes, reduction="sum").item()
     return correct / len(examples), loss / len(examples)
 
 

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from tseval.scoring.numerics.device import widest_float
+
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
 
 # Logits held at once: few enough on a CPU that a tile stays in the cache; a GPU wants many.
-LOSS_TILE_LOGITS = {"cpu": 2**20, "cuda": 2**26}
+LOSS_TILE_LOGITS = {"cpu": 2**20}
+ON_ACCELERATOR = 2**26
 LEAST_TILE_ROWS = 128
 
 
@@ -24,8 +27,8 @@ class _TiledCrossEntropy(torch.autograd.Function):
     ) -> Tensor:
         low_hidden, low_weight, low_bias = hidden.to(dtype), weight.to(dtype), bias.to(dtype)
         gradients = torch.empty_like(hidden), torch.zeros_like(weight), torch.zeros_like(bias)
-        loss = hidden.new_zeros((), dtype=torch.float64)
-        tile = max(LEAST_TILE_ROWS, LOSS_TILE_LOGITS.get(hidden.device.type, 2**26) // len(weight))
+        loss = hidden.new_zeros((), dtype=widest_float(hidden.device))
+        tile = max(LEAST_TILE_ROWS, LOSS_TILE_LOGITS.get(hidden.device.type, ON_ACCELERATOR) // len(weight))
         for start in range(0, len(hidden), tile):
             rows = slice(start, start + tile)
             target = targets[rows, None]

@@ -83,7 +83,6 @@ def identify(
         **model.sizes.to_mapping(),
         **asdict(settings),
         "lowercase": vocabulary.lowercase,
-        "device": next(model.parameters()).device.type,
         **dict(zip(HASHED, hashes, strict=True)),
     }
 
@@ -101,9 +100,16 @@ def snapshot(model: Network, optimiser: Optimizer, course: Course) -> dict[str, 
         "weights": model.state_dict(),
         "optimiser": optimiser.state_dict(),
         "random": torch.get_rng_state(),
-        "random_cuda": torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
+        "random_there": _random_there(device),
         "course": asdict(course),
     }
+
+
+def _random_there(device: torch.device) -> dict[str, Tensor]:
+    """Give the state of the random numbers of a device, by its kind; a CPU's have a place of their own."""
+    if device.type == "cpu":
+        return {}
+    return {device.type: torch.get_device_module(device.type).get_rng_state(device)}
 
 
 def take_up(content: Mapping[str, object], model: Network, optimiser: Optimizer, course: Course) -> None:
@@ -112,8 +118,10 @@ def take_up(content: Mapping[str, object], model: Network, optimiser: Optimizer,
     model.load_state_dict(cast("dict[str, Tensor]", content["weights"]))
     optimiser.load_state_dict(cast("dict[str, object]", content["optimiser"]))
     torch.set_rng_state(cast("Tensor", content["random"]))
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(cast("Tensor", content["random_cuda"]), device)
+    # A run that was on a device of another kind goes on with fresh random numbers of this one.
+    there = cast("dict[str, Tensor]", content.get("random_there", {}))
+    if device.type in there:
+        torch.get_device_module(device.type).set_rng_state(there[device.type], device)
     earlier = cast("dict[str, object]", content["course"])
     for one in fields(course):
         setattr(course, one.name, earlier[one.name])

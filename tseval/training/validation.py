@@ -9,6 +9,7 @@ import torch
 
 from tseval.models.checkpoint import StoredType, stored_weights
 from tseval.models.language_model import LanguageModel
+from tseval.scoring.numerics.device import widest_float
 from tseval.scoring.numerics.head import chosen_logits, log_normaliser
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def mean_loss(model: LanguageModel, text: Windows) -> float:
     device = next(model.parameters()).device
     output = model.output
     state: State = ()
-    total = torch.zeros((), dtype=torch.float64, device=device)
+    total = torch.zeros((), dtype=widest_float(device), device=device)
     for index in range(text.n_windows):
         window = text.read(index, device)
         if window.fresh:
@@ -55,5 +56,5 @@ def mean_loss(model: LanguageModel, text: Windows) -> float:
         outputs, state = model(window.words, state)
         hidden = window.predicting(outputs)
         chosen = chosen_logits(hidden, output.weight, output.bias, window.targets)
-        total += (log_normaliser(hidden, output.weight, output.bias) - chosen).sum(dtype=torch.float64)
+        total += (log_normaliser(hidden, output.weight, output.bias) - chosen).sum(dtype=total.dtype)
     return total.item() / text.tokens(text.n_windows)

@@ -97,9 +97,9 @@ def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:
 
 
 def _default_jobs() -> int:
-    import torch
+    from tseval.scoring.numerics.device import accelerator
 
-    return 1 if torch.cuda.is_available() else os.cpu_count() or 1
+    return os.cpu_count() or 1 if accelerator() is None else 1
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import ModelError
 from tseval.models.published.inert_pickle import Pickled, quoted
-from tseval.models.published.torch_file import OWN, StoredTensor, find_tensor, read_zip
+from tseval.models.published.torch_file import OWN_LIMITS, StoredTensor, find_tensor, read_zip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from tseval.models.zip_parts import Part
+    from tseval.models.zip_parts import ZipPart
 
 MAX_DEPTH = 100
 MAX_BITS = 2**12  # of a whole number; Python does not write out many more
@@ -28,7 +28,7 @@ _META = "torch._utils._rebuild_meta_tensor_no_storage"
 _ATOMS = (int, float, bool, type(None))
 
 
-def read_plain_object(path: Path, parts: Mapping[str, Part]) -> object:
+def read_plain_object(path: Path, parts: Mapping[str, ZipPart]) -> object:
     """Read a zip file of torch that holds plain data and tensors.
 
     Args:
@@ -41,8 +41,8 @@ def read_plain_object(path: Path, parts: Mapping[str, Part]) -> object:
     Raises:
         ModelError: If the file is damaged, or its pickle asks for anything else; does not name it.
     """
-    file = read_zip(path, parts, frozenset({_META}), OWN)
-    tree = _Tree(TIMES_THE_PICKLE * min(file.size, OWN.pickle))
+    file = read_zip(path, parts, frozenset({_META}), OWN_LIMITS)
+    tree = _Tree(TIMES_THE_PICKLE * min(file.size, OWN_LIMITS.pickle))
     tree.measure(file.value, MAX_DEPTH)
     file.check(tree.tensors)
     made = {tensor: file.read(tensor) for tensor in tree.tensors}

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from tseval.errors import ModelError
 from tseval.models.published.inert_pickle import MAX_INSTRUCTIONS, Name, Pickled, quoted, read_pickle
-from tseval.models.zip_parts import PICKLE, ZIP_ERRORS, Part, pickle_part, read_part, zip_parts
+from tseval.models.zip_parts import PICKLE, ZIP_ERRORS, ZipPart, pickle_part, read_zip_part, zip_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -75,9 +75,9 @@ class Limits:
         return frozenset(self.storages) | _PARAMETERS | _TENSORS | _CONTAINERS
 
 
-PUBLISHED = Limits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS))
+PUBLISHED_LIMITS = Limits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS))
 # Words and learning curves stand in the pickle: two instructions for each word, two dozen for each point.
-OWN = Limits(2**26, 2**22, _storages(_FLOATS | _OTHERS))
+OWN_LIMITS = Limits(2**26, 2**22, _storages(_FLOATS | _OTHERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +219,12 @@ def read_object(path: Path, callable_names: frozenset[str]) -> TorchFile:
     with path.open("rb") as file:
         is_zip = file.read(2) == b"PK"
     if is_zip:
-        return read_zip(path, zip_parts(path), callable_names, PUBLISHED)
-    return _read_old(path, callable_names, PUBLISHED)
+        return read_zip(path, zip_parts(path), callable_names, PUBLISHED_LIMITS)
+    return _read_old(path, callable_names, PUBLISHED_LIMITS)
 
 
 def read_zip(
-    path: Path, parts: Mapping[str, Part], callable_names: frozenset[str], limits: Limits
+    path: Path, parts: Mapping[str, ZipPart], callable_names: frozenset[str], limits: Limits
 ) -> TorchFile:
     """Read the pickle in a zip file.
 
@@ -243,11 +243,11 @@ def read_zip(
     folder = pickles[0].removesuffix(PICKLE)
     if parts[pickles[0]].length > limits.pickle:
         raise ModelError(f"refused: its pickle has more than {limits.pickle:,} bytes")
-    pickled = io.BytesIO(read_part(path, parts[pickles[0]]))
+    pickled = io.BytesIO(read_zip_part(path, parts[pickles[0]]))
     views = _Views(limits)
     inert = read_pickle(pickled, callable_names | limits.names, views.find, limits.instructions)
     order = parts.get(f"{folder}/byteorder")
-    _check_order(order is None or (order.length == 6 and read_part(path, order) == b"little"))
+    _check_order(order is None or (order.length == 6 and read_zip_part(path, order) == b"little"))
 
     @cache
     def numbers(storage: Storage) -> Tensor:
@@ -256,7 +256,7 @@ def read_zip(
             raise ModelError(f"damaged: {quoted(name)} is not in the file")
         if storage.numel * storage.dtype.itemsize != parts[name].length:
             raise ModelError("truncated or damaged: a storage has another length than its tensors expect")
-        return _numbers(read_part(path, parts[name]), storage)
+        return _numbers(read_zip_part(path, parts[name]), storage)
 
     return TorchFile("zip", inert.value, inert.names, numbers, path.stat().st_size)
 
@@ -274,12 +274,12 @@ def _read_old(path: Path, callable_names: frozenset[str], limits: Limits) -> Tor
 
     @cache
     def numbers(storage: Storage) -> Tensor:
-        return _numbers(read_part(path, places[storage.key]), storage)
+        return _numbers(read_zip_part(path, places[storage.key]), storage)
 
     return TorchFile("old", inert.value, inert.names, numbers, path.stat().st_size)
 
 
-def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict[str, Part]:
+def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict[str, ZipPart]:
     """Find where in a file of the old format the numbers of each storage begin."""
     keys = read_pickle(start).value
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
@@ -295,7 +295,7 @@ def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict
             begin = file.tell()
             if numel != storages[key].numel:
                 raise ModelError("truncated or damaged: a storage has another length than its tensors expect")
-            places[key] = Part(begin, numel * storages[key].dtype.itemsize)
+            places[key] = ZipPart(begin, numel * storages[key].dtype.itemsize)
             end = begin + places[key].length
             if end > size:
                 raise ModelError(f"truncated: {end:,} bytes are announced but it has {size:,}")

@@ -1,0 +1,134 @@
+"""Training on another device against the CPU: weights, low precision, resuming there and back."""
+
+from typing import Any
+
+import pytest
+import torch
+from second_device import NAME
+from small_training import WORDS, Quiet, interrupt, stream
+
+from tseval.models.cells import CELLS
+from tseval.models.checkpoint import load_checkpoint
+from tseval.models.classifier import Classifier
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.vocabulary import Vocabulary
+from tseval.training.classifier import train_classifier
+from tseval.training.examples import Examples
+from tseval.training.language_model import Destination, train_language_model
+from tseval.training.settings import ClassifierSettings, Settings
+
+NOISELESS = {"eirnn": {"sigma": 0.0}}
+MANNERS: dict[str, Any] = {
+    "sgd": {"optimiser": "sgd", "learning_rate": 0.5},
+    "tied": {"tied": True},
+    "lines": {"whole_lines": True, "batch": 8},
+    "fresh": {"fresh_state": True},
+    "bfloat16": {"precision": "bfloat16"},
+    "annealed": {"schedule": "anneal", "validate_every": 4},
+}
+SENTENCES = [("author near pilots", 0), ("authors", 1), ("pilots near author", 1), ("pilot near pilot", 0)]
+
+
+def train(path, device, arch="drnn", *, listener=None, resume=False, **settings):
+    """Train a language model of eight words on a device; give its perplexity and its weights."""
+    dropout, tied = settings.pop("dropout", 0.0), settings.pop("tied", False)
+    chosen = {"epochs": 1, "batch": 4, "window": 6, "learning_rate": 0.01, "clip": 1.0, "log_every": 5}
+    how = Settings(**chosen | settings)
+    torch.manual_seed(how.seed)
+    sizes = Sizes(arch, len(WORDS), 10, 10, 1, dropout, tied, NOISELESS.get(arch, {}))
+    model = LanguageModel(sizes).to(device)
+    if tied:  # on the way to a device in software, layers lose what they share
+        model.output.weight = model.embedding.weight
+    destination = Destination(path, {}, resume=resume)
+    text = stream(48), stream(12)
+    perplexity = train_language_model(model, WORDS, text, how, destination, listener or Quiet())
+    return perplexity, load_checkpoint(path).model.state_dict()
+
+
+def train_a_classifier(path, device, arch="drnn", *, listener=None, resume=False):
+    """Train a classifier of number on a device; give the mean loss of its validation, and its weights."""
+    words = Vocabulary(("<eos>", "<unk>", "near", "author", "authors", "pilot", "pilots"), lowercase=False)
+    how = ClassifierSettings(epochs=2, patience=None, batch=8, learning_rate=0.02)
+    torch.manual_seed(how.seed)
+    model = Classifier(Sizes(arch, len(words), 6, 10, 1, task="number"), how.initial_range).to(device)
+    examples = Examples.encode(SENTENCES * 8, words), Examples.encode(SENTENCES, words)
+    destination = Destination(path, {}, resume=resume)
+    accuracy = train_classifier(model, words, examples, how, destination, listener or Quiet())
+    return accuracy, load_checkpoint(path).model.state_dict()
+
+
+def assert_near(one, other, tolerance):
+    """Perplexities, and all weights, differ by no more; steps of Adam let roundings grow."""
+    assert one[0] == pytest.approx(other[0], rel=tolerance)
+    for name, weights in one[1].items():
+        torch.testing.assert_close(weights, other[1][name], atol=10 * tolerance, rtol=0, msg=name)
+
+
+@pytest.fixture
+def drift(device_name):
+    """How far a short training may lead away from that on the CPU."""
+    return 1e-4 if device_name == NAME else 1e-2
+
+
+@pytest.mark.parametrize("arch", CELLS)
+def test_every_cell_learns_what_it_learns_on_the_cpu(tmp_path, device, drift, arch):
+    expected = train(tmp_path / "cpu.pt", "cpu", arch)
+    assert_near(train(tmp_path / "there.pt", device, arch), expected, drift)
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_every_manner_of_training_learns_what_it_does_on_the_cpu(tmp_path, device, drift, manner):
+    expected = train(tmp_path / "cpu.pt", "cpu", **MANNERS[manner])
+    # bfloat16 has 8 bits: one product rounded the other way shows.
+    allowed = 0.02 if manner == "bfloat16" else drift
+    assert_near(train(tmp_path / "there.pt", device, **MANNERS[manner]), expected, allowed)
+
+
+def test_products_under_bfloat16_are_low_and_sums_are_not(device):
+    layer = torch.nn.Linear(8, 8).to(device)
+    with torch.autocast(device.type, torch.bfloat16):
+        product = layer(torch.ones(2, 8, device=device))
+        assert product.dtype == torch.bfloat16
+        assert (product + torch.ones(2, 8, device=device)).dtype == torch.float32
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_run_stopped_on_one_device_goes_on_on_the_other(tmp_path, device, drift, back):
+    first, second = (device, "cpu") if back else ("cpu", device)
+    expected = train(tmp_path / "whole.pt", "cpu", epochs=2)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "moved.pt", first, epochs=2, listener=Quiet({10: interrupt}))
+    assert (tmp_path / "moved.pt.resume").exists()
+    heard = Quiet()
+    moved = train(tmp_path / "moved.pt", second, epochs=2, listener=heard, resume=True)
+    assert heard.started[0] > 0, "it began anew"
+    assert not (tmp_path / "moved.pt.resume").exists()
+    assert_near(moved, expected, drift)
+
+
+def test_a_run_stopped_and_taken_up_on_one_device_is_as_if_never_stopped(tmp_path, machine):
+    expected = train(tmp_path / "whole.pt", NAME, epochs=2, dropout=0.3)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "stopped.pt", NAME, epochs=2, dropout=0.3, listener=Quiet({10: interrupt}))
+    found = train(tmp_path / "stopped.pt", NAME, epochs=2, dropout=0.3, resume=True)
+    assert_near(found, expected, 0.0)
+
+
+@pytest.mark.parametrize("arch", ["drnn", "lstm", "urn"])
+def test_a_classifier_learns_what_it_learns_on_the_cpu(tmp_path, device, drift, arch):
+    expected = train_a_classifier(tmp_path / "cpu.pt", "cpu", arch)
+    assert_near(train_a_classifier(tmp_path / "there.pt", device, arch), expected, drift)
+
+
+def test_a_classifier_stopped_on_one_device_goes_on_on_the_other(tmp_path, device, drift):
+    expected = train_a_classifier(tmp_path / "whole.pt", "cpu")
+    with pytest.raises(KeyboardInterrupt):
+        train_a_classifier(tmp_path / "moved.pt", device, listener=Quiet({1: interrupt}))
+    assert_near(train_a_classifier(tmp_path / "moved.pt", "cpu", resume=True), expected, drift)
+
+
+def test_a_device_without_float64_trains_nearly_as_well(tmp_path, machine):
+    expected = train(tmp_path / "cpu.pt", "cpu"), train_a_classifier(tmp_path / "own.pt", "cpu")
+    machine.doubles = False
+    assert_near(train(tmp_path / "there.pt", NAME), expected[0], 1e-4)
+    assert_near(train_a_classifier(tmp_path / "elsewhere.pt", NAME), expected[1], 1e-4)

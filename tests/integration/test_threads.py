@@ -1,0 +1,56 @@
+"""Threads, shards and memory budgets: they move log-probabilities in their last digits, and no verdict."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+PROGRAM = """
+import sys
+from pathlib import Path
+
+import torch
+import tseval
+from tseval.scoring import engine
+from tseval.scoring.scorers import recurrent
+
+out, sample = Path(sys.argv[1]), int(sys.argv[4])
+engine.SHARD = int(sys.argv[2]) or engine.SHARD
+recurrent.STATE_BYTES = int(sys.argv[3]) or recurrent.STATE_BYTES
+suite = tseval.load_suite("marvin_linzen", sample=sample or None)
+run = tseval.evaluate(tseval.load_model("bundled:lstm", device="cpu"), suite, out=out)
+print(torch.get_num_threads(), run.table().to_json())
+"""
+# Threads, sentences of a shard, bytes for states; 0 is what tseval takes by itself.
+SETTINGS = [(1, 0, 0), (2, 0, 0), (2, 300, 0), (1, 0, 2**22)]
+SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "100"))  # items of each case; 0 is all of them
+
+
+def score(path, threads, shard, state_bytes):
+    """Score in a process of its own; give its threads and table, its verdicts, and its log-probabilities."""
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, path, str(shard), str(state_bytes), str(SAMPLE)],
+        env=os.environ | {"OMP_NUM_THREADS": str(threads)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    n_threads, table = result.stdout.split(maxsplit=1)
+    assert int(n_threads) == threads
+    sentences = pq.read_table(path / "sentences.parquet").sort_by("sentence")
+    return table, pq.read_table(path / "verdicts.parquet"), sentences["logprob"].to_numpy()
+
+
+@pytest.mark.slow
+def test_threads_shards_and_memory_change_no_verdict_and_no_table(tmp_path):
+    runs = [score(tmp_path / str(i), *setting) for i, setting in enumerate(SETTINGS)]
+    table, verdicts, logprobs = runs[0]
+    decided = [name for name in verdicts.column_names if not name.endswith("_score")]
+    differences = [np.abs(other[2] - logprobs).max() for other in runs[1:]]
+    print(f"{len(logprobs):,} sentences differ by at most {max(differences):.1e} nats")
+    for other in runs[1:]:
+        assert other[0] == table
+        assert other[1].select(decided).equals(verdicts.select(decided))
+    # 1.0e-5 was seen; none at all would mean that the settings did not arrive.
+    assert 0 < max(differences) < 5e-5
