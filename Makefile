@@ -22,11 +22,15 @@ PUBLISH ?=
 # Budget of `make formal`: cpu or full.
 BUDGET ?= cpu
 
+# Settings of `make campaign`.
+SIZE ?= 20
+SEED ?= 0
+
 # Settings of `make agreement`: the folder of the tables of examples, where models and runs go.
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast check gpu-check docs dist bench zoo formal agreement clean
+.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal agreement clean
 
 setup: .venv/ready
 
@@ -79,6 +83,10 @@ bench: setup
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/urn.py
 	$(BIN)/python benchmarks/formal.py
+
+# Attacks on runs, trainings and files, SIZE of each kind, drawn from SEED (docs/reliability.md).
+campaign: setup
+	$(BIN)/python benchmarks/campaign.py --size $(SIZE) --seed $(SEED)
 
 # Every architecture, trained, scored and ranked. Run again, it goes on where it was stopped.
 zoo: setup

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from tseval.adapters.hub import stays_here
 from tseval.errors import ModelError, suggest
 from tseval.scoring.numerics.device import pick_device
 from tseval.shown import shown
@@ -168,12 +169,15 @@ def open_pretrained(
     if not rest:
         raise ModelError(f"{scheme}: names no model.\n  Give a folder, or an id on the hub: {scheme}:PATH.")
     options = {name: _typed(name, text) for name, text in arguments.items()}
+    away = not stays_here(rest)
+    if not away:
+        options["local_files_only"] = True
     keywords: dict[str, object] = {"trust_remote_code": False, **options}
     quantised = {name: keywords.pop(name) for name in options if name.startswith(QUANTISATION)}
     where = {name: options[name] for name in WHERE if name in options}
     target = _place(keywords, device, bool(quantised))
     _check_folder(scheme, rest)
-    with plain_errors(scheme, rest):
+    with plain_errors(scheme, rest, away):
         folder = Path(transformers.utils.cached_file(rest, "config.json", **where)).parent
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             rest, trust_remote_code=keywords["trust_remote_code"], **where
@@ -254,15 +258,24 @@ def _typed(name: str, text: str) -> OptionValue:
 
 
 @contextmanager
-def plain_errors(scheme: str, rest: str) -> Iterator[None]:
-    """Silence transformers while a model is opened, and say whatever it raises in one message.
+def plain_errors(scheme: str, rest: str, away: bool = True) -> Iterator[None]:
+    """Silence transformers and the hub while a model is opened, and say whatever is raised in one message.
+
+    Args:
+        scheme: Of the adapter.
+        rest: Folder, or id on the hub.
+        away: Whether the hub could be asked.
 
     Raises:
         ModelError: For any error; a ModelError as it is.
     """
+    import huggingface_hub  # noqa: PLC0415  optional, and heavy
     from transformers.utils import logging  # noqa: PLC0415  optional, and heavy
 
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    hub = huggingface_hub.utils.logging
+    hub_verbosity = hub.get_verbosity()
+    hub.set_verbosity(hub.ERROR)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
@@ -270,6 +283,12 @@ def plain_errors(scheme: str, rest: str) -> Iterator[None]:
     except ModelError:
         raise
     except Exception as error:  # transformers and what it calls raise errors of every type
+        if not away and not Path(rest).exists() and isinstance(error, OSError):
+            raise ModelError(
+                f"{scheme}:{rest} cannot be opened: it is no folder, and not in the cache of the hub; "
+                "the hub was not asked, since there is no network or HF_HUB_OFFLINE is set.\n"
+                "  Give the folder of a saved model, or an id on the hub (without a network: in its cache)."
+            ) from error
         said = " ".join(str(error).split())[:300] or type(error).__name__
         raise ModelError(
             f"{scheme}:{rest} cannot be opened: {said}\n"
@@ -277,5 +296,6 @@ def plain_errors(scheme: str, rest: str) -> Iterator[None]:
         ) from error
     finally:
         logging.set_verbosity(verbosity)
+        hub.set_verbosity(hub_verbosity)
         if bars:
             logging.enable_progress_bar()

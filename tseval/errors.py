@@ -82,12 +82,15 @@ def first_line(error: Exception) -> str:
 
 
 def shortened(text: str, length: int = 350) -> str:
-    """Cut a text that quotes what was read: nobody reads a message of pages.
+    """Cut the middle out of a text that repeats too much of what was given: nobody reads a message of pages.
 
-    >>> shortened("a" * 9, 5)
-    'aaaa…'
+    >>> shortened("there is no file aaaaaaaaaaaaaaaaaaaaaaaaaa", 30)
+    'there is no file aaa … aaaaaaa'
     """
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    if len(text) <= length:
+        return text
+    end = length // 4
+    return f"{text[: length - end - 3]} … {text[-end:]}"
 
 
 def suggest(wrong: str, known: Iterable[str], what: str) -> str:

@@ -32,6 +32,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def quoted_text(text: str, room: int = 100) -> str:
+    """Quote a text from outside in a message, cut where it is long.
+
+    >>> quoted_text("the author laughs ."), quoted_text("the author laughs .", 10)
+    ("'the author laughs .'", "'the author…'")
+    """
+    return repr(text if len(text) <= room else f"{text[:room]}…")
+
+
 def _cut(text: str, room: int) -> str:
     """Make a text fit; what cannot be printed becomes a question mark."""
     printable = "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -18,7 +18,8 @@ from typing import NoReturn
 import click
 
 from tseval.cli.importing import imported_for_good
-from tseval.errors import TsevalError, suggest
+from tseval.cli.terminal import guarded
+from tseval.errors import TsevalError, shortened, suggest
 
 # Command name to (module below tseval.cli, one-line help). The help stands here so that listing
 # the commands imports none of them; a test compares it with each command's own.
@@ -46,6 +47,9 @@ COMMANDS = {
     "oracle": ("oracle", "Build a network that knows a Dyck language exactly, without training."),
     "train": ("train", "Train models into checkpoints."),
 }
+
+# Characters of the longest message: with what stands before it, fewer than 500.
+MESSAGE = 480
 
 
 class LazyGroup(click.Group):
@@ -91,8 +95,10 @@ def main() -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
+        said = io.StringIO()
+        error.show(said)
         with suppress(OSError):
-            error.show()
+            click.echo(shortened(said.getvalue(), MESSAGE), nl=False, err=True)
         sys.exit(2)
     except TsevalError as error:
         _fail(str(error), 2)
@@ -108,18 +114,19 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Make sure that there is something to write to, in any encoding."""
+    """Make sure that there is something to write to, in any encoding, and that a terminal obeys no text."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open until the end
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no dash gets a question mark
+            setattr(sys, name, guarded(stream))
 
 
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):  # nobody may be listening
-        click.echo(f"tseval: {message}", err=True)
+        click.echo(f"tseval: {shortened(message, MESSAGE)}", err=True)
     _close_quietly()
     sys.exit(code)
 

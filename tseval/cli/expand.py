@@ -54,10 +54,11 @@ def command(
 
 def _with_progress(blocks: Iterable[Case], n_items: int) -> Iterator[Case]:
     """Show a bar while the blocks are made and written."""
-    from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    from tseval.cli.console import Console
+
+    with Progress(console=Console(), transient=True) as progress:
         task = progress.add_task("items", total=n_items)
         for case in blocks:
             yield case

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from tseval.cli.terminal import unguarded
 from tseval.errors import ModelError
 
 
@@ -25,4 +26,5 @@ def command(arguments: tuple[str, ...]) -> None:
     import tseval.harness.model  # noqa: F401 - registers itself
 
     sys.argv = ["lm_eval", *arguments]
-    cli_evaluate()
+    with unguarded():
+        cli_evaluate()

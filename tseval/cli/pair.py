@@ -28,6 +28,8 @@ def command(good: str, bad: str, spec: str, model_args: str, form: str | None, d
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
             raise SuiteError(f"{name} is empty: give two sentences")
+        if any("\ud800" <= letter <= "\udfff" for letter in sentence):
+            raise SuiteError(f"{name} is not UTF-8 text: give two sentences")
     from tseval.report.surprisal import as_picture, as_rows
     from tseval.scoring.surprisal import surprisals
 

@@ -59,9 +59,9 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
 
 def _fetch(name: str, quiet: bool) -> None:
     """Download one data set with a bar, and say what came."""
-    from rich.console import Console
     from rich.progress import Progress
 
+    from tseval.cli.console import Console
     from tseval.files import data_folder
     from tseval.suites.datasets.catalogue import CATALOGUE
     from tseval.suites.datasets.fetching import fetch_files
@@ -69,7 +69,7 @@ def _fetch(name: str, quiet: bool) -> None:
 
     published = CATALOGUE[name]
     hidden = quiet or not sys.stderr.isatty()
-    with Progress(console=Console(stderr=True), transient=True, disable=hidden) as bar:
+    with Progress(console=Console(), transient=True, disable=hidden) as bar:
         task = bar.add_task(name, total=len(published.files))
 
         def digest_of(folder: Path) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.errors import ModelError
-from tseval.scoring.contexts import CONTEXTS_AT_ONCE, visit
+from tseval.scoring.contexts import CONTEXTS_AT_ONCE, logprobs_after, visit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,13 +41,13 @@ def ask(
     logprobs = np.empty(len(asked), dtype=np.float32)
     right, wrong = np.full((2, len(asked)), np.nan)
     for here in visit(model, trie, max(1, min(CONTEXTS_AT_ONCE, ALTERNATIVES // len(symbols)))):
-        logprobs[here.nodes] = model.logprobs(here.state, here.rows, here.tokens)
+        logprobs[here.nodes] = logprobs_after(model, here.state, here.rows, here.tokens)
         firsts = np.unique(here.rows, return_index=True)[1]
         which = np.maximum.reduceat(asked[here.nodes], firsts)
         rows = np.flatnonzero(which >= 0)
         if len(rows):
             pairs = np.repeat(rows, len(symbols)), np.tile(symbols, len(rows))
-            table = model.logprobs(here.state, *pairs).reshape(len(rows), len(symbols))
+            table = logprobs_after(model, here.state, *pairs).reshape(len(rows), len(symbols))
             both = np.full((2, len(which)), np.nan)
             both[:, rows] = asks.compare(which[rows], table)
             both = np.where(asked[here.nodes] >= 0, both[:, here.rows], np.nan)

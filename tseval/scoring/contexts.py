@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from tseval.scoring.given import as_array
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -65,7 +67,19 @@ def visit(model: RecurrentModel, trie: Trie, block: int | None = None) -> Iterat
 
 def node_logprobs(model: RecurrentModel, trie: Trie) -> np.ndarray:
     """Compute the log-probability of every node given its context, (nodes,) float32, in nats."""
-    return np.concatenate([model.logprobs(v.state, v.rows, v.tokens) for v in visit(model, trie)])
+    return np.concatenate([logprobs_after(model, v.state, v.rows, v.tokens) for v in visit(model, trie)])
+
+
+def logprobs_after(
+    model: RecurrentModel, state: PrefixState, rows: np.ndarray, tokens: np.ndarray
+) -> np.ndarray:
+    """Compute the log-probabilities of words after contexts, as `RecurrentModel.logprobs` gives them.
+
+    Raises:
+        ModelError: It gives something else.
+    """
+    given = model.logprobs(state, rows, tokens)
+    return as_array(given, len(tokens), model.card.name, "log-probabilities of words after their contexts")
 
 
 def take(state: PrefixState, rows: np.ndarray) -> PrefixState:

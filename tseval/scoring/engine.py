@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from tseval.questions.asks import Asked
+from tseval.scoring.given import refuse_above_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +84,7 @@ def score_all(
         progress: Called with the numbers of sentences done and of all.
 
     Raises:
-        ModelError: As `Scorer.score` and `Scorer.answer` do.
+        ModelError: As `Scorer.score` and `Scorer.answer` do; or a log-probability is above 0.
         RunError: A part cannot be saved.
     """
     parts: list[Part] = []
@@ -113,4 +114,5 @@ def _score(scorer: Scorer, shard: pa.StringArray, asked: Asked | None, start: in
         table = scorer.score(shard)
     else:
         table = scorer.answer(shard, Asked(asked.asks, asked.before[start : start + len(shard)]))
+    refuse_above_zero(table, scorer.card.name)
     return Part(table, scorer.n_contexts - before)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError
+from tseval.scoring.given import not_finite
 
 if TYPE_CHECKING:
     from tseval.scoring.protocol import Encoded
@@ -39,26 +40,24 @@ def sum_pieces(encoded: Encoded, logprobs: np.ndarray) -> np.ndarray:
     return np.bincount(word_of, weights=logprobs, minlength=len(encoded.pieces)).astype(np.float32)
 
 
-def rows_of_words(sentences: pa.StringArray, encoded: Encoded, words: np.ndarray) -> pa.Table:
+def rows_of_words(sentences: pa.StringArray, encoded: Encoded, words: np.ndarray, who: str) -> pa.Table:
     """Gather word log-probabilities, (words,), into one row per sentence."""
     starts = np.concatenate(([0], np.cumsum(encoded.lengths)))[:-1]
     sums = np.add.reduceat(words.astype(np.float64), starts) if len(words) else np.empty(0)
-    return rows_of_sums(sentences, encoded, pa.array(words, pa.float32()), sums)
+    return rows_of_sums(sentences, encoded, pa.array(words, pa.float32()), sums, who)
 
 
 def rows_of_sums(
-    sentences: pa.StringArray, encoded: Encoded, words: pa.FloatArray, sums: np.ndarray
+    sentences: pa.StringArray, encoded: Encoded, words: pa.FloatArray, sums: np.ndarray, who: str
 ) -> pa.Table:
     """Lay out one row per sentence; `words`, (words,), are null where only the sums are known.
 
     Raises:
-        ModelError: A sum is not finite; names the sentence.
+        ModelError: A sum is not finite; names the model, `who`, and the sentence.
     """
     if not np.isfinite(sums).all():
         row = int(np.flatnonzero(~np.isfinite(sums))[0])
-        raise ModelError(
-            f"log-probability {sums[row]} of the sentence {sentences[row].as_py()!r}: not finite"
-        )
+        raise not_finite(float(sums[row]), sentences[row].as_py(), who)
     offsets = np.concatenate(([0], np.cumsum(encoded.lengths)))
     return pa.table(
         {

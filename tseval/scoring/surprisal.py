@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.scoring.engine import shards
+from tseval.scoring.given import refuse_no_logprobs
 from tseval.scoring.rows import pieces_of
 from tseval.scoring.scorers import scorer_for
 
@@ -68,6 +69,7 @@ def surprisals(
 def _tokens(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
     """Score some sentences, and gather the tokens of each."""
     encoded, logprobs = scorer.score_tokens(sentences)
+    refuse_no_logprobs(logprobs, encoded.token_counts, sentences, scorer.card.name)
     pieces, spelt = pieces_of(encoded), scorer.token_texts(encoded)
     unscored = scorer.card.protocol.get("first_token") == "unscored"
     word = token = 0

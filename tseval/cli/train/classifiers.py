@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
+from tseval.cli.console import Console
 from tseval.cli.options import COUNT, DEVICE, QUIET, take_all
 from tseval.cli.train.options import (
     CHECKPOINT,
@@ -87,7 +87,7 @@ def _train(context: click.Context, task: str) -> None:
     given = context.params
     out: Path = given["out"]
     resume: bool = given["resume"]
-    console = Console(stderr=True, quiet=given["quiet"], highlight=False)
+    console = Console(given["quiet"])
     apply_preset(context, CLASSIFIER_PRESETS)
     settings = ClassifierSettings(**{one.name: given[one.name] for one in fields(ClassifierSettings)})
     check_out(out, resume)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
+from tseval.cli.console import Console
 from tseval.cli.options import FILE
 from tseval.cli.train.options import apply_preset, chosen_settings, chosen_sizes, training_options
 from tseval.cli.train.run import Bar, build, check_out, describe_model, finished, origin_of
@@ -37,7 +37,7 @@ def lm(
     quiet: bool, **_: object,
 ) -> None:  # fmt: skip
     """Train a word-level language model on tokenised text, one sentence a line, or on a formal language."""
-    console = Console(stderr=True, quiet=quiet, highlight=False)
+    console = Console(quiet)
     language = chosen_language(context)
     apply_preset(context, language=language)
     settings = chosen_settings(context)

@@ -128,10 +128,11 @@ def _shown(quiet: bool) -> Iterator[Watcher]:
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
-        from rich.console import Console
         from rich.live import Live
 
-        with Live(console=Console(stderr=True), auto_refresh=False) as live:
+        from tseval.cli.console import Console
+
+        with Live(console=Console(), auto_refresh=False) as live:
             yield lambda models: live.update(_picture(models), refresh=True)
     else:
         yield _Lines()
@@ -147,7 +148,7 @@ def _picture(models: Sequence[Progress]) -> Table:
     picture.add_column(no_wrap=True)
     picture.add_column(no_wrap=True, overflow="ellipsis")
     for model in models:
-        picture.add_row(model.entry.name, model.stage, Text(model.said.partition("\n")[0]))
+        picture.add_row(Text(model.entry.name), model.stage, Text(model.said.partition("\n")[0]))
     return picture
 
 

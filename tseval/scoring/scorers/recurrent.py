@@ -10,6 +10,7 @@ import torch
 
 from tseval.scoring.asking import ask, refuse_infinite, refuse_unknown
 from tseval.scoring.contexts import node_logprobs
+from tseval.scoring.given import refuse_misencoded
 from tseval.scoring.memory import Memory
 from tseval.scoring.rows import refuse_empty, rows_of_words
 from tseval.scoring.scorers.scorer import Scorer
@@ -37,7 +38,7 @@ class RecurrentScorer(Scorer):
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         """Advance the model to every distinct context."""
         refuse_empty(sentences)
-        encoded = self._model.encode(sentences)
+        encoded = self._encoded(sentences)
 
         def words(trie: Trie, _: slice) -> np.ndarray:
             return node_logprobs(self._model, trie)
@@ -52,7 +53,7 @@ class RecurrentScorer(Scorer):
     def answer(self, sentences: pa.StringArray, asked: Asked) -> pa.Table:
         """Ask after contexts while they are there."""
         self.check_symbols(asked.asks)
-        encoded = self._model.encode(sentences)
+        encoded = self._encoded(sentences)
         before = np.concatenate(asked.before)
 
         def words(trie: Trie, part: slice) -> np.ndarray:
@@ -61,13 +62,18 @@ class RecurrentScorer(Scorer):
             return np.stack(ask(self._model, trie, asked.asks, at_nodes), axis=1)
 
         logprobs, right, wrong = self._by_tries(encoded, words).T
-        table = rows_of_words(sentences, encoded, logprobs.astype(np.float32))
+        table = rows_of_words(sentences, encoded, logprobs.astype(np.float32), self.card.name)
         offsets = pa.array(np.concatenate(([0], np.cumsum(encoded.lengths))), pa.int32())
         for name, column in (("right", right), ("wrong", wrong)):
             refuse_infinite(sentences, asked.before, column)
             values = pa.array(column, pa.float64(), from_pandas=True)
             table = table.append_column(name, pa.ListArray.from_arrays(offsets, values))
         return table
+
+    def _encoded(self, sentences: pa.StringArray) -> Encoded:
+        encoded = self._model.encode(sentences)
+        refuse_misencoded(encoded, sentences, self.card.name)
+        return encoded
 
     def _by_tries(self, encoded: Encoded, score: Callable[[Trie, slice], np.ndarray]) -> np.ndarray:
         """Score the nodes of a trie for each part that fits into memory; give what words get, (words, ...).

@@ -71,11 +71,11 @@ class Scorer(ABC):
             `n_unknown`.
 
         Raises:
-            ModelError: If a log-probability is not finite, naming the sentence; or if memory does not
-                suffice even for the smallest batch.
+            ModelError: If the model gives something other than finite numbers, naming the sentence; or if
+                memory does not suffice even for the smallest batch.
         """
         encoded, logprobs = self.score_tokens(sentences)
-        return rows_of_words(sentences, encoded, sum_pieces(encoded, logprobs))
+        return rows_of_words(sentences, encoded, sum_pieces(encoded, logprobs), self.card.name)
 
     @abstractmethod
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:

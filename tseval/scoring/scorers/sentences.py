@@ -9,10 +9,12 @@ import pyarrow as pa
 import torch
 
 from tseval.errors import ModelError
+from tseval.scoring.given import as_numbers, given_list
 from tseval.scoring.memory import Memory
 from tseval.scoring.protocol import UNKNOWN, Encoded, ReportingModel
 from tseval.scoring.rows import refuse_empty
 from tseval.scoring.scorers.scorer import Scorer
+from tseval.shown import quoted_text
 
 if TYPE_CHECKING:
     from tseval.scoring.protocol import SentenceModel
@@ -50,23 +52,36 @@ class SentenceScorer(Scorer):
         """Score a batch, (words,) float32.
 
         Raises:
-            ModelError: The model gives more or fewer numbers than there are words.
+            ModelError: The model gives more or fewer numbers than there are words, or no numbers.
         """
-        rows = self._model.word_logprobs(batch)
-        for text, row in zip(batch, rows, strict=True):
+        who = self.card.name
+        some = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
+        rows = given_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
+        if len(rows) != len(batch):
+            raise ModelError(f"{who} gave {len(rows)} rows of log-probabilities for {some}")
+        words = [
+            as_numbers(row, who, f"log-probabilities of the words of {quoted_text(text)}")
+            for text, row in zip(batch, rows, strict=True)
+        ]
+        for text, row in zip(batch, words, strict=True):
             if len(row) != len(text.split()):
                 raise ModelError(
-                    f"{self.card.name} gave {len(row)} log-probabilities for the "
-                    f"{len(text.split())} words of {text!r}"
+                    f"{who} gave {len(row)} log-probabilities for the {len(text.split())} words of "
+                    f"{quoted_text(text)}"
                 )
-        return np.array([value for row in rows for value in row], dtype=np.float32)
+        with np.errstate(over="ignore"):  # what float32 does not hold is infinite, and told with its sentence
+            return np.concatenate(words).astype(np.float32)
 
     def _seen(self, sentences: pa.StringArray, texts: list[str]) -> tuple[pa.StringArray, np.ndarray]:
         """Give sentences as the model sees them, and the unknown words of each, if it can say."""
         if not isinstance(self._model, ReportingModel):
             return sentences, np.zeros(len(texts), dtype=np.int32)
-        shown = list(self._model.seen(texts))
+        what = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
+        shown = given_list(self._model.seen(texts), self.card.name, what)
         if len(shown) != len(texts):
             raise ModelError(f"{self.card.name} showed {len(shown)} sentences for {len(texts)}")
-        n_unknown = np.array([text.split().count(UNKNOWN) for text in shown], dtype=np.int32)
+        for text, as_seen in zip(texts, shown, strict=True):
+            if not isinstance(as_seen, str):
+                raise ModelError(f"{self.card.name} did not show the sentence {quoted_text(text)} as text")
+        n_unknown = np.array([str(text).split().count(UNKNOWN) for text in shown], dtype=np.int32)
         return pa.array(shown, pa.string()), n_unknown

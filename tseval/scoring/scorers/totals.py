@@ -10,10 +10,12 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError
+from tseval.scoring.given import as_numbers
 from tseval.scoring.memory import Memory
 from tseval.scoring.protocol import Encoded
 from tseval.scoring.rows import refuse_empty, rows_of_sums
 from tseval.scoring.scorers.scorer import Scorer
+from tseval.shown import quoted_text
 
 if TYPE_CHECKING:
     from tseval.scoring.protocol import TotalModel
@@ -33,7 +35,8 @@ class TotalScorer(Scorer):
         """Give the model the whole shard; `words` are null."""
         refuse_empty(sentences)
         texts = [str(text) for text in sentences.to_pylist()]
-        totals = np.array(self._model.sentence_logprobs(texts), dtype=np.float64)
+        what = f"log-probabilities of {len(texts)} sentences, the first {quoted_text(texts[0])}"
+        totals = as_numbers(self._model.sentence_logprobs(texts), self.card.name, what)
         if len(totals) != len(sentences):
             raise ModelError(f"{self.card.name} gave {len(totals)} scores for {len(sentences)} sentences")
         lengths = pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences)))
@@ -41,7 +44,9 @@ class TotalScorer(Scorer):
         n_words = np.asarray(lengths, dtype=np.int64)
         words = pa.nulls(int(n_words.sum()), pa.float32())
         none = np.zeros(len(sentences), dtype=np.int32)
-        return rows_of_sums(sentences, Encoded(sentences, np.empty(0), n_words, none), words, totals)
+        return rows_of_sums(
+            sentences, Encoded(sentences, np.empty(0), n_words, none), words, totals, self.card.name
+        )
 
     def score_tokens(self, sentences: pa.StringArray) -> NoReturn:
         """Refuse: nothing is known of tokens."""

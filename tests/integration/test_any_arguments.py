@@ -1,0 +1,70 @@
+"""Whatever stands on the command line: a result, or one message and exit code 2."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from in_process import call
+
+LONG = 100_000
+# Any text that can stand on a command line: bytes that are no text come as halves of surrogate pairs.
+BYTES = st.binary(max_size=60).map(lambda raw: raw.replace(b"\0", b"").decode("utf-8", "surrogateescape"))
+CONTROLS = st.text(st.sampled_from("a,=:(.)/%{}[]*~-\x1b\x07\r\n\t\x7f\x9b\u202e\udcff "), max_size=20)
+TEXTS = (
+    BYTES | CONTROLS | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
+)
+TIMES = st.sampled_from([1, 1, 1, LONG])
+
+# What is hostile stands for X.
+COMMANDS = {
+    "a command": ["X"],
+    "an option": ["suites", "X"],
+    "pair, sentences": ["pair", "--model", "bundled:lstm", "--", "X", "the author laughs ."],
+    "pair, model": ["pair", "a b", "a c", "--model", "X"],
+    "pair, scheme": ["pair", "a b", "a c", "--model", "bundled:X"],
+    "pair, model arguments": ["pair", "a b", "a c", "--model", "bundled:lstm", "--model-args", "X"],
+    "pair, a model argument": [
+        "pair",
+        "a b",
+        "a c",
+        "--model",
+        "oracle:dyck-lstm",
+        "--model-args",
+        "k=X,m=2",
+    ],
+    "pair, device": ["pair", "a b", "a c", "--model", "bundled:lstm", "--device", "X"],
+    "pair, format": ["pair", "a b", "a c", "--model", "bundled:lstm", "--format", "X"],
+    "surprisal, file": ["surprisal", "--model", "bundled:lstm", "--", "./X"],
+    "expand, suite": ["expand", "--quiet", "--limit", "2", "--", "X"],
+    "expand, case": ["expand", "marvin_linzen", "--limit", "2", "--case", "X"],
+    "expand, number": ["expand", "marvin_linzen", "--limit", "X"],
+    "run, by": ["run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "1", "--by", "X"],
+    "run, suite": ["run", "--model", "bundled:lstm", "--limit", "1", "--suite", "X/X"],
+    "table": ["table", "--", "X/X"],
+    "lint": ["lint", "--", "X/X"],
+    "lint, vocabulary": ["lint", "marvin_linzen", "--vocab", "./X"],
+    "convert": ["convert", "./X", "out.pt"],
+    "data": ["data", "agreement", "./X", "-o", "out.tsv"],
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+def test_any_argument_is_a_result_or_one_message(words, tmp_path_factory):
+    @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(TEXTS, TIMES)
+    def hold(text, times):
+        if "X" in words[-2:-1]:  # what is scored has limits of its own
+            times = 1
+        hostile = (text * times)[:LONG]
+        folder = tmp_path_factory.mktemp("any")
+        done = call(
+            *(word.replace("X", hostile) for word in words), cwd=folder
+        )  # raises what main lets through
+        assert done.returncode in {0, 2}, done.stderr
+        if done.returncode == 2:
+            assert done.stderr.strip()
+            assert done.stderr.count("tseval: ") + done.stderr.count("Error: ") <= 2
+            message = done.stderr.partition("Error: ")[2] or done.stderr
+            assert len(message) < 500, message
+            assert "Traceback" not in done.stderr
+
+    hold()

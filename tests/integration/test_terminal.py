@@ -1,0 +1,133 @@
+"""What stands in files, names and messages is no command to the terminal that shows it. On real terminals."""
+
+import os
+import re
+import select
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from tseval.cli.terminal import escaped
+
+pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+
+# A title, a cleared screen, an 8-bit control sequence, text turned around, a carriage return, a delete.
+HOSTILE = "a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\rf\x7f"
+SPELT = r"a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\x0df\x7f"
+GRAMMAR = "---\nconstruction: C\nphenomenon: P\nslots: {x: [one]}\n---\n"
+COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-HJKSThlm]")
+
+
+def on_a_terminal(*arguments, cwd, stdin=b"", **environment):
+    """Run a command on a terminal: give what it shows there, and the exit code."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tseval", *map(str, arguments)], cwd=cwd, stdin=subprocess.PIPE,
+        stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "xterm", "PYTHONUTF8": "1"} | environment,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        process.stdin.write(stdin)
+        process.stdin.close()
+        shown = b""
+        while select.select([ours], [], [], 120)[0]:
+            try:
+                shown += os.read(ours, 2**16)
+            except OSError:  # all who wrote there have gone
+                break
+    os.close(ours)
+    return shown.decode(errors="surrogateescape").replace("\r\n", "\n"), process.returncode
+
+
+def unsafe_in(shown):
+    return [letter for letter in shown if escaped(letter) != letter]
+
+
+@pytest.fixture
+def grammar(tmp_path):
+    """A grammar with one sentence that a terminal would obey."""
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    (folder / "one.jinja").write_text(
+        f"{GRAMMAR}good: one {HOSTILE.replace(chr(13), '')}\nbad: {{{{ x }}}}\n"
+    )
+    return folder
+
+
+def test_expand_spells_control_characters_out_on_a_terminal_alone(grammar, tmp_path):
+    shown, code = on_a_terminal("expand", "./hostile", "--quiet", cwd=tmp_path)
+    sentence = HOSTILE.replace("\r", "")
+    assert (code, unsafe_in(shown)) == (0, [])
+    assert shown == f"one\tone {SPELT.replace(chr(92) + 'x0d', '')}\tone\n"
+    with (tmp_path / "items.tsv").open("wb") as file:
+        command = [sys.executable, "-m", "tseval", "expand", "./hostile", "--quiet"]
+        subprocess.run(command, stdout=file, cwd=tmp_path, check=True)
+    assert (tmp_path / "items.tsv").read_bytes() == f"one\tone {sentence}\tone\n".encode()
+
+
+def test_the_name_of_a_member_of_an_archive_is_spelt_out(tmp_path):
+    with zipfile.ZipFile(tmp_path / "model.pt", "w") as archive:
+        archive.writestr("m/data.pkl", b"\x80\x02}.")
+        archive.writestr(f"m/{HOSTILE}/\x1b]0;PWN\x07", b"x")
+    shown, code = on_a_terminal("pair", "a b", "a c", "--model", "model.pt", cwd=tmp_path)
+    assert (code, unsafe_in(shown)) == (2, [])
+    assert shown.startswith("tseval: ")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
+def test_the_name_of_a_model_is_spelt_out_in_every_encoding(tmp_path, encoding):
+    shown, code = on_a_terminal(
+        "pair", "a b", "a c", "--model", f"{HOSTILE}.pt", cwd=tmp_path, PYTHONIOENCODING=encoding
+    )
+    assert (code, unsafe_in(shown)) == (2, [])
+    assert r"a\x1b]0;PWN\x07b\x1b[2Jc" in shown
+
+
+def test_sentences_are_spelt_out_in_pictures_and_rows(tmp_path):
+    text = f"the author {HOSTILE.replace(chr(13), '')} laughs .\n".encode()
+    for form in ("picture", "tsv"):
+        shown, code = on_a_terminal(
+            "surprisal", "--model", "bundled:lstm", "--format", form, cwd=tmp_path, stdin=text
+        )
+        assert (code, unsafe_in(shown)) == (0, [])
+        assert "laughs" in shown
+
+
+def test_a_bar_keeps_its_colours_and_shows_a_name_as_text(tmp_path):
+    name = f"[/red]{HOSTILE}"
+    program = (
+        "import time; from tseval.cli import _open_streams; from tseval.cli.progress import progress_bar\n"
+        "_open_streams()\n"
+        f"with progress_bar({name!r}) as progress:\n"
+        "    progress(1, 2); time.sleep(0.3); progress(2, 2)\n"
+    )
+    (tmp_path / "bar.py").write_text(program, "utf-8")
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"TERM": "xterm-256color", "PYTHONUTF8": "1", "COLUMNS": "160"}
+    subprocess.run(
+        [sys.executable, tmp_path / "bar.py"], stdout=theirs, stderr=theirs, env=environment, check=True
+    )
+    os.write(theirs, b"END")
+    os.close(theirs)
+    seen = b""
+    while b"END" not in seen:
+        seen += os.read(ours, 2**16)
+    os.close(ours)
+    shown = seen.decode()
+    assert "\x1b[38;5;" in shown or "\x1b[3" in shown  # colours
+    rest = COLOURS.sub("", shown.replace("\r\n", "\n")).replace("\r", "")
+    assert unsafe_in(rest) == []
+    assert r"[/red]a\x1b]0;PWN" in rest
+
+
+def test_what_is_safe_stays_as_it_is():
+    for text in ("a\tb\n", "Größe ≤ 3 – “ja”", "日本語", "שלום", "👩‍👩‍👧", ""):
+        assert escaped(text) == text
+
+
+def test_each_control_character_is_spelt_out():
+    for code in [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]:
+        if chr(code) not in "\n\t":
+            spelt = escaped(f"a{chr(code)}b")
+            assert spelt == (f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b")

@@ -1,0 +1,213 @@
+"""Adapters that give something other than log-probabilities: one message, before anything is saved."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from small import make_case, make_suite
+
+import tseval
+from tseval.errors import ModelError
+from tseval.scoring.given import ABOVE_ZERO
+from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.scoring.surprisal import surprisals
+
+CARD = ModelCard("foreign", "test", "0" * 64, {}, {})
+GOOD, BAD = "the author laughs .", "the author laugh ."
+LONG = " ".join(["word"] * 100_000)
+
+
+class Words:
+    """A sentence model; gives for one sentence what it is told to, and -1.0 for all other words."""
+
+    card = CARD
+
+    def __init__(self, row=None, of=BAD, rows=lambda rows: rows):
+        self.row, self.of, self.rows = row, of, rows
+
+    def word_logprobs(self, sentences):
+        return self.rows([self.row if s == self.of else [-1.0] * len(s.split()) for s in sentences])
+
+
+class Totals:
+    card = CARD
+
+    def __init__(self, given):
+        self.given = given
+
+    def sentence_logprobs(self, sentences):
+        return self.given
+
+
+class Tokens:
+    """A token model, every word one token; what it gives is told."""
+
+    card = CARD
+    warnings = ()
+    batch_tokens = 64
+
+    def __init__(self, given=None, encoded=lambda encoded: encoded):
+        self.given, self.encoded = given, encoded
+
+    def encode(self, sentences):
+        lengths = np.array([len(s.split()) for s in sentences.to_pylist()])
+        none = np.zeros(len(lengths), dtype=np.int32)
+        return self.encoded(Encoded(sentences, np.zeros(lengths.sum(), dtype=np.int64), lengths, none))
+
+    def token_texts(self, tokens):
+        return ["x"] * len(tokens)
+
+    def token_logprobs(self, encoded, batch_tokens):
+        return (np.full(8, -1.0, "f4"), 8) if self.given is None else self.given
+
+
+class Recurrent(Tokens):
+    row_bytes = 8
+
+    def start(self):
+        return (torch.zeros(1),)
+
+    def advance(self, state, tokens):
+        return (torch.zeros(len(tokens)),)
+
+    def logprobs(self, state, rows, tokens):
+        return self.given(len(tokens))
+
+
+def refused(model, path, good=GOOD, bad=BAD):
+    """Run a model on two sentences, and give the message; nothing is saved by then."""
+    suite = make_suite(make_case("one", [(good.removesuffix(" ."), bad.removesuffix(" ."))]))
+    with pytest.raises(ModelError) as error:
+        tseval.evaluate(model, suite, out=path / "run")
+    assert list((path / "run").rglob("*.parquet")) == []
+    assert len(str(error.value)) < 500
+    assert "foreign" in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([-1.0, -1.0, 0.5, -1.0], "gave log-probability 0.5 in the sentence 'the author laugh .': above 0"),
+        ([-1.0, -1.0, 1e300, -1.0], "gave log-probability inf of the sentence 'the author laugh .': not"),
+        ([-1.0, math.nan, -1.0, -1.0], "gave log-probability nan of the sentence 'the author laugh .': not"),
+        ([-1.0, -math.inf, -1.0, -1.0], "log-probability -inf of the sentence 'the author laugh .': not"),
+        ([-1.0, None, -1.0, -1.0], "gave None among the log-probabilities of the words of 'the author laugh"),
+        ([-1.0, "-1", -1.0, -1.0], "gave a value of type str among the log-probabilities of the words of '"),
+        ([-1.0, True, -1.0, -1.0], "gave a value of type bool among the log-probabilities"),
+        ([-1.0, [-1.0], -1.0, -1.0], "gave a value of type list among the log-probabilities"),
+        ([-1.0, 1j, -1.0, -1.0], "gave a value of type complex among the log-probabilities"),
+        ([-1.0, torch.tensor(-1.0), -1.0, -1.0], "gave a value of type Tensor among the log-probabilities"),
+        ([-(10**400), -1.0, -1.0, -1.0], "gave a number too large among the log-probabilities of the words"),
+        ([-1.0] * 3, "gave 3 log-probabilities for the 4 words of 'the author laugh .'"),
+        ([-1.0] * 5, "gave 5 log-probabilities for the 4 words of 'the author laugh .'"),
+        (None, "gave None instead of a list of log-probabilities of the words of 'the author laugh .'"),
+        ("abcd", "gave a value of type str instead of a list of log-probabilities of the words of 'the aut"),
+        (-1.0, "gave a value of type float instead of a list of"),
+        ((-1.0 for _ in range(4)), "gave a value of type generator instead of a list of"),
+        (torch.full((4,), -1.0), "gave a value of type Tensor instead of a list of"),
+        (np.full((4, 1), -1.0), "gave a value of type ndarray among the log-probabilities of the words of"),
+        (np.array(-1.0), "gave a value of type ndarray instead of a list of"),
+        (np.array(["a"] * 4), "gave a value of type str_ among the log-probabilities"),
+        ({0: -1.0, 1: -1.0, 2: -1.0, 3: -1.0}, "gave a value of type dict instead of a list of"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_row_of_logprobs_is_told_with_its_sentence(tmp_path, row, message):
+    assert message in refused(Words(row), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (lambda _: None, "gave None instead of a list of log-probabilities of the words of 2 sentences, the"),
+        (iter, "gave a value of type list_iterator instead of a list of log-probabilities"),
+        (lambda rows: rows[1:], "gave 1 rows of log-probabilities for 2 sentences, the first 'the author"),
+        (torch.tensor, "gave a value of type Tensor instead of a list of"),
+    ],
+)  # fmt: skip
+def test_what_are_no_rows_is_told(tmp_path, rows, message):
+    assert message in refused(Words([-1.0] * 4, rows=rows), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "given", [None, -1.0, "ab", [None, -1.0], [0.5, -1.0], [math.nan, -1], [[-1.0], [-1.0]]]
+)
+def test_totals_that_are_no_logprobs_are_told_with_a_sentence(tmp_path, given):
+    assert "'the author laugh .'" in refused(Totals(given), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        5, [np.zeros(8), 8, 8],
+        ([-1.0] * 8, 8), (np.zeros(7), 7), (np.zeros((8, 1)), 8), (np.full(8, "a"), 8),
+        (np.array([-1.0] * 7 + [2.0]), 8), (np.array([-1.0] * 7 + [math.nan]), 8), (torch.zeros(8), 8),
+        (np.zeros(8), "8"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_tokens_that_are_no_logprobs_are_told_with_a_sentence(tmp_path, given):
+    assert "'the author laugh" in refused(Tokens(given), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda _: None, lambda n: [-1.0] * n, torch.zeros, lambda n: np.zeros(n + 1),
+        lambda n: np.full(n, 2.0), lambda n: np.full(n, math.nan), lambda n: np.full(n, None),
+    ],
+)  # fmt: skip
+def test_states_that_give_no_logprobs_are_told(tmp_path, given):
+    refused(Recurrent(given), tmp_path)
+
+
+@pytest.mark.parametrize("kind", [Tokens, Recurrent])
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        lambda _: None,
+        lambda e: Encoded(e.seen[:1], e.tokens, e.lengths, e.n_unknown),
+        lambda e: Encoded(e.seen, e.tokens[:-1], e.lengths, e.n_unknown),
+        lambda e: Encoded(e.seen, e.tokens, e.lengths + 1, e.n_unknown),
+        lambda e: Encoded(e.seen, e.tokens, e.lengths, e.n_unknown, np.ones(3, dtype=np.int64)),
+    ],
+)
+def test_sentences_that_are_encoded_as_others_are_told(tmp_path, kind, encoded):
+    model = kind(None if kind is Tokens else lambda n: np.full(n, -1.0), encoded)
+    assert "the first 'the author laugh" in refused(model, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [-1, -1, -1, -1], (-1.0,) * 4, np.full(4, -1.0), np.full(4, -1), np.full(4, -1.0, "f2"),
+        [np.float32(-1), np.float64(-1), np.int8(-1), np.array(-1.0)], [0, 0.0, ABOVE_ZERO / 2, -0.0],
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_numbers_of_any_kind_are_numbers(row):
+    suite = make_suite(make_case("one", [(GOOD.removesuffix(" ."), BAD.removesuffix(" ."))]))
+    run = tseval.evaluate(Words(row), suite)
+    assert run.verdicts["worse_score"].iloc[0] == pytest.approx(float(np.sum(np.array(row, dtype=float))))
+
+
+def test_a_long_sentence_is_cut_in_the_message(tmp_path):
+    assert refused(Words([2.0] * 100_001, of=f"{LONG} ."), tmp_path, bad=LONG).count("word") < 40
+
+
+@pytest.mark.parametrize("value", [0.5, math.nan, -math.inf, math.inf])
+@pytest.mark.parametrize("text", [BAD, "the"])
+def test_surprisal_refuses_the_same(value, text):
+    model = Words([value] * len(text.split()), of=text)
+    with pytest.raises(ModelError, match=rf"foreign gave log-probability .* sentence '{text}'"):
+        surprisals(model, [GOOD, text, "a b"])
+
+
+def test_the_word_above_zero_of_a_later_sentence_is_found():
+    sentences = pa.array([f"s{i} a" for i in range(50)])
+    model = Words([-1.0, 3.0], of="s7 a")
+    with pytest.raises(ModelError, match="3 in the sentence 's7 a': above 0"):
+        surprisals(model, sentences.to_pylist())
