@@ -275,7 +275,7 @@ def plain_errors(scheme: str, rest: str, away: bool = True) -> Iterator[None]:
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     hub = huggingface_hub.utils.logging
     hub_verbosity = hub.get_verbosity()
-    hub.set_verbosity(hub.ERROR)
+    hub.set_verbosity_error()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:

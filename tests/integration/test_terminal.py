@@ -8,10 +8,9 @@ import sys
 import zipfile
 
 import pytest
+from systems import needs_posix
 
 from tseval.cli.terminal import escaped
-
-pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
 
 # A title, a cleared screen, an 8-bit control sequence, text turned around, a carriage return, a delete.
 HOSTILE = "a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\rf\x7f"
@@ -22,6 +21,8 @@ COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-HJKSThlm]")
 
 def on_a_terminal(*arguments, cwd, stdin=b"", **environment):
     """Run a command on a terminal: give what it shows there, and the exit code."""
+    import pty  # noqa: PLC0415 - lacking on Windows
+
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "tseval", *map(str, arguments)], cwd=cwd, stdin=subprocess.PIPE,
@@ -55,6 +56,7 @@ def grammar(tmp_path):
     return folder
 
 
+@needs_posix
 def test_expand_spells_control_characters_out_on_a_terminal_alone(grammar, tmp_path):
     shown, code = on_a_terminal("expand", "./hostile", "--quiet", cwd=tmp_path)
     sentence = HOSTILE.replace("\r", "")
@@ -66,6 +68,7 @@ def test_expand_spells_control_characters_out_on_a_terminal_alone(grammar, tmp_p
     assert (tmp_path / "items.tsv").read_bytes() == f"one\tone {sentence}\tone\n".encode()
 
 
+@needs_posix
 def test_the_name_of_a_member_of_an_archive_is_spelt_out(tmp_path):
     with zipfile.ZipFile(tmp_path / "model.pt", "w") as archive:
         archive.writestr("m/data.pkl", b"\x80\x02}.")
@@ -75,6 +78,7 @@ def test_the_name_of_a_member_of_an_archive_is_spelt_out(tmp_path):
     assert shown.startswith("tseval: ")
 
 
+@needs_posix
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
 def test_the_name_of_a_model_is_spelt_out_in_every_encoding(tmp_path, encoding):
     shown, code = on_a_terminal(
@@ -84,6 +88,7 @@ def test_the_name_of_a_model_is_spelt_out_in_every_encoding(tmp_path, encoding):
     assert r"a\x1b]0;PWN\x07b\x1b[2Jc" in shown
 
 
+@needs_posix
 def test_sentences_are_spelt_out_in_pictures_and_rows(tmp_path):
     text = f"the author {HOSTILE.replace(chr(13), '')} laughs .\n".encode()
     for form in ("picture", "tsv"):
@@ -94,7 +99,10 @@ def test_sentences_are_spelt_out_in_pictures_and_rows(tmp_path):
         assert "laughs" in shown
 
 
+@needs_posix
 def test_a_bar_keeps_its_colours_and_shows_a_name_as_text(tmp_path):
+    import pty  # noqa: PLC0415 - lacking on Windows
+
     name = f"[/red]{HOSTILE}"
     program = (
         "import time; from tseval.cli import _open_streams; from tseval.cli.progress import progress_bar\n"

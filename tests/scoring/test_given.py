@@ -113,7 +113,6 @@ def refused(model, path, good=GOOD, bad=BAD):
         (np.array(["a"] * 4), "gave a value of type str_ among the log-probabilities"),
         ({0: -1.0, 1: -1.0, 2: -1.0, 3: -1.0}, "gave a value of type dict instead of a list of"),
     ],
-    ids=repr,
 )
 def test_what_is_no_row_of_logprobs_is_told_with_its_sentence(tmp_path, row, message):
     assert message in refused(Words(row), tmp_path)
