@@ -1,16 +1,20 @@
-"""Files: written whole or not at all, written where a user says, locked; and the folders that are ours."""
+"""Files: read within limits, written whole or not at all, written where a user says, locked; our folders."""
 
 from __future__ import annotations
 
 import errno
+import gzip
+import io
 import os
 import shutil
+import stat
 import warnings
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TextIO
 
 from tseval.errors import RunError
+from tseval.limits import beyond, limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,6 +22,128 @@ if TYPE_CHECKING:
     Content = bytes | memoryview | Callable[[IO[bytes]], object]
 
 PARTIAL = ".partial"
+_BLOCK = 1 << 20
+_PACKED_BLOCKS = 1 << 6, 1 << 14
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a file to read its bytes; a pipe would be waited for without end, a device may never end.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file; names `path`.
+    """
+    _refuse_irregular(path, os.stat(path))  # looked at first: to open a device can do something
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, flags), "rb")
+    try:
+        _refuse_irregular(path, os.fstat(file.fileno()))  # it may have been replaced meanwhile
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _refuse_irregular(path: Path, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "a pipe or a device, not a file", str(path))
+
+
+def read_bytes(path: Path, limit: str = "file_bytes") -> bytes:
+    """Read a whole file, unpacked if its name ends in `.gz`.
+
+    Args:
+        path: A regular file.
+        limit: Name of the limit on its size.
+
+    Raises:
+        LimitError: It is too large.
+        OSError, EOFError, zlib.error: It cannot be read.
+    """
+    with open_limited(path, limit) as file:
+        return b"".join(iter(lambda: file.read(_BLOCK), b""))
+
+
+def open_limited(path: Path, limit: str = "file_bytes") -> io.BufferedReader:
+    """Open a file to read its bytes, unpacked if its name ends in `.gz`; as `read_bytes`, piece by piece."""
+    file = open_regular(path)
+    if os.fstat(file.fileno()).st_size > getattr(limits(), limit):
+        file.close()
+        raise beyond(limit, path, "has more bytes than")
+    return io.BufferedReader(_Limited(file, path, limit), _BLOCK)
+
+
+class _Limited(io.RawIOBase):
+    """The bytes of a file, up to a limit.
+
+    Args:
+        file: What is read, and closed with this.
+        path: Its name, which tells whether it is compressed.
+        limit: Name of the limit on its size.
+    """
+
+    def __init__(self, file: io.BufferedReader, path: Path, limit: str) -> None:
+        self._file, self._path = file, path
+        self._limit, self._most, self._ratio = limit, getattr(limits(), limit), limits().ratio
+        self._given = 0
+        self._packed = _Packed(file) if path.suffix == ".gz" else None
+        self._source: io.BufferedIOBase = file
+        if self._packed:
+            self._source = gzip.GzipFile(fileobj=self._packed)  # type: ignore[call-overload] # it is only read
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override] # that is what it gets
+        count = self._source.readinto(buffer)
+        self._given += count
+        if self._given > self._most:
+            raise beyond(self._limit, self._path, "has more bytes than")
+        if self._packed and self._given > self._ratio * self._packed.taken:
+            raise beyond("ratio", self._path, "unpacks to more than so many times its size:")
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Packed:
+    """The bytes of a compressed file, and how many of them were taken.
+
+    Few are given at once, so that what unpacks to too much is noticed early: at most a 64th of all so far.
+    """
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file = file
+        self.taken = 0
+
+    def read(self, size: int) -> bytes:
+        smallest, largest = _PACKED_BLOCKS
+        content = self._file.read(min(size, largest, max(smallest, self.taken // 64)))
+        self.taken += len(content)
+        return content
+
+
+def bounded_lines(text: TextIO, path: Path | str, rows: bool = True) -> Iterator[str]:
+    """Give the lines of an open text, none of them too long.
+
+    Args:
+        text: What is read.
+        path: Its name, for messages.
+        rows: Whether their number is limited too.
+
+    Raises:
+        LimitError: A line is too long, or there are too many.
+    """
+    within = limits()
+    for number, line in enumerate(iter(lambda: text.readline(within.line_chars + 1), ""), 1):
+        if len(line) > within.line_chars:
+            raise beyond("line_chars", f"{path}:{number}", "the line has more characters than")
+        if rows and number > within.rows:
+            raise beyond("rows", path, "has more lines than")
+        yield line
 
 
 def write_whole(path: Path, content: Content, shared: bool = False) -> None:

@@ -18,7 +18,7 @@ from typing import NoReturn
 import click
 
 from tseval.cli.importing import imported_for_good
-from tseval.errors import TsevalError, suggest
+from tseval.errors import TsevalError, shortened, suggest
 
 # Command name to (module below tseval.cli, one-line help). The help stands here so that listing
 # the commands imports none of them; a test compares it with each command's own.
@@ -119,7 +119,7 @@ def _open_streams() -> None:
 
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):  # nobody may be listening
-        click.echo(f"tseval: {message}", err=True)
+        click.echo(f"tseval: {shortened(message)}", err=True)
     _close_quietly()
     sys.exit(code)
 

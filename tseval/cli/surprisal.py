@@ -9,6 +9,7 @@ import click
 
 from tseval.cli.model_options import model_options, open_chosen
 from tseval.errors import SuiteError
+from tseval.files import bounded_lines
 
 FORMATS = ("picture", "tsv", "jsonl")
 
@@ -41,9 +42,12 @@ def chosen_format() -> str:
 
 
 def _read(file: TextIO) -> dict[int, str]:
-    """Give the sentences by the number of their line; blank lines are passed over."""
+    """Give the sentences by the number of their line; blank lines are passed over.
+
+    A pipe, or what is typed, is meant here; it may not end, so it is read line by line.
+    """
     try:
-        lines = file.read().split("\n")
+        lines = [line.removesuffix("\n") for line in bounded_lines(file, file.name)]
     except UnicodeDecodeError as error:
         raise SuiteError(f"{file.name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     sentences = {number: line for number, line in enumerate(lines, 1) if line.strip()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import ModelError
+from tseval.files import read_bytes
 from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def read_words(path: Path) -> Vocabulary:
         ModelError: If the file cannot be read, lacks `<eos>` or `<unk>`, or holds a word twice.
     """
     try:
-        return Vocabulary(tuple(path.read_text("utf-8").split()), lowercase=False)
+        return Vocabulary(tuple(read_bytes(path, "document_bytes").decode().split()), lowercase=False)
     except UnicodeDecodeError:
         raise ModelError(f"{path}: not a vocabulary: give UTF-8 text, one word a line") from None
     except OSError as error:

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tseval.analysis.accuracy import count
-from tseval.errors import RunError
+from tseval.errors import LimitError, RunError
 from tseval.runs.files import from_parquet, read_intact
 from tseval.runs.manifest import Manifest
 from tseval.runs.manifest_file import NAME, load_manifest
@@ -100,7 +100,7 @@ def find_interrupted(root: Path, key: RunKey) -> Path | None:
         try:
             manifest = load_manifest(path)
             ours = not isinstance(manifest, Manifest) and manifest.key == key
-        except RunError:
+        except (RunError, LimitError):
             continue  # a directory that cannot be read is not one to resume
         if ours and is_free(path):
             found.append((file.stat().st_mtime_ns, path))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import SuiteError
 from tseval.suites.agreement.examples import NEEDED, gather_examples
 from tseval.suites.agreement.extraction import Forms, find_examples
-from tseval.suites.agreement.published import COLUMNS, open_text, read_linzen_table, read_target_pairs
+from tseval.suites.agreement.published import COLUMNS, open_lines, read_linzen_table, read_target_pairs
 from tseval.suites.agreement.treebank import read_treebank
 from tseval.suites.records import bare_name
 
@@ -83,8 +83,8 @@ def _kind(path: Path) -> str:
     name = bare_name(path)
     if name.endswith(".text"):
         return "pairs"
-    with open_text(path) as file:
-        first = next((line.strip("\r\n") for line in file if line.strip()), None)
+    with open_lines(path) as lines:
+        first = next((line.strip("\r\n") for line in lines if line.strip()), None)
     if first is None:
         raise SuiteError(f"{path}: is empty")
     cells = first.split("\t")
