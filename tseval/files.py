@@ -8,8 +8,10 @@ import io
 import os
 import shutil
 import stat
+import sys
 import warnings
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO
 
@@ -137,11 +139,11 @@ def bounded_lines(text: TextIO, path: Path | str, rows: bool = True) -> Iterator
     Raises:
         LimitError: A line is too long, or there are too many.
     """
-    within = limits()
-    for number, line in enumerate(iter(lambda: text.readline(within.line_chars + 1), ""), 1):
-        if len(line) > within.line_chars:
+    longest, most = limits().line_chars, limits().rows if rows else sys.maxsize
+    for number, line in enumerate(iter(partial(text.readline, longest + 1), ""), 1):
+        if len(line) > longest:
             raise beyond("line_chars", f"{path}:{number}", "the line has more characters than")
-        if rows and number > within.rows:
+        if number > most:
             raise beyond("rows", path, "has more lines than")
         yield line
 

@@ -129,8 +129,9 @@ def parse_data(text: str, place: str) -> Json:
         value = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise SuiteError(f"{place}: no JSON ({error})") from None
-    depth = limits().depth
-    if text.count("[") + text.count("{") > depth and _is_deeper(value, depth):
+    # Most records are flat: to look for the limit takes longer than to see that.
+    nested = text.count("[") + text.count("{")
+    if nested > 1 and nested > limits().depth and _is_deeper(value, limits().depth):
         raise beyond("depth", place, "lists and mappings inside one another are more than")
     if _HALF_CHARACTER.search(text):
         try:
