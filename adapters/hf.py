@@ -8,6 +8,7 @@ that, so each model is held to its own plain forward pass when it is opened (`ts
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -23,7 +24,6 @@ from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import build_trie
-from tseval.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
     from tseval.adapters.hf_check import Method
-    from tseval.adapters.pretrained import Pretrained, Value
+    from tseval.adapters.pretrained import OptionValue, Pretrained
     from tseval.scoring.packing import Batch, Contexts
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Trie
 
 # Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
-ROW = 128
+ROW_CONTEXTS = 128
 
 
 class CausalModel:
@@ -65,7 +65,7 @@ class CausalModel:
         if warning:
             self.warnings.append(warning)
         token = None if self.start is None else self.tokenizer.convert_ids_to_tokens(self.start)
-        protocol: dict[str, Value] = {
+        protocol: dict[str, OptionValue] = {
             "bos": token,
             "first_token": "unscored" if token is None else "scored",
             "leading_space": leading_space,
@@ -80,8 +80,7 @@ class CausalModel:
         )
 
     def __repr__(self) -> str:
-        details = self.card.details
-        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
+        return self.card.show(self)
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces.
@@ -106,7 +105,7 @@ class CausalModel:
         method = self.method
         limit = attention_limit(self.model.config)
         if method.packed and len(trie.levels) >= limit:
-            method = method.unpacked()
+            method = replace(method, packed=False)
             warning = f"sentences longer than the attention window of {limit} tokens were read one a row"
             if warning not in self.warnings:
                 self.warnings.append(warning)
@@ -122,7 +121,7 @@ class CausalModel:
             batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
         batches: Iterator[Batch]
         if method.packed:
-            batches = packed_batches(contexts, min(ROW, batch_tokens), batch_tokens)
+            batches = packed_batches(contexts, min(ROW_CONTEXTS, batch_tokens), batch_tokens)
         else:
             batches = path_batches(contexts, batch_tokens)
         for batch in batches:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -40,12 +40,8 @@ class Method:
         rows = "packed tree" if self.packed else "rows of equal length"
         return f"{rows}, {'tiled' if self.tiled_head else 'own'} head"
 
-    def unpacked(self) -> Method:
-        """Give the same with one sentence a row."""
-        return replace(self, packed=False)
 
-
-METHODS = [Method(packed, tiled) for packed in (True, False) for tiled in (True, False)]
+ALL_METHODS = [Method(packed, tiled) for packed in (True, False) for tiled in (True, False)]
 
 
 class Scoring(Protocol):
@@ -81,7 +77,7 @@ def choose_method(scoring: Scoring) -> tuple[Method, str | None]:
             "  A masked model is opened by mlm:, one that was trained as causal with is_decoder=true."
         )
     reasons: list[str] = []
-    for method in METHODS:
+    for method in ALL_METHODS:
         difference = _difference(scoring, method, trie, expected)
         if difference <= tolerance:
             warning = f"scored by {method.name}: {reasons[0]}" if reasons else None

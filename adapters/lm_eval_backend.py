@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Protocol
 from tseval.errors import ModelError, first_line, suggest
 from tseval.scoring.numerics.device import pick_device
 from tseval.scoring.protocol import ModelCard
-from tseval.shown import shown
 
 try:
     import lm_eval.models  # noqa: F401 - registers the backends
@@ -71,8 +70,7 @@ class LmEvalModel:
         )
 
     def __repr__(self) -> str:
-        details = self.card.details
-        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
+        return self.card.show(self)
 
     def sentence_logprobs(self, sentences: Sequence[str]) -> list[float]:
         """Score whole sentences; see `TotalModel`.

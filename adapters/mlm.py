@@ -28,7 +28,6 @@ from tseval.errors import ModelError
 from tseval.scoring.numerics.head import log_sum_exp_
 from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.protocol import ModelCard
-from tseval.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers.utils import ModelOutput
 
-    from tseval.adapters.pretrained import Pretrained, Value
+    from tseval.adapters.pretrained import OptionValue, Pretrained
     from tseval.scoring.protocol import Encoded
 
 METRICS = ("within_word_l2r", "original")
@@ -86,7 +85,7 @@ class MaskedModel:
         if not self._agrees():
             self.head_at_masks = False
             self.warnings.append("the output layer was computed for all tokens: the model allows no less")
-        protocol: dict[str, Value] = {"pll": pll, "dtype": opened.dtype}
+        protocol: dict[str, OptionValue] = {"pll": pll, "dtype": opened.dtype}
         self.card = ModelCard(
             name=opened.name,
             kind="mlm",
@@ -96,8 +95,7 @@ class MaskedModel:
         )
 
     def __repr__(self) -> str:
-        details = self.card.details
-        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
+        return self.card.show(self)
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Spell tokens, each by itself."""

@@ -27,7 +27,6 @@ from tseval.scoring.numerics.device import pick_device
 from tseval.scoring.numerics.head import best_words, log_normaliser, pair_logits
 from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.protocol import Encoded, ModelCard
-from tseval.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +47,7 @@ class NativeModel:
         self.model = checkpoint.model.to(device)
         self.vocabulary = checkpoint.vocabulary
         self.device = device
+        self.warnings = list(checkpoint.warnings)
         self._ids = self.vocabulary.ids()
         sizes = self.model.sizes
         self.card = ModelCard(
@@ -75,8 +75,7 @@ class NativeModel:
         )
 
     def __repr__(self) -> str:
-        details = self.card.details
-        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
+        return self.card.show(self)
 
     @property
     def row_bytes(self) -> int:

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tseval.errors import ModelError
-from tseval.scoring.protocol import UNK, ModelCard
-from tseval.shown import shown
+from tseval.scoring.protocol import UNKNOWN, ModelCard
 
 try:
     import kenlm
@@ -67,14 +66,13 @@ class NgramModel:
             protocol={
                 "start": "<s>",
                 "end": "with the last word" if eos else "not scored",
-                "unknown": UNK,
+                "unknown": UNKNOWN,
             },
             details={"architecture": f"{model.order}-gram", "order": model.order, "device": "cpu"},
         )
 
     def __repr__(self) -> str:
-        details = self.card.details
-        return shown(self, self.card.name, str(details["architecture"]), str(details["device"]))
+        return self.card.show(self)
 
     def word_logprobs(self, sentences: Sequence[str]) -> list[list[float]]:
         """Score sentences; see `SentenceModel`."""
@@ -92,7 +90,7 @@ class NgramModel:
 
     def _show(self, word: str) -> str:
         if word not in self._shown:
-            self._shown[word] = word if word in self._model else UNK
+            self._shown[word] = word if word in self._model else UNKNOWN
         return self._shown[word]
 
 

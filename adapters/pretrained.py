@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,14 +35,14 @@ BATCH_TOKENS = {"cpu": 1_024, "cuda": 16_384, "mps": 4_096}
 OWN_LOGITS = 2**26
 # Largest difference from the plain forward pass when a model is checked, in nats per token. Weights of fewer
 # bits round more; an error in masks or positions of a trained model is far larger.
-TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 0.03, torch.bfloat16: 0.25}
+TOLERANCES = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 0.03, torch.bfloat16: 0.25}
 QUANTISATION = ("load_in_", "bnb_", "llm_int8_")
 # Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
-OTHERS = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "added_tokens.json",
-          "*.model", "*.tiktoken", "*.py")  # fmt: skip
+OTHER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json",
+               "added_tokens.json", "*.model", "*.tiktoken", "*.py")  # fmt: skip
 
-Value = str | int | float | bool | None
+OptionValue = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Pretrained:
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     fingerprint: str
-    options: dict[str, Value]
+    options: dict[str, OptionValue]
 
     def __repr__(self) -> str:
         return shown(self, self.name, type(self.model).__name__, self.dtype)
@@ -75,7 +75,7 @@ class Pretrained:
     def tolerance(self) -> float:
         """Largest difference that rounding explains, in nats per token."""
         quantised = getattr(self.model, "is_quantized", False)
-        return TOLERANCE[torch.bfloat16 if quantised else self.model.dtype]
+        return TOLERANCES[torch.bfloat16 if quantised else self.model.dtype]
 
     @property
     def batch_tokens(self) -> int:
@@ -83,7 +83,7 @@ class Pretrained:
         return BATCH_TOKENS.get(self.model.device.type, BATCH_TOKENS["cpu"])
 
     @property
-    def details(self) -> dict[str, Value]:
+    def details(self) -> dict[str, OptionValue]:
         """What a reader may want to know."""
         return {
             "architecture": type(self.model).__name__,
@@ -171,6 +171,7 @@ def open_pretrained(
     quantised = {name: keywords.pop(name) for name in options if name.startswith(QUANTISATION)}
     where = {name: options[name] for name in WHERE if name in options}
     target = _place(keywords, device, bool(quantised))
+    _check_folder(scheme, rest)
     with plain_errors(scheme, rest):
         folder = Path(transformers.utils.cached_file(rest, "config.json", **where)).parent
         tokenizer = transformers.AutoTokenizer.from_pretrained(
@@ -192,6 +193,14 @@ def open_pretrained(
     return Pretrained(name, model.eval(), tokenizer, fingerprint_of(folder), recorded)
 
 
+def _check_folder(scheme: str, rest: str) -> None:
+    """Refuse a folder that holds pipes or devices before transformers waits for them."""
+    with suppress(OSError):  # what cannot be looked at is told by transformers
+        for path in Path(rest).iterdir():
+            if path.exists() and not path.is_file() and not path.is_dir():
+                raise ModelError(f"{scheme}:{rest}: holds {path.name!r}, which is not a regular file")
+
+
 def fuse_activations(model: nn.Module) -> None:
     """Let torch compute the tanh form of GELU in one pass, where transformers spells it out in eight.
 
@@ -208,7 +217,7 @@ def fuse_activations(model: nn.Module) -> None:
 def fingerprint_of(folder: Path) -> str:
     """Give the SHA-256 over the names and bytes of the files that decide what a model computes."""
     weights = next((found for pattern in WEIGHTS if (found := [*folder.glob(pattern)])), [])
-    others = [path for pattern in OTHERS for path in folder.glob(pattern)]
+    others = [path for pattern in OTHER_FILES for path in folder.glob(pattern)]
     total = hashlib.sha256()
     for path in sorted(path for path in {*weights, *others} if path.is_file()):
         with path.open("rb") as file:
@@ -229,7 +238,7 @@ def _place(keywords: dict[str, object], device: str, quantised: bool) -> torch.d
     return target
 
 
-def _typed(name: str, text: str) -> Value:
+def _typed(name: str, text: str) -> OptionValue:
     """Read the value of an argument: a number, true, false, none, or text."""
     words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
     if text.lower() in words:

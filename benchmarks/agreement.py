@@ -88,7 +88,7 @@ def call(*arguments: object) -> None:
 
 def _call(words: list[str]) -> None:
     sys.argv = words
-    with open(os.devnull, "w") as sys.stdout:
+    with open(os.devnull, "w", encoding="utf-8") as sys.stdout:
         command()
 
 

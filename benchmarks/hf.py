@@ -195,7 +195,7 @@ def peak_memory() -> float:
     show its parent's peak.
     """
     with suppress(OSError):
-        line = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        line = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text("utf-8", "replace"))
         if line:
             return int(line[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

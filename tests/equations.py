@@ -1,12 +1,16 @@
-"""The papers' equations in numpy float64, one function per architecture, to hold the cells to.
+"""What is known of every cell without its code, to hold the cells to: `KNOWN`, one entry per architecture.
 
-They take what a checkpoint holds, by name, and share nothing else with `tseval.models`. Where a paper says
-"for every unit", there is a loop over units; where it says "the last n words", the last n words are kept.
+The papers' equations in numpy float64, one function each; the number of parameters, as a formula; options.
+
+Equations take what a checkpoint holds, by name, and share nothing else with `tseval.models`. Where a paper
+says "for every unit", there is a loop over units; where it says "the last n words", these are kept.
 
 An equation takes the layer's weights, the options, the word vectors read so far, each (batch, input), the
 last of them the word to be read, and the previous state; it gives the next state, output first.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -151,19 +155,45 @@ def urn(weights, options, words, state):
     return (np.stack([expm(skew(x, n)) @ h for x, h in zip(angles, state[0], strict=True)]),)
 
 
-EQUATIONS = {
-    "srn": srn,
-    "gru": gru,
-    "lstm": lstm,
-    "eirnn": eirnn,
-    "drnn": drnn,
-    "sdrnn": sdrnn,
-    "abdrnn": abdrnn,
-    "drnn-cnn": drnn_cnn,
-    "ablated-lstm": ablated_lstm,
-    "onlstm": onlstm,
-    "urn": urn,
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a cell without its code.
+
+    Attributes:
+        equation: The next state, as said above.
+        parameters: The numbers of one layer, from the width of a word vector and the number of units.
+        options: A value other than the default for everything that can be chosen about it.
+    """
+
+    equation: Callable[..., Any]
+    parameters: Callable[[int, int], int]
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+OF_DECAY = {"initial_alpha": 0.5, "alpha_bound": "none", "activation": "relu"}
+
+# Parameters: a matrix on the word and one on the state for each gate, then biases, of which torch's own
+# layers have two, then what the architecture adds.
+KNOWN = {
+    "srn": Known(srn, lambda e, n: n * (e + n) + 2 * n, {"activation": "relu"}),
+    "gru": Known(gru, lambda e, n: 3 * (n * (e + n) + 2 * n)),
+    "lstm": Known(lstm, lambda e, n: 4 * (n * (e + n) + 2 * n)),
+    "eirnn": Known(
+        eirnn, lambda e, n: n * (e + n) + n, {"beta": 0.005, "sigma": 0.2, "self_connections": True}
+    ),
+    "drnn": Known(drnn, lambda e, n: n * (e + n) + n + 1, OF_DECAY),
+    "sdrnn": Known(sdrnn, lambda e, n: n * (e + n) + n + 1, OF_DECAY),
+    "abdrnn": Known(abdrnn, lambda e, n: n * e + n + 1, OF_DECAY),
+    "drnn-cnn": Known(
+        drnn_cnn, lambda e, n: n * (e + n) + n + 1 + 3 * e, {"window": 5, "activation": "relu"}
+    ),
+    "ablated-lstm": Known(ablated_lstm, lambda e, n: 2 * (n * (e + n) + n) + 2 * n),
+    "onlstm": Known(
+        onlstm, lambda e, n: (4 * n + 2 * n // 10) * (e + n + 1), {"chunk": 2, "weight_drop": 0.45}
+    ),
+    "urn": Known(urn, lambda e, n: (e + 1) * n * (n - 1) // 2),
 }
+EQUATIONS = {arch: known.equation for arch, known in KNOWN.items()}
 
 
 def first_state(arch, batch, hidden):

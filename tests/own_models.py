@@ -19,28 +19,24 @@ from tseval.testing.sentences import default_sentences
 TESTS = Path(__file__).parent
 WORDS = Vocabulary(("<eos>", "<unk>", *sorted({w for s in default_sentences() for w in s.split()})), True)
 CELLS = ("lstm", "drnn", "onlstm", "urn", "srn")
-NATIVE = [f"native {cell}" for cell in CELLS]
-CLASSIFIERS = [f"classifier {task}" for task in TASKS]
-OTHERS = ["bundled", "oracle", "ngram", "ngram eos", "published"]
-# These need transformers or lm-eval, which take seconds to import.
-HEAVY = ["hf gpt2", "hf gemma2", "hf bloom", "hf mamba", "mlm within_word_l2r", "mlm original", "lm-eval"]
+# Properties of the kit that say nothing about a kind of model; all others must hold.
+NO_STATE = {"distribution"}
+NO_WORDS = {"encoding", "sums", "prefixes", "unknown words", "distribution"}
 
 
 @dataclass(frozen=True)
 class Own:
-    """A model, and sentences that it reads; None for any."""
+    """A model, sentences that it reads (None for any), and what says nothing about its kind."""
 
     model: object
     sentences: list[str] | None = None
+    not_applicable: frozenset[str] | set[str] = frozenset()
 
 
 def open_own(name, folder):
-    """Make a small model in a folder and open it as users do."""
+    """Make a small model in a folder and open it as users do; the name is a kind and perhaps which of it."""
     kind, _, what = name.partition(" ")
-    return {
-        "native": _native, "classifier": _classifier, "bundled": _bundled, "oracle": _oracle, "ngram": _ngram,
-        "published": _published, "hf": _causal, "mlm": _masked, "lm-eval": _lm_eval,
-    }[kind](what, folder)  # fmt: skip
+    return KINDS[kind](what, folder)
 
 
 def _native(cell, folder):
@@ -56,7 +52,7 @@ def _classifier(task, folder):
     save_checkpoint(folder / "own.pt", model, WORDS, training={}, validation_perplexity=None)
     labels = TASKS[task].labels
     sentences = [f"{text.removesuffix(' .')} {label}" for text in default_sentences() for label in labels]
-    return Own(open_model(folder / "own.pt", device="cpu"), sentences)
+    return Own(open_model(folder / "own.pt", device="cpu"), sentences, {"prefixes", "distribution"})
 
 
 def _bundled(what, folder):
@@ -75,7 +71,7 @@ def _oracle(what, folder):
 def _ngram(what, folder):
     pytest.importorskip("kenlm", reason="kenlm needs a C++ compiler to be installed")
     arguments = {"eos": "true"} if what else {}
-    return Own(open_model(f"ngram:{TESTS / 'adapters' / 'trigram.arpa'}", arguments, "cpu"))
+    return Own(open_model(f"ngram:{TESTS / 'adapters' / 'trigram.arpa'}", arguments, "cpu"), None, NO_STATE)
 
 
 def _published(what, folder):
@@ -86,17 +82,32 @@ def _published(what, folder):
 def _causal(kind, folder):
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 
-    return Own(open_model(f"hf:{save_causal(folder / kind, kind)}", device="cpu"))
+    return Own(open_model(f"hf:{save_causal(folder / kind, kind)}", device="cpu"), None, NO_STATE)
 
 
 def _masked(pll, folder):
     from checkpoints import save_masked  # noqa: PLC0415 - takes seconds
 
-    return Own(open_model(f"mlm:{save_masked(folder / 'bert')}", {"pll": pll}, "cpu"))
+    model = open_model(f"mlm:{save_masked(folder / 'bert')}", {"pll": pll}, "cpu")
+    return Own(model, None, NO_STATE | {"prefixes"})
 
 
 def _lm_eval(what, folder):
     pytest.importorskip("lm_eval")
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 
-    return Own(open_model("lm-eval:hf", {"pretrained": str(save_causal(folder / "gpt2"))}, "cpu"))
+    model = open_model("lm-eval:hf", {"pretrained": str(save_causal(folder / "gpt2"))}, "cpu")
+    return Own(model, None, NO_WORDS)
+
+
+# Every kind of model, by the scheme of its adapter, with what opens one. An adapter may have several kinds.
+KINDS = {
+    "native": _native, "classifier": _classifier, "published": _published, "bundled": _bundled,
+    "oracle": _oracle, "ngram": _ngram, "hf": _causal, "mlm": _masked, "lm-eval": _lm_eval,
+}  # fmt: skip
+NATIVE = [f"native {cell}" for cell in CELLS]
+CLASSIFIERS = [f"classifier {task}" for task in TASKS]
+# These need transformers or lm-eval, which take seconds to import.
+HEAVY = ["hf gpt2", "hf gemma2", "hf bloom", "hf mamba", "mlm within_word_l2r", "mlm original", "lm-eval"]
+_LISTED = {name.partition(" ")[0] for name in [*NATIVE, *CLASSIFIERS, *HEAVY]}
+OTHERS = [*(kind for kind in KINDS if kind not in _LISTED), "ngram eos"]

@@ -12,7 +12,7 @@ from tseval.report.boards import read_board
 from tseval.suites.agreement.conversion import convert
 from tseval.suites.agreement.splitting import Shares
 from tseval.suites.load import load_suite
-from tseval.training.corpus import count_words, describe
+from tseval.training.corpus import count_words, file_facts
 from tseval.training.zoo.recipe import read_recipe
 
 
@@ -64,7 +64,7 @@ def _table(path: Path) -> object:
 
 
 def _text(path: Path) -> object:
-    return count_words([path], lowercase=True), describe(path)
+    return count_words([path], lowercase=True), file_facts(path)
 
 
 TREE = "1\tdogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"

@@ -1,6 +1,5 @@
 """A small text to train on, and a listener to trainings inside this process."""
 
-import os
 import random
 import signal
 
@@ -40,7 +39,7 @@ class Quiet:
 
 
 def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)
 
 
 def curves(path):

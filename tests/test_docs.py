@@ -14,10 +14,11 @@ import click
 import pytest
 from pages import follow
 from supplied import MARVIN_LINZEN
+from systems import needs_posix
 
 from tseval.cli import COMMANDS
 from tseval.report.boards import bundled_boards
-from tseval.suites.agreement.examples import COLUMNS
+from tseval.suites.agreement.examples import EXAMPLE_COLUMNS
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.formal.languages import names_language, parse_language
 from tseval.suites.load import available_suites, load_suite
@@ -162,7 +163,7 @@ def test_cases_that_are_named_exist(page: Path) -> None:
     named = {
         name for name in INLINE.findall(page.read_text("utf-8")) if re.fullmatch(r"[a-z]+_[a-z_]+", name)
     }
-    named -= COLUMNS.keys()  # `subj_index` is a column
+    named -= EXAMPLE_COLUMNS.keys()  # `subj_index` is a column
     assert {name for name in named if name.partition("_")[0] in first_words} <= CASES.keys()
 
 
@@ -222,6 +223,7 @@ def test_the_suites_page_shows_first_items() -> None:
         assert sentences == " / ".join(next(CASES[name].items()).sentences.values())
 
 
+@needs_posix
 def test_the_suites_page_is_reproduced_by_its_commands(tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     followed = follow(ROOT / "docs/marvin-linzen.md", tmp_path, os.environ | {"PATH": path})

@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+from systems import needs_linux, needs_posix
 
 from tseval.errors import RunError
-from tseval.files import remove_lock, take_lock, write_output, write_text, write_whole
+from tseval.files import refuse_irregular, remove_lock, take_lock, write_output, write_text, write_whole
 from tseval.runs import read_run
 
 
@@ -28,6 +29,7 @@ def python(code, *arguments, **keywords):
 # Whole or not at all
 
 
+@needs_posix
 def test_a_file_that_is_replaced_keeps_its_rights(tmp_path):
     file = tmp_path / "table.md"
     for write in (write_whole, write_output):
@@ -47,6 +49,17 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path, 
     with pytest.raises(ValueError, match="half"):
         write(tmp_path / "file", half)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"old")]
+
+
+@needs_posix
+def test_partial_files_of_killed_processes_are_removed_and_those_of_writers_at_work_stay(tmp_path):
+    left, working, other = (tmp_path / f"board.json.{pid}.partial" for pid in ("11", "12", "x"))
+    for partial in (left, working, other):
+        partial.write_bytes(b"half")
+    held = take_lock(working)
+    write_output(tmp_path / "board.json", b"whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"board.json", working.name, other.name}
+    remove_lock(working, held)
 
 
 def test_a_partial_file_left_by_a_kill_is_overwritten(tmp_path):
@@ -77,6 +90,7 @@ def test_several_processes_may_write_one_output_at_once(tmp_path):
 # Outputs
 
 
+@needs_posix
 def test_a_text_goes_into_a_pipe_and_the_pipe_stays(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -97,6 +111,7 @@ def test_a_text_follows_a_link_and_the_link_stays(tmp_path):
     assert not list(tmp_path.rglob("*.partial"))
 
 
+@needs_linux
 def test_a_device_is_written_into():
     write_text(Path("/dev/null"), "x")
     assert Path("/dev/null").is_char_device()
@@ -113,6 +128,24 @@ def test_a_folder_is_no_place_for_a_text(tmp_path):
 def test_broken_text_is_written_with_question_marks(tmp_path):
     write_text(tmp_path / "table.md", "a\udcffb")
     assert (tmp_path / "table.md").read_bytes() == b"a?b"
+
+
+# Inputs
+
+
+def test_only_regular_files_are_read_and_links_to_them(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    os.mkfifo(tmp_path / "pipe")
+    refuse_irregular(tmp_path / "file")
+    refuse_irregular(tmp_path / "link")
+    refused = [(tmp_path, "a folder"), (tmp_path / "pipe", "a pipe"), (Path("/dev/zero"), "a device")]
+    for path, kind in refused:
+        with pytest.raises(OSError, match=f"It is {kind}, not a regular file") as error:
+            refuse_irregular(path)
+        assert error.value.filename == str(path)
+    with pytest.raises(FileNotFoundError):
+        refuse_irregular(tmp_path / "absent")
 
 
 # Locks
@@ -150,6 +183,7 @@ STARTS_ANOTHER = """
 """
 
 
+@needs_posix
 @pytest.mark.parametrize("lock", ["handed down", "kept"])
 def test_a_killed_process_leaves_its_lock_only_to_those_it_handed_it_down_to(tmp_path, lock):
     process = python(STARTS_ANOTHER, tmp_path / "lock", lock, stdin=subprocess.PIPE)

@@ -140,6 +140,20 @@ def test_the_readme_says_how_to_install_every_extra():
     assert listed == EXTRAS.keys() - {"dev"}
 
 
+def test_files_and_names_that_contributing_gives_exist():
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    section = page[page.index("## Add something") : page.index("## Style")]
+    named = re.findall(r"`([\w.]+(?:/[\w.]*)+|\w+\.(?:toml|md))`", section)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    # `NAME` in `file`, or in whichever module has it.
+    for name, file in re.findall(r"`([A-Z_]{5,})`(?: in `([\w/.]+\.py)`)?", section):
+        files = [ROOT / file] if file else ROOT.glob("tseval/**/*.py")
+        defined = re.compile(rf"^{name}\b.* = ", re.MULTILINE)
+        found = any(defined.search(path.read_text("utf-8")) for path in files)
+        assert found, f"{name} in {file}"
+
+
 @of_a_checkout
 def test_placeholders_are_listed_where_a_release_begins():
     files = [*ROOT.glob("*"), *FORGE.rglob("*"), *ROOT.glob("docs/**/*.md")]

@@ -25,12 +25,13 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.limits": (set(), set()),
     "tseval.files": (set(), {"filelock", "platformdirs"}),
     "tseval.shown": (set(), set()),
+    "tseval.parquet": (set(), {"pyarrow"}),
     "tseval.questions": (set(), ARROW),
     "tseval.suites.items": ({"tseval.questions"}, ARROW),
     "tseval.suites.records": (set(), set()),
     "tseval.suites.grammar": ({"tseval.questions", "tseval.suites.items"}, ARROW | {"jinja2", "yaml"}),
     "tseval.suites.agreement": (
-        {"tseval.suites.items", "tseval.suites.records"},
+        {"tseval.parquet", "tseval.suites.items", "tseval.suites.records"},
         {"conllu", "pyarrow", "tabulate"},
     ),
     "tseval.suites.formal": ({"tseval.questions", "tseval.suites.items"}, ARROW),
@@ -70,7 +71,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.verdicts": ({"tseval.questions", "tseval.suites.items"}, ARROW),
     "tseval.analysis": ({"tseval.suites.items"}, {"numpy", "pandas", "scipy"}),
     "tseval.runs": (
-        {"tseval.analysis", "tseval.scoring", "tseval.suites.items"},
+        {"tseval.analysis", "tseval.parquet", "tseval.scoring", "tseval.suites.items"},
         ARROW | {"pandas"},
     ),
     "tseval.report.text": (set(), set()),
@@ -79,11 +80,11 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.report.panels": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.lines": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.curves": (
-        {"tseval.report.figures", "tseval.report.text"},
+        {"tseval.parquet", "tseval.report.figures", "tseval.report.text"},
         {"pyarrow", "matplotlib"},
     ),
     "tseval.report.error_curves": (
-        {"tseval.report.curves", "tseval.report.figures", "tseval.report.text"},
+        {"tseval.parquet", "tseval.report.curves", "tseval.report.figures", "tseval.report.text"},
         {"pyarrow", "matplotlib"},
     ),
     "tseval.report": (
@@ -107,6 +108,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.analysis",
             "tseval.evaluation",
             "tseval.models",
+            "tseval.parquet",
             "tseval.report",
             "tseval.runs",
             "tseval.scoring.numerics",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-LONGEST = 480  # characters of a message, so that with what a command puts before it there are not 500
+LONGEST_MESSAGE = 480  # characters of a message, so that with what a command puts before it there are not 500
 
 
 class TsevalError(Exception):
@@ -77,7 +77,7 @@ class LimitError(TsevalError):
     """More than is read of a file, unless the limit is raised (`tseval.limits`)."""
 
 
-def shortened(message: str, longest: int = LONGEST) -> str:
+def shortened(message: str, longest: int = LONGEST_MESSAGE) -> str:
     r"""Cut what is long out of a message: the middle of its long lines, and of many lines.
 
     A line begins with where and what, and ends with what was expected; what it quotes stands between.

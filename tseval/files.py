@@ -6,11 +6,13 @@ import errno
 import gzip
 import io
 import os
+import re
 import shutil
 import stat
 import sys
+import time
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO
@@ -29,27 +31,39 @@ _PACKED_BLOCKS = 1 << 6, 1 << 14
 
 
 def open_regular(path: Path) -> io.BufferedReader:
-    """Open a file to read its bytes; a pipe would be waited for without end, a device may never end.
+    """Open a file to read its bytes; what `refuse_irregular` refuses is not opened.
 
     Raises:
         OSError: It cannot be opened, or is no regular file; names `path`.
     """
-    _refuse_irregular(path, os.stat(path))  # looked at first: to open a device can do something
+    if os.path.isdir(path):  # as the system says it
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    refuse_irregular(path)  # looked at first: to open a device can do something
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, flags), "rb")
     try:
-        _refuse_irregular(path, os.fstat(file.fileno()))  # it may have been replaced meanwhile
+        refuse_irregular(path, os.fstat(file.fileno()))  # it may have been replaced meanwhile
     except OSError:
         file.close()
         raise
     return file
 
 
-def _refuse_irregular(path: Path, found: os.stat_result) -> None:
-    if stat.S_ISDIR(found.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "a pipe or a device, not a file", str(path))
+def refuse_irregular(path: Path, found: os.stat_result | None = None) -> None:
+    """Refuse to read a pipe, which would be waited for, or a device, which may never end; follow links.
+
+    Args:
+        path: What is to be read.
+        found: What the system says of it, where that is known.
+
+    Raises:
+        OSError: It is none of a regular file; or there is nothing, or nothing that may be looked at.
+    """
+    mode = (found or path.stat()).st_mode
+    if not stat.S_ISREG(mode):
+        kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+        kind = next((name for is_kind, name in kinds if is_kind(mode)), "a device")
+        raise OSError(errno.EINVAL, f"It is {kind}, not a regular file", str(path))
 
 
 def read_bytes(path: Path, limit: str = "file_bytes") -> bytes:
@@ -152,7 +166,7 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
     """Write a file so that a reader finds the old one or the new one, even after a power cut.
 
     It is written beside its place and moved there, with the rights of the file that it replaces. A partial
-    file that a kill left behind is overwritten by the next attempt.
+    file that a kill left behind is overwritten or removed by the next attempt.
 
     Args:
         path: Where to write.
@@ -166,7 +180,7 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
     own = f".{os.getpid()}" if shared else ""
     partial = path.with_name(f"{path.name}{own}{PARTIAL}")
     try:
-        with _naming(path):
+        with _naming(path), _claimed(path, partial) if shared else nullcontext():
             with partial.open("wb") as file:
                 _put(content, file)
                 file.flush()
@@ -179,6 +193,28 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
         with suppress(OSError):
             partial.unlink()
         raise
+
+
+@contextmanager
+def _claimed(path: Path, partial: Path) -> Iterator[None]:
+    """Lock a partial file of this process's own, and remove those that killed processes left beside it.
+
+    A file that is locked is being written. Where an open file cannot be moved, they are left alone.
+    """
+    if os.name != "posix":
+        yield
+        return
+    own = re.compile(rf"{re.escape(path.name)}\.\d+{re.escape(PARTIAL)}")
+    with suppress(OSError):
+        for left in [entry for entry in path.parent.iterdir() if own.fullmatch(entry.name)]:
+            if (held := take_lock(left)) is not None:
+                remove_lock(left, held)
+    while (held := take_lock(partial)) is None:  # another process is finding out whether it was left
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        os.close(held)
 
 
 def write_output(path: Path, content: Content) -> None:
@@ -236,7 +272,7 @@ def take_lock(path: Path) -> int | None:
         where another process holds it.
     """
     while True:
-        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         if not _lock(held):
             os.close(held)
             return None

@@ -1,5 +1,6 @@
 """Causal models of transformers against their own forward pass, one sentence at a time, and minicons."""
 
+import os
 import shutil
 from typing import Any
 
@@ -229,6 +230,12 @@ def test_a_device_and_a_device_map_exclude_each_other(saved):
 
 def test_accelerate_places_a_model_by_a_device_map(saved):
     assert_plain(open_model(f"hf:{saved()}", {"device_map": "cpu"}), SENTENCES, [0])
+
+
+def test_a_folder_that_holds_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "config.json")
+    with pytest.raises(ModelError, match=r"holds 'config.json', which is not a regular file"):
+        open_model(f"hf:{tmp_path}", {}, "cpu")
 
 
 def test_a_masked_model_is_refused(tmp_path):

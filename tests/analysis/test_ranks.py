@@ -11,7 +11,7 @@ from supplied import TABLE4
 
 from tseval.analysis.means import means
 from tseval.analysis.ranks import complete_rows, cut, mean, rank_rows
-from tseval.report.boards import BUNDLED, read_board
+from tseval.report.boards import BUNDLED_BOARDS, read_board
 
 SETS = {
     "Short-range dependency": "short_range",
@@ -35,7 +35,7 @@ def oracle():
 @pytest.fixture
 def published():
     """Rows and accuracies of the bundled board."""
-    board = read_board(BUNDLED / "bhatt2020")
+    board = read_board(BUNDLED_BOARDS / "bhatt2020")
     rows = pd.DataFrame([(row.dependency, row.phenomenon) for row in board.rows])
     rows.columns = ["dependency", "phenomenon"]
     names = [model.name for model in board.models]

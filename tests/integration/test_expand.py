@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import pty
 import stat
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from supplied import MARVIN_LINZEN
+from systems import needs_linux, needs_posix
 
 TSEVAL = Path(sys.executable).with_name("tseval")
 
@@ -153,6 +153,7 @@ def test_a_folder_that_does_not_exist_is_one_message(tseval, mine: Path) -> None
     assert result.stderr == "tseval: no/items.tsv: No such file or directory\n"
 
 
+@needs_posix
 def test_output_may_go_to_a_pipe(tseval, mine: Path) -> None:
     assert len(succeed(tseval("expand", "./mine", "-o", "/dev/stdout")).splitlines()) == 8
 
@@ -169,6 +170,7 @@ def test_output_goes_through_a_link_to_its_target(tseval, mine: Path, tmp_path: 
     assert sorted(file.name for file in (tmp_path / "real").iterdir()) == ["items.tsv", "new.tsv"]
 
 
+@needs_posix
 def test_output_goes_into_a_named_pipe(tseval, mine: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -178,6 +180,7 @@ def test_output_goes_into_a_named_pipe(tseval, mine: Path, tmp_path: Path) -> No
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
+@needs_posix
 def test_an_open_file_under_dev_is_written_to_and_not_replaced(mine: Path, tmp_path: Path) -> None:
     # The link stands for /dev/stdout: were a link replaced, it would be this one and not the machine's.
     (tmp_path / "out").symlink_to("/dev/fd/1")
@@ -190,6 +193,7 @@ def test_an_open_file_under_dev_is_written_to_and_not_replaced(mine: Path, tmp_p
     assert (tmp_path / "out").is_symlink()
 
 
+@needs_linux
 def test_an_output_that_cannot_be_written_is_named_as_it_was_given(tseval, mine: Path) -> None:
     result = tseval("expand", "./mine", "-o", "/proc/items.tsv")
     assert (result.returncode, result.stdout) == (2, "")
@@ -200,6 +204,7 @@ def test_an_output_that_cannot_be_written_is_named_as_it_was_given(tseval, mine:
     assert result.stderr.startswith("tseval: link.tsv: ")
 
 
+@needs_posix
 @pytest.mark.parametrize(("options", "drawn"), [((), True), (("--quiet",), False)])
 def test_a_bar_is_drawn_on_a_terminal_unless_quiet(mine: Path, options: tuple[str, ...], drawn: bool) -> None:
     text = (mine / "one.jinja").read_text()
@@ -207,7 +212,7 @@ def test_a_bar_is_drawn_on_a_terminal_unless_quiet(mine: Path, options: tuple[st
     body = "---\ngood: {{ x }} {{ y }}\nbad: {{ x }} a {{ y }}\n"
     head = text[: text.index("slots")]
     (mine / "one.jinja").write_text(head + slots + "\n" + body)
-    ours, theirs = pty.openpty()
+    ours, theirs = os.openpty()
     command = [str(TSEVAL), "expand", "./mine", "--limit", "250000", "-o", "items.tsv", *options]
     environment = os.environ | {"TERM": "xterm"}
     subprocess.run(command, stderr=theirs, stdin=theirs, cwd=mine.parent, env=environment, check=True)

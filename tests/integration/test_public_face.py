@@ -115,7 +115,7 @@ def test_every_public_name_is_there_and_completes() -> None:
 
 def test_a_misspelt_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'tseval' has no attribute 'load_modle'"):
-        tseval.load_modle  # type: ignore[attr-defined]  # noqa: B018
+        tseval.load_modle  # type: ignore[attr-defined]  # noqa: B018 - the look-up is the test
 
 
 @pytest.mark.slow

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from small import make_case, make_run, make_suite
+from systems import needs_posix
 
 from tseval.report import FORMATS
-from tseval.report.boards import BUNDLED
+from tseval.report.boards import BUNDLED_BOARDS
 
 COMMAND = Path(sys.executable).parent / "tseval"
 SUITE = make_suite(
@@ -47,11 +48,11 @@ def test_the_published_board_prints_the_mean_ranks_of_the_paper():
 
 
 def test_a_board_is_found_by_name_and_by_path():
-    assert tseval("table", BUNDLED / "bhatt2020") == tseval("table", "bhatt2020", cwd="/")
+    assert tseval("table", BUNDLED_BOARDS / "bhatt2020") == tseval("table", "bhatt2020", cwd="/")
 
 
 def test_the_boards_readme_holds_the_table_that_the_tool_prints():
-    readme = (BUNDLED / "bhatt2020" / "README.md").read_text()
+    readme = (BUNDLED_BOARDS / "bhatt2020" / "README.md").read_text()
     assert tseval("table", "bhatt2020") in readme
 
 
@@ -97,10 +98,11 @@ def test_a_run_or_board_named_twice_is_refused_under_whatever_name(run, tmp_path
     again = f"{str(run)!r} is named twice.\n  Name each run and each board once."
     assert again in tseval("table", run, run, code=2)
     assert f"'link' is the same as {str(run)!r}." in tseval("table", run, "link", code=2, cwd=tmp_path)
-    board = BUNDLED / "bhatt2020"
+    board = BUNDLED_BOARDS / "bhatt2020"
     assert f"{str(board)!r} is the same as 'bhatt2020'." in tseval("table", "bhatt2020", board, code=2)
 
 
+@needs_posix
 def test_a_table_goes_into_a_pipe_and_the_pipe_stays(run, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True) as reader:
@@ -125,6 +127,7 @@ def test_a_file_nested_without_end_is_one_message(run):
         assert said in tseval("table", run, code=2)
 
 
+@needs_posix
 def test_a_reader_that_leaves_early_is_no_error(run):
     piped = f"{COMMAND} table bhatt2020 | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=True)

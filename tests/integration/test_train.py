@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import torch
 from in_process import call
+from systems import needs_posix
 
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
@@ -211,6 +212,7 @@ def test_resume_does_not_take_any_file_for_a_finished_training(corpus):
     assert "model.pt: a text file" in result.stderr
 
 
+@needs_posix
 def test_a_full_disk_is_one_message(corpus):
     # A limit on the size of files stands in for a full disk.
     command = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tseval.models.checkpoint import BUNDLED
+from tseval.models.checkpoint import BUNDLED_CHECKPOINTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -59,7 +59,9 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     assert follow("tutorial-new-phenomenon.md", tmp_path, with_model=False) == 2
 
 
-@pytest.mark.skipif(not (BUNDLED / "lstm.pt").exists(), reason="the bundled LSTM is not there yet")
+@pytest.mark.skipif(
+    not (BUNDLED_CHECKPOINTS / "lstm.pt").exists(), reason="the bundled LSTM is not there yet"
+)
 def test_the_tutorial_scores_the_bundled_model(tmp_path: Path) -> None:
     assert follow("tutorial-new-phenomenon.md", tmp_path, with_model=True) == 3
 

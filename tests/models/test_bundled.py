@@ -8,7 +8,7 @@ import pytest
 from supplied import TEXT, TEXT_SAMPLE, needs_text
 
 import tseval
-from tseval.models.checkpoint import BUNDLED, load_checkpoint
+from tseval.models.checkpoint import BUNDLED_CHECKPOINTS, load_checkpoint
 from tseval.training.corpus import columns, encode_text
 from tseval.training.validation import mean_loss
 from tseval.training.windows import Columns
@@ -17,11 +17,11 @@ from tseval.verdicts import sentences_of
 
 @pytest.fixture(scope="module")
 def checkpoint():
-    return load_checkpoint(BUNDLED / "lstm.pt")
+    return load_checkpoint(BUNDLED_CHECKPOINTS / "lstm.pt")
 
 
 def test_it_is_small_enough_for_git():
-    assert (BUNDLED / "lstm.pt").stat().st_size < 6_000_000
+    assert (BUNDLED_CHECKPOINTS / "lstm.pt").stat().st_size < 6_000_000
 
 
 def test_it_knows_every_word_of_marvin_and_linzen(checkpoint):

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from equations import KNOWN
 
 from tseval.models.cells import CELLS
 from tseval.models.language_model import LanguageModel, Sizes, count_parameters
-from tseval.report.boards import BUNDLED, read_board
+from tseval.report.boards import BUNDLED_BOARDS, read_board
 
 PAGE = Path(__file__).parents[2] / "docs/architectures.md"
-PRINTED = {model.name: model.parameters for model in read_board(BUNDLED / "bhatt2020").models}
+PRINTED = {model.name: model.parameters for model in read_board(BUNDLED_BOARDS / "bhatt2020").models}
 NAMES = {"srn": "SRN", "gru": "GRU", "lstm": "LSTM", "drnn": "DRNN", "sdrnn": "SDRNN", "abdrnn": "Ab-DRNN"}
 
 
@@ -20,21 +21,7 @@ def two_layers(layer):
     return layer(200, 650) + layer(650, 650)
 
 
-# A matrix on the word and one on the state for each gate, then biases, of which torch's own layers have
-# two, then what the architecture adds.
-CLOSED_FORMS = {
-    "srn": two_layers(lambda e, n: n * (e + n) + 2 * n),
-    "gru": two_layers(lambda e, n: 3 * (n * (e + n) + 2 * n)),
-    "lstm": two_layers(lambda e, n: 4 * (n * (e + n) + 2 * n)),
-    "eirnn": two_layers(lambda e, n: n * (e + n) + n),
-    "drnn": two_layers(lambda e, n: n * (e + n) + n + 1),
-    "sdrnn": two_layers(lambda e, n: n * (e + n) + n + 1),
-    "abdrnn": two_layers(lambda e, n: n * e + n + 1),
-    "drnn-cnn": two_layers(lambda e, n: n * (e + n) + n + 1 + 3 * e),
-    "ablated-lstm": two_layers(lambda e, n: 2 * (n * (e + n) + n) + 2 * n),
-    "onlstm": two_layers(lambda e, n: (4 * n + 2 * n // 10) * (e + n + 1)),
-    "urn": two_layers(lambda e, n: (e + 1) * n * (n - 1) // 2),
-}
+CLOSED_FORMS = {arch: two_layers(known.parameters) for arch, known in KNOWN.items()}
 
 
 def make(arch, vocabulary=10, embedding=200, hidden=650, layers=2):
@@ -73,7 +60,7 @@ def test_the_page_of_the_architectures_has_these_numbers():
         r"^\| `([\w-]+)` \|[^|]+\|[^|]+\| +([\d,]+) \| +(\S+) \|$", PAGE.read_text("utf-8"), re.M
     )
     counts = {arch: int(count.replace(",", "")) for arch, count, _ in rows}
-    assert list(counts) == list(CELLS)
+    assert list(counts) == list(CELLS), "rows of the table in docs/architectures.md"
     assert counts == CLOSED_FORMS
     assert {arch: printed for arch, _, printed in rows if printed != "–"} == {
         arch: PRINTED[name] for arch, name in NAMES.items()

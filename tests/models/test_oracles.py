@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-from tseval.models.oracles.dyck import KINDS, Oracle, build_oracle
+from tseval.models.oracles.dyck import ORACLES, Oracle, build_oracle
 from tseval.models.oracles.walk import read_stack, walk
 
-EVERY = [(kind, code) for kind in KINDS for code in ("one-hot", "log")]
+EVERY = [(kind, code) for kind in ORACLES for code in ("one-hot", "log")]
 SIZES = [(1, 1), (1, 4), (3, 1), (5, 4), (64, 5)]
 LARGE = [(128, 5), (100, 12), (1000, 8)]
 
@@ -77,7 +77,7 @@ def test_what_may_follow_has_equal_shares_and_nothing_else_any(kind, code, k, m)
     assert_exact(k, m, symbols, read(checkpoint, symbols))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ORACLES)
 @pytest.mark.parametrize(("k", "m"), LARGE)
 def test_large_languages_are_known_as_well(kind, k, m):
     _, checkpoint = built(kind, k, m, "log")
@@ -142,7 +142,7 @@ def test_eos_empties_the_stack_wherever_it_stands(kind, code):
 
 
 @pytest.mark.parametrize("suffix", ["pt", "safetensors"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ORACLES)
 def test_a_saved_oracle_is_the_same_model(tmp_path, kind, suffix):
     _, checkpoint = built(kind, 5, 3, "log")
     path = tmp_path / f"oracle.{suffix}"

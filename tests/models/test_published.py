@@ -87,6 +87,26 @@ def test_form_and_protocol_leave_no_trace_in_the_fingerprint(folder):
     )
 
 
+def test_the_old_format_warns_that_it_has_no_checksums_and_nothing_else_does(folder):
+    warned = "torch's old format, which has no checksums"
+    for name in ("lstm-old", "2017", "gpu"):
+        (warning,) = scorer_for(open_published(folder, name)).warnings
+        assert warned in warning
+        assert "tseval convert" in warning
+    assert scorer_for(open_published(folder, "lstm-zip")).warnings == []
+    assert scorer_for(tseval.load_model("bundled:lstm")).warnings == []
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_vocabulary_that_would_be_waited_for_is_refused(folder, tmp_path, kind):
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "pipe"
+    if kind == "pipe":
+        os.mkfifo(path)
+    with pytest.raises(ModelError) as error:
+        load_published(folder / "gpu.pt", path)
+    assert str(error.value) == (f"{path}: the vocabulary cannot be read: It is a {kind}, not a regular file")
+
+
 def test_case_is_kept(folder):
     native = open_published(folder, "gpu")
     encoded = native.encode(pa.array(["The author laughs .", "the Author laughs ."]))

@@ -1,9 +1,8 @@
 """Options of a cell: the defaults are kept, what is wrong gets a message, a checkpoint remembers them."""
 
-from typing import Any
-
 import pytest
 import torch
+from equations import KNOWN
 
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
@@ -13,15 +12,7 @@ from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "laughs", "."), lowercase=True)
-CHOSEN: dict[str, dict[str, Any]] = {
-    "srn": {"activation": "relu"},
-    "eirnn": {"beta": 0.005, "sigma": 0.2, "self_connections": True},
-    "drnn": {"initial_alpha": 0.5, "alpha_bound": "none", "activation": "relu"},
-    "sdrnn": {"initial_alpha": 0.5, "alpha_bound": "none", "activation": "relu"},
-    "abdrnn": {"initial_alpha": 0.5, "alpha_bound": "none", "activation": "relu"},
-    "drnn-cnn": {"window": 5, "activation": "relu"},
-    "onlstm": {"chunk": 2, "weight_drop": 0.45},
-}
+CHOSEN = {arch: known.options for arch, known in KNOWN.items() if known.options}
 
 
 def sizes(arch, hidden=4, **options):

@@ -5,7 +5,7 @@ import pytest
 from supplied import BLIMP_ACCURACIES, TABLE4
 
 from tseval.errors import BoardError
-from tseval.report.boards import BUNDLED, bundled_boards, read_board
+from tseval.report.boards import BUNDLED_BOARDS, bundled_boards, read_board
 
 BOARD: dict[str, Any] = {
     "format": 1,
@@ -104,11 +104,11 @@ def test_a_missing_board_is_said_so(tmp_path):
 
 @pytest.mark.parametrize("name", bundled_boards())
 def test_every_bundled_board_reads_and_stands_under_its_own_name(name):
-    assert read_board(BUNDLED / name).name == name
+    assert read_board(BUNDLED_BOARDS / name).name == name
 
 
 def test_the_bundled_table_4_is_the_papers_digit_by_digit():
-    oracle, board = json.loads(TABLE4.read_text()), read_board(BUNDLED / "bhatt2020")
+    oracle, board = json.loads(TABLE4.read_text()), read_board(BUNDLED_BOARDS / "bhatt2020")
     assert [row.accuracy for row in board.rows] == [row["accuracy"] for row in oracle["rows"]]
     assert [row.n_items for row in board.rows] == [row["items"] for row in oracle["rows"]]
     for fact in ("validation_perplexity", "parameters"):
@@ -118,7 +118,7 @@ def test_the_bundled_table_4_is_the_papers_digit_by_digit():
 
 def test_the_bundled_blimp_board_is_the_published_one_and_gives_its_means():
     lines = [json.loads(line) for line in BLIMP_ACCURACIES.read_text().splitlines()]
-    board = read_board(BUNDLED / "blimp2020")
+    board = read_board(BUNDLED_BOARDS / "blimp2020")
     names = dict(zip((model.name for model in board.models), ("ngram", "lstm", "txl", "gpt2"), strict=True))
     published = {line["UID"]: line for line in lines if line["UID"] != "overall"}
     assert len(board.rows) == len(published) == 67

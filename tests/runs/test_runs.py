@@ -1,12 +1,11 @@
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from small import finished_run, make_case, make_key, make_run, make_suite, score
+from systems import needs_linux, needs_posix
 
 from tseval.errors import RunError, SuiteError
 from tseval.runs import (
@@ -23,6 +23,7 @@ from tseval.runs import (
     read_run,
     start_run,
 )
+from tseval.runs.seal import seal
 from tseval.scoring.engine import Part
 
 TESTS = Path(__file__).parents[1]
@@ -144,6 +145,7 @@ def test_a_directory_below_a_file_cannot_be_made(tmp_path):
     assert "run cannot be written: Not a directory.\n" in message(start_run, tmp_path / "file" / "run", KEY)
 
 
+@needs_posix
 def test_a_directory_that_may_not_be_written_is_said_so(tmp_path):
     code = """
         import sys, pathlib
@@ -261,6 +263,7 @@ KILLED = """
 """
 
 
+@needs_posix
 def test_a_run_killed_while_writing_resumes_and_loses_no_saved_part(tmp_path):
     suite = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
     scored, key = score(suite, {"b": -0.5}), make_key(suite)
@@ -363,14 +366,15 @@ def check_full(root, disk, step, reason, name):
         assert writer.load_part(1) is None
 
 
+@needs_linux
 @pytest.mark.parametrize(("step", "name"), [("part", "parts/000001-"), ("finish", "sentences.parquet")])
 def test_a_full_disk_is_one_message_and_saved_parts_stay(tiny_disk, step, name):
     check_full(tiny_disk, "disk", step, "No space left on device", name)
 
 
+@needs_posix
 @pytest.mark.parametrize(("step", "name"), [("part", "parts/000001-"), ("finish", "sentences.parquet")])
 def test_a_file_size_limit_is_one_message_and_saved_parts_stay(tmp_path, step, name):
-    assert resource.RLIMIT_FSIZE is not None
     check_full(tmp_path, "limit", step, "File too large", name)
 
 
@@ -399,6 +403,7 @@ READ_ONLY = """
 """
 
 
+@needs_posix
 def test_a_complete_run_on_a_read_only_disk_is_just_read():
     if os.getuid() != 0:
         pytest.skip("needs root to become another user")
@@ -428,8 +433,9 @@ def finished(tmp_path):
 
 
 def rewrite(path, **changes):
-    manifest = json.loads((path / "manifest.json").read_text())
-    (path / "manifest.json").write_text(json.dumps(manifest | changes))
+    manifest = json.loads((path / "manifest.json").read_text()) | changes
+    # Anyone can seal what they wrote.
+    (path / "manifest.json").write_text(json.dumps(manifest | {"seal": asdict(seal(manifest))}))
 
 
 def test_a_directory_without_a_manifest_is_not_a_run(tmp_path):
@@ -524,6 +530,13 @@ def test_a_missing_table_is_said_so(finished):
     (finished / "sentences.parquet").unlink()
     run = read_run(finished)
     assert "sentences.parquet: No such file or directory" in message(lambda: run.sentences)
+
+
+def test_a_table_that_is_a_pipe_is_not_waited_for(finished):
+    (finished / "verdicts.parquet").unlink()
+    os.mkfifo(finished / "verdicts.parquet")
+    run = read_run(finished)
+    assert "verdicts.parquet: It is a pipe, not a regular file.\n" in message(lambda: run.verdicts)
 
 
 # Names of directories

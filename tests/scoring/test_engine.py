@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from systems import needs_linux
 
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
@@ -50,7 +51,7 @@ def test_tiles_and_blocks_do_not_change_a_score(make_model, monkeypatch):
     native = make_model(WORDS)
     whole = scorer_for(native).score(sentences(500))
     monkeypatch.setattr("tseval.scoring.numerics.head.TILE_LOGITS", {"cpu": 30})
-    monkeypatch.setattr(contexts, "BLOCK", 7)
+    monkeypatch.setattr(contexts, "CONTEXTS_AT_ONCE", 7)
     cut = scorer_for(native).score(sentences(500))
     np.testing.assert_allclose(whole["logprob"].to_numpy(), cut["logprob"].to_numpy(), atol=1e-5)
 
@@ -190,6 +191,7 @@ def test_a_model_that_miscounts_sentences_is_told_so():
         scorer_for(model).score(pa.array(["w1 w2", "w1 w3"]))
 
 
+@needs_linux
 def test_the_cpu_allocator_running_dry_is_survived():
     # A real limit on address space, in a process of its own: the states of all sentences at once do not fit.
     program = textwrap.dedent("""

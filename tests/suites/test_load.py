@@ -2,6 +2,7 @@ import hashlib
 import json
 import shutil
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,8 @@ from tseval.files import cache_folder
 from tseval.questions.contrast import Contrast
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.digest import suite_digest
-from tseval.suites.formal.languages import KINDS
-from tseval.suites.grammar.cache import load_suite as load_cached
-from tseval.suites.grammar.cache import suite_key
+from tseval.suites.formal.languages import FORMAL_LANGUAGES
+from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
 from tseval.suites.items import Suite
 from tseval.suites.load import TEMPLATES, available_suites, load_suite, stream_cases
 
@@ -54,7 +54,7 @@ def test_an_unknown_suite_is_an_error_that_says_the_nearest_name() -> None:
         load_suite("marvin_linzn")
     assert str(caught.value) == (
         "there is no suite 'marvin_linzn'.\n  Did you mean 'marvin_linzen'? "
-        f"Suites: {', '.join(sorted([*available_suites(), *CATALOGUE, *KINDS]))}. "
+        f"Suites: {', '.join(sorted([*available_suites(), *CATALOGUE, *FORMAL_LANGUAGES]))}. "
         "Or give a path, such as ./marvin_linzn."
     )
 
@@ -193,6 +193,20 @@ def test_a_forged_cache_is_expanded_again(folder: Path, change) -> None:
     cached.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
     assert load_cached(suite_key(folder)) is None
     assert content(load_suite(folder)) == content(fresh)
+
+
+def test_a_forged_cache_with_sound_checksums_cannot_keep_the_digest_of_the_suite(folder: Path) -> None:
+    fresh = load_suite(folder)
+    case = fresh.cases[0]
+    swapped = case.sentences.rename_columns({"a": "b", "b": "a"}).select(case.sentences.column_names)
+    forged = replace(fresh, cases=(replace(case, sentences=swapped), *fresh.cases[1:]))
+    save_suite(forged, suite_key(folder))
+    cached = load_cached(suite_key(folder))
+    assert cached is not None
+    assert cached.digest == fresh.digest, "the forgery is one"
+    assert content(cached) == content(forged) != content(fresh)
+    assert content(load_suite(folder)) == content(fresh)
+    assert content(load_cached(suite_key(folder))) == content(fresh), "it was replaced"
 
 
 @pytest.mark.parametrize("load", [load_suite, stream_cases])

@@ -1,21 +1,35 @@
 """The conformance kit on every adapter of tseval's own."""
 
-import pytest
-from own_models import CLASSIFIERS, HEAVY, NATIVE, OTHERS, open_own
+import re
+import tomllib
+from pathlib import Path
 
+import pytest
+from own_models import CLASSIFIERS, HEAVY, KINDS, NATIVE, OTHERS, open_own
+
+from tseval.adapters import adapters
+from tseval.adapters.plugins import is_outside
 from tseval.errors import ModelError
 from tseval.testing import check_model
 
-# Properties that say nothing about a kind of model; all others must hold.
-NO_STATE = {"distribution"}
-NO_WORDS = {"encoding", "sums", "prefixes", "unknown words", "distribution"}
-NOT_APPLICABLE = {
-    "classifier": {"prefixes", "distribution"},
-    "hf": NO_STATE,
-    "mlm": NO_STATE | {"prefixes"},
-    "ngram": NO_STATE,
-    "lm-eval": NO_WORDS,
-}
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+SCHEMES = PROJECT["entry-points"]["tseval.adapters"]
+
+
+def test_every_adapter_of_our_own_is_held_to_the_kit():
+    assert SCHEMES.keys() <= KINDS.keys(), "KINDS in tests/own_models.py"
+
+
+def test_every_adapter_of_our_own_is_installed():
+    installed = {scheme: entry.value for scheme, entry in adapters().items() if not is_outside(entry)}
+    assert installed == SCHEMES, "entry points are read when a package is installed: pip install -e ."
+
+
+def test_the_page_of_the_adapters_has_a_row_for_every_scheme():
+    _, table = (ROOT / "docs/adapters.md").read_text("utf-8").split("\n| scheme | |\n")
+    rows = re.findall(r"^\| `([\w-]+)` \|", table.partition("\n\n")[0], re.MULTILINE)
+    assert sorted(rows) == sorted(SCHEMES), "the table of schemes in docs/adapters.md"
 
 
 @pytest.mark.parametrize(
@@ -27,7 +41,7 @@ def test_an_adapter_of_our_own_passes_the_kit(name, tmp_path):
     report = check_model(own.model, own.sentences)
     assert report.ok, str(report)
     skipped = {result.name for result in report.results if result.finding.verdict == "not applicable"}
-    assert skipped == NOT_APPLICABLE.get(name.partition(" ")[0], set()), str(report)
+    assert skipped == own.not_applicable, str(report)
 
 
 def test_a_model_of_particular_sentences_must_be_given_some(tmp_path):

@@ -1,7 +1,6 @@
 """Training of classifiers: the examples, their order, what is kept, that a stop changes nothing."""
 
 import math
-import os
 import random
 import signal
 from itertools import pairwise
@@ -64,7 +63,7 @@ def curve(path):
 
 
 def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)
 
 
 class Stopping(Quiet):

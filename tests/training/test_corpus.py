@@ -8,7 +8,7 @@ import torch
 
 from tseval.errors import TrainingError
 from tseval.models.vocabulary import Vocabulary
-from tseval.training.corpus import columns, count_words, describe, encode_text
+from tseval.training.corpus import columns, count_words, encode_text, file_facts
 
 TEXT = "The author laughs .\nThe pilots laugh .\n\nThe author smiles .\n"
 
@@ -41,7 +41,7 @@ def test_gzip_is_read_like_plain_text(tmp_path, text):
     packed = tmp_path / "text.txt.gz"
     packed.write_bytes(gzip.compress(TEXT.encode()))
     assert count_words([packed], lowercase=False) == count_words([text], lowercase=False)
-    assert describe(packed).tokens == describe(text).tokens == 12 + 3
+    assert file_facts(packed).tokens == file_facts(text).tokens == 12 + 3
 
 
 def test_columns_are_consecutive_text():

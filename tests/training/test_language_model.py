@@ -1,7 +1,6 @@
 """The training loop: what it keeps, when it validates, that an interruption changes nothing."""
 
 import math
-import os
 import signal
 from typing import Any
 
@@ -67,7 +66,7 @@ def test_a_resumed_run_says_where_it_starts_and_reads_nothing_twice(train):
 def test_sigterm_saves_like_ctrl_c_and_handlers_come_back(tmp_path, train):
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt):
-        train(listener=Quiet({17: lambda: os.kill(os.getpid(), signal.SIGTERM)}))
+        train(listener=Quiet({17: lambda: signal.raise_signal(signal.SIGTERM)}))
     assert signal.getsignal(signal.SIGTERM) == before
     assert (tmp_path / "model.pt.resume").exists()
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tseval.training.loss import LEAST_ROWS, TILE_LOGITS, cross_entropy
+from tseval.training.loss import LEAST_TILE_ROWS, LOSS_TILE_LOGITS, cross_entropy
 
-TILE = TILE_LOGITS["cpu"] // 50  # rows of a tile
+TILE = LOSS_TILE_LOGITS["cpu"] // 50  # rows of a tile
 
 
 def problem(rows):
@@ -21,7 +21,7 @@ def test_loss_and_gradients_are_torchs(rows):
     ours = cross_entropy(hidden, weight, bias, targets)
     torchs = F.cross_entropy(F.linear(hidden, weight, bias), targets)
     torch.testing.assert_close(ours, torchs)
-    assert TILE > LEAST_ROWS
+    assert TILE > LEAST_TILE_ROWS
     inputs = hidden, weight, bias
     pairs = zip(torch.autograd.grad(ours * 3, inputs), torch.autograd.grad(torchs * 3, inputs), strict=True)
     for ours_grad, torchs_grad in pairs:

@@ -46,14 +46,22 @@ def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
     """
     by = as_names(by)
     _check_known(by, [str(name) for name in verdicts.columns if name not in RESERVED_NAMES])
-    groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False)
-    counts = groups.agg(
+    counts = count_groups(verdicts, [*ROW, *by]).reset_index()
+    return with_accuracy(in_table_order(counts.astype(dict.fromkeys(COUNTS, "int64")), by))
+
+
+def count_groups(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Count the verdicts of each group, in order of first appearance, in the columns of `COUNTS`."""
+    return verdicts.groupby([*by], sort=False, dropna=False).agg(
         n_items=("correct", "size"),
         n_correct=("correct", "sum"),
         n_tied=("tie", "sum"),
         n_undecidable=("undecidable", "sum"),
-    ).reset_index()
-    counts = in_table_order(counts.astype(dict.fromkeys(COUNTS, "int64")), by)
+    )
+
+
+def with_accuracy(counts: pd.DataFrame) -> pd.DataFrame:
+    """Add `accuracy`, `low` and `high` to counts, as `count` gives them."""
     accuracies = exact_accuracy(counts)
     intervals = [wilson(int(k), int(n)) for k, n in zip(counts["n_correct"], decidable(counts), strict=True)]
     return counts.assign(

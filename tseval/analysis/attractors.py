@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import wilson
+from tseval.analysis.accuracy import count_groups, with_accuracy
 from tseval.analysis.selection import require_features
 
 if TYPE_CHECKING:
@@ -63,19 +63,7 @@ def _known(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 def _count(verdicts: pd.DataFrame, by: list[str], cells: Sequence[tuple[int, ...]]) -> pd.DataFrame:
     """Count verdicts in the given cells, in their order."""
-    counts = verdicts.groupby(by).agg(
-        n_items=("correct", "size"),
-        n_correct=("correct", "sum"),
-        n_tied=("tie", "sum"),
-        n_undecidable=("undecidable", "sum"),
-    )
+    counts = count_groups(verdicts, by)
     index = pd.MultiIndex.from_tuples(cells, names=by)
     counts.index = pd.MultiIndex.from_frame(counts.index.to_frame(index=False).astype("int64"))
-    counts = counts.reindex(index, fill_value=0).astype("int64").reset_index()
-    decidable = counts["n_items"] - counts["n_undecidable"]
-    ends = [wilson(int(k), int(n)) for k, n in zip(counts["n_correct"], decidable, strict=True)]
-    return counts.assign(
-        accuracy=(counts["n_correct"] / decidable).where(decidable > 0),
-        low=pd.Series([None if pair is None else pair[0] for pair in ends], dtype="float64"),
-        high=pd.Series([None if pair is None else pair[1] for pair in ends], dtype="float64"),
-    )
+    return with_accuracy(counts.reindex(index, fill_value=0).astype("int64").reset_index())

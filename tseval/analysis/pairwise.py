@@ -14,7 +14,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-COLUMNS = ("first", "second", "n_items", "both", "only_first", "only_second", "neither", "p", "p_holm")
+PAIR_COLUMNS = ("first", "second", "n_items", "both", "only_first", "only_second", "neither", "p", "p_holm")
 
 
 def pairwise(verdicts: Mapping[str, pd.DataFrame], by: str | None = None) -> pd.DataFrame:
@@ -41,7 +41,7 @@ def pairwise(verdicts: Mapping[str, pd.DataFrame], by: str | None = None) -> pd.
         pairs = [_pair(a, b, kept[a], kept[b]) for a, b in combinations(kept, 2)]
         corrected = holm([p for *_, p in pairs])
         rows += [(value, *pair, adjusted) for pair, adjusted in zip(pairs, corrected, strict=True)]
-    frame = pd.DataFrame(rows, columns=[by or "all", *COLUMNS])
+    frame = pd.DataFrame(rows, columns=[by or "all", *PAIR_COLUMNS])
     # Beside the missing value of the first table, whole numbers would turn into fractions.
     return frame.assign(**{frame.columns[0]: pd.Series([value for value, *_ in rows], dtype=object)})
 

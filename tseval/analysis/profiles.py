@@ -11,11 +11,12 @@ from scipy.special import expit
 
 from tseval.analysis.selection import require_features
 from tseval.errors import SuiteError
+from tseval.suites.items import POSITION, WORD
 
 if TYPE_CHECKING:
     import pandas as pd
 
-POSITION, WORD, VARIES = "position", "word", "varies"
+VARIES = "varies"
 _FIX = (
     "A profile needs a run of a suite's :profile (language models) or :number_profile (classifiers):\n"
     "  tseval run --model MODEL --suite agreement:profile --case pp"

@@ -8,11 +8,9 @@ from typing import TextIO
 
 import click
 
-from tseval.cli.model_options import OPTIONS, open_chosen
+from tseval.cli.model_options import MODEL_ARGS, open_chosen
+from tseval.cli.options import DEVICE, read_open_text
 from tseval.cli.progress import progress_bar
-from tseval.errors import SuiteError
-
-_, MODEL_ARGS, DEVICE = OPTIONS
 
 
 @click.command(help="Check that a model's numbers can be believed: the same in any batch, finite, and more.")
@@ -29,7 +27,7 @@ def command(
     spec: str, model_args: str, device: str, file: TextIO | None, tolerance: float, as_json: bool
 ) -> None:
     """Check the model SPEC, a checkpoint or SCHEME:REST; exit with 1 if anything fails."""
-    sentences = None if file is None else _read(file)
+    sentences = None if file is None else [line for line in read_open_text(file).splitlines() if line.strip()]
     model = open_chosen(spec, model_args, device)
     from tseval.testing import check_model
 
@@ -38,11 +36,3 @@ def command(
     click.echo(json.dumps(report.to_mapping(), indent=2, ensure_ascii=False) if as_json else str(report))
     if not report.ok:
         sys.exit(1)
-
-
-def _read(file: TextIO) -> list[str]:
-    """Give the lines that are not blank."""
-    try:
-        return [line for line in file.read().splitlines() if line.strip()]
-    except UnicodeDecodeError as error:
-        raise SuiteError(f"{file.name}: not UTF-8 text ({error.reason} at byte {error.start})") from None

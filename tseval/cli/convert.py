@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.options import FILE, check_new
 from tseval.errors import ModelError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tseval.models.checkpoint import StoredType
 
 
 @click.command()
-@click.argument("old", type=click.Path(path_type=Path))
-@click.option("-o", "--output", "new", type=click.Path(path_type=Path), required=True, metavar="FILE",
+@click.argument("old", type=FILE)
+@click.option("-o", "--output", "new", type=FILE, required=True, metavar="FILE",
               help="The new checkpoint, .pt or .safetensors.")  # fmt: skip
-@click.option("--vocab", type=click.Path(path_type=Path), required=True, metavar="FILE",
+@click.option("--vocab", type=FILE, required=True, metavar="FILE",
               help="Its words, one a line, in the order of their ids.")  # fmt: skip
 @click.option("--stored", type=click.Choice(["float32", "float16"]), default="float32", show_default=True,
               help="Numbers in the file; float16 halves it and rounds.")  # fmt: skip
@@ -27,10 +29,7 @@ def command(old: Path, new: Path, vocab: Path, stored: StoredType) -> None:
 
     OLD is a whole pickled word language model; nothing in it is executed.
     """
-    if new.suffix not in (".pt", ".safetensors"):
-        raise ModelError(f"{new}: the name of a checkpoint ends in .pt or .safetensors")
-    if new.exists():
-        raise ModelError(f"{new}: exists already. Choose another -o, or remove it.")
+    check_new(new)
 
     from tseval.models.checkpoint import load_checkpoint, save_checkpoint
     from tseval.models.published.torch_file import holds_object
@@ -43,13 +42,9 @@ def command(old: Path, new: Path, vocab: Path, stored: StoredType) -> None:
     with old.open("rb") as file:
         source = {"file": old.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
     save_checkpoint(
-        new,
-        read.model,
-        read.vocabulary,
-        training={**read.training, "source": {**source}},
-        validation_perplexity=None,
-        dtype=stored,
-    )
+        new, read.model, read.vocabulary,
+        training={**read.training, "source": {**source}}, validation_perplexity=None, dtype=stored,
+    )  # fmt: skip
     sizes = read.model.sizes
     click.echo(
         f"{new}: {sizes.arch}, {sizes.layers} layers of {sizes.hidden}, {sizes.vocabulary:,} words", err=True

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.options import FILE
 from tseval.errors import SuiteError
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-@click.group(help="Make data sets from treebanks and published files.")
+
+@click.group()
 def command() -> None:
     """Make data sets from treebanks and published files."""
 
 
 @command.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE",
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, metavar="FILE",
               help="The examples, .parquet, .tsv or .tsv.gz.")  # fmt: skip
 @click.option("--source", metavar="NAME", help="What the column source says.  [default: name of each file]")
 @click.option("--train", type=click.FloatRange(0, 100), default=80.0, show_default=True, metavar="PERCENT",
@@ -33,12 +37,12 @@ def agreement(
     all may be compressed (.gz).
     """
     from tseval.suites.agreement.conversion import convert
-    from tseval.suites.agreement.examples import ENDINGS, write_examples
+    from tseval.suites.agreement.examples import EXAMPLE_ENDINGS, write_examples
     from tseval.suites.agreement.splitting import Shares
     from tseval.suites.agreement.summary import summarise, warnings_about
 
-    if not output.name.endswith(ENDINGS):
-        raise SuiteError(f"{output}: the name of a table of examples ends in {', '.join(ENDINGS)}")
+    if not output.name.endswith(EXAMPLE_ENDINGS):
+        raise SuiteError(f"{output}: the name of a table of examples ends in {', '.join(EXAMPLE_ENDINGS)}")
     if output.exists():
         raise SuiteError(f"{output}: exists already. Choose another -o, or remove it.")
     if not output.absolute().parent.is_dir():

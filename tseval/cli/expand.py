@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.options import COUNT, FILE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from tseval.suites.items import Case
 
@@ -19,30 +21,19 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 @click.command(help="Write out the items of a suite.")
 @click.argument("suite")
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case; may be repeated.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["tsv", "jsonl", "parquet"]),
-    default="tsv",
-    show_default=True,
-    help="tsv: the case, then the sentences in label order (and the features of strings of formal "
-    "languages), without a header.",
-)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N items.")
-@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="N items drawn uniformly, in order.")
+@click.option("--format", "format_", type=click.Choice(["tsv", "jsonl", "parquet"]), default="tsv",
+              show_default=True,
+              help="tsv: the case, then the sentences in label order (and the features of strings of "
+                   "formal languages), without a header.")  # fmt: skip
+@click.option("--limit", type=COUNT, metavar="N", help="The first N items.")
+@click.option("--sample", type=COUNT, metavar="N", help="N items drawn uniformly, in order.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Default: print.")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Default: print.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def command(
-    suite: str,
-    cases: tuple[str, ...],
-    format_: str,
-    limit: int | None,
-    sample: int | None,
-    seed: int,
-    output: Path | None,
-    quiet: bool,
-) -> None:
+    suite: str, cases: tuple[str, ...], format_: str, limit: int | None, sample: int | None, seed: int,
+    output: Path | None, quiet: bool,
+) -> None:  # fmt: skip
     """Write out the items of SUITE, a bundled name or a path."""
     if format_ == "parquet" and output is None:
         raise click.UsageError("--format parquet writes a file: add -o FILE.")

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from tseval.cli.options import COUNT, QUIET
 
-@click.group(help="Write suites for other tools.")
+
+@click.group()
 def command() -> None:
     """Write suites for other tools."""
 
@@ -17,9 +19,9 @@ def command() -> None:
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR"
 )
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N items of each case.")
+@click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
+@QUIET
 def lm_eval(suite: str, output: Path, limit: int | None, tokenise: bool, quiet: bool) -> None:
     """Write SUITE as tasks of lm-eval: a group, and a task for each row of the table."""
     from tseval.harness.tasks import write_tasks

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from tseval.cli.importing import imported_for_good, without_collector
+from tseval.cli.options import DEVICE, take_all
 from tseval.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tseval.scoring.protocol import Model
 
-Command = TypeVar("Command", bound="Callable[..., None]")
-
-OPTIONS = (
+MODEL_ARGS = click.option("--model-args", default="", help="key=value,... for the model's adapter.")
+model_options = take_all([
     click.option("--model", "spec", required=True, help="Checkpoint, or SCHEME:REST (bundled:lstm)."),
-    click.option("--model-args", default="", help="key=value,... for the model's adapter."),
-    click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
-)
-
-
-def model_options(command: Command) -> Command:
-    """Give a command `--model`, `--model-args` and `--device`."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    MODEL_ARGS,
+    DEVICE,
+])  # fmt: skip
 
 
 def open_chosen(spec: str, model_args: str, device: str) -> Model:

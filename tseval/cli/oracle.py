@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tseval.errors import ModelError
+from tseval.cli.options import COUNT, FILE, check_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from tseval.models.oracles.walk import Step
-
-COUNT = click.IntRange(min=1)
 
 
 @click.command()
@@ -23,7 +21,7 @@ COUNT = click.IntRange(min=1)
 @click.option("-m", "m", type=COUNT, required=True, help="Most brackets that are open at once.")
 @click.option("--code", default="log", show_default=True,
               help="How a bracket is spelt in units: log (binary digits) or one-hot.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+@click.option("-o", "--output", type=FILE, metavar="FILE",
               help="Save it as a checkpoint, .pt or .safetensors.")  # fmt: skip
 @click.option("--show-gates", "symbols", metavar="SYMBOLS",
               help="Read these symbols and show the stack in its units after each.")  # fmt: skip
@@ -38,10 +36,8 @@ def command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: 
     from tseval.models.oracles.walk import walk
     from tseval.suites.formal.strings import brackets
 
-    if output and output.suffix not in (".pt", ".safetensors"):
-        raise ModelError(f"{output}: the name of a checkpoint ends in .pt or .safetensors")
-    if output and output.exists():
-        raise ModelError(f"{output}: exists already. Choose another -o, or remove it.")
+    if output:
+        check_new(output)
     oracle = Oracle(kind, k, m, code)
     checkpoint = build_oracle(oracle, brackets(k))
     click.echo(

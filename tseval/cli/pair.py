@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.model_options import model_options, open_chosen
-from tseval.cli.surprisal import FORMATS, chosen_format
+from tseval.cli.surprisal import SURPRISAL_FORMATS, chosen_format
 from tseval.errors import SuiteError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("good")
 @click.argument("bad")
 @model_options
-@click.option("--format", "form", type=click.Choice(FORMATS),
+@click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
 def command(good: str, bad: str, spec: str, model_args: str, form: str | None, device: str) -> None:
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""

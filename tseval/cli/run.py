@@ -10,6 +10,7 @@ import click
 
 from tseval.analysis.accuracy import check_features
 from tseval.cli.model_options import model_options, open_chosen
+from tseval.cli.options import COUNT, FILE
 from tseval.cli.progress import progress_bar
 from tseval.errors import RunError, SuiteError
 from tseval.questions.scores import SCORES
@@ -30,14 +31,14 @@ RUNS = Path("runs")
               help="Name of a suite, or path of grammars or data; with :METHOD, something else about it.",
 )  # fmt: skip
 @click.option("--case", "cases", multiple=True, help="Only these cases.")
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first N items of each case.")
+@click.option("--limit", type=COUNT, help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True,
               help="Split punctuation and clitics off the words of data, for word-level models.")  # fmt: skip
 @click.option("--score", type=click.Choice(SCORES),
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip
 @click.option("--by", multiple=True, metavar="FEATURE", help="Break the table down by a feature.")
-@click.option("--out", type=click.Path(path_type=Path), help="Directory for the run.")
+@click.option("--out", type=FILE, help="Directory for the run.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(

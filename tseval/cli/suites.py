@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.options import QUIET
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -21,7 +23,7 @@ def command(context: click.Context) -> None:
 
     from tseval.files import data_folder
     from tseval.suites.datasets.catalogue import CATALOGUE
-    from tseval.suites.formal.languages import KINDS, usage
+    from tseval.suites.formal.languages import FORMAL_LANGUAGES, usage
     from tseval.suites.load import available_suites, bundled_sizes, load_suite
 
     sizes = [(name, *bundled_sizes(name)) for name in available_suites()]
@@ -36,13 +38,13 @@ def command(context: click.Context) -> None:
         click.echo("\nTo download with tseval suites fetch NAME:\n")
         click.echo(tabulate(absent, ("name", "title"), disable_numparse=True))
     click.echo("\nFormal languages, drawn when they are used:\n")
-    languages = [(usage(name), kind.source.partition(", ")[0]) for name, kind in KINDS.items()]
+    languages = [(usage(name), kind.source.partition(", ")[0]) for name, kind in FORMAL_LANGUAGES.items()]
     click.echo(tabulate(languages, ("name and settings", "source"), disable_numparse=True))
 
 
 @command.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
+@QUIET
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
     """Download data sets from where they are published, and check them."""
     from tseval.errors import SuiteError, suggest
@@ -62,7 +64,7 @@ def _fetch(name: str, quiet: bool) -> None:
 
     from tseval.files import data_folder
     from tseval.suites.datasets.catalogue import CATALOGUE
-    from tseval.suites.datasets.fetching import fetch
+    from tseval.suites.datasets.fetching import fetch_files
     from tseval.suites.load import load_suite
 
     published = CATALOGUE[name]
@@ -76,7 +78,7 @@ def _fetch(name: str, quiet: bool) -> None:
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        digest = fetch(name, published, data_folder() / name, digest_of, show)
+        digest = fetch_files(name, published, data_folder() / name, digest_of, show)
     if not quiet:
         about = f"{published.title}, {published.licence}"
         click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)

@@ -8,17 +8,17 @@ from typing import TextIO
 import click
 
 from tseval.cli.model_options import model_options, open_chosen
+from tseval.cli.options import read_open_text
 from tseval.errors import SuiteError
-from tseval.files import bounded_lines
 
-FORMATS = ("picture", "tsv", "jsonl")
+SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
 
 
 @click.command(help="Print the surprisal of every token of a text.")
 @click.argument("file", type=click.File(encoding="utf-8", errors="strict"), default="-")
 @model_options
 @click.option("--words", is_flag=True, help="One row a word: the sum over its tokens.")
-@click.option("--format", "form", type=click.Choice(FORMATS),
+@click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
 def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str) -> None:
     """Read FILE, or standard input: tokenised text, one sentence a line."""
@@ -42,14 +42,8 @@ def chosen_format() -> str:
 
 
 def _read(file: TextIO) -> dict[int, str]:
-    """Give the sentences by the number of their line; blank lines are passed over.
-
-    A pipe, or what is typed, is meant here; it may not end, so it is read line by line.
-    """
-    try:
-        lines = [line.removesuffix("\n") for line in bounded_lines(file, file.name)]
-    except UnicodeDecodeError as error:
-        raise SuiteError(f"{file.name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    """Give the sentences by the number of their line; blank lines are passed over."""
+    lines = read_open_text(file).split("\n")
     sentences = {number: line for number, line in enumerate(lines, 1) if line.strip()}
     if not sentences:
         raise SuiteError(f"{file.name}: no sentences.\n  Give text, one sentence a line.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lm_eval.api.instance import Instance
 
-    from tseval.scoring.protocol import Encoded, Model, ModelCard, State
+    from tseval.scoring.protocol import Encoded, Model, ModelCard, PrefixState
 
 
 LM_EVAL_DEFAULT = "cuda:0"
@@ -134,15 +134,15 @@ class FirstChoices:
         """As the model does."""
         return self._model.encode(sentences)
 
-    def start(self) -> State:
+    def start(self) -> PrefixState:
         """As the model does."""
         return self._model.start()
 
-    def advance(self, state: State, tokens: np.ndarray) -> State:
+    def advance(self, state: PrefixState, tokens: np.ndarray) -> PrefixState:
         """As the model does."""
         return self._model.advance(state, tokens)
 
-    def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    def logprobs(self, state: PrefixState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Give 0 where a word is the most probable one, else -1, (words,) float32."""
         best = self._model.best_tokens(state)
         return np.where(best[rows] == tokens, 0, -1).astype(np.float32)

@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save as safetensors_bytes
 from torch import Tensor
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, shortened
 from tseval.files import write_whole
 from tseval.models.classifier import Classifier
 from tseval.models.language_model import LanguageModel, Network, Sizes, all_finite
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from tseval.checked import Json
 
-BUNDLED = Path(__file__).parent / "bundled"  # checkpoints that come with tseval
-FORMAT = "tseval-checkpoint"
-VERSION = 1
+BUNDLED_CHECKPOINTS = Path(__file__).parent / "bundled"  # checkpoints that come with tseval
+CHECKPOINT_FORMAT = "tseval-checkpoint"
+CHECKPOINT_VERSION = 1
 WEIGHT_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 StoredType = Literal["float16", "float32"]
 
@@ -49,6 +49,7 @@ class Checkpoint:
         fingerprint: SHA-256 over sizes, vocabulary and weights as stored.
         training: How it was trained (command, settings, data, course).
         validation_perplexity: Of the stored weights on the validation text, or None.
+        warnings: What a reader of its results should know.
     """
 
     model: Network
@@ -56,6 +57,7 @@ class Checkpoint:
     fingerprint: str
     training: Mapping[str, Json]
     validation_perplexity: float | None
+    warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         words = counted(len(self.vocabulary), "word")
@@ -64,7 +66,7 @@ class Checkpoint:
 
 def bundled_checkpoints() -> dict[str, Path]:
     """List the checkpoints that come with tseval, by name."""
-    return {path.stem: path for path in sorted(BUNDLED.glob("*.pt"))}
+    return {path.stem: path for path in sorted(BUNDLED_CHECKPOINTS.glob("*.pt"))}
 
 
 def stored_weights(model: Network, dtype: StoredType) -> dict[str, Tensor]:
@@ -114,8 +116,8 @@ def save_checkpoint(
     """
     weights, sizes = stored_weights(model, dtype), model.sizes.to_mapping()
     header = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": CHECKPOINT_FORMAT,
+        "version": CHECKPOINT_VERSION,
         "sizes": sizes,
         "vocabulary": list(vocabulary.words),
         "lowercase": vocabulary.lowercase,
@@ -142,7 +144,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
     try:
         return _assemble(header, weights)
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
+        raise ModelError(f"{path}: {shortened(str(error))}") from None
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
@@ -158,13 +160,13 @@ def read_vocabulary(path: Path) -> Vocabulary:
 def _read(path: Path) -> tuple[dict[str, object], dict[str, Tensor]]:
     """Read header and weights, checked for damage and for type but not yet against each other."""
     header = read_plain(path)
-    if header.get("format") != FORMAT:
+    if header.get("format") != CHECKPOINT_FORMAT:
+        held = shortened(", ".join(shortened(repr(name), 60) for name in list(header)[:6]))
+        raise ModelError(f"{path}: not a tseval checkpoint (it holds {held})")
+    if header.get("version") != CHECKPOINT_VERSION:
+        version = shortened(repr(header.get("version")), 60)
         raise ModelError(
-            f"{path}: not a tseval checkpoint (it holds {', '.join(map(repr, list(header)[:6]))})"
-        )
-    if header.get("version") != VERSION:
-        raise ModelError(
-            f"{path}: checkpoint format {header.get('version')!r}, but this tseval reads {VERSION}: update it"
+            f"{path}: checkpoint format {version}, but this tseval reads {CHECKPOINT_VERSION}: update it"
         )
     weights = header.pop("weights", None)
     if not isinstance(weights, dict) or not all(

@@ -1,30 +1,25 @@
 """Files of weights, read as plain data: nothing in them is executed, and damage is found.
 
-torch does not verify the checksums in its zip files, so they are verified here. What is refused is
-described, so that its owner knows what it is.
+What is refused is described, so that its owner knows what it is.
 """
 
 from __future__ import annotations
 
 import json
-import pickle
 import pickletools
-import struct
-import warnings
 import zipfile
-import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import torch
 from safetensors import SafetensorError, safe_open
 
 from tseval.errors import ModelError, first_line
+from tseval.models.published.plain import read_plain_object
+from tseval.models.zip_parts import ZIP_ERRORS, pickle_part, zip_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ZIP_ERRORS = (zipfile.BadZipFile, EOFError, OSError, RuntimeError, ValueError, struct.error, zlib.error)
 DESCRIBED_BYTES = 2**20  # enough of a foreign file to say what it is
 
 
@@ -48,6 +43,8 @@ def read_plain(path: Path) -> dict[str, object]:
         return _read_safetensors(path) if start[8:9] == b"{" else _read_pt(path, start)
     except RecursionError:
         raise ModelError(f"{path}: damaged checkpoint: nested without end") from None
+    except MemoryError:
+        raise ModelError(f"{path}: there is not enough memory to read it") from None
 
 
 def _read_safetensors(path: Path) -> dict[str, object]:
@@ -56,9 +53,9 @@ def _read_safetensors(path: Path) -> dict[str, object]:
             header = json.loads((file.metadata() or {}).get("tseval", "{}"))
             if not isinstance(header, dict):
                 raise ModelError(f"{path}: not a tseval checkpoint (its header is a {type(header).__name__})")
-            return {**header, "weights": {name: file.get_tensor(name) for name in file.keys()}}  # noqa: SIM118
+            return {**header, "weights": {name: file.get_tensor(name) for name in file.keys()}}  # noqa: SIM118 - no mapping
     except (SafetensorError, ValueError) as error:
-        raise ModelError(f"{path}: damaged safetensors file ({error})") from None
+        raise ModelError(f"{path}: damaged safetensors file ({first_line(error)[:200]})") from None
 
 
 def _read_pt(path: Path, start: bytes) -> dict[str, object]:
@@ -66,46 +63,30 @@ def _read_pt(path: Path, start: bytes) -> dict[str, object]:
         raise ModelError(
             f"{path}: {_describe(path)}. Models are read from tseval's own .pt and .safetensors files."
         )
-    if damage := zip_damage(path):
-        raise ModelError(f"{path}: {damage}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch wonders at pickle protocols; what matters is raised
-        content = _load_weights_only(path)
+    try:
+        parts = zip_parts(path)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+    try:
+        content = read_plain_object(path, parts)
+    except ModelError as error:
+        raise ModelError(f"{path}: {_refusal(path, error)}") from None
     if not isinstance(content, dict):
         raise ModelError(f"{path}: not a tseval checkpoint (it holds a {type(content).__name__})")
     return content
 
 
-def zip_damage(path: Path) -> str | None:
-    """Read a zip file once and say what is wrong with it, or None."""
+def _refusal(path: Path, error: ModelError) -> str:
+    """Say why a zip file is refused; if its pickle would import or call something, name that."""
     try:
         with zipfile.ZipFile(path) as archive:
-            # Also keeps out an archive whose entries overlap or expand without end.
-            if sum(entry.file_size for entry in archive.infolist()) > path.stat().st_size:
-                return "damaged checkpoint: its parts claim to be larger than the file"
-            damaged = archive.testzip()
-    except ZIP_ERRORS as error:
-        return f"truncated or damaged checkpoint ({error})"
-    return f"damaged checkpoint: wrong checksum in {damaged}" if damaged else None
-
-
-def _load_weights_only(path: Path) -> object:
-    try:
-        # An open file, because torch would choose the format by the name of a path.
-        with path.open("rb") as file:
-            return torch.load(file, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError:
-        with zipfile.ZipFile(path) as archive:
-            pickled = next((name for name in archive.namelist() if name.endswith("data.pkl")), None)
-            called = _called(archive.read(pickled)) if pickled else []
-        if called:
-            raise ModelError(
-                f"{path}: refused, because reading it would execute code ({', '.join(called[:5])})"
-            ) from None
-        raise ModelError(f"{path}: not a readable checkpoint (its pickle is damaged or unusual)") from None
-    except (RuntimeError, ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError) as error:
-        reason = first_line(error)
-        raise ModelError(f"{path}: not a readable checkpoint ({reason})") from None
+            pickled = pickle_part(archive)
+            content = archive.open(pickled).read(DESCRIBED_BYTES) if pickled else b""
+    except ZIP_ERRORS:
+        content = b""
+    if called := _called(content):
+        return f"refused, because reading it would execute code ({_names(called)})"
+    return f"not a readable checkpoint ({error})"
 
 
 def _describe(path: Path) -> str:
@@ -116,7 +97,7 @@ def _describe(path: Path) -> str:
         return "an empty file"
     called = _called(content)
     if content.startswith(b"\x80") or called:
-        names = f" ({', '.join(called[:5])})" if called else ""
+        names = f" ({_names(called)})" if called else ""
         return f"a bare pickle, refused because reading it could execute code{names}"
     return "a text file" if content.isascii() and b"\0" not in content else "not a checkpoint"
 
@@ -134,3 +115,8 @@ def _called(pickled: bytes) -> list[str]:
             elif isinstance(argument, str):
                 texts.append(argument)
     return sorted(name for name in names if not name.startswith(("torch.", "collections.OrderedDict")))
+
+
+def _names(called: list[str]) -> str:
+    """List some names, as far as a message has room and a terminal can show them."""
+    return ", ".join(repr(name[:60])[1:-1] for name in called[:5])

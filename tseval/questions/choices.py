@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.questions.question import Rows
+    from tseval.questions.question import RowsByLabel
     from tseval.questions.scored import ScoredSentences
     from tseval.questions.scores import Score
 
@@ -61,11 +61,7 @@ class Choices(Question):
         return n_items if self.whole else len(self.item)
 
     def decide(
-        self,
-        scored: ScoredSentences,
-        rows: Rows,
-        features: pa.Table,
-        score: Score,
+        self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
         """Compare what the right symbols have with what they must exceed, at every choice.
 
@@ -99,12 +95,8 @@ class Choices(Question):
         for _, column in columns:
             hash_column(digest, column)
 
-    def feature_names(self) -> tuple[str, ...]:
-        """Name the features of single choices, where these have verdicts of their own."""
-        return () if self.whole else tuple(self.features.column_names)
-
     def feature_types(self) -> list[pa.Field[Any]]:
-        """Give them with their types."""
+        """Give the features of single choices, where these have verdicts of their own."""
         return [] if self.whole else list(self.features.schema)
 
     def asks(self) -> Asks:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.questions.contrast import Contrast
-    from tseval.questions.question import Rows
+    from tseval.questions.question import RowsByLabel
     from tseval.questions.scored import ScoredSentences
     from tseval.questions.scores import Score
 
@@ -54,7 +54,7 @@ class Pairs(Question):
         return n_items * len(self.ordered)
 
     def decide(
-        self, scored: ScoredSentences, rows: Rows, features: pa.Table, score: Score
+        self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
         """Compare both sentences of every item, contrast by contrast."""
         for contrast in self.ordered:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tseval.questions.scored import ScoredSentences
     from tseval.questions.scores import Score
 
-    Rows = Mapping[str, NDArray[np.int64]]
+    RowsByLabel = Mapping[str, NDArray[np.int64]]
 
 
 class Question(ABC):
@@ -42,7 +42,7 @@ class Question(ABC):
 
     @abstractmethod
     def decide(
-        self, scored: ScoredSentences, rows: Rows, features: pa.Table, score: Score
+        self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
         """Turn scored sentences into verdicts, one block for each thing that counts.
 
@@ -67,12 +67,8 @@ class Question(ABC):
         """Give the ordered pairs of labels that count; none where something else is asked."""
         return ()
 
-    def feature_names(self) -> tuple[str, ...]:
-        """Name the features of single verdicts, beside those of their items."""
-        return ()
-
     def feature_types(self) -> list[pa.Field[Any]]:
-        """Give those features with their types."""
+        """Give the features of single verdicts, beside those of their items, with their types."""
         return []
 
     def asks(self) -> Asks | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tseval.questions.question import Rows
+    from tseval.questions.question import RowsByLabel
     from tseval.questions.scored import ScoredSentences
     from tseval.questions.scores import Score
 
@@ -56,7 +56,8 @@ class Regions(Question):
         """Refuse every score but `regions`."""
         if score == "regions":
             return None
-        what = "has no choices after prefixes" if score == "choices" else _SAYS
+        choices = score == "choices"
+        what = "has no choices after prefixes" if choices else "compares regions, as its predictions say"
         return f"{what}: --score {score} cannot be used"
 
     def n_verdicts(self, n_items: int) -> int:
@@ -64,11 +65,7 @@ class Regions(Question):
         return n_items * len(self.predictions)
 
     def decide(
-        self,
-        scored: ScoredSentences,
-        rows: Rows,
-        features: pa.Table,
-        score: Score,
+        self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
         """Evaluate the formula of every prediction.
 
@@ -78,7 +75,7 @@ class Regions(Question):
         for prediction in self.predictions:
             yield self._decide(prediction, scored, rows)
 
-    def _decide(self, prediction: Prediction, scored: ScoredSentences, rows: Rows) -> Decided:
+    def _decide(self, prediction: Prediction, scored: ScoredSentences, rows: RowsByLabel) -> Decided:
         formula = parse(prediction.formula)
 
         @cache  # the formula, its two sides, and both parts of a difference ask for the same regions
@@ -112,6 +109,3 @@ class Regions(Question):
     def take(self, rows: pa.Int64Array) -> Regions:
         """Ask the same about some of the items."""
         return replace(self, lengths=self.lengths.take(rows))
-
-
-_SAYS = "compares regions, as its predictions say"

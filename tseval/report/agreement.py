@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.attractors import ATTRACTORS, OTHERS, N, by_non_attractors, joint_grid
 from tseval.analysis.pairwise import pairwise
-from tseval.analysis.profiles import POSITION, VARIES, WORD, profile
+from tseval.analysis.profiles import VARIES, profile
 from tseval.analysis.selection import require_features
 from tseval.errors import RunError
 from tseval.report.analyses import ACCURACY, stacked, tell
@@ -108,8 +108,8 @@ def profiles(opened: Opened) -> Document:
     grids, notes = [], []
     for case in rows["case"].unique():
         own = rows[rows["case"] == case]
-        items = own.groupby(POSITION)["n_items"].max()
-        shares = own.pivot(index=POSITION, columns="model", values="confidence")
+        items = own.groupby("position")["n_items"].max()
+        shares = own.pivot(index="position", columns="model", values="confidence")
         columns = [shares.index, _words(own), items, *(shares[name] for name in found)]
         fields = [
             Field("Words read", align="left"), Field("Last word"), Field("Items", show=whole),
@@ -135,7 +135,7 @@ def profile_panels(analysis: Document) -> list[Panel]:
     for case in analysis.records["case"].unique():
         rows = analysis.records[analysis.records["case"] == case]
         lines = [
-            LineOf(order[name], str(name), own[POSITION].tolist(), own["confidence"].tolist())
+            LineOf(order[name], str(name), own["position"].tolist(), own["confidence"].tolist())
             for name, own in rows.groupby("model", sort=False)
         ]
         panels.append(Panel(str(case), lines, _words(rows)))
@@ -144,8 +144,8 @@ def profile_panels(analysis: Document) -> list[Panel]:
 
 def _words(rows: pd.DataFrame) -> list[str]:
     """Give the word at each place of a case; that of the first item in brackets, where others differ."""
-    places = rows.groupby(POSITION).first()
-    pairs = zip(places[WORD], places[VARIES], strict=True)
+    places = rows.groupby("position").first()
+    pairs = zip(places["word"], places[VARIES], strict=True)
     return [f"({word})" if varies else str(word) for word, varies in pairs]
 
 

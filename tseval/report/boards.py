@@ -10,9 +10,9 @@ from pathlib import Path
 from tseval.checked import ContentError, checked, read_json
 from tseval.errors import BoardError, reason
 
-FORMAT = 1
+BOARD_FORMAT = 1
 MOST_DECIMALS = 15  # no paper prints more, and a table would be as wide as it says
-BUNDLED = Path(__file__).parents[1] / "leaderboards"
+BUNDLED_BOARDS = Path(__file__).parents[1] / "leaderboards"
 PRINTED = re.compile(r"(?:0(?:\.(\d+))?|1(?:\.(0+))?)")
 
 
@@ -75,7 +75,7 @@ class Board:
 
 def bundled_boards() -> list[str]:
     """Name the boards that come with tseval."""
-    return sorted(path.parent.name for path in BUNDLED.glob("*/board.json"))
+    return sorted(path.parent.name for path in BUNDLED_BOARDS.glob("*/board.json"))
 
 
 def read_board(path: Path) -> Board:
@@ -88,8 +88,8 @@ def read_board(path: Path) -> Board:
     try:
         content = read_json(file)
         version = checked(content, _Version).format
-        if version != FORMAT:
-            raise ContentError(f"is {version}, but this tseval reads format {FORMAT}", "format")
+        if version != BOARD_FORMAT:
+            raise ContentError(f"is {version}, but this tseval reads format {BOARD_FORMAT}", "format")
         board = checked(content, Board)
         _check_models(board)
         _check_rows(board)

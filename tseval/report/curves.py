@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tseval.errors import TrainingError, first_line
+from tseval.checked import ContentError
+from tseval.errors import TrainingError, first_line, shortened
+from tseval.parquet import read_parquet
 from tseval.report.figures import GREY, add_legend, colour, marker, new_figure, set_title, write_figure
 
 if TYPE_CHECKING:
@@ -100,12 +101,12 @@ def read_curves(path: Path) -> Curves:
         TrainingError: If the file is missing or holds something else.
     """
     try:
-        table = pq.read_table(path)
+        table = read_parquet(path, {})
         columns = {name: table[name].cast(pa.float64()).to_pylist() for name in table.column_names}
     except FileNotFoundError:
         raise TrainingError(f"{path}: no such file of learning curves") from None
-    except (pa.ArrowException, OSError) as error:
-        reason = first_line(error)
+    except (pa.ArrowException, OSError, ContentError) as error:
+        reason = shortened(first_line(error), 150)
         raise TrainingError(f"{path}: cannot be read as learning curves ({reason})") from None
     name = path.absolute().parent.name if path.name == PUBLISHED else path.stem.removesuffix(CURVES_SUFFIX)
     curves = Curves(name, columns)

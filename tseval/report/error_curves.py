@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from tseval.checked import ContentError
 from tseval.errors import TrainingError, first_line
+from tseval.parquet import read_parquet
 from tseval.report.curves import CURVES_SUFFIX, read_curves
 from tseval.report.figures import LONGEST, colour, marker, new_figure, set_title, write_figure
 from tseval.report.text import plain
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
+
+
+COLUMNS: dict[str, pa.DataType] = {"step": pa.int64(), "suite": pa.string(), "accuracy": pa.float64()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +62,21 @@ def read_error_curves(path: Path) -> list[ErrorCurve]:
     losses = dict(zip(steps, curves.columns["training_loss"], strict=False))
     beside = path.with_name(f"{path.stem.removesuffix(CURVES_SUFFIX)}.accuracy.parquet")
     try:
-        rows = pq.read_table(beside, columns=["step", "suite", "accuracy"])
+        rows = read_parquet(beside, COLUMNS, others=False)
     except FileNotFoundError:
         raise TrainingError(
             f"{beside}: no such file of accuracies along the training.\n"
             "  tseval train lm writes one beside the curves with --eval-suite SUITE."
         ) from None
-    except (pa.ArrowException, OSError) as error:
+    except (OSError, ContentError) as error:
         reason = first_line(error)
         raise TrainingError(f"{beside}: cannot be read as accuracies along a training ({reason})") from None
     means = rows.group_by(["suite", "step"], use_threads=False).aggregate([("accuracy", "mean")]).to_pylist()
     found: dict[str, list[tuple[float, float]]] = {}
-    for mean in sorted(means, key=lambda row: row["step"]):
+    for mean in sorted(means, key=lambda row: row["step"] or 0):
         loss, accuracy = losses.get(mean["step"]), mean["accuracy_mean"]
         if loss is not None and accuracy is not None:
-            found.setdefault(mean["suite"], []).append((loss, 1 - accuracy))
+            found.setdefault(mean["suite"] or "", []).append((loss, 1 - accuracy))
     if not found:
         raise TrainingError(f"{beside}: no accuracy belongs to a loss in {path}")
     return [ErrorCurve(curves.name, suite, tuple(points)) for suite, points in found.items()]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tseval.errors import TsevalError
 
-ENDINGS = (".svg", ".png")
+FIGURE_ENDINGS = (".svg", ".png")
 LONGEST = 40  # characters of a model's name
 # Paul Tol's "muted" colours, told apart with any colour vision, then black and grey.
 COLOURS = (
@@ -80,8 +80,8 @@ def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
         TsevalError: Of the given kind, if a file has another ending.
     """
     for path in paths:
-        if path.suffix.lower() not in ENDINGS:
-            raise error(f"{path}: the name of a figure ends in {' or '.join(ENDINGS)}")
+        if path.suffix.lower() not in FIGURE_ENDINGS:
+            raise error(f"{path}: the name of a figure ends in {' or '.join(FIGURE_ENDINGS)}")
 
 
 def write_figure(draw: Callable[[], Figure], paths: Sequence[Path], error: type[TsevalError]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.errors import RunError, suggest
-from tseval.report.boards import BUNDLED, Board, bundled_boards, read_board
+from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.runs import Run, read_run
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _find(name: str) -> Path:
     if path.exists():
         return path
     if name in bundled_boards():
-        return BUNDLED / name / "board.json"
+        return BUNDLED_BOARDS / name / "board.json"
     raise RunError(
         f"there is no run or board at {name!r}.\n"
         f"  Name a run directory or a board. {suggest(name, bundled_boards(), 'Boards')}"

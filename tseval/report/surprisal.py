@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tseval.scoring.surprisal import Token
 
-COLUMNS = ("sentence", "word", "text", "token", "surprisal_nats", "surprisal_bits")
+SURPRISAL_COLUMNS = ("sentence", "word", "text", "token", "surprisal_nats", "surprisal_bits")
 BAR = 24  # characters of the longest bar
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -30,13 +30,15 @@ def as_rows(names: Sequence[str | int], sentences: Sequence[Sequence[Token]], fo
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
     if form == "tsv":
-        writer.writerow(COLUMNS)
+        writer.writerow(SURPRISAL_COLUMNS)
     for name, tokens in zip(names, sentences, strict=True):
         for token in tokens:
             nats = token.surprisal
             values = (name, token.word, token.text, token.token, nats, None if nats is None else bits(nats))
             if form == "jsonl":
-                out.write(json.dumps(dict(zip(COLUMNS, values, strict=True)), ensure_ascii=False) + "\n")
+                out.write(
+                    json.dumps(dict(zip(SURPRISAL_COLUMNS, values, strict=True)), ensure_ascii=False) + "\n"
+                )
             else:
                 writer.writerow(plain(value) if isinstance(value, str) else value for value in values)
     return out.getvalue()

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tseval.errors import RunError
+from tseval.files import refuse_irregular
+from tseval.parquet import read_parquet
 from tseval.scoring.engine import Part
 
 if TYPE_CHECKING:
@@ -16,6 +18,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CONTEXTS = b"contexts"
+
+# What tables hold; verdicts have a column for every feature besides.
+SENTENCES: dict[str, pa.DataType] = {
+    "sentence": pa.string(),
+    "seen": pa.string(),
+    "logprob": pa.float64(),
+    "words": pa.list_(pa.float32()),
+    "n_unknown": pa.int32(),
+}
+# Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have.
+ANSWERS: dict[str, pa.DataType] = dict.fromkeys(("right", "wrong"), pa.list_(pa.float64()))
+VERDICTS: dict[str, pa.DataType] = {
+    "case": pa.string(),
+    "item": pa.int64(),
+    **dict.fromkeys(("construction", "phenomenon", "dependency", "contrast"), pa.string()),
+    **dict.fromkeys(("better_score", "worse_score"), pa.float64()),
+    **dict.fromkeys(("correct", "tie", "undecidable"), pa.bool_()),
+}
 
 
 def to_parquet(table: pa.Table) -> bytes:
@@ -25,13 +45,13 @@ def to_parquet(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def from_parquet(content: bytes) -> pa.Table:
-    """Read the bytes of a parquet file.
+def read_sentences(content: bytes) -> pa.Table:
+    """Read scored sentences.
 
     Raises:
-        pa.ArrowException: The bytes are something else; for broken metadata, OSError.
+        ContentError: The bytes are something else.
     """
-    return pq.read_table(pa.BufferReader(content))
+    return read_parquet(content, SENTENCES | ANSWERS, needed=SENTENCES)
 
 
 def part_bytes(part: Part) -> bytes:
@@ -40,14 +60,22 @@ def part_bytes(part: Part) -> bytes:
 
 
 def read_part(content: bytes) -> Part:
-    """Read a saved part.
+    """Read a saved part as it was scored, so that a resumed run writes the very bytes of an undisturbed one.
 
     Raises:
-        pa.ArrowException: The bytes are something else; for broken metadata, OSError.
+        ContentError: The bytes are something else.
     """
-    table = from_parquet(content)
+    table = read_sentences(content)
     noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
-    return Part(table.replace_schema_metadata(None), int(noted) if noted.isdigit() else 0)
+    return Part(table.cast(_as_scored(table.schema)), int(noted) if noted.isdigit() else 0)
+
+
+def _as_scored(schema: pa.Schema) -> pa.Schema:
+    """Call the entries of lists `item` again: parquet calls them `element`, and the name would be written."""
+    types = {one.name: one.type for one in schema}
+    return pa.schema(
+        (name, pa.list_(kind.value_type) if pa.types.is_list(kind) else kind) for name, kind in types.items()
+    )
 
 
 def digest(content: bytes) -> str:
@@ -62,6 +90,7 @@ def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
         RunError: The file is missing, damaged or edited.
     """
     try:
+        refuse_irregular(path / name)
         content = (path / name).read_bytes()
     except OSError as error:
         raise RunError(f"{path / name}: {error.strerror}.\n  The run is damaged: score it again.") from None

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping  # noqa: TC003
+from collections.abc import Mapping  # noqa: TC003 - manifests are read into it
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, cast
 
 import pyarrow.compute as pc
 
-# Files are read into these types, so that all of them must be there at run time.
-from tseval.checked import Json  # noqa: TC001
-from tseval.runs.key import RunKey  # noqa: TC001
-from tseval.scoring.protocol import ModelCard  # noqa: TC001
+from tseval.checked import Json  # noqa: TC001 - manifests are read into it
+from tseval.runs.key import RunKey  # noqa: TC001 - manifests are read into it
+from tseval.runs.seal import FIELD, Seal, seal
+from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tseval.scoring.engine import Scored
     from tseval.suites.items import Suite
 
-FORMAT = 1
+MANIFEST_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,7 @@ class Manifest:
         warnings: What a reader should know.
         versions: Of the software that made it.
         files: Each data file to the SHA-256 of its bytes; none for a run that stands in no directory.
+        seal: Digests of all of this; None where there was none yet, as in runs of before it existed.
     """
 
     signature: str
@@ -89,14 +90,16 @@ class Manifest:
     warnings: tuple[str, ...]
     versions: Mapping[str, str | None]
     files: Mapping[str, str]
+    seal: Seal | None = None
 
     def __getitem__(self, name: str) -> Json:
         """Give a field as it stands in `manifest.json`."""
         return self.to_mapping()[name]
 
-    def with_files(self, files: Mapping[str, str]) -> Manifest:
-        """Say which data files belong to the run."""
-        return replace(self, files=dict(files))
+    def sealed(self, files: Mapping[str, str]) -> Manifest:
+        """Say which data files belong to the run, and seal everything."""
+        whole = replace(self, files=dict(files))
+        return replace(whole, seal=seal(whole.to_mapping()))
 
     def to_mapping(self) -> dict[str, Json]:
         """Give the content of `manifest.json`."""
@@ -104,7 +107,8 @@ class Manifest:
         own |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
             own[name] = asdict(getattr(self, name))
-        return {"format": FORMAT, "status": "complete", **own}
+        own[FIELD] = asdict(self.seal) if self.seal else None
+        return {"format": MANIFEST_FORMAT, "status": "complete", **own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class Begun:
 
     def to_mapping(self) -> dict[str, Json]:
         """Give the content of `manifest.json`."""
-        head: dict[str, Json] = {"format": FORMAT, "status": "running"}
+        head: dict[str, Json] = {"format": MANIFEST_FORMAT, "status": "running"}
         return head | {"signature": self.key.signature, "key": self.key.to_mapping()}
 
 
@@ -128,15 +132,27 @@ def count_run(suite: Suite, scored: Scored, verdicts: pa.Table) -> Counts:
     """Count what a run holds."""
     return Counts(
         items=suite.n_items,
-        contrasts=verdicts.num_rows,
-        sentences=scored.table.num_rows,
-        tokens=pc.sum(pc.list_value_length(scored.table["words"])).as_py() or 0,
-        correct=_true(verdicts, "correct"),
-        tied=_true(verdicts, "tie"),
-        undecidable=_true(verdicts, "undecidable"),
+        **count_verdicts(verdicts),
+        **count_sentences(scored.table),
         contexts=scored.n_contexts,
         resumed_sentences=scored.n_resumed,
     )
+
+
+def count_verdicts(verdicts: pa.Table) -> dict[str, int]:
+    """Count what a table of verdicts holds."""
+    return {
+        "contrasts": verdicts.num_rows,
+        "correct": _true(verdicts, "correct"),
+        "tied": _true(verdicts, "tie"),
+        "undecidable": _true(verdicts, "undecidable"),
+    }
+
+
+def count_sentences(scored: pa.Table) -> dict[str, int]:
+    """Count what a table of scored sentences holds."""
+    tokens = pc.sum(pc.list_value_length(scored["words"])).as_py() or 0
+    return {"sentences": scored.num_rows, "tokens": tokens}
 
 
 def software() -> dict[str, str | None]:

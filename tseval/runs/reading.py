@@ -11,15 +11,19 @@ import pandas as pd
 import pyarrow as pa
 
 from tseval.analysis.accuracy import count
+from tseval.checked import ContentError
 from tseval.errors import LimitError, RunError
-from tseval.runs.files import from_parquet, read_intact
+from tseval.parquet import read_parquet
+from tseval.runs.consistency import miscounted
+from tseval.runs.files import VERDICTS, read_intact, read_sentences
+from tseval.runs.leftovers import PARTS, clear_complete
 from tseval.runs.manifest import Manifest
 from tseval.runs.manifest_file import NAME, load_manifest
-from tseval.runs.writing import PARTS, is_free
+from tseval.runs.writing import is_free
 from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from tseval.runs.key import RunKey
 
@@ -72,6 +76,8 @@ class Run:
 def read_run(path: str | Path) -> Run:
     """Read a complete run; its tables are read when they are used.
 
+    What a process left that was killed at the very end is cleared away, where that can be.
+
     Raises:
         RunError: The directory is not a run, or the run is incomplete, damaged, or from a newer tseval.
     """
@@ -83,7 +89,8 @@ def read_run(path: str | Path) -> Run:
             f"{path} holds an incomplete run (parts saved: {parts}).\n"
             f"  Go on with it: tseval run, with the options it was started with, --resume --out {path}."
         )
-    load = partial(_load, path, manifest.files)
+    clear_complete(path)
+    load = partial(_load, path, manifest)
     return Run(
         name=path.resolve().name,
         manifest=manifest,
@@ -107,15 +114,21 @@ def find_interrupted(root: Path, key: RunKey) -> Path | None:
     return max(found)[1] if found else None
 
 
-def _load(path: Path, files: Mapping[str, str], name: str) -> pa.Table:
-    """Read one table and hold it to the digest in the manifest."""
-    content = read_intact(path, files, name)
+def _load(path: Path, manifest: Manifest, name: str) -> pa.Table:
+    """Read one table, and hold it to the digest and the counts in the manifest."""
+    content = read_intact(path, manifest.files, name)
     try:
-        return from_parquet(content)
-    except (pa.ArrowException, OSError):
+        sentences = name == "sentences.parquet"
+        table = read_sentences(content) if sentences else read_parquet(content, VERDICTS)
+    except ContentError as error:
+        wrong = "is no Parquet file" if error.what.startswith("not a") else f"is not tseval's: {error}"
+        raise RunError(f"{path / name} {wrong}.\n  Score the run again, into a new directory.") from None
+    if field := miscounted(manifest.counts, name, table):
         raise RunError(
-            f"{path / name} is no Parquet file.\n  Score the run again, into a new directory."
-        ) from None
+            f"{path / NAME} was edited: {field} does not follow from {name}.\n"
+            "  Score the run again, into a new directory."
+        )
+    return table
 
 
 # Whole numbers and truth values stay what they are beside missing values (pandas would make floats).

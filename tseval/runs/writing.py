@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
+from tseval.checked import ContentError
 from tseval.errors import RunError
-from tseval.files import PARTIAL, remove_lock, take_lock, to_utf8, write_whole
+from tseval.files import PARTIAL, refuse_irregular, remove_lock, take_lock, to_utf8, write_whole
 from tseval.runs.files import digest, part_bytes, read_intact, read_part, to_parquet
+from tseval.runs.leftovers import BEFORE_MANIFEST, PARTS, RUN_LOCK, clear_complete, remove_parts
 from tseval.runs.manifest import Begun, Manifest, dump_manifest
 from tseval.runs.manifest_file import NAME, load_manifest
 
@@ -20,18 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
+    import pyarrow as pa
+
     from tseval.runs.key import RunKey
     from tseval.scoring.engine import Part
-
-LOCK = ".lock"
-PARTS = "parts"
 
 
 def fresh_directory(root: Path, key: RunKey, now: datetime) -> Path:
     """Name a directory for a new run: `<model>--<suite>--<time>` below a root."""
     stem = f"{safe_name(key.model)}--{safe_name(key.suite)}--{now:%Y%m%dT%H%M%S}"
-    taken = sum(1 for path in root.glob(f"{stem}*"))
-    return root / (f"{stem}-{taken + 1}" if taken else stem)
+    names = chain([stem], (f"{stem}-{i}" for i in count(2)))
+    return next(root / name for name in names if not (root / name).exists())
 
 
 def safe_name(name: str) -> str:
@@ -43,6 +42,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
     """Create the directory of a run, or take up one that was interrupted.
 
     A complete run is only read: its files are checked, and neither a lock nor a right to write is needed.
+    What a killed process left behind is cleared away.
 
     Args:
         path: The directory; its parents are created too.
@@ -58,7 +58,9 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file.\n  Name a directory for the run with --out.")
         if (path / NAME).exists() and isinstance(load_manifest(path), Manifest):
-            return RunWriter(path, key, _take_up(path, key, resume), held=None)
+            complete = _take_up(path, key, resume)
+            clear_complete(path)
+            return RunWriter(path, key, complete, held=None)
         path.mkdir(parents=True, exist_ok=True)
         _refuse_strangers(path)
         held = _lock(path)
@@ -68,18 +70,20 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
         with _said_once(path):
             for partial in path.rglob(f"*{PARTIAL}"):
                 partial.unlink()
-            if not complete:
+            if complete:
+                remove_parts(path)
+            else:
                 (path / PARTS).mkdir(exist_ok=True)
                 write_whole(path / NAME, dump_manifest(Begun(key)))
     except BaseException:
-        remove_lock(path / LOCK, held)
+        remove_lock(path / RUN_LOCK, held)
         raise
     return RunWriter(path, key, complete, held)
 
 
 def _refuse_strangers(path: Path) -> None:
     """Refuse a directory that holds anything but a run."""
-    strangers = sorted(entry.name for entry in path.iterdir() if entry.name not in {LOCK, PARTS})
+    strangers = sorted(entry.name for entry in path.iterdir() if entry.name not in BEFORE_MANIFEST)
     if strangers and NAME not in strangers:
         raise RunError(
             f"{path} is not empty and not a run (it holds {strangers[0]!r}).\n"
@@ -109,7 +113,7 @@ def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
 
 def _lock(path: Path) -> int:
     """Lock a directory for this process."""
-    held = take_lock(path / LOCK)
+    held = take_lock(path / RUN_LOCK)
     if held is None:
         raise RunError(
             f"{path} is being written by another tseval.\n"
@@ -121,7 +125,7 @@ def _lock(path: Path) -> int:
 def is_free(path: Path) -> bool:
     """Tell whether no process is writing a run and this one could."""
     try:
-        remove_lock(path / LOCK, _lock(path))
+        remove_lock(path / RUN_LOCK, _lock(path))
     except (RunError, OSError):
         return False
     return True
@@ -162,7 +166,7 @@ class RunWriter:
     def close(self) -> None:
         """Let go of the lock; parts stay for a resumed run."""
         if self._held is not None:
-            remove_lock(self.path / LOCK, self._held)
+            remove_lock(self.path / RUN_LOCK, self._held)
             self._held = None
 
     def save_part(self, i: int, part: Part) -> None:
@@ -181,10 +185,11 @@ class RunWriter:
         """Give a saved shard, or None where there is none or it is damaged."""
         for path in self._saved(i):
             try:
+                refuse_irregular(path)
                 content = path.read_bytes()
                 if path.stem.endswith(f"-{digest(content)[:16]}"):
                     return read_part(content)
-            except (OSError, pa.ArrowException):
+            except (OSError, ContentError):
                 continue
         return None
 
@@ -207,9 +212,9 @@ class RunWriter:
         for name, content in contents.items():
             self._write(name, content)
         files = {name: digest(content) for name, content in contents.items()}
-        self._write(NAME, dump_manifest(manifest.with_files(files)))
+        self._write(NAME, dump_manifest(manifest.sealed(files)))
         self.complete = True
-        shutil.rmtree(self.path / PARTS, ignore_errors=True)
+        remove_parts(self.path)
         self.close()
 
     def _saved(self, i: int) -> list[Path]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.errors import ModelError
-from tseval.scoring.contexts import BLOCK, visit
+from tseval.scoring.contexts import CONTEXTS_AT_ONCE, visit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def ask(
     symbols = model.encode(pa.array(asks.symbols, pa.string())).tokens
     logprobs = np.empty(len(asked), dtype=np.float32)
     right, wrong = np.full((2, len(asked)), np.nan)
-    for here in visit(model, trie, max(1, min(BLOCK, ALTERNATIVES // len(symbols)))):
+    for here in visit(model, trie, max(1, min(CONTEXTS_AT_ONCE, ALTERNATIVES // len(symbols)))):
         logprobs[here.nodes] = model.logprobs(here.state, here.rows, here.tokens)
         firsts = np.unique(here.rows, return_index=True)[1]
         which = np.maximum.reduceat(asked[here.nodes], firsts)

@@ -11,11 +11,11 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tseval.scoring.protocol import RecurrentModel, State
+    from tseval.scoring.protocol import PrefixState, RecurrentModel
     from tseval.scoring.trie import Level, Trie
 
 # Rows advanced together: enough for full speed of a matrix product, few enough to stay in the cache.
-BLOCK = 1_000
+CONTEXTS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Visit:
         tokens: The words' ids, (words,).
     """
 
-    state: State
+    state: PrefixState
     rows: np.ndarray
     nodes: slice
     tokens: np.ndarray
@@ -41,7 +41,7 @@ def visit(model: RecurrentModel, trie: Trie, block: int | None = None) -> Iterat
     Args:
         model: Advanced once for each context.
         trie: Of the encoded sentences.
-        block: Contexts at a time; None for `BLOCK`.
+        block: Contexts at a time; None for `CONTEXTS_AT_ONCE`.
     """
     state = model.start()
     first = trie.levels[0]
@@ -49,9 +49,9 @@ def visit(model: RecurrentModel, trie: Trie, block: int | None = None) -> Iterat
     yield Visit(state, first.parents, slice(0, n_nodes), first.tokens)
     parent_row = np.zeros(1, dtype=np.int64)  # row of `state` that holds a node of the level before
     for level, following in zip(trie.levels, trie.levels[1:], strict=False):
-        states: list[State] = []
-        for inner, children in _blocks(level, following, block or BLOCK):
-            here = model.advance(_take(state, parent_row[level.parents[inner]]), level.tokens[inner])
+        states: list[PrefixState] = []
+        for inner, children in _blocks(level, following, block or CONTEXTS_AT_ONCE):
+            here = model.advance(take(state, parent_row[level.parents[inner]]), level.tokens[inner])
             # Positions in the level become rows of this block: children of the first inner node are row 0.
             rows = np.searchsorted(inner, following.parents[children])
             nodes = slice(n_nodes + children.start, n_nodes + children.stop)
@@ -68,7 +68,7 @@ def node_logprobs(model: RecurrentModel, trie: Trie) -> np.ndarray:
     return np.concatenate([model.logprobs(v.state, v.rows, v.tokens) for v in visit(model, trie)])
 
 
-def _take(state: State, rows: np.ndarray) -> State:
+def take(state: PrefixState, rows: np.ndarray) -> PrefixState:
     """Gather the rows of a state."""
     index = torch.from_numpy(rows).to(state[0].device)
     return tuple(tensor[index] for tensor in state)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from torch import Tensor
 
-    State = tuple[Tensor, ...]
+    PrefixState = tuple[Tensor, ...]
 
-UNK = "<unk>"  # how a `ReportingModel` shows a word that it does not know
+UNKNOWN = "<unk>"  # how a `ReportingModel` shows a word that it does not know
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,10 @@ class ModelCard:
 
     def __repr__(self) -> str:
         return shown(self, self.name, self.kind, f"fingerprint {self.fingerprint[:8]}")
+
+    def show(self, model: object) -> str:
+        """Say on one line what a model is: its name, architecture and device; for its `__repr__`."""
+        return shown(model, self.name, str(self.details["architecture"]), str(self.details["device"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +133,11 @@ class RecurrentModel(Protocol):
         """Bring sentences to the model's vocabulary."""
         ...
 
-    def start(self) -> State:
+    def start(self) -> PrefixState:
         """Give the state after the start symbol, one row."""
         ...
 
-    def advance(self, state: State, tokens: np.ndarray) -> State:
+    def advance(self, state: PrefixState, tokens: np.ndarray) -> PrefixState:
         """Read one more word in every row.
 
         Args:
@@ -142,7 +146,7 @@ class RecurrentModel(Protocol):
         """
         ...
 
-    def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    def logprobs(self, state: PrefixState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Give log-probabilities of next words, in nats.
 
         Args:
@@ -223,7 +227,7 @@ WordModel = SentenceModel | RecurrentModel | TokenModel
 Model = WordModel | TotalModel
 
 # What an object needs for each protocol; the nearest one is named to whoever has forgotten a part.
-NEEDED = {
+PROTOCOL_PARTS = {
     SentenceModel: ("card", "word_logprobs"),
     TotalModel: ("card", "sentence_logprobs"),
     TokenModel: ("card", "warnings", "batch_tokens", "encode", "token_texts", "token_logprobs"),
@@ -243,11 +247,11 @@ def refuse_no_model(candidate: object, what: str) -> None:
     """
     if isinstance(candidate, type):
         raise ModelError(f"{what} is the class {candidate.__name__}, not a model: call it to make one")
-    if isinstance(candidate, tuple(NEEDED)):
+    if isinstance(candidate, tuple(PROTOCOL_PARTS)):
         return
     lacking = {
         protocol.__name__: [name for name in names if not hasattr(candidate, name)]
-        for protocol, names in NEEDED.items()
+        for protocol, names in PROTOCOL_PARTS.items()
     }
     nearest = min(lacking, key=lambda name: len(lacking[name]))
     raise ModelError(

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tseval.errors import SuiteError, suggest
 from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from tseval.questions.contrast import Contrast
     from tseval.questions.question import Question
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 Feature = str | int | float | bool
 
+# Features of a question about the beginning of a sentence: how many words it has, and the last of them.
+POSITION, WORD = "position", "word"
 # Columns of a verdict that are not features; no feature may take one of these names.
 RESERVED_NAMES = frozenset(
     {"case", "item", "construction", "phenomenon", "dependency", "contrast"}
@@ -102,7 +105,7 @@ class Case:
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Features of the verdicts."""
-        return (*self.features.column_names, *self.question.feature_names())
+        return tuple(field.name for field in (*self.features.schema, *self.question.feature_types()))
 
     def take(self, rows: Sequence[int]) -> Case:
         """Give the same case with some of its items, by their places."""
@@ -129,6 +132,17 @@ class Case:
             for index, texts, values in zip(indices, sentences, features, strict=True):
                 assert index is not None
                 yield Item(self.name, index, texts, values)
+
+
+def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str]) -> None:
+    """Refuse to choose cases that a suite does not have.
+
+    Raises:
+        SuiteError: Names the case, and the nearest one there is.
+    """
+    for name in cases:
+        if name not in known:
+            raise SuiteError(f"suite {suite!r} has no case {name!r}.\n  {suggest(name, known, 'Cases')}")
 
 
 @dataclass(frozen=True, slots=True)

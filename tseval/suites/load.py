@@ -14,16 +14,15 @@ from tseval.files import data_folder
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.datasets.loading import is_data, methods_of, read_data
 from tseval.suites.digest import suite_digest
-from tseval.suites.formal.languages import KINDS, names_language, parse_language
+from tseval.suites.formal.languages import FORMAL_LANGUAGES, names_language, parse_language
 from tseval.suites.formal.strings import STOP
 from tseval.suites.formal.suites import draw_test, language_case
-from tseval.suites.grammar.cache import load_suite as load_cached
-from tseval.suites.grammar.cache import save_suite, suite_key
-from tseval.suites.items import Case, Suite
+from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
+from tseval.suites.items import Case, Suite, refuse_unknown_cases
 from tseval.suites.views import VIEWS, view_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tseval.suites.grammar.folder import SuiteFolder
 
@@ -58,7 +57,7 @@ def find_suite(spec: str | Path) -> Path:
         if not (data_folder() / spec).exists():
             raise SuiteError(f"{spec} is not here yet.\n  Download it: tseval suites fetch {spec}")
         return data_folder() / spec
-    if isinstance(spec, Path) or os.sep in spec or Path(spec).exists():
+    if isinstance(spec, Path) or os.path.basename(spec) != spec or Path(spec).exists():
         path = Path(spec)
         if not path.exists():
             raise SuiteError(f"{path}: no such file or folder.\n  Give the name of a suite, or a path.")
@@ -68,7 +67,7 @@ def find_suite(spec: str | Path) -> Path:
             f"{spec} is a formal language: it has no grammars, and no pairs of sentences.\n"
             "  tseval run, expand and train can use it."
         )
-    known = [*available_suites(), *CATALOGUE, *KINDS]
+    known = [*available_suites(), *CATALOGUE, *FORMAL_LANGUAGES]
     raise SuiteError(
         f"there is no suite {spec!r}.\n  {suggest(spec, known, 'Suites')} Or give a path, such as ./{spec}."
     )
@@ -114,12 +113,11 @@ def load_suite(
         suite = _data_suite(path, method, names, (limit, sample, seed), complete)
         return _tokenised(suite) if tokenise else suite
     key = suite_key(path) if complete else None
-    if key is not None and (cached := load_cached(key)) is not None:
+    if key is not None and (cached := load_cached(key)) is not None and _is_genuine(cached):
         return cached
 
-    # Imported late: a cached suite needs neither Jinja nor YAML.
-    from tseval.suites.grammar.expansion import check_size, choose_rows, expand  # noqa: PLC0415
-    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415
+    from tseval.suites.grammar.expansion import check_size, choose_rows, expand  # noqa: PLC0415 - brings Jinja and YAML along
+    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
     folder = read_folder(path)
     grammars = folder.load(names)
@@ -133,6 +131,11 @@ def load_suite(
     if key is not None and suite.n_items <= _CACHED_ITEMS:
         save_suite(suite, key)
     return suite
+
+
+def _is_genuine(cached: Suite) -> bool:
+    """Tell a suite whose content is what its digest says: anyone can write into a cache (decision 9)."""
+    return suite_digest(cached.terminator, cached.cases) == cached.digest
 
 
 def stream_cases(
@@ -160,8 +163,8 @@ def stream_cases(
         GrammarError: A grammar that cannot be expanded, at the latest while its block is made.
     """
     _check_counts(limit, sample)
-    from tseval.suites.grammar.expansion import LARGEST_INDEX, check_size, choose_rows, expand_blocks  # noqa: PLC0415
-    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415
+    from tseval.suites.grammar.expansion import LARGEST_INDEX, check_size, choose_rows, expand_blocks  # noqa: PLC0415 - brings Jinja and YAML along
+    from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
     if isinstance(spec, str) and names_language(spec):
         suite = load_suite(spec, cases=cases, limit=limit, sample=sample, seed=seed)
@@ -205,7 +208,7 @@ def _formal_suite(spec: str, cases: Sequence[str], which: tuple[int | None, int 
     from tseval.suites.grammar.expansion import choose_rows  # noqa: PLC0415 - brings YAML along
 
     language = parse_language(spec)
-    _refuse_unknown_cases(language.name, [language.name], cases)
+    refuse_unknown_cases(language.name, [language.name], cases)
     limit, sample, seed = which
     strings = draw_test(language, limit if sample is None else None)
     rows = np.array(choose_rows(len(strings), limit, sample, seed), dtype=np.int64)
@@ -222,12 +225,6 @@ def _formal_suite(spec: str, cases: Sequence[str], which: tuple[int | None, int 
     )
 
 
-def _refuse_unknown_cases(suite: str, known: Iterable[str], cases: Sequence[str]) -> None:
-    for name in cases:
-        if name not in known:
-            raise SuiteError(f"suite {suite!r} has no case {name!r}.\n  {suggest(name, known, 'Cases')}")
-
-
 def _data_suite(
     path: Path,
     method: str | None,
@@ -239,7 +236,7 @@ def _data_suite(
     from tseval.suites.grammar.expansion import choose_rows  # noqa: PLC0415 - brings YAML along
 
     data = read_data(path, method)
-    _refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
+    refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
     chosen = [case for case in data.cases if not cases or case.name in cases]
     taken = tuple(case.take(choose_rows(case.n_items, *which)) for case in chosen)
     return Suite(
@@ -255,7 +252,7 @@ def _data_suite(
 
 
 def _tokenised(suite: Suite) -> Suite:
-    from tseval.suites.datasets.tokenising import tokenise  # noqa: PLC0415
+    from tseval.suites.datasets.tokenising import tokenise  # noqa: PLC0415 - brings NLTK along
 
     cases = tuple(map(tokenise, suite.cases))
     return replace(suite, cases=cases, digest=suite_digest(None, cases))

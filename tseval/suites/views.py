@@ -18,6 +18,7 @@ from tseval.errors import SuiteError, suggest
 from tseval.questions.contrast import Contrast
 from tseval.questions.pairs import ENDING, Pairs
 from tseval.suites.digest import suite_digest
+from tseval.suites.items import POSITION, WORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tseval.suites.items import Case, Feature, Suite
 
 RIGHT, WRONG = "right", "wrong"
-NUMBER, POSITION, WORD, SHOWN = "number", "position", "word", "shown"
+NUMBER, SHOWN = "number", "shown"
 # What a classifier says of a prefix: words that no text holds.
 NUMBER_WORDS = {"sing": "<singular>", "plur": "<plural>"}
 JUDGEMENTS = ("<grammatical>", "<ungrammatical>")
@@ -57,7 +58,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LastWord:
     """A choice of the last word: which item asks it, and what is to be known of it."""
 
     row: int
@@ -67,28 +68,28 @@ class Question:
     features: tuple[Feature, ...]
 
 
-def _number(row: int, pair: Pair, _: bool) -> Iterator[Question]:
-    yield Question(row, " ".join(pair.better[: pair.critical]), *pair.number_words, ())
+def _number(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
+    yield LastWord(row, " ".join(pair.better[: pair.critical]), *pair.number_words, ())
 
 
-def _judgement(row: int, pair: Pair, as_found: bool) -> Iterator[Question]:
+def _judgement(row: int, pair: Pair, as_found: bool) -> Iterator[LastWord]:
     right, wrong = JUDGEMENTS if as_found else JUDGEMENTS[::-1]
     words = pair.better if as_found else pair.worse
-    yield Question(row, " ".join(words), right, wrong, ("grammatical" if as_found else "ungrammatical",))
+    yield LastWord(row, " ".join(words), right, wrong, ("grammatical" if as_found else "ungrammatical",))
 
 
-def _profile(row: int, pair: Pair, _: bool) -> Iterator[Question]:
+def _profile(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
     yield from _each_prefix(row, pair, pair.better[pair.critical], pair.worse[pair.critical])
 
 
-def _number_profile(row: int, pair: Pair, _: bool) -> Iterator[Question]:
+def _number_profile(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
     yield from _each_prefix(row, pair, *pair.number_words)
 
 
-def _each_prefix(row: int, pair: Pair, right: str, wrong: str) -> Iterator[Question]:
+def _each_prefix(row: int, pair: Pair, right: str, wrong: str) -> Iterator[LastWord]:
     for length in range(1, pair.critical + 1):
         prefix = pair.better[:length]
-        yield Question(row, " ".join(prefix), right, wrong, (length, prefix[-1]))
+        yield LastWord(row, " ".join(prefix), right, wrong, (length, prefix[-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class View:
     """
 
     title: str
-    ask: Callable[[int, Pair, bool], Iterator[Question]]
+    ask: Callable[[int, Pair, bool], Iterator[LastWord]]
     features: tuple[str, ...] = ()
     needs_number: bool = False
     whole: bool = False

@@ -13,7 +13,7 @@ from tseval.testing import extremes, properties
 from tseval.testing.memory import memory
 from tseval.testing.report import Finding, Report, Result
 from tseval.testing.scores import as_in_a_run, numbers_of, protocol_of
-from tseval.testing.sentences import default_sentences, distinct
+from tseval.testing.sentences import default_sentences, tidied
 from tseval.testing.subject import Subject, fails, holds, not_applicable
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def check_model(
         SuiteError: There are no sentences, or one is empty.
     """
     refuse_no_model(model, "the object to check")
-    texts = distinct(default_sentences() if sentences is None else sentences)
+    texts = tidied(default_sentences() if sentences is None else sentences)
     _refuse_foreign(model, texts, given=sentences is not None)
     found: dict[str, Finding] = {}
     for name, finding in _findings(model, texts, tolerance):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tseval.testing.report import Finding
     from tseval.testing.subject import Subject
 
-    Row = Mapping[str, object]  # of scored sentences
+    ScoredRow = Mapping[str, object]  # of scored sentences
 
 LONG = 200  # words of a long sentence
 FRAMES = 3  # sentences that an unknown word is put into
@@ -50,7 +50,7 @@ def unknown_words(subject: Subject) -> Finding:
     return holds("nothing looks unknown to the model")
 
 
-def _reported(subject: Subject, groups: Sequence[Sequence[Row]]) -> Finding:
+def _reported(subject: Subject, groups: Sequence[Sequence[ScoredRow]]) -> Finding:
     """Hold sentences that look alike to their count of unknown words, and to each other."""
     for group in groups:
         if not group[0]["n_unknown"]:

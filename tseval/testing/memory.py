@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from tseval.scoring.contexts import take
 from tseval.scoring.protocol import RecurrentModel, TokenModel
-from tseval.testing.scores import directly, take
+from tseval.testing.scores import directly
 from tseval.testing.subject import fails, holds, not_applicable
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ def _highest(action: Callable[[], object]) -> tuple[int, int]:
         _, host = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     else:
-        RESET.write_text("5")  # begin again with what is there now
+        RESET.write_text("5", "ascii")  # begin again with what is there now
         action()
-        found = re.search(r"VmHWM:\s*(\d+) kB", STATUS.read_text())
+        found = re.search(r"VmHWM:\s*(\d+) kB", STATUS.read_text("utf-8", "replace"))
         host = 0 if found is None else int(found[1]) * 2**10
     return host, sum(torch.cuda.max_memory_allocated(device) for device in devices)

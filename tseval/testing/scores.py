@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from tseval.scoring.contexts import take
 from tseval.scoring.protocol import RecurrentModel, SentenceModel, TokenModel
+from tseval.scoring.rows import pieces_of
 from tseval.scoring.scorers import scorer_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.scoring.protocol import Model, State, TotalModel
+    from tseval.scoring.protocol import Model, TotalModel
 
 # Of each sentence the log-probabilities of its words, (words,), or the one number that there is, (1,).
 Numbers = list[np.ndarray]
@@ -86,12 +88,6 @@ def _word_by_word(model: RecurrentModel, sentences: Sequence[str]) -> Numbers:
 def _token_by_token(model: TokenModel, sentences: Sequence[str], batch_tokens: int | None) -> Numbers:
     encoded = model.encode(pa.array(sentences, pa.string()))
     tokens, _ = model.token_logprobs(encoded, batch_tokens or model.batch_tokens)
-    n_words = int(encoded.lengths.sum())
-    pieces = np.ones(n_words, dtype=np.int64) if encoded.pieces is None else encoded.pieces
-    words = np.bincount(np.repeat(np.arange(n_words), pieces), weights=tokens, minlength=n_words)
+    pieces = pieces_of(encoded)
+    words = np.bincount(np.repeat(np.arange(len(pieces)), pieces), weights=tokens, minlength=len(pieces))
     return np.split(words, np.cumsum(encoded.lengths)[:-1])
-
-
-def take(state: State, rows: np.ndarray) -> State:
-    """Gather rows of a state."""
-    return tuple(tensor[torch.from_numpy(rows).to(tensor.device)] for tensor in state)

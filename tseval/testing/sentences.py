@@ -25,7 +25,7 @@ def default_sentences() -> list[str]:
     return [f"the {noun}{behind} {verb} ." for noun, behind, verb in parts]
 
 
-def distinct(sentences: Sequence[str]) -> tuple[str, ...]:
+def tidied(sentences: Sequence[str]) -> tuple[str, ...]:
     """Tidy sentences as a run does: single spaces, each once, in order.
 
     Raises:

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from tseval.training.language_model import Destination, Listener
     from tseval.training.settings import ClassifierSettings
 
-VALIDATION_BATCH = 256
+VALIDATION_EXAMPLES = 256
 # What a point of the learning curve holds; one column a watched scalar and layer follows.
-COLUMNS: dict[str, pa.DataType] = {
+CLASSIFIER_COLUMNS: dict[str, pa.DataType] = {
     "step": pa.int64(),  # batches learnt from
     "epoch": pa.int64(),  # that ends here; 0 before the first
     "training_loss": pa.float64(),  # nats an example, mean over the batches of the epoch
@@ -124,7 +124,7 @@ def validate(model: Classifier, examples: Examples) -> tuple[float, float]:
     model.eval()
     device = next(model.parameters()).device
     correct, loss = 0, 0.0
-    for rows in torch.split(examples.lengths.argsort(stable=True), VALIDATION_BATCH):
+    for rows in torch.split(examples.lengths.argsort(stable=True), VALIDATION_EXAMPLES):
         words, lengths, classes = (tensor.to(device) for tensor in examples.batch(rows))
         logits = model.classify(words, lengths)
         correct += int((logits.argmax(1) == classes).sum())
@@ -256,7 +256,7 @@ class _Run:
         """Write the resume file and the learning curve."""
         content = snapshot(self.model, self.optimiser, self.course)
         save_resume(self.resume, self.identity, content)
-        write_curves(curves_path(self.out), self.course.rows, COLUMNS)
+        write_curves(curves_path(self.out), self.course.rows, CLASSIFIER_COLUMNS)
         self._saved_at = time.monotonic()
 
     def finish(self) -> float:

@@ -38,7 +38,7 @@ class TextFile:
     tokens: int
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def text_lines(path: Path) -> Iterator[str]:
     """Give the lines of a text file, plain or gzip-compressed.
 
     Raises:
@@ -57,7 +57,7 @@ def count_words(paths: Sequence[Path], *, lowercase: bool) -> Counter[str]:
     """Count the words of all files together."""
     counts: Counter[str] = Counter()
     for path in paths:
-        for line in read_lines(path):
+        for line in text_lines(path):
             counts.update(words_of(line, lowercase=lowercase))
     return counts
 
@@ -78,7 +78,7 @@ def encode_text(paths: Sequence[Path], vocabulary: Vocabulary) -> Tensor:
     stream = [np.array([eos], dtype=np.int32)]
     for path in paths:
         block: list[int] = []
-        for line in read_lines(path):
+        for line in text_lines(path):
             if words := list(words_of(line, lowercase=vocabulary.lowercase)):
                 block.extend(ids.get(word, unk) for word in words)
                 block.append(eos)
@@ -89,11 +89,11 @@ def encode_text(paths: Sequence[Path], vocabulary: Vocabulary) -> Tensor:
     return torch.from_numpy(joined.astype(np.int64))
 
 
-def describe(path: Path) -> TextFile:
+def file_facts(path: Path) -> TextFile:
     """Hash a file and count its tokens, for the record."""
     with open_regular(path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    tokens = sum(len(line.split()) + 1 for line in read_lines(path) if line.strip())
+    tokens = sum(len(line.split()) + 1 for line in text_lines(path) if line.strip())
     return TextFile(path.name, digest, tokens)
 
 

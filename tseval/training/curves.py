@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tseval.files import write_whole
+from tseval.runs.files import to_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from tseval.models.language_model import Network
 
-Row = dict[str, int | float | None]
+CurveRow = dict[str, int | float | None]
 
 # What a point holds; one column a watched scalar and layer follows (`alpha_1`, `alpha_2`).
-COLUMNS: dict[str, pa.DataType] = {
+CURVE_COLUMNS: dict[str, pa.DataType] = {
     "step": pa.int64(),  # windows read
     "epoch": pa.int64(),  # that this window belongs to, from 1
     "tokens": pa.int64(),  # training tokens read
@@ -35,7 +35,7 @@ def curves_path(out: Path) -> Path:
     return out.with_name(f"{out.stem}.curves.parquet")
 
 
-def watched_scalars(model: Network) -> Row:
+def watched_scalars(model: Network) -> CurveRow:
     """Read what the cells find worth a curve; layers are counted from 1."""
     return {
         f"{name}_{layer}": value.item()
@@ -44,7 +44,9 @@ def watched_scalars(model: Network) -> Row:
     }
 
 
-def write_curves(path: Path, rows: Sequence[Row], columns: Mapping[str, pa.DataType] = COLUMNS) -> None:
+def write_curves(
+    path: Path, rows: Sequence[CurveRow], columns: Mapping[str, pa.DataType] = CURVE_COLUMNS
+) -> None:
     """Write the points of a learning curve, whole or not at all.
 
     Args:
@@ -60,6 +62,4 @@ def write_curves(path: Path, rows: Sequence[Row], columns: Mapping[str, pa.DataT
     values = [
         pa.array([row.get(name) for row in rows], kind) for name, kind in zip(names, types, strict=True)
     ]
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_arrays(values, names), sink, compression="zstd")
-    write_whole(path, memoryview(sink.getvalue()))
+    write_whole(path, to_parquet(pa.Table.from_arrays(values, names)))

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tseval.adapters.native import NativeModel
 from tseval.analysis.accuracy import COUNTS, count
+from tseval.checked import ContentError
 from tseval.errors import TrainingError, first_line
 from tseval.evaluation import evaluate
 from tseval.files import write_whole
 from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
+from tseval.parquet import read_parquet
+from tseval.runs.files import to_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,14 +25,14 @@ if TYPE_CHECKING:
     from tseval.models.vocabulary import Vocabulary
     from tseval.suites.items import Suite
 
-TEXTS = ("suite", "phenomenon", "dependency", "construction", "contrast")
-TYPES: dict[str, pa.DataType] = {
+ROW_COLUMNS = ("suite", "phenomenon", "dependency", "construction", "contrast")
+ACCURACY_COLUMNS: dict[str, pa.DataType] = {
     **dict.fromkeys(("step", "tokens"), pa.int64()),
-    **dict.fromkeys(TEXTS, pa.string()),
+    **dict.fromkeys(ROW_COLUMNS, pa.string()),
     **dict.fromkeys(COUNTS, pa.int64()),
     "accuracy": pa.float64(),  # null where no item is decidable
 }
-SCHEMA = pa.schema(TYPES)
+SCHEMA = pa.schema(ACCURACY_COLUMNS)
 
 
 def accuracy_path(out: Path) -> Path:
@@ -86,16 +88,18 @@ class EarlyEvaluation:
                 counts = counts.assign(step=step, tokens=tokens, suite=suite.name)
                 new = pa.Table.from_pandas(counts, SCHEMA, preserve_index=False)
                 rows = pa.concat_tables([rows, new.replace_schema_metadata(None)])
-        sink = pa.BufferOutputStream()
-        pq.write_table(rows, sink, compression="zstd")
-        write_whole(self.path, memoryview(sink.getvalue()))
+        write_whole(self.path, to_parquet(rows))
 
     def _rows(self) -> pa.Table:
         if not self.path.exists():
             return SCHEMA.empty_table()
         try:
-            return pq.read_table(self.path).cast(SCHEMA)
-        except (pa.ArrowException, OSError, ValueError) as error:
+            return (
+                read_parquet(self.path, ACCURACY_COLUMNS, others=False)
+                .select(list(ACCURACY_COLUMNS))
+                .replace_schema_metadata(None)
+            )
+        except (OSError, ContentError) as error:
             reason = first_line(error)
             raise TrainingError(
                 f"{self.path}: does not hold accuracies along a training ({reason}).\n"

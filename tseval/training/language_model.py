@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tseval.training.settings import ClassifierSettings, Settings
     from tseval.training.windows import Windows
 
-VALIDATION_BATCH = 32
+VALIDATION_COLUMNS = 32
 VALIDATION_LINES = 512
 READ_EVERY = 0.5  # seconds between readings of the losses: often enough for a bar, seldom enough for a GPU
 
@@ -268,7 +268,7 @@ def windows_of(
     if settings.whole_lines:
         eos = vocabulary.ids()[EOS]
         return Lines(train, eos, settings.batch), Lines(valid, eos, VALIDATION_LINES)
-    narrow = columns(valid, min(VALIDATION_BATCH, len(valid) // 2))
+    narrow = columns(valid, min(VALIDATION_COLUMNS, len(valid) // 2))
     return (
         Columns(columns(train, settings.batch), settings.window, settings.fresh_state),
         Columns(narrow, settings.window, settings.fresh_state),

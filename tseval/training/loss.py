@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
 
 # Logits held at once: few enough on a CPU that a tile stays in the cache; a GPU wants many.
-TILE_LOGITS = {"cpu": 2**20, "cuda": 2**26}
-LEAST_ROWS = 128
+LOSS_TILE_LOGITS = {"cpu": 2**20, "cuda": 2**26}
+LEAST_TILE_ROWS = 128
 
 
 class _TiledCrossEntropy(torch.autograd.Function):
@@ -25,7 +25,7 @@ class _TiledCrossEntropy(torch.autograd.Function):
         low_hidden, low_weight, low_bias = hidden.to(dtype), weight.to(dtype), bias.to(dtype)
         gradients = torch.empty_like(hidden), torch.zeros_like(weight), torch.zeros_like(bias)
         loss = hidden.new_zeros((), dtype=torch.float64)
-        tile = max(LEAST_ROWS, TILE_LOGITS.get(hidden.device.type, 2**26) // len(weight))
+        tile = max(LEAST_TILE_ROWS, LOSS_TILE_LOGITS.get(hidden.device.type, 2**26) // len(weight))
         for start in range(0, len(hidden), tile):
             rows = slice(start, start + tile)
             target = targets[rows, None]

@@ -42,15 +42,23 @@ def _hewitt_sizes(arch: str, hidden: int, language: Language | None) -> dict[str
     return {"embedding": 2 * language.k + 10, "hidden": hidden}
 
 
-def _bernardy_sizes(embedding: int) -> Callable[[str, int, Language | None], Mapping[str, int]]:
-    """Give every symbol of a URN the angles of its rotation, and of any other cell so many numbers."""
-    return lambda arch, hidden, language: {
-        "embedding": hidden * (hidden - 1) // 2 if arch == "urn" else embedding
-    }
-
-
 # None of the papers on formal languages clips gradients.
 UNCLIPPED = 1e9
+
+
+def _bernardy(task: str, *, learning_rate: float, embedding: int) -> Preset:
+    """Give every symbol of a URN the angles of its rotation, and of any other cell so many numbers."""
+    return Preset(
+        sizes={"hidden": 32, "layers": 1, "dropout": 0.05},
+        settings={
+            "epochs": 100, "batch": 512, "whole_lines": True, "clip": UNCLIPPED, "initial_range": 0.05,
+            "optimiser": "adam", "learning_rate": learning_rate, "schedule": "constant",
+        },
+        source=f"Bernardy & Lappin 2022, {task}",
+        derived=lambda arch, hidden, _: {
+            "embedding": hidden * (hidden - 1) // 2 if arch == "urn" else embedding
+        },
+    )  # fmt: skip
 
 
 PRESETS: dict[str, Preset] = {
@@ -79,24 +87,12 @@ PRESETS: dict[str, Preset] = {
         source="Hewitt et al. 2020, the learned LSTMs; at most 100 epochs",
         derived=_hewitt_sizes,
     ),
-    "bernardy2022-dyck": Preset(
-        sizes={"hidden": 32, "layers": 1, "dropout": 0.05},
-        settings={
-            "epochs": 100, "batch": 512, "whole_lines": True, "clip": UNCLIPPED, "initial_range": 0.05,
-            "optimiser": "adam", "learning_rate": 1e-2, "schedule": "constant",
-        },
-        source="Bernardy & Lappin 2022, generalised Dyck; hidden 8, 16 and 32",
-        derived=_bernardy_sizes(12),
+    "bernardy2022-dyck": _bernardy(
+        "generalised Dyck; hidden 8, 16 and 32", learning_rate=1e-2, embedding=12
     ),
     # Epochs and dropout are not given for this task, and taken from the other.
-    "bernardy2022-cross-serial": Preset(
-        sizes={"hidden": 32, "layers": 1, "dropout": 0.05},
-        settings={
-            "epochs": 100, "batch": 512, "whole_lines": True, "clip": UNCLIPPED, "initial_range": 0.05,
-            "optimiser": "adam", "learning_rate": 1e-3, "schedule": "constant",
-        },
-        source="Bernardy & Lappin 2022, cross-serial dependencies; hidden 8, 16 and 32",
-        derived=_bernardy_sizes(20),
+    "bernardy2022-cross-serial": _bernardy(
+        "cross-serial dependencies; hidden 8, 16 and 32", learning_rate=1e-3, embedding=20
     ),
 }  # fmt: skip
 

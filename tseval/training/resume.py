@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from tseval.checked import Json
     from tseval.models.language_model import Network
     from tseval.models.vocabulary import Vocabulary
-    from tseval.training.curves import Row
+    from tseval.training.curves import CurveRow
     from tseval.training.settings import ClassifierSettings
 
-FORMAT = "tseval-resume"
-VERSION = 1
+RESUME_FORMAT = "tseval-resume"
+RESUME_VERSION = 1
 HASHED = ("training text", "validation text", "vocabulary list")
 
 
@@ -54,7 +54,7 @@ class Course:
     step: int = 0
     loss: float = 0.0
     seconds: float = 0.0
-    rows: list[Row] = field(default_factory=list)
+    rows: list[CurveRow] = field(default_factory=list)
     validations: list[Json] = field(default_factory=list)
 
 
@@ -145,7 +145,7 @@ def save_resume(path: Path, identity: Mapping[str, object], content: Mapping[str
     Raises:
         OSError: If the file cannot be written; an older one stays.
     """
-    whole = {"format": FORMAT, "version": VERSION, "identity": dict(identity), **content}
+    whole = {"format": RESUME_FORMAT, "version": RESUME_VERSION, "identity": dict(identity), **content}
     write_whole(path, lambda file: torch.save(whole, file))
 
 
@@ -160,7 +160,7 @@ def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]
         content = read_plain(path)
     except ModelError as error:
         raise TrainingError(f"{error}. {over}") from None
-    if content.get("format") != FORMAT or content.get("version") != VERSION:
+    if content.get("format") != RESUME_FORMAT or content.get("version") != RESUME_VERSION:
         raise TrainingError(f"{path}: no resume file that this tseval can read. {over}")
     if not isinstance(content.get("identity"), dict):
         raise TrainingError(f"{path}: a resume file without its settings. {over}")

@@ -11,7 +11,7 @@ import pytest
 
 from tseval.errors import SuiteError
 from tseval.suites.datasets.catalogue import CATALOGUE, Commit, Published
-from tseval.suites.datasets.fetching import fetch
+from tseval.suites.datasets.fetching import fetch_files
 from tseval.suites.load import load_suite
 
 FILES = {"simple_agrmt.txt": "True\ta b\nFalse\ta c\n", "subj_rel.txt": "True\td e\nFalse\td f\n"}
@@ -46,7 +46,7 @@ def published(address, names=FILES, digest=None):
 def test_all_files_arrive_and_make_the_published_suite(tmp_path, address):
     expected = digest_of(tmp_path / "served")
     seen = []
-    digest = fetch(
+    digest = fetch_files(
         "clams_xx",
         published(address, digest=expected),
         tmp_path / "data/clams_xx",
@@ -73,14 +73,14 @@ def test_what_is_wrong_or_missing_leaves_nothing_behind_and_an_earlier_copy_alon
     folder.mkdir(parents=True)
     (folder / "simple_agrmt.txt").write_text("True\told\nFalse\tone\n")
     with pytest.raises(SuiteError, match=message):
-        fetch("clams_xx", published(address, names, digest), folder, digest_of, lambda *_: None)
+        fetch_files("clams_xx", published(address, names, digest), folder, digest_of, lambda *_: None)
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["clams_xx"]
     assert (folder / "simple_agrmt.txt").read_text() == "True\told\nFalse\tone\n"
 
 
 def test_without_a_connection_the_message_says_what_to_do(tmp_path):
     with pytest.raises(SuiteError, match=r"clams_xx cannot be fetched: .*\n.*--suite DIR"):
-        fetch("clams_xx", published("http://127.0.0.1:9"), tmp_path / "x", digest_of, lambda *_: None)
+        fetch_files("clams_xx", published("http://127.0.0.1:9"), tmp_path / "x", digest_of, lambda *_: None)
 
 
 def git(folder, *arguments):
@@ -109,7 +109,9 @@ def in_commit(source):
 def test_a_commit_gives_its_own_files_byte_for_byte(tmp_path, source):
     seen = []
     folder = tmp_path / "data/clams_xx"
-    digest = fetch("clams_xx", in_commit(source), folder, digest_of, lambda *counts: seen.append(counts))
+    digest = fetch_files(
+        "clams_xx", in_commit(source), folder, digest_of, lambda *counts: seen.append(counts)
+    )
     assert (folder / "simple_agrmt.txt").read_bytes() == b"True\ta b\r\nFalse\ta c\r\n"
     assert digest == digest_of(folder)
     assert seen == [(0, 1), (1, 1)]
@@ -124,14 +126,14 @@ def test_a_repository_that_holds_something_else_under_the_commit_is_refused(tmp_
     path.write_bytes(zlib.compress(b"blob 18\0True\ta b\nFalse\tx y"))
     message = rf"clams_xx cannot be fetched: .* does not give commit {source.id[:12]} \(.*\n.*--suite DIR"
     with pytest.raises(SuiteError, match=message):
-        fetch("clams_xx", in_commit(source), tmp_path / "data/clams_xx", digest_of, lambda *_: None)
+        fetch_files("clams_xx", in_commit(source), tmp_path / "data/clams_xx", digest_of, lambda *_: None)
     assert not list((tmp_path / "data").iterdir())
 
 
 def test_a_commit_that_is_not_there_is_named(tmp_path, source):
     other = in_commit(Commit(source.repository, "0123456789" * 4))
     with pytest.raises(SuiteError, match="does not give commit 012345678901"):
-        fetch("clams_xx", other, tmp_path / "data/clams_xx", digest_of, lambda *_: None)
+        fetch_files("clams_xx", other, tmp_path / "data/clams_xx", digest_of, lambda *_: None)
 
 
 def test_without_git_the_message_says_so(tmp_path, source, monkeypatch):
@@ -139,7 +141,7 @@ def test_without_git_the_message_says_so(tmp_path, source, monkeypatch):
     with pytest.raises(
         SuiteError, match=r"clams_xx cannot be fetched: .* git is not installed\.\n.*--suite DIR"
     ):
-        fetch("clams_xx", in_commit(source), tmp_path / "data/clams_xx", digest_of, lambda *_: None)
+        fetch_files("clams_xx", in_commit(source), tmp_path / "data/clams_xx", digest_of, lambda *_: None)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

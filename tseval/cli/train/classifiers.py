@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
-import torch
 from rich.console import Console
 
-from tseval.cli.train.options import COUNT, FILE, POSITIVE, SEED, apply_preset, cell_options
-from tseval.cli.train.run import Bar, build, check_out, finished
+from tseval.cli.options import COUNT, DEVICE, QUIET, take_all
+from tseval.cli.train.options import (
+    CHECKPOINT,
+    LOWERCASE,
+    POSITIVE,
+    SEED,
+    apply_preset,
+    cell_options,
+    setting,
+    size_options,
+)
+from tseval.cli.train.run import Bar, build, check_out, describe_model, finished, origin_of
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
 from tseval.models.classifier import Classifier
-from tseval.models.language_model import Sizes, count_parameters
+from tseval.models.language_model import Sizes
 from tseval.models.tasks import TASKS
 from tseval.scoring.numerics.device import pick_device
 from tseval.suites.load import load_suite
@@ -24,38 +32,23 @@ from tseval.training.classifier import train_classifier
 from tseval.training.examples import Examples, make_vocabulary, read_split
 from tseval.training.language_model import Destination
 from tseval.training.presets import CLASSIFIER_PRESETS
-from tseval.training.resume import resume_path
 from tseval.training.settings import ClassifierSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from tseval.checked import Json
-    from tseval.suites.items import Suite
 
-Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
-DEFAULT = ClassifierSettings()
 TRAIN, VALID = ("train",), ("valid", "dev")
 
 
-def _setting(name: str, kind: click.ParamType[object], text: str) -> Callable[[Function], Function]:
-    return click.option(
-        f"--{name.replace('_', '-')}", name, type=kind, default=getattr(DEFAULT, name), help=text,
-        show_default=True,
-    )  # fmt: skip
-
-
-OPTIONS = [
+_setting = partial(setting, defaults=ClassifierSettings())
+_options = take_all([
     click.option("--data", multiple=True, required=True, metavar="SUITE",
                  help="A table of agreement examples, or other pairs with cases train and valid."),
     click.option("--min-count", type=COUNT, default=2, show_default=True, help="Leave out rarer words."),
-    click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring."),
-    click.option("--arch", type=click.Choice(list(CELLS)), required=True, help="Recurrent cell."),
-    click.option("--embedding", type=COUNT, default=50, show_default=True, help="Width of a word vector."),
-    click.option("--hidden", type=COUNT, default=50, show_default=True, help="Width of a recurrent layer."),
-    click.option("--layers", type=COUNT, default=1, show_default=True, help="Recurrent layers."),
-    click.option("--dropout", default=0.0, show_default=True, help="Share of units dropped in training."),
+    LOWERCASE,
+    *size_options(embedding=50, hidden=50, layers=1, dropout=0.0),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
                  help="Something else that can be chosen about the cell; activation is relu unless given."),
     click.option("--preset", type=click.Choice(list(CLASSIFIER_PRESETS)),
@@ -67,19 +60,10 @@ OPTIONS = [
     _setting("clip", POSITIVE, "Largest gradient norm."),
     _setting("initial_range", POSITIVE, "Word vectors start uniform within plus and minus this."),
     _setting("seed", SEED, "Of initial weights, order of examples, dropout and noise."),
-    click.option("--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
-    click.option("--resume", is_flag=True, help="Go on with an interrupted training, to the same result."),
-    click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
-                 help="Seconds between savings that --resume goes on from."),
-    click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
-    click.option("--quiet", is_flag=True, help="Print errors only."),
-]  # fmt: skip
-
-
-def _options(function: Function) -> Function:
-    for option in reversed(OPTIONS):
-        function = option(function)
-    return function
+    *CHECKPOINT,
+    DEVICE,
+    QUIET,
+])  # fmt: skip
 
 
 @click.command()
@@ -109,27 +93,21 @@ def _train(context: click.Context, task: str) -> None:
     check_out(out, resume)
     # What can be wrong with the settings is said before the data are read; the vocabulary comes from them.
     sizes = _sizes(context, task)
-    if resume and out.exists() and not resume_path(out).exists():
-        console.out(finished(out, sizes, settings))
+    if done := finished(out, resume, sizes, settings):
+        console.out(done)
         return
     device = pick_device(given["device"])
     suites = [load_suite(f"{name}:{TASKS[task].methods[0]}") for name in dict.fromkeys(given["data"])]
     train, valid = (read_split(suites, TASKS[task], split) for split in (TRAIN, VALID))
     words = make_vocabulary(train, min_count=given["min_count"], lowercase=given["lowercase"])
-    torch.manual_seed(settings.seed)
-    model = build(Classifier, replace(sizes, vocabulary=len(words)), settings.initial_range, device)
-    console.out(
-        f"{sizes.arch}: {count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent), "
-        f"{len(words):,} words, {len(train):,} examples to train on, {len(valid):,} to validate on"
-    )
-    destination = Destination(out, _origin(given["preset"], suites), given["save_every"], resume)
+    model = build(Classifier, replace(sizes, vocabulary=len(words)), settings, device)
+    examples_read = f"{len(train):,} examples to train on, {len(valid):,} to validate on"
+    console.out(f"{describe_model(model, len(words))}, {examples_read}")
+    data: list[Json] = [{"suite": suite.name, "digest": suite.digest} for suite in suites]
+    destination = Destination(out, origin_of(given["preset"], data=data), given["save_every"], resume)
     examples = Examples.encode(train, words), Examples.encode(valid, words)
-    try:
-        with Bar(console, "examples", "epoch {}: validation accuracy {:.3f}") as bar:
-            best = train_classifier(model, words, examples, settings, destination, bar)
-    except KeyboardInterrupt:
-        click.echo("\nWhat was learnt is saved: add --resume to go on.", err=True)
-        raise
+    with Bar(console, "examples", "epoch {}: validation accuracy {:.3f}") as bar:
+        best = train_classifier(model, words, examples, settings, destination, bar)
     console.out(f"{out}: validation accuracy {best:.3f}")
 
 
@@ -145,12 +123,3 @@ def _sizes(context: click.Context, task: str) -> Sizes:
         options = {"activation": "relu", **options}
     names = ("arch", "embedding", "hidden", "layers", "dropout")
     return Sizes(vocabulary=1, options=options, task=task, **{name: given[name] for name in names})
-
-
-def _origin(preset: str | None, suites: list[Suite]) -> dict[str, Json]:
-    """Say what a checkpoint records about where it comes from."""
-    origin: dict[str, Json] = {"preset": preset} if preset else {}
-    return origin | {
-        "command": shlex.join(["tseval", *sys.argv[1:]]),
-        "data": [{"suite": suite.name, "digest": suite.digest} for suite in suites],
-    }

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
-import torch
 from rich.console import Console
 
-from tseval.cli.train.options import FILE, apply_preset, chosen_settings, chosen_sizes, training_options
-from tseval.cli.train.run import Bar, build, check_out, finished
-from tseval.cli.train.text import chosen_language, read_text
+from tseval.cli.options import FILE
+from tseval.cli.train.options import apply_preset, chosen_settings, chosen_sizes, training_options
+from tseval.cli.train.run import Bar, build, check_out, describe_model, finished, origin_of
+from tseval.cli.train.text import chosen_language, read_training_text
 from tseval.errors import SuiteError, TsevalError
-from tseval.models.language_model import LanguageModel, count_parameters
+from tseval.models.language_model import LanguageModel
 from tseval.report.curves import read_curves, write_curves_figure
 from tseval.report.error_curves import read_error_curves, write_error_figure
 from tseval.scoring.numerics.device import pick_device
@@ -23,12 +21,10 @@ from tseval.suites.load import load_suite
 from tseval.training.curves import curves_path
 from tseval.training.early_evaluation import EarlyEvaluation, accuracy_path
 from tseval.training.language_model import Destination, train_language_model
-from tseval.training.resume import resume_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tseval.checked import Json
     from tseval.suites.items import Suite
 
 
@@ -48,39 +44,23 @@ def lm(
     check_out(out, resume)
     # What can be wrong with the settings is said before the text is read; the vocabulary comes from the text.
     sizes = chosen_sizes(context, vocabulary=1)
-    if resume and out.exists() and not resume_path(out).exists():
-        console.out(finished(out, sizes, settings))
+    if done := finished(out, resume, sizes, settings):
+        console.out(done)
+        if figure and curves_path(out).exists() and not _figures(out)[-1].exists():
+            _draw(out, console)  # the training was killed before or while it was drawn
         return
     place, suites = pick_device(device), _load_suites(eval_suites, eval_limit)
-    text = read_text(context, language)
+    text = read_training_text(context, language)
     vocabulary = text.vocabulary
-    torch.manual_seed(settings.seed)
-    model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings.initial_range, place)
-    console.out(
-        f"{sizes.arch}: {count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent), "
-        f"{len(vocabulary):,} words, {len(text.streams[0]):,} training tokens"
-    )
+    model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
+    console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
     probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every) if suites else None
-    origin = _origin(preset, text.files)
-    destination = Destination(out, origin, save_every, resume, probe)
-    try:
-        with Bar(console, "tokens", "window {}: validation perplexity {:.2f}") as bar:
-            best = train_language_model(model, vocabulary, text.streams, settings, destination, bar)
-    except KeyboardInterrupt:
-        click.echo("\nWhat was learnt is saved: add --resume to go on.", err=True)
-        raise
+    destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
+    with Bar(console, "tokens", "window {}: validation perplexity {:.2f}") as bar:
+        best = train_language_model(model, vocabulary, text.streams, settings, destination, bar)
     if figure:
         _draw(out, console)
     console.out(f"{out}: validation perplexity {best:.2f}")
-
-
-def _origin(preset: str | None, files: list[Json]) -> dict[str, Json]:
-    """Say what a checkpoint records about where it comes from."""
-    origin: dict[str, Json] = {"preset": preset} if preset else {}
-    return origin | {
-        "command": shlex.join(["tseval", *sys.argv[1:]]),
-        "files": files,
-    }
 
 
 @click.command()
@@ -99,11 +79,15 @@ def curves(files: tuple[Path, ...], out: Path, error: bool) -> None:
 
 def _draw(out: Path, console: Console) -> None:
     """Draw the curves of a model beside it; that the figure cannot be drawn does not spoil the training."""
-    source = curves_path(out)
     try:
-        write_curves_figure([read_curves(source)], [source.with_suffix(".svg"), source.with_suffix(".png")])
+        write_curves_figure([read_curves(curves_path(out))], _figures(out))
     except (TsevalError, OSError) as error:
         console.out(f"no figure: {error}")
+
+
+def _figures(out: Path) -> list[Path]:
+    """Name the figures of a checkpoint's curves, in the order in which they are written."""
+    return [curves_path(out).with_suffix(ending) for ending in (".svg", ".png")]
 
 
 def _load_suites(names: tuple[str, ...], limit: int | None) -> list[Suite]:

@@ -1,15 +1,15 @@
-"""The options of `tseval train lm`, in groups. Names are those of the fields of `Sizes` and `Settings`."""
+"""The options of commands that train. Names are those of the fields of `Sizes`, `Settings` and the like."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import fields
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 from click.core import ParameterSource
 
+from tseval.cli.options import COUNT, DEVICE, FILE, QUIET, Function, take_all
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from tseval.models.cells.cell import Option
     from tseval.suites.formal.languages import Language
     from tseval.training.presets import Preset
+    from tseval.training.settings import ClassifierSettings
 
-Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
-DEFAULT = Settings()
-FILE = click.Path(path_type=Path)
-COUNT = click.IntRange(min=1)
 SEED = click.IntRange(0, 2**63 - 1)
 
 
@@ -49,19 +46,49 @@ class Positive(click.FloatRange):
 POSITIVE = Positive()
 
 
-def _setting(name: str, kind: click.ParamType[object], text: str) -> Callable[[Function], Function]:
-    """Make the option of a field of `Settings`; the default is the field's."""
-    default = getattr(DEFAULT, name)
+def setting(
+    name: str, kind: click.ParamType[object], text: str, defaults: Settings | ClassifierSettings
+) -> Callable[[Function], Function]:
+    """Make the option of a field of settings; the default is the field's."""
+    default = getattr(defaults, name)
     return click.option(
         f"--{name.replace('_', '-')}", name, type=kind, default=default, help=text,
         show_default=default is not None,
     )  # fmt: skip
 
 
+def _setting(name: str, kind: click.ParamType[object], text: str) -> Callable[[Function], Function]:
+    return setting(name, kind, text, Settings())
+
+
 def _choice(values: object) -> click.Choice[str]:
     return click.Choice(get_args(values))
 
 
+def size_options(
+    embedding: int, hidden: int, layers: int, dropout: float
+) -> list[Callable[[Function], Function]]:
+    """Make the options of a network's sizes, with these defaults."""
+    return [
+        click.option("--arch", type=click.Choice(list(CELLS)), required=True, help="Recurrent cell."),
+        click.option("--embedding", type=COUNT, default=embedding, show_default=True,
+                     help="Width of a word vector."),
+        click.option("--hidden", type=COUNT, default=hidden, show_default=True,
+                     help="Width of a recurrent layer."),
+        click.option("--layers", type=COUNT, default=layers, show_default=True, help="Recurrent layers."),
+        click.option("--dropout", default=dropout, show_default=True,
+                     help="Share of units dropped in training."),
+    ]  # fmt: skip
+
+
+LOWERCASE = click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring.")
+# Where the checkpoint goes, and how an interrupted training goes on.
+CHECKPOINT = [
+    click.option("--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
+    click.option("--resume", is_flag=True, help="Go on with an interrupted training, to the same result."),
+    click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
+                 help="Seconds between savings that --resume goes on from."),
+]  # fmt: skip
 TEXT = [
     click.option("--train", "train_files", type=FILE, multiple=True, help="Training text."),
     click.option("--valid", "valid_file", type=FILE, help="Validation text."),
@@ -72,14 +99,10 @@ TEXT = [
     ),
     click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),
     click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave out rarer words."),
-    click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring."),
+    LOWERCASE,
 ]
 MODEL = [
-    click.option("--arch", type=click.Choice(list(CELLS)), required=True, help="Recurrent cell."),
-    click.option("--embedding", type=COUNT, default=200, show_default=True, help="Width of a word vector."),
-    click.option("--hidden", type=COUNT, default=650, show_default=True, help="Width of a recurrent layer."),
-    click.option("--layers", type=COUNT, default=2, show_default=True, help="Recurrent layers."),
-    click.option("--dropout", default=0.2, show_default=True, help="Share of units dropped in training."),
+    *size_options(embedding=200, hidden=650, layers=2, dropout=0.2),
     click.option("--tied", is_flag=True, help="Share embedding and output matrix."),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
                  help="Something else that can be chosen about the cell, such as alpha_bound=none."),
@@ -116,22 +139,13 @@ EARLY = [
     click.option("--eval-limit", type=COUNT, help="Evaluate the first N items of each case only."),
 ]  # fmt: skip
 OUTPUT = [
-    click.option("--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
-    click.option("--resume", is_flag=True, help="Go on with an interrupted training, to the same result."),
-    click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
-                 help="Seconds between savings that --resume goes on from."),
+    *CHECKPOINT,
     click.option("--figure/--no-figure", default=True, show_default=True,
                  help="Draw the learning curves beside the checkpoint."),
-    click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
-    click.option("--quiet", is_flag=True, help="Print errors only."),
+    DEVICE,
+    QUIET,
 ]  # fmt: skip
-
-
-def training_options(function: Function) -> Function:
-    """Give a command all options of a training run."""
-    for option in reversed([*TEXT, *MODEL, *SETTINGS, *EARLY, *OUTPUT]):
-        function = option(function)
-    return function
+training_options = take_all([*TEXT, *MODEL, *SETTINGS, *EARLY, *OUTPUT])
 
 
 def apply_preset(

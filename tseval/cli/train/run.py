@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
+import click
+import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tseval.errors import TrainingError
 from tseval.models.checkpoint import load_checkpoint
-from tseval.models.language_model import Network
+from tseval.models.language_model import Network, count_parameters
 from tseval.training.resume import resume_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import torch
     from rich.console import Console
 
     from tseval.checked import Json
@@ -52,13 +54,15 @@ def check_out(out: Path, resume: bool) -> None:
         raise TrainingError(f"{out}: the folder {out.parent} cannot be written")
 
 
-def finished(out: Path, sizes: Sizes, settings: Settings | ClassifierSettings) -> str:
-    """Say that a training is done, if it is the one that is asked for.
+def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
+    """Say that a training is done, if it is the one that is asked for; None where there is something to do.
 
     Raises:
         ModelError: If the file is no checkpoint.
         TrainingError: If it was made with other sizes or settings.
     """
+    if not (resume and out.exists() and not resume_path(out).exists()):
+        return None
     checkpoint = load_checkpoint(out)
     words = checkpoint.model.sizes.vocabulary
     made = {**asdict(checkpoint.model.sizes), **cast("dict[str, Json]", checkpoint.training["settings"])}
@@ -72,19 +76,34 @@ def finished(out: Path, sizes: Sizes, settings: Settings | ClassifierSettings) -
     return f"{out}: finished already, fingerprint {checkpoint.fingerprint[:12]}"
 
 
-def build(kind: type[AnyNetwork], sizes: Sizes, initial_range: float, device: torch.device) -> AnyNetwork:
-    """Make a network with fresh weights.
+def build(
+    kind: type[AnyNetwork], sizes: Sizes, settings: Settings | ClassifierSettings, device: torch.device
+) -> AnyNetwork:
+    """Make a network with fresh weights; all that is drawn at random from here on follows from the seed.
 
     Raises:
         TrainingError: If memory does not suffice.
     """
+    torch.manual_seed(settings.seed)
     try:
-        return kind(sizes, initial_range).to(device)
+        return kind(sizes, settings.initial_range).to(device)
     except (MemoryError, RuntimeError):
         raise TrainingError(
             f"a model of this size does not fit into memory: lower --hidden ({sizes.hidden}), "
             f"--embedding ({sizes.embedding}), or the number of words ({sizes.vocabulary})"
         ) from None
+
+
+def describe_model(model: Network, words: int) -> str:
+    """Say how large a network is."""
+    counts = f"{count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent)"
+    return f"{model.sizes.arch}: {counts}, {words:,} words"
+
+
+def origin_of(preset: str | None, **texts: list[Json]) -> dict[str, Json]:
+    """Say what a checkpoint records about where it comes from: the command, and what was learnt from."""
+    origin: dict[str, Json] = {"preset": preset} if preset else {}
+    return origin | {"command": shlex.join(["tseval", *sys.argv[1:]]), **texts}
 
 
 class Bar:
@@ -110,8 +129,10 @@ class Bar:
         self.bar.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.bar.stop()
+        if kind is KeyboardInterrupt:
+            click.echo("\nWhat was learnt is saved: add --resume to go on.", err=True)
 
     def start(self, done: int, total: int) -> None:
         """Hear how much there is to do; see `tseval.training.language_model.Listener`."""

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from tseval.errors import TrainingError
 from tseval.models.vocabulary import SPECIAL_WORDS, Vocabulary
 from tseval.suites.formal.languages import parse_language
-from tseval.training.corpus import count_words, describe, encode_text
+from tseval.training.corpus import count_words, encode_text, file_facts
 from tseval.training.drawn import describe_drawn, draw_text, vocabulary_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def chosen_language(context: click.Context) -> Language | None:
     return parse_language(suite)
 
 
-def read_text(context: click.Context, language: Language | None) -> TrainingText:
+def read_training_text(context: click.Context, language: Language | None) -> TrainingText:
     """Draw the text from the language, or read the files and make the vocabulary from them.
 
     Raises:
@@ -83,4 +83,6 @@ def read_text(context: click.Context, language: Language | None) -> TrainingText
     if len(vocabulary) == SPECIAL_WORDS:
         raise TrainingError(f"no word of the training text occurs {min_count} times: lower --min-count")
     streams = encode_text(train_files, vocabulary), encode_text([valid_file], vocabulary)
-    return TrainingText(vocabulary, streams, [asdict(describe(path)) for path in [*train_files, valid_file]])
+    return TrainingText(
+        vocabulary, streams, [asdict(file_facts(path)) for path in [*train_files, valid_file]]
+    )

@@ -6,39 +6,38 @@ import os
 import signal
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.options import COUNT, FILE
 from tseval.errors import TrainingError, TsevalError
 from tseval.models.cells import CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from rich.table import Table
 
     from tseval.training.zoo.recipe import Recipe
     from tseval.training.zoo.work import Progress, Watcher
 
-FOLDER = click.Path(path_type=Path)
-
 
 @click.command("zoo")
-@click.option("--corpus", "texts", type=FOLDER, required=True,
+@click.option("--corpus", "texts", type=FILE, required=True,
               help="Folder with train.txt.gz and valid.txt.gz.")  # fmt: skip
-@click.option("--out", type=FOLDER, required=True, help="Folder of the zoo: models, runs and logs.")
+@click.option("--out", type=FILE, required=True, help="Folder of the zoo: models, runs and logs.")
 @click.option("--recipe", "recipe_name", default="paper", show_default=True,
               help="paper, cpu, small, or a YAML file.")  # fmt: skip
 @click.option("--arch", "archs", type=click.Choice(list(CELLS)), multiple=True,
               help="Only this architecture; may be repeated.")  # fmt: skip
-@click.option("--seeds", type=click.IntRange(min=1),
+@click.option("--seeds", type=COUNT,
               help="Models of each architecture; else as the recipe says.")  # fmt: skip
-@click.option("--jobs", type=click.IntRange(min=1),
+@click.option("--jobs", type=COUNT,
               help="Models made at a time; else one on each core, or one on a GPU.")  # fmt: skip
 @click.option("--beside", multiple=True, metavar="BOARD", help="A board to print beside the zoo (bhatt2020).")
-@click.option("--publish", "target", type=FOLDER, help="Also write the tables, no weights, to this folder.")
+@click.option("--publish", "target", type=FILE, help="Also write the tables, no weights, to this folder.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     texts: Path, out: Path, recipe_name: str, archs: tuple[str, ...], seeds: int | None, jobs: int | None,
@@ -110,7 +109,7 @@ def _ended_in_order(out: Path) -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    numbers = [signal.SIGTERM, signal.SIGHUP]
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     # Under nohup a closed terminal is to be ignored.
     before = {n: signal.signal(n, interrupt) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
     try:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class BracketCode:
     """A code of k types in units that are 0 or 1; an empty slot has all of them at 0.
 
     Attributes:
@@ -32,12 +32,12 @@ class Code:
         return self.units.shape[1]
 
 
-def one_hot(k: int) -> Code:
+def one_hot(k: int) -> BracketCode:
     """Give each of k types a unit of its own: k units."""
-    return Code(torch.eye(k), torch.eye(k), torch.ones(k))
+    return BracketCode(torch.eye(k), torch.eye(k), torch.ones(k))
 
 
-def binary(k: int) -> Code:
+def binary(k: int) -> BracketCode:
     """Write k types as L = ⌈log2 k⌉ binary digits: 3L - 1 units; a single type has one digit.
 
     The units are the digits, their complements, and L - 1 that are always 1 in an occupied slot. The readout
@@ -48,7 +48,7 @@ def binary(k: int) -> Code:
     constants = torch.ones(k, length - 1)
     occupied = torch.zeros(3 * length - 1)
     occupied[[0, length]] = 1  # a digit or its complement
-    return Code(
+    return BracketCode(
         torch.cat([digits, 1 - digits, constants], 1),
         torch.cat([digits, 1 - digits, -constants], 1),
         occupied,

@@ -20,13 +20,13 @@ from torch import Tensor
 from tseval.errors import ModelError, suggest
 from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
 from tseval.models.language_model import LanguageModel, Sizes
-from tseval.models.oracles.code import CODES, Code
+from tseval.models.oracles.code import CODES, BracketCode
 from tseval.models.vocabulary import EOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-KINDS = {"dyck-srn": "srn", "dyck-lstm": "lstm"}
+ORACLES = {"dyck-srn": "srn", "dyck-lstm": "lstm"}
 LARGEST_WEIGHTS = 2**26  # recurrent weights, 256 MiB
 SYMBOL_UNITS = 3  # of a word vector, before the code: opens a bracket, closes one, empties the stack
 OPENS, CLOSES, EMPTIES = range(SYMBOL_UNITS)
@@ -54,8 +54,8 @@ class Oracle:
     code: str = "log"
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ModelError(f"no oracle {self.kind!r}. {suggest(self.kind, KINDS, 'Oracles')}")
+        if self.kind not in ORACLES:
+            raise ModelError(f"no oracle {self.kind!r}. {suggest(self.kind, ORACLES, 'Oracles')}")
         if self.code not in CODES:
             raise ModelError(f"no code {self.code!r}. {suggest(self.code, CODES, 'Codes')}")
         for name in ("k", "m"):
@@ -98,7 +98,7 @@ def build_oracle(oracle: Oracle, alphabet: Sequence[str]) -> Checkpoint:
     code = CODES[oracle.code](oracle.k)
     vocabulary = Vocabulary((EOS, UNK, *alphabet), lowercase=False)
     sizes = Sizes(
-        KINDS[oracle.kind], len(vocabulary), SYMBOL_UNITS + code.width, oracle.hidden, 1, dropout=0.0
+        ORACLES[oracle.kind], len(vocabulary), SYMBOL_UNITS + code.width, oracle.hidden, 1, dropout=0.0
     )
     model = LanguageModel(sizes).eval()
     with torch.no_grad():
@@ -115,7 +115,7 @@ def build_oracle(oracle: Oracle, alphabet: Sequence[str]) -> Checkpoint:
     )
 
 
-def _word_vectors(code: Code) -> Tensor:
+def _word_vectors(code: BracketCode) -> Tensor:
     """Say of each word what it does to the stack, and how an opening bracket is spelt: (words, embedding)."""
     k = len(code.units)
     vectors = torch.zeros(2 + 2 * k, SYMBOL_UNITS + code.width)
@@ -126,7 +126,7 @@ def _word_vectors(code: Code) -> Tensor:
     return vectors
 
 
-def _set_srn(model: LanguageModel, code: Code, m: int) -> None:
+def _set_srn(model: LanguageModel, code: BracketCode, m: int) -> None:
     """Keep two copies of the stack, its top in slot 1: a push writes one copy, a pop the other.
 
     s_push = step(S_down (s_push + s_pop) + code of x in slot 1 - closes - 2 empties - 1/2)
@@ -158,7 +158,7 @@ def _set_srn(model: LanguageModel, code: Code, m: int) -> None:
     model.output.bias.copy_(bias + both.sum(1) / 2)
 
 
-def _set_lstm(model: LanguageModel, code: Code, m: int) -> None:
+def _set_lstm(model: LanguageModel, code: BracketCode, m: int) -> None:
     """Keep the stack in the cells, its bottom in slot 1; the output gate shows the top slot alone.
 
     With a_j = 1 where slot j is the top one, as seen in h, and a_0 = 1 where the stack is empty:
@@ -198,7 +198,7 @@ def _set_lstm(model: LanguageModel, code: Code, m: int) -> None:
     model.output.bias.copy_(bias)
 
 
-def _readout(code: Code, top: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:
+def _readout(code: BracketCode, top: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:
     """Give weights and biases that turn the stack into logits: 0 where allowed, else -CERTAINTY or less.
 
     Args:

@@ -1,1 +1,1 @@
-"""Whole pickled modules, as language models were published for years, read without running their code."""
+"""Files of torch, read without running what they say: published modules, and plain data of our own."""

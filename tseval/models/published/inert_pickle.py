@@ -46,7 +46,7 @@ class Name:
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class Pickled:
     """What unpickling would have made.
 
     Attributes:
@@ -77,6 +77,7 @@ def read_pickle(
     stream: io.BytesIO,
     callable_names: frozenset[str] = frozenset(),
     persistent: Callable[[tuple[object, ...]], object] | None = None,
+    max_instructions: int = MAX_INSTRUCTIONS,
 ) -> Inert:
     """Read one pickle and leave the stream behind it.
 
@@ -84,11 +85,12 @@ def read_pickle(
         stream: In memory, so that a pickle can ask for no more than there is.
         callable_names: What the pickle may call; the calls become records.
         persistent: Makes an object of a persistent id, which is always a tuple.
+        max_instructions: How many it may have.
 
     Raises:
         ModelError: If the pickle is damaged, or asks for anything else.
     """
-    machine = _Machine(callable_names, persistent)
+    machine = _Machine(callable_names, persistent, max_instructions)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python wonders at escapes in damaged text
@@ -99,7 +101,7 @@ def read_pickle(
     return Inert(value, frozenset(machine.names - callable_names))
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """Put a value from a pickle into a message: text cut short and quoted, else its type."""
     return repr(value[:100]) if isinstance(value, str) else f"a {type(value).__name__}"
 
@@ -112,10 +114,13 @@ class _Machine:
     """
 
     def __init__(
-        self, callable_names: frozenset[str], persistent: Callable[[tuple[object, ...]], object] | None
+        self,
+        callable_names: frozenset[str],
+        persistent: Callable[[tuple[object, ...]], object] | None,
+        max_instructions: int,
     ) -> None:
         self.names: set[str] = set()
-        self._callable, self._persistent = callable_names, persistent
+        self._callable, self._persistent, self._most = callable_names, persistent, max_instructions
         self._stack: list[object] = []
         self._below: list[list[object]] = []  # the stack under each mark
         self._memo: dict[object, object] = {}
@@ -124,8 +129,8 @@ class _Machine:
         """Carry out instructions until the pickle ends; give what it holds."""
         for count, (instruction, argument, _) in enumerate(genops(stream)):
             name = instruction.name
-            if count == MAX_INSTRUCTIONS:
-                raise ModelError(f"refused: a pickle of more than {MAX_INSTRUCTIONS:,} instructions")
+            if count == self._most:
+                raise ModelError(f"refused: a pickle of more than {self._most:,} instructions")
             if name == "STOP":
                 break
             if name in _ARGUMENTS:
@@ -195,28 +200,33 @@ class _Machine:
         self.push(Name(path))
 
     def call(self) -> None:
-        """Record a call, of what may be called."""
+        """Pickled a call, of what may be called."""
         called, arguments = self.take(2)
         if not isinstance(called, Name) or not isinstance(arguments, tuple):
             raise TypeError("a call of what is no function")
         if called.path not in self._callable:
-            raise ModelError(f"refused, and not run: its pickle would call {shown(called.path)}")
+            raise ModelError(f"refused, and not run: its pickle would call {quoted(called.path)}")
         self.push(_made(called.path, arguments))
 
     def new(self) -> None:
-        """Record a new object; a class of the user's own gets no arguments, but may get a state."""
+        """Pickled a new object; a class of the user's own gets no arguments, but may get a state."""
         cls, arguments = self.take(2)
         if not isinstance(cls, Name) or not isinstance(arguments, tuple):
             raise TypeError("a new object of what is no class")
         if arguments and cls.path not in self._callable:
-            raise ModelError(f"refused, and not run: its pickle would make {shown(cls.path)} with arguments")
-        self.push(Record(cls.path, arguments))
+            raise ModelError(f"refused, and not run: its pickle would make {quoted(cls.path)} with arguments")
+        self.push(Pickled(cls.path, arguments))
 
     def build(self) -> None:
-        """Keep a state beside its object; there is no `__setstate__` to run."""
+        """Keep a state beside its object; there is no `__setstate__` to run.
+
+        Dictionaries of weights have one, the versions of their modules, which nothing asks for.
+        """
         (state,) = self.take(1)
         target = self._stack[-1]
-        if not isinstance(target, Record):
+        if isinstance(target, dict):
+            return
+        if not isinstance(target, Pickled):
             raise ModelError(f"refused: its pickle gives a state to a {type(target).__name__}")
         target.state = state
 
@@ -271,14 +281,14 @@ def _made(path: str, arguments: tuple[object, ...]) -> object:
         cls = arguments[0]
         if not isinstance(cls, Name):
             raise TypeError("a new object of what is no class")
-        return Record(cls.path, ())
+        return Pickled(cls.path, ())
     if path == "collections.OrderedDict":
         made: dict[object, object] = {}
         _fill(made, _only_list(arguments))
         return made
     if path.endswith(".set"):
         return _only_list(arguments)
-    return Record(path, arguments)
+    return Pickled(path, arguments)
 
 
 def _only_list(arguments: tuple[object, ...]) -> list[list[object]]:

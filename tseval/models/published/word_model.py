@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, shortened
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.language_model import Sizes
-from tseval.models.published.inert_pickle import Record, shown
+from tseval.models.published.inert_pickle import Pickled, quoted
 from tseval.models.published.torch_file import StoredTensor, TorchFile, find_tensor, read_object
 from tseval.models.vocabulary import read_words
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Kind of recurrent layer, as torch names it, to our cell of the same equation.
-CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "srn"}
+PUBLISHED_CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "srn"}
 _EMBEDDING = "torch.nn.modules.sparse.Embedding"
 _LINEAR = "torch.nn.modules.linear.Linear"
 _DROPOUT = "torch.nn.modules.dropout.Dropout"
@@ -37,6 +37,10 @@ _KNOWN = _RECURRENT | {
     "torch.nn.backends.thnn._get_thnn_function_backend",  # until PyTorch 1.3; holds no numbers
     "torch.device",
 }
+NO_CHECKSUMS = (
+    "the checkpoint is in torch's old format, which has no checksums: a changed bit in a weight is not "
+    "noticed. `tseval convert` writes one that has"
+)
 _WEIGHT = re.compile(r"(weight_ih|weight_hh|bias_ih|bias_hh)_l(\d{1,6})")
 
 
@@ -66,41 +70,43 @@ def load_published(path: Path, vocabulary: Path | None) -> Checkpoint:
             )
         if sizes.tied:
             del stored["output.weight"]
-        weights = {name: file.read(tensor) for name, tensor in stored.items()}
+        file.check(stored.values())
+        weights = {name: file.read(tensor).float() for name, tensor in stored.items()}
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
+        raise ModelError(f"{path}: {shortened(str(error))}") from None
     words = read_words(vocabulary)
     try:
         fitted = fit_model(sizes, words, weights)
     except ModelError as error:
-        raise ModelError(f"{path}, {vocabulary}: {error}") from None
+        raise ModelError(f"{path}, {vocabulary}: {shortened(str(error))}") from None
     return Checkpoint(
         model=fitted,
         vocabulary=words,
         fingerprint=fingerprint(sizes.to_mapping(), words, weights),
         training={"published": {"class": model.called, "format": file.form}},
         validation_perplexity=None,
+        warnings=(NO_CHECKSUMS,) if file.form == "old" else (),
     )
 
 
-def _find_model(file: TorchFile) -> Record:
+def _find_model(file: TorchFile) -> Pickled:
     """Find the model in what was saved, and hold the names in it to what such a model needs."""
     model = file.value
-    if isinstance(model, Record) and model.called == _PARALLEL:
+    if isinstance(model, Pickled) and model.called == _PARALLEL:
         model = _entries(model, "_modules").get("module")
-    own = {model.called} if isinstance(model, Record) else set()
+    own = {model.called} if isinstance(model, Pickled) else set()
     if foreign := sorted(file.names - own):
         raise ModelError(
-            f"refused, and not run: its pickle names {shown(foreign[0])}, which no word language model needs"
+            f"refused, and not run: its pickle names {quoted(foreign[0])}, which no word language model needs"
         )
-    if not isinstance(model, Record):
+    if not isinstance(model, Pickled):
         raise ModelError(f"it holds a {type(model).__name__}, not a model as torch.save(model) writes it")
     return model
 
 
 def _entries(module: object, name: str) -> Mapping[str, object]:
     """Give one of the dictionaries that make up a module: `_modules` or `_parameters`."""
-    state = module.state if isinstance(module, Record) else None
+    state = module.state if isinstance(module, Pickled) else None
     entries = state.get(name) if isinstance(state, dict) else None
     if not isinstance(entries, dict):
         raise ModelError("what it holds is no module of torch, or a damaged one")
@@ -109,29 +115,29 @@ def _entries(module: object, name: str) -> Mapping[str, object]:
 
 def _option(module: object, name: str) -> object:
     """Give an attribute of a module, None where it has none."""
-    return module.state.get(name) if isinstance(module, Record) and isinstance(module.state, dict) else None
+    return module.state.get(name) if isinstance(module, Pickled) and isinstance(module.state, dict) else None
 
 
-def _parts(model: Record) -> Mapping[str, Record]:
+def _parts(model: Pickled) -> Mapping[str, Pickled]:
     """Give encoder, rnn, decoder and drop, which must be what they are in PyTorch's example."""
     parts = _entries(model, "_modules")
     wanted = {"encoder": {_EMBEDDING}, "rnn": _RECURRENT, "decoder": {_LINEAR}, "drop": {_DROPOUT}}
-    found: dict[str, Record] = {}
+    found: dict[str, Pickled] = {}
     for name, classes in wanted.items():
         part = parts.get(name)
-        if isinstance(part, Record) and part.called in classes:
+        if isinstance(part, Pickled) and part.called in classes:
             found[name] = part
         elif name != "drop" or part is not None:
             kinds = " or ".join(sorted(cls.rpartition(".")[2] for cls in classes))
             raise ModelError(
-                f"{shown(model.called)} is no word language model: it has no {name!r} of kind {kinds}"
+                f"{quoted(model.called)} is no word language model: it has no {name!r} of kind {kinds}"
             )
     if more := [*(parts.keys() - wanted), *_entries(model, "_parameters")]:
-        raise ModelError(f"{shown(model.called)} has a part unknown here, {shown(more[0])}")
+        raise ModelError(f"{quoted(model.called)} has a part unknown here, {quoted(more[0])}")
     return found
 
 
-def _weights(model: Record) -> dict[str, StoredTensor]:
+def _weights(model: Pickled) -> dict[str, StoredTensor]:
     """Find the weights and give them the names that they have in our language model."""
     parts = _parts(model)
     if _option(parts["encoder"], "max_norm") is not None:
@@ -144,7 +150,7 @@ def _weights(model: Record) -> dict[str, StoredTensor]:
     for name, value in _entries(parts["rnn"], "_parameters").items():
         known = _WEIGHT.fullmatch(name) if isinstance(name, str) else None
         if not known:
-            raise ModelError(f"its recurrent layers have {shown(name)}, which cannot be computed here")
+            raise ModelError(f"its recurrent layers have {quoted(name)}, which cannot be computed here")
         named[f"layers.{int(known[2])}.layer.{known[1]}_l0"] = value
     stored = {name: find_tensor(value) for name, value in named.items()}
     if missing := [name for name, tensor in stored.items() if tensor is None]:
@@ -152,17 +158,19 @@ def _weights(model: Record) -> dict[str, StoredTensor]:
     return {name: tensor for name, tensor in stored.items() if tensor is not None}
 
 
-def _sizes(model: Record, stored: Mapping[str, StoredTensor]) -> Sizes:
+def _sizes(model: Pickled, stored: Mapping[str, StoredTensor]) -> Sizes:
     """Read the sizes off the weights."""
     parts = _parts(model)
     kind, dropout = _option(parts["rnn"], "mode"), _option(parts.get("drop"), "p")
-    if not isinstance(kind, str) or kind not in CELLS:
-        raise ModelError(f"its recurrent layers are of kind {shown(kind)}; known are {', '.join(CELLS)}")
+    if not isinstance(kind, str) or kind not in PUBLISHED_CELLS:
+        raise ModelError(
+            f"its recurrent layers are of kind {quoted(kind)}; known are {', '.join(PUBLISHED_CELLS)}"
+        )
     first = stored.get("layers.0.layer.weight_hh_l0")
     match stored["embedding.weight"].shape, first and first.shape:
         case (words, width), (_, hidden):
             return Sizes(
-                arch=CELLS[kind],
+                arch=PUBLISHED_CELLS[kind],
                 vocabulary=words,
                 embedding=width,
                 hidden=hidden,

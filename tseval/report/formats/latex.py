@@ -21,7 +21,7 @@ SPECIAL = {
     "–": "--",
     **{mark: "\\" + mark for mark in "&%$#_{}"},
 }
-MARKS = {"section": r"\textbf{{{}}}", "group": r"\textit{{{}}}", "row": "{}"}
+LATEX_MARKS = {"section": r"\textbf{{{}}}", "group": r"\textit{{{}}}", "row": "{}"}
 
 
 def as_latex(document: Document) -> str:
@@ -29,7 +29,7 @@ def as_latex(document: Document) -> str:
     blocks = []
     for grid in document.grids:
         blocks += [rf"\par\noindent\textbf{{{latex(grid.title)}}}\par"] if grid.title else []
-        blocks.append(tabulated(grid, "latex_raw", latex, MARKS))
+        blocks.append(tabulated(grid, "latex_raw", latex, LATEX_MARKS))
     notes = [*document.notes, *(f"{name}: {line}" for name, line in document.signatures)]
     blocks += [rf"\par\noindent\footnotesize {latex(note)}" for note in notes]
     return "\n".join(blocks) + "\n"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # Within a word `_` starts no emphasis, and `n_attractors` reads better as it is.
 MARKUP = re.compile(r"[\\`*|\[\]<>&]|(?<![^\W_])_|_(?![^\W_])")
-MARKS = {"section": "**{}**", "group": "*{}*", "row": "{}"}
+MARKDOWN_MARKS = {"section": "**{}**", "group": "*{}*", "row": "{}"}
 
 
 def as_markdown(document: Document) -> str:
@@ -21,7 +21,7 @@ def as_markdown(document: Document) -> str:
     blocks = []
     for grid in document.grids:
         blocks += [f"**{markdown(grid.title)}**"] if grid.title else []
-        blocks.append(tabulated(grid, "pipe", markdown, MARKS))
+        blocks.append(tabulated(grid, "pipe", markdown, MARKDOWN_MARKS))
     notes = [f"- {markdown(note)}" for note in document.notes]
     notes += [f"- {markdown(name)}: {code(line)}" for name, line in document.signatures]
     return "\n\n".join([*blocks, "\n".join(notes)]).rstrip() + "\n"

@@ -6,7 +6,7 @@ import torch
 
 from tseval.errors import ModelError
 
-KINDS = ("cpu", "cuda", "mps")  # devices that really compute
+DEVICES = ("cpu", "cuda", "mps")  # devices that really compute
 
 
 def pick_device(name: str) -> torch.device:
@@ -18,7 +18,7 @@ def pick_device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        usable = torch.empty(0, device=name).device.type in KINDS
+        usable = torch.empty(0, device=name).device.type in DEVICES
     except (RuntimeError, AssertionError):
         usable = False
     if not usable:

@@ -53,12 +53,14 @@ class Scorer(ABC):
         self.card: ModelCard = model.card
         self.n_contexts = 0
         self._memory = memory
+        noted = getattr(model, "warnings", None)  # any model may have some; it may grow
+        self._noted: list[str] = noted if isinstance(noted, list) else []
         self._particular = model if isinstance(model, ParticularModel) else None
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader of the results should know."""
-        return list(self._memory.shortages)
+        """What a reader of the results should know: what the model has to say, then the shortages."""
+        return [*self._noted, *self._memory.shortages]
 
     def check_sentences(self, sentences: pa.StringArray) -> None:
         """Refuse sentences that are too long, or that the model does not read, before anything is scored.

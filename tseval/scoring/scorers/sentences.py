@@ -10,7 +10,7 @@ import torch
 
 from tseval.errors import ModelError
 from tseval.scoring.memory import Memory
-from tseval.scoring.protocol import UNK, Encoded, ReportingModel
+from tseval.scoring.protocol import UNKNOWN, Encoded, ReportingModel
 from tseval.scoring.rows import refuse_empty
 from tseval.scoring.scorers.scorer import Scorer
 
@@ -68,5 +68,5 @@ class SentenceScorer(Scorer):
         shown = list(self._model.seen(texts))
         if len(shown) != len(texts):
             raise ModelError(f"{self.card.name} showed {len(shown)} sentences for {len(texts)}")
-        n_unknown = np.array([text.split().count(UNK) for text in shown], dtype=np.int32)
+        n_unknown = np.array([text.split().count(UNKNOWN) for text in shown], dtype=np.int32)
         return pa.array(shown, pa.string()), n_unknown

@@ -24,11 +24,6 @@ class TokenScorer(Scorer):
         super().__init__(model, Memory(model.batch_tokens, "tokens"))
         self._model = model
 
-    @property
-    def warnings(self) -> list[str]:
-        """What the model has to say, then the shortages."""
-        return [*self._model.warnings, *self._memory.shortages]
-
     @torch.inference_mode()
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         """Let the model score a shard in batches small enough for memory."""

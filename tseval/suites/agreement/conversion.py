@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.suites.agreement.examples import NEEDED, gather_examples
+from tseval.suites.agreement.examples import NEEDED_COLUMNS, gather_examples
 from tseval.suites.agreement.extraction import Forms, find_examples
-from tseval.suites.agreement.published import COLUMNS, open_lines, read_linzen_table, read_target_pairs
+from tseval.suites.agreement.published import (
+    PUBLISHED_COLUMNS,
+    open_lines,
+    read_linzen_table,
+    read_target_pairs,
+)
 from tseval.suites.agreement.treebank import read_treebank
 from tseval.suites.records import bare_name
 
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from tseval.suites.agreement.splitting import Shares
 
 REPEATED = "the same verb in the same sentence, again"
-KINDS = {
+SOURCES = {
     "treebank": "a treebank in CoNLL-U",
     "linzen": "a table of Linzen et al. 2016",
     "pairs": "sentences with pairs of forms",
@@ -64,7 +69,7 @@ def convert(files: Sequence[Path], shares: Shares, source: str | None = None) ->
     for file, kind in zip(files, kinds, strict=True):
         if kind != kinds[0]:
             raise SuiteError(
-                f"{file} is {KINDS[kind]}, but {files[0]} is {KINDS[kinds[0]]}.\n"
+                f"{file} is {SOURCES[kind]}, but {files[0]} is {SOURCES[kinds[0]]}.\n"
                 "  Make a table of each: they know different things about a verb."
             )
     tally = Tally()
@@ -88,13 +93,13 @@ def _kind(path: Path) -> str:
     if first is None:
         raise SuiteError(f"{path}: is empty")
     cells = first.split("\t")
-    if set(COLUMNS) <= set(cells):
+    if set(PUBLISHED_COLUMNS) <= set(cells):
         return "linzen"
     if first.startswith("#") or len(cells) == 10 or name.endswith(".conllu"):
         return "treebank"
-    if set(NEEDED) <= set(cells):
+    if set(NEEDED_COLUMNS) <= set(cells):
         raise SuiteError(f"{path}: is a table of examples already.\n  Score it: tseval run --suite {path}")
-    raise SuiteError(f"{path}: neither {' nor '.join(KINDS.values())} (NAME.text with NAME.gold beside it)")
+    raise SuiteError(f"{path}: neither {' nor '.join(SOURCES.values())} (NAME.text with NAME.gold beside it)")
 
 
 def _read(

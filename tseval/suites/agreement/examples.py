@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SINGULAR, PLURAL = "sing", "plur"
-NUMBERS = (SINGULAR, PLURAL)
+EXAMPLE_NUMBERS = (SINGULAR, PLURAL)
 NO_NOUN = "none"  # last_intervening where no noun intervenes
-ENDINGS = (".parquet", ".tsv", ".tsv.gz")
-NEEDED = ("sentence", "verb_index", "verb_form", "number", "opp_verb_form")
-COLUMNS: dict[str, pa.DataType] = {
+EXAMPLE_ENDINGS = (".parquet", ".tsv", ".tsv.gz")
+NEEDED_COLUMNS = ("sentence", "verb_index", "verb_form", "number", "opp_verb_form")
+EXAMPLE_COLUMNS: dict[str, pa.DataType] = {
     "sentence": pa.string(),
     "subj_index": pa.int64(),
     "verb_index": pa.int64(),
@@ -94,7 +94,7 @@ class Example:
 
 def gather_examples(examples: Iterable[Example]) -> pa.Table:
     """Put examples of one source into a table; columns that the source does not fill are left out."""
-    rest, schema = iter(examples), pa.schema(list(COLUMNS.items()))
+    rest, schema = iter(examples), pa.schema(list(EXAMPLE_COLUMNS.items()))
     parts = [schema.empty_table()]
     while chunk := list(islice(rest, _CHUNK)):
         parts.append(pa.Table.from_pylist(list(map(asdict, chunk)), schema=schema))

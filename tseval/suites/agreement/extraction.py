@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tseval.suites.agreement.english import opposite_form, with_capitals
-from tseval.suites.agreement.examples import NO_NOUN, NUMBERS, Example
+from tseval.suites.agreement.examples import EXAMPLE_NUMBERS, NO_NOUN, Example
 from tseval.suites.agreement.splitting import split_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tseval.suites.agreement.splitting import Shares
-    from tseval.suites.agreement.treebank import Sentence, Word
+    from tseval.suites.agreement.treebank import Sentence, TaggedWord
 
 SUBJECTS = ("nsubj", "nsubjpass")
 AUXILIARIES = ("aux", "auxpass", "cop")
@@ -38,15 +38,15 @@ class Forms:
 
     _seen: dict[tuple[str, ...], Counter[str]] = field(default_factory=dict)
 
-    def add(self, words: Iterable[Word]) -> None:
+    def add(self, words: Iterable[TaggedWord]) -> None:
         """Note the verbs of a sentence."""
         for word in words:
             if word.verb is not None and not word.typo:
                 self._seen.setdefault((*word.paradigm, word.verb), Counter())[word.form.lower()] += 1
 
-    def opposite(self, word: Word) -> tuple[str, str] | None:
+    def opposite(self, word: TaggedWord) -> tuple[str, str] | None:
         """Give the most frequent form that is like a verb in all but number; None if none is seen."""
-        (other,) = (number for number in NUMBERS if number != word.verb)
+        (other,) = (number for number in EXAMPLE_NUMBERS if number != word.verb)
         seen = self._seen.get((*word.paradigm, other))
         if not seen:
             return None
@@ -83,13 +83,13 @@ def find_examples(
         yield _example(sentence, position, verb, opposite, (source, split_of(sentence.document, shares)))
 
 
-def _opposite(verb: Word, penn: bool, forms: Forms) -> tuple[str, str] | None:
+def _opposite(verb: TaggedWord, penn: bool, forms: Forms) -> tuple[str, str] | None:
     """Give a verb's other form and how it was found: by the rules of English, or in the treebank."""
     assert verb.verb is not None
     return opposite_form(verb.form, verb.verb, verb.lemma) if penn else forms.opposite(verb)
 
 
-def _predicate(words: Sequence[Word], subject: Word) -> list[int]:
+def _predicate(words: Sequence[TaggedWord], subject: TaggedWord) -> list[int]:
     """List the words that may agree with a subject: its head, and the head's auxiliaries and copula."""
     head = subject.head
     return [
@@ -99,11 +99,11 @@ def _predicate(words: Sequence[Word], subject: Word) -> list[int]:
     ]
 
 
-def _role(word: Word) -> str:
+def _role(word: TaggedWord) -> str:
     return word.relation.partition(":")[0]
 
 
-def _target(words: Sequence[Word], subject: int, predicate: Sequence[int]) -> tuple[int, str | None]:
+def _target(words: Sequence[TaggedWord], subject: int, predicate: Sequence[int]) -> tuple[int, str | None]:
     """Choose the verb that agrees with a subject, the first after it, or say why none does surely."""
     present = [index for index in predicate if words[index].verb]
     after = [index for index in present if index > subject]

@@ -15,7 +15,7 @@ from tseval.suites.agreement.examples import NO_NOUN, Example
 from tseval.suites.agreement.extraction import DIFFERENT, NO_OPPOSITE
 from tseval.suites.agreement.splitting import split_of
 from tseval.suites.agreement.targets import read_targets
-from tseval.suites.agreement.treebank import NOUNS, VERBS
+from tseval.suites.agreement.treebank import NOUN_TAGS, VERB_TAGS
 from tseval.suites.records import is_count
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tseval.suites.agreement.splitting import Shares
 
 # The columns that are read of `agr_50_mostcommon_10K.tsv`; it has more.
-COUNTS = ("subj_index", "verb_index", "n_intervening", "n_diff_intervening")
-COLUMNS = ("sentence", "subj_pos", "verb_pos", "last_intervening", *COUNTS)
+WHOLE_NUMBERS = ("subj_index", "verb_index", "n_intervening", "n_diff_intervening")
+PUBLISHED_COLUMNS = ("sentence", "subj_pos", "verb_pos", "last_intervening", *WHOLE_NUMBERS)
 SAME_FORM = "right and wrong form are the same, or not of one verb"
 END = "<eos>"
 
@@ -65,21 +65,21 @@ def _next_row(path: Path, rows: csv.DictReader[str]) -> Mapping[str, str] | None
 def _linzen_example(
     place: str, row: Mapping[str, str], about: tuple[str, Shares], left_out: Counter[str]
 ) -> Example | None:
-    for name in COUNTS:
+    for name in WHOLE_NUMBERS:
         if not is_count(row[name]):
             raise SuiteError(f"{place}: {name} is no whole number, but {row[name]!r}")
-    subject, verb, n_intervening, n_attractors = (int(row[name]) for name in COUNTS)
+    subject, verb, n_intervening, n_attractors = (int(row[name]) for name in WHOLE_NUMBERS)
     words = row["sentence"].split()
     if not 1 <= subject < verb <= len(words) or n_attractors > n_intervening:
         raise SuiteError(
             f"{place}: subject {subject} and verb {verb} of {len(words)} words, {n_attractors} attractors "
             f"of {n_intervening} intervening nouns: that cannot be"
         )
-    for name, tags in (("subj_pos", NOUNS), ("verb_pos", VERBS)):
+    for name, tags in (("subj_pos", NOUN_TAGS), ("verb_pos", VERB_TAGS)):
         if row[name] not in tags:
             raise SuiteError(f"{place}: {name} is neither {' nor '.join(tags)}, but {row[name]!r}")
-    form, number = words[verb - 1], VERBS[row["verb_pos"]]
-    if NOUNS[row["subj_pos"]] != number:
+    form, number = words[verb - 1], VERB_TAGS[row["verb_pos"]]
+    if NOUN_TAGS[row["subj_pos"]] != number:
         left_out[DIFFERENT] += 1
         return None
     opposite = (TAGS[form], "tag") if form in TAGS else opposite_form(form, number)
@@ -98,7 +98,7 @@ def _linzen_example(
         n_attractors=n_attractors,
         n_non_attractors=n_intervening - n_attractors,
         distance=verb - subject,
-        last_intervening=NOUNS.get(row["last_intervening"], NO_NOUN),
+        last_intervening=NOUN_TAGS.get(row["last_intervening"], NO_NOUN),
         source=about[0],
         # A sentence is its own document: no sentence is in two splits.
         split=split_of(" ".join(words), about[1]),

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from tseval.checked import ContentError
 from tseval.errors import SuiteError, reason
-from tseval.suites.agreement.examples import COLUMNS, NEEDED, NUMBERS, filled
+from tseval.parquet import read_parquet
+from tseval.suites.agreement.examples import EXAMPLE_COLUMNS, EXAMPLE_NUMBERS, NEEDED_COLUMNS, filled
 from tseval.suites.records import read_tsv
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def read_examples(path: Path) -> pa.Table:
         path: `.parquet`, or `.tsv` with a header and without quoting, also `.gz`.
 
     Returns:
-        One row per example. The columns of `NEEDED` are there; those of the other `COLUMNS` that the file
-        fills; no others. `n_non_attractors` is worked out where the file counts the nouns.
+        One row per example. The columns of `NEEDED_COLUMNS` are there; those of the other `EXAMPLE_COLUMNS`
+        that the file fills; no others. `n_non_attractors` is worked out where the file counts the nouns.
 
     Raises:
         SuiteError: A needed column is missing; a cell is of the wrong kind; a position lies outside the
@@ -38,7 +39,7 @@ def read_examples(path: Path) -> pa.Table:
     if not table.num_rows:
         raise SuiteError(f"{path}: holds no examples")
     table = filled(table)
-    if missing := [name for name in NEEDED if name not in table.column_names]:
+    if missing := [name for name in NEEDED_COLUMNS if name not in table.column_names]:
         raise SuiteError(f"{path}: no table of agreement examples: column {missing[0]!r} is empty")
     for name in table.column_names:
         if table[name].null_count:
@@ -53,7 +54,7 @@ def read_examples(path: Path) -> pa.Table:
 
 def _require(path: Path, names: Iterable[str]) -> None:
     present = set(names)
-    if missing := [name for name in NEEDED if name not in present]:
+    if missing := [name for name in NEEDED_COLUMNS if name not in present]:
         hint = ""
         if "verb_pos" in present:
             hint = f"\n  Is it Linzen et al.'s? Convert it first: tseval data agreement {path} -o FILE"
@@ -62,20 +63,15 @@ def _require(path: Path, names: Iterable[str]) -> None:
 
 def _read_parquet(path: Path) -> tuple[pa.Table, Place]:
     try:
-        with pq.ParquetFile(path) as file:
-            _require(path, file.schema_arrow.names)
-            table = file.read([name for name in COLUMNS if name in file.schema_arrow.names])
-    except (OSError, pa.ArrowInvalid) as error:
+        table = read_parquet(path, EXAMPLE_COLUMNS, needed=(), others=False)
+    except OSError as error:
         raise SuiteError(f"{path}: cannot be read ({reason(error)})") from None
-    columns = []
-    for name in table.column_names:
-        try:
-            columns.append(table[name].cast(COLUMNS[name]))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise SuiteError(
-                f"{path}: column {name!r} holds {table[name].type}, not {COLUMNS[name]}"
-            ) from None
-    return pa.Table.from_arrays(columns, table.column_names), lambda row: f"{path}, row {row + 1}"
+    except ContentError as error:
+        said = f"cannot be read ({error})" if error.what.startswith("not a") else error
+        raise SuiteError(f"{path}: {said}") from None
+    _require(path, table.column_names)
+    present = [name for name in EXAMPLE_COLUMNS if name in table.column_names]
+    return table.select(present), lambda row: f"{path}, row {row + 1}"
 
 
 def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
@@ -84,14 +80,14 @@ def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
     for place, row in read_tsv(path):
         if not places:
             _require(path, row)
-            cells = {name: [] for name in COLUMNS if name in row}
+            cells = {name: [] for name in EXAMPLE_COLUMNS if name in row}
         places.append(place)
         for name, column in cells.items():
             column.append(row[name] or None)
     columns: dict[str, pa.Array[Any]] = {}
     for name, texts in cells.items():
         columns[name] = pa.array(texts, pa.string())
-        if COLUMNS[name] == pa.int64():
+        if EXAMPLE_COLUMNS[name] == pa.int64():
             columns[name] = _whole_numbers(name, texts, places)
     return pa.table(columns), places.__getitem__
 
@@ -125,7 +121,7 @@ def _check_words(table: pa.Table, place: Place) -> None:
 
 def _check_forms(table: pa.Table, place: Place) -> None:
     for row, number in enumerate(_texts(table, "number")):
-        if number not in NUMBERS:
+        if number not in EXAMPLE_NUMBERS:
             raise SuiteError(f"{place(row)}: number is neither sing nor plur, but {number!r}")
     for row, opposite in enumerate(_texts(table, "opp_verb_form")):
         if len(opposite.split()) != 1:
@@ -146,4 +142,4 @@ def _with_non_attractors(table: pa.Table, place: Place) -> pa.Table:
         raise SuiteError(f"{place(row)}: more attractors than intervening nouns")
     if "n_non_attractors" not in table.column_names:
         table = table.append_column("n_non_attractors", rest)
-    return table.select([name for name in COLUMNS if name in table.column_names])
+    return table.select([name for name in EXAMPLE_COLUMNS if name in table.column_names])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tseval.suites.agreement.conversion import Tally
     from tseval.suites.agreement.splitting import Shares
 
-NAMES = {SINGULAR: "singular", PLURAL: "plural"}
+NUMBER_NAMES = {SINGULAR: "singular", PLURAL: "plural"}
 
 
 def summarise(table: pa.Table, tally: Tally) -> str:
@@ -25,7 +25,7 @@ def summarise(table: pa.Table, tally: Tally) -> str:
     numbers, splits = Counter(_column(table, "number")), Counter(_column(table, "split"))
     parts = [
         f"{tally.n_sentences:,} sentences, {table.num_rows:,} examples: "
-        + ", ".join(f"{numbers[number]:,} {name}" for number, name in NAMES.items())
+        + ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
         + "; "
         + ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test")),
         _grid(table),
@@ -39,7 +39,7 @@ def summarise(table: pa.Table, tally: Tally) -> str:
 def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
     """Name what would keep a model from being trained or tested on the examples."""
     numbers, splits = set(_column(table, "number")), set(_column(table, "split"))
-    for number, name in NAMES.items():
+    for number, name in NUMBER_NAMES.items():
         if number not in numbers:
             yield f"no example is {name}: a model trained on these learns nothing about number"
     wanted = {"train": shares.train, "valid": shares.valid, "test": 100 - shares.train - shares.valid}
@@ -52,13 +52,8 @@ def _grid(table: pa.Table) -> str:
     """Count examples by number of attractors, and by number of intervening nouns where it is known."""
     attractors = _column(table, "n_attractors")
     known = "n_intervening" in table.column_names
-    counts = Counter(
-        zip(
-            _column(table, "n_intervening") if known else ["examples"] * len(attractors),
-            attractors,
-            strict=True,
-        )
-    )
+    intervening = _column(table, "n_intervening") if known else ["examples"] * len(attractors)
+    counts = Counter(zip(intervening, attractors, strict=True))
     columns = sorted(set(attractors))
     rows = []
     for row in sorted({row for row, _ in counts}):

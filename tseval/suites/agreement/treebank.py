@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from conllu import Token, TokenList
 
-NOUNS = {"NN": SINGULAR, "NNS": PLURAL}
-VERBS = {"VBZ": SINGULAR, "VBP": PLURAL}
-NUMBER = {"Sing": SINGULAR, "Plur": PLURAL}
+NOUN_TAGS = {"NN": SINGULAR, "NNS": PLURAL}
+VERB_TAGS = {"VBZ": SINGULAR, "VBP": PLURAL}
+UD_NUMBERS = {"Sing": SINGULAR, "Plur": PLURAL}
 _COLUMNS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class TaggedWord:
     """A word of a tree.
 
     Attributes:
@@ -60,7 +60,7 @@ class Sentence:
         penn: Whether its words have Penn tags.
     """
 
-    words: Sequence[Word]
+    words: Sequence[TaggedWord]
     sent_id: str
     document: str
     penn: bool
@@ -73,7 +73,7 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
         SuiteError: `conllu` is not installed; a line is malformed, or a head is no word of its sentence, with
             file and line; there are neither Penn tags nor numbers.
     """
-    penn = any(f"\t{tag}\t" in line for _, line in numbered_lines(path) for tag in VERBS)
+    penn = any(f"\t{tag}\t" in line for _, line in numbered_lines(path) for tag in VERB_TAGS)
     if not penn and not any("Number=" in line for _, line in numbered_lines(path)):
         raise SuiteError(
             f"{path}: nothing says which words are singular: there are no Penn tags (VBZ, VBP) in column 5 "
@@ -122,7 +122,7 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
     """Parse one sentence; a line that cannot be is named."""
     try:
         from conllu import parse_token_and_metadata  # noqa: PLC0415 - an optional dependency
-        from conllu.exceptions import ParseException  # noqa: PLC0415
+        from conllu.exceptions import ParseException  # noqa: PLC0415 - an optional dependency
     except ImportError:
         raise SuiteError('reading treebanks needs conllu: pip install "tseval[conllu]"') from None
     for number, line in enumerate(block, first):
@@ -169,20 +169,20 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
             )
 
 
-def _word(token: Token, penn: bool) -> Word:
+def _word(token: Token, penn: bool) -> TaggedWord:
     features: dict[str, str | None] = token["feats"] or {}
     tag, pos = token["xpos"], token["upos"]
     finite = features.get("VerbForm", "Fin") == "Fin" and pos in {"VERB", "AUX"}
     present = features.get("Tense") == "Pres" and features.get("Mood", "Ind") == "Ind"
-    number = NUMBER.get(features.get("Number") or "")
+    number = UD_NUMBERS.get(features.get("Number") or "")
     if penn:
-        noun, verb, numberless = NOUNS.get(tag), VERBS.get(tag), tag in {"VBD", "MD"}
+        noun, verb, numberless = NOUN_TAGS.get(tag), VERB_TAGS.get(tag), tag in {"VBD", "MD"}
     else:
         noun = number if pos == "NOUN" else None
         verb = number if finite and present and features.get("Person", "3") == "3" else None
         numberless = finite and features.get("Tense") == "Past"
     rest = sorted(f"{name}={value}" for name, value in features.items() if name != "Number")
-    return Word(
+    return TaggedWord(
         form="_".join(token["form"].split()),
         lemma=None if token["lemma"] == "_" else token["lemma"],
         head=token["head"] - 1 if token["head"] else None,

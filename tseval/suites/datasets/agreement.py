@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
 from tseval.suites.agreement.targets import read_targets
-from tseval.suites.datasets.entries import Entry
+from tseval.suites.datasets.entries import AGREEMENT, DataItem
 from tseval.suites.records import is_count, read_lines
 
 if TYPE_CHECKING:
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
 LINZEN = "Linzen, Dupoux & Goldberg 2016, TACL 4, as filtered by Gulordava et al. 2018"
 GULORDAVA = "Gulordava et al. 2018, Colorless Green Recurrent Networks Dream Hierarchically, NAACL"
-PHENOMENON = "Subject-verb agreement"
 PAIR = ("correct", "wrong")
 # Feature to column: the original sentence, which of its versions, and how many attractors.
-NUMBERS = {"sentence": "constr_id", "variant": "sent_id", "n_attractors": "n_attr"}
-TYPES = {"original": "Original sentences", "generated": "Nonce sentences"}
-NEEDED = ("pattern", "constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "n_attr")
+NUMBER_FEATURES = {"sentence": "constr_id", "variant": "sent_id", "n_attractors": "n_attr"}
+SENTENCE_TYPES = {"original": "Original sentences", "generated": "Nonce sentences"}
+HEADINGS = ("pattern", "constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "n_attr")
 
 
-def read_linzen(text: Path) -> Iterator[Entry]:
+def read_linzen(text: Path) -> Iterator[DataItem]:
     """Read `NAME.text` and `NAME.gold` into items that end at the verb.
 
     Raises:
@@ -37,12 +36,12 @@ def read_linzen(text: Path) -> Iterator[Entry]:
     for target in read_targets(text):
         prefix, attractors = target.words[: target.position], target.attractors
         counts = "no attractors" if attractors == 0 else f"{attractors} attractor{'s'[: attractors > 1]}"
-        row = f"attractors_{attractors}", counts[0].upper() + counts[1:], PHENOMENON, None
+        row = f"attractors_{attractors}", counts[0].upper() + counts[1:], AGREEMENT, None
         forms = {"correct": " ".join([*prefix, target.right]), "wrong": " ".join([*prefix, target.wrong])}
-        yield Entry(target.place, row, forms, {"n_attractors": attractors, "position": target.position})
+        yield DataItem(target.place, row, forms, {"n_attractors": attractors, "position": target.position})
 
 
-def read_gulordava(path: Path) -> Iterator[Entry]:
+def read_gulordava(path: Path) -> Iterator[DataItem]:
     """Read `generated.tab`: two rows for each item, the correct form first.
 
     Raises:
@@ -56,12 +55,12 @@ def read_gulordava(path: Path) -> Iterator[Entry]:
             raise SuiteError(
                 f"{place}: this row and the next are not the correct and the wrong form of one item"
             )
-        if right["type"] not in TYPES:
-            raise SuiteError(f"{place}: neither {' nor '.join(TYPES)}, but {right['type']!r}")
-        numbers = {feature: _whole(place, right, name) for feature, name in NUMBERS.items()}
-        yield Entry(
+        if right["type"] not in SENTENCE_TYPES:
+            raise SuiteError(f"{place}: neither {' nor '.join(SENTENCE_TYPES)}, but {right['type']!r}")
+        numbers = {feature: _whole(place, right, name) for feature, name in NUMBER_FEATURES.items()}
+        yield DataItem(
             place,
-            (right["type"], TYPES[right["type"]], PHENOMENON, None),
+            (right["type"], SENTENCE_TYPES[right["type"]], AGREEMENT, None),
             {form["class"]: f"{form['prefix']} {form['form']}" for form in (right, wrong)},
             {"pattern": right["pattern"], "number": right["correct_number"], **numbers},
         )
@@ -85,7 +84,7 @@ def read_tab(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         rows = list(table)
     except csv.Error as error:
         raise SuiteError(f"{path}:{table.line_num + 1}: {error}") from None
-    if missing := [name for name in NEEDED if name not in (table.fieldnames or ())]:
+    if missing := [name for name in HEADINGS if name not in (table.fieldnames or ())]:
         raise SuiteError(f"{path}: no agreement table: there is no column {missing[0]!r}")
     for (place, _), row in zip(lines[1:], rows, strict=False):
         if None in row or None in row.values():

@@ -11,6 +11,7 @@ from tseval.errors import SuiteError
 from tseval.questions.contrast import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.suites.agreement.reading import read_examples
+from tseval.suites.datasets.entries import AGREEMENT
 from tseval.suites.items import Case
 from tseval.suites.records import bare_name, read_tsv
 
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-PHENOMENON = "Subject-verb agreement"
 CONTRAST = Contrast("grammatical", "ungrammatical")
-SPLITS = ("train", "valid", "test")
+SPLIT_ORDER = ("train", "valid", "test")
 # Feature to column.
 FEATURES = {
     "number": "number",
@@ -71,7 +71,10 @@ def read_agreement(files: Sequence[Path]) -> tuple[Case, ...]:
 def _in_order(splits: list[Any]) -> list[str]:
     """Name each split once: train, valid and test first."""
     names = dict.fromkeys(splits)
-    return [*(name for name in SPLITS if name in names), *(name for name in names if name not in SPLITS)]
+    return [
+        *(name for name in SPLIT_ORDER if name in names),
+        *(name for name in names if name not in SPLIT_ORDER),
+    ]
 
 
 def _case(name: str, table: pa.Table) -> Case:
@@ -87,7 +90,7 @@ def _case(name: str, table: pa.Table) -> Case:
     return Case(
         name=name,
         construction=name,
-        phenomenon=PHENOMENON,
+        phenomenon=AGREEMENT,
         dependency=None,
         question=Pairs((CONTRAST,)),
         index=pa.array(range(table.num_rows), pa.int64()),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from tseval.errors import SuiteError
 from tseval.questions.pairs import ENDING
-from tseval.suites.datasets.entries import Entry
+from tseval.suites.datasets.entries import DataItem
 from tseval.suites.records import is_count, read_jsonl
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from tseval.questions.scores import Score
     from tseval.suites.items import Feature
 
-SOURCE = "Warstadt et al. 2020, BLiMP: The Benchmark of Linguistic Minimal Pairs for English, TACL 8"
+BLIMP_SOURCE = "Warstadt et al. 2020, BLiMP: The Benchmark of Linguistic Minimal Pairs for English, TACL 8"
 # What each method compares: the sums of two sentences that share a prefix differ as their endings do.
-METHODS: dict[str, Score] = {"full": "sentence", "one_prefix": "sentence", "two_prefix": "ending"}
+BLIMP_METHODS: dict[str, Score] = {"full": "sentence", "one_prefix": "sentence", "two_prefix": "ending"}
 
 # As the paper prints them (Table 2). Two paradigms carry `s-selection` in the data and stand under argument
 # structure in the paper and in the published results.
@@ -50,10 +50,10 @@ FIELDS = {
     "syntax_semantics": "Syntax & semantics",
     "syntax/semantics": "Syntax & semantics",
 }
-NEEDED = ("UID", "pairID", "field", "linguistics_term", "sentence_good", "sentence_bad")
+BLIMP_FIELDS = ("UID", "pairID", "field", "linguistics_term", "sentence_good", "sentence_bad")
 
 
-def read_blimp(paths: Sequence[Path], method: str) -> Iterator[Entry]:
+def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
     """Read paradigms, from one file or several.
 
     Items are in the order of paradigm names and pair numbers, however the files are cut.
@@ -63,7 +63,7 @@ def read_blimp(paths: Sequence[Path], method: str) -> Iterator[Entry]:
     """
     records = [found for path in paths for found in read_jsonl(path)]
     for place, record in records:
-        if missing := [name for name in NEEDED if name not in record]:
+        if missing := [name for name in BLIMP_FIELDS if name not in record]:
             raise SuiteError(f"{place}: no BLiMP record: there is no {missing[0]!r}")
         if not is_count(str(record["pairID"])):
             raise SuiteError(f"{place}: pairID is no number, but {record['pairID']!r}")
@@ -71,12 +71,12 @@ def read_blimp(paths: Sequence[Path], method: str) -> Iterator[Entry]:
     chosen = [found for found in records if method == "full" or found[1].get(f"{method}_method")]
     if not chosen:
         raise SuiteError(
-            f"{paths[0]}: no paradigm allows the method {method}.\n  Methods: {', '.join(METHODS)}."
+            f"{paths[0]}: no paradigm allows the method {method}.\n  Methods: {', '.join(BLIMP_METHODS)}."
         )
     return (_entry(place, record, method) for place, record in chosen)
 
 
-def _entry(place: str, record: dict[str, Json], method: str) -> Entry:
+def _entry(place: str, record: dict[str, Json], method: str) -> DataItem:
     texts = {name: value for name, value in record.items() if isinstance(value, str)}
     try:
         good, bad = _sentences(texts, method)
@@ -84,9 +84,9 @@ def _entry(place: str, record: dict[str, Json], method: str) -> Entry:
     except KeyError as error:
         raise SuiteError(f"{place}: {error} is missing, or none of BLiMP's") from None
     features: dict[str, Feature] = {"pair": int(cast("str", record["pairID"]))}
-    if METHODS[method] == "ending":
+    if BLIMP_METHODS[method] == "ending":
         features[ENDING] = len(texts["two_prefix_word"].split())
-    return Entry(place, row, {"good": good, "bad": bad}, features)
+    return DataItem(place, row, {"good": good, "bad": bad}, features)
 
 
 def _sentences(texts: dict[str, str], method: str) -> tuple[str, str]:

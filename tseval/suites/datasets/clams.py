@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.suites.datasets.entries import Entry
+from tseval.suites.datasets.entries import AGREEMENT, DataItem
 from tseval.suites.records import bare_name, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tseval.suites.datasets.entries import Row
+    from tseval.suites.datasets.entries import TableRow
 
-SOURCE = "Mueller et al. 2020, Cross-Linguistic Syntactic Evaluation of Word Prediction Models, ACL"
-AGREEMENT = "Subject-verb agreement"
+CLAMS_SOURCE = "Mueller et al. 2020, Cross-Linguistic Syntactic Evaluation of Word Prediction Models, ACL"
 REFLEXIVES = "Reflexive anaphora"
 NPI = "Negative polarity items"
 ANIMACY = {"anim": "animate", "inanim": "inanimate"}
@@ -44,7 +43,7 @@ CONSTRUCTIONS = {
 LANGUAGES = {"en": "English", "fr": "French", "de": "German", "he": "Hebrew", "ru": "Russian"}
 
 
-def read_clams(files: Sequence[Path]) -> Iterator[Entry]:
+def read_clams(files: Sequence[Path]) -> Iterator[DataItem]:
     """Read the constructions of one language.
 
     Raises:
@@ -62,7 +61,7 @@ def read_clams(files: Sequence[Path]) -> Iterator[Entry]:
         yield from _pairs(file, (case, construction, phenomenon, dependency), features)
 
 
-def _pairs(file: Path, row: Row, features: Mapping[str, str]) -> Iterator[Entry]:
+def _pairs(file: Path, row: TableRow, features: Mapping[str, str]) -> Iterator[DataItem]:
     """Pair every ungrammatical sentence with the grammatical one before it."""
     good = None
     for place, line in read_lines(file):
@@ -74,4 +73,4 @@ def _pairs(file: Path, row: Row, features: Mapping[str, str]) -> Iterator[Entry]
         elif good is None:
             raise SuiteError(f"{place}: an ungrammatical sentence before any grammatical one")
         else:
-            yield Entry(place, row, {"grammatical": good, "ungrammatical": sentence}, features)
+            yield DataItem(place, row, {"grammatical": good, "ungrammatical": sentence}, features)

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
     from tseval.questions.scores import Score
 
-Row = tuple[str, str, str, str | None]
+# The phenomenon of every data set of agreement.
+AGREEMENT = "Subject-verb agreement"
+TableRow = tuple[str, str, str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DataItem:
     """One minimal set of a data set.
 
     Attributes:
@@ -34,7 +36,7 @@ class Entry:
     """
 
     place: str
-    row: Row
+    row: TableRow
     sentences: Mapping[str, str]
     features: Mapping[str, Feature]
 
@@ -58,19 +60,19 @@ class DataSet:
     cases: tuple[Case, ...]
 
 
-def build_cases(entries: Iterable[Entry]) -> tuple[Case, ...]:
+def build_cases(entries: Iterable[DataItem]) -> tuple[Case, ...]:
     """Gather entries into cases, in order of first appearance.
 
     Raises:
         SuiteError: Entries of one case differ in labels, row names or features; a sentence has no words.
     """
-    groups: dict[str, list[Entry]] = {}
+    groups: dict[str, list[DataItem]] = {}
     for entry in entries:
         groups.setdefault(entry.row[0], []).append(entry)
     return tuple(_case(group) for group in groups.values())
 
 
-def _case(entries: Sequence[Entry]) -> Case:
+def _case(entries: Sequence[DataItem]) -> Case:
     first = entries[0]
     for entry in entries:
         _refuse_unlike(entry, first)
@@ -90,7 +92,7 @@ def _case(entries: Sequence[Entry]) -> Case:
     )
 
 
-def _refuse_unlike(entry: Entry, first: Entry) -> None:
+def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
     """Hold all entries of a case to the names of its first one."""
     for what, mine, theirs in (
         ("row of the table", entry.row, first.row),
@@ -108,7 +110,7 @@ def _refuse_unlike(entry: Entry, first: Entry) -> None:
         )
 
 
-def _clean(entry: Entry, label: str) -> str:
+def _clean(entry: DataItem, label: str) -> str:
     """Give a sentence with single spaces between its words."""
     words = entry.sentences[label].split()
     if not words:
@@ -116,7 +118,7 @@ def _clean(entry: Entry, label: str) -> str:
     return " ".join(words)
 
 
-def _column(feature: str, entries: Sequence[Entry]) -> pa.Array[Any]:
+def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     """Type a feature: all its values are texts, whole numbers, numbers or truth values."""
     values = [entry.features[feature] for entry in entries]
     kinds = {type(value) for value in values}

@@ -23,7 +23,7 @@ PIECE = 2**16
 OTHERWISE = "Where there is no network, bring the files by other means and name their folder: --suite DIR."
 
 
-def fetch(
+def fetch_files(
     name: str,
     published: Published,
     folder: Path,

@@ -13,23 +13,24 @@ from tseval.suites.datasets import agreement, blimp, clams
 from tseval.suites.datasets.agreement_table import is_agreement, read_agreement
 from tseval.suites.datasets.entries import DataSet, build_cases
 from tseval.suites.datasets.pairs import read_pairs
-from tseval.suites.datasets.syntaxgym import SOURCE as SYNTAXGYM
-from tseval.suites.datasets.syntaxgym import read_syntaxgym
+from tseval.suites.datasets.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
 from tseval.suites.records import bare_name, read_jsonl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tseval.suites.datasets.entries import DataItem
     from tseval.suites.items import Case
 
-ENDINGS = (".json", ".jsonl", ".tsv", ".tab", ".text", ".txt", ".parquet")
+DATA_ENDINGS = (".json", ".jsonl", ".tsv", ".tab", ".text", ".txt", ".parquet")
 
 
 def is_data(path: Path) -> bool:
     """Whether a path is a file of data, or a folder of such files rather than of grammars."""
     if path.is_dir():
         return not any(path.glob("*.jinja")) and not (path / "suite.yaml").exists() and bool(_files(path))
-    return bare_name(path).endswith(ENDINGS)
+    return bare_name(path).endswith(DATA_ENDINGS)
 
 
 def read_data(path: Path, method: str | None = None) -> DataSet:
@@ -68,12 +69,14 @@ def methods_of(path: Path) -> tuple[str, ...]:
     if not is_data(path):
         return ()
     first = _files(path)[0] if path.is_dir() else path
-    return tuple(blimp.METHODS) if _kind(first) == "blimp" else ()
+    return tuple(blimp.BLIMP_METHODS) if _kind(first) == "blimp" else ()
 
 
 def _files(folder: Path) -> list[Path]:
     """List the files of data in a folder, by name; a text's gold file belongs to the text."""
-    return sorted(file for file in folder.iterdir() if file.is_file() and bare_name(file).endswith(ENDINGS))
+    return sorted(
+        file for file in folder.iterdir() if file.is_file() and bare_name(file).endswith(DATA_ENDINGS)
+    )
 
 
 def _kind(file: Path) -> str:
@@ -98,24 +101,14 @@ def _blimp(files: list[Path], name: str, method: str | None) -> DataSet:
     title = "BLiMP" if chosen == "full" else f"BLiMP, {chosen.replace('_', '-')} method"
     cases = build_cases(blimp.read_blimp(files, chosen))
     full_name = name if method is None else f"{name}_{method}"
-    return DataSet(full_name, title, blimp.SOURCE, blimp.METHODS[chosen], cases)
+    return DataSet(full_name, title, blimp.BLIMP_SOURCE, blimp.BLIMP_METHODS[chosen], cases)
 
 
 def _clams(files: list[Path], name: str, _: str | None) -> DataSet:
     language = clams.LANGUAGES.get(name.removesuffix("_evalset"))
     title = f"CLAMS, {language}" if language else "CLAMS"
-    return DataSet(f"clams_{name.removesuffix('_evalset')}", title, clams.SOURCE, "sentence",
+    return DataSet(f"clams_{name.removesuffix('_evalset')}", title, clams.CLAMS_SOURCE, "sentence",
                    build_cases(clams.read_clams(files)))  # fmt: skip
-
-
-def _linzen(files: list[Path], name: str, _: str | None) -> DataSet:
-    entries = (entry for file in files for entry in agreement.read_linzen(file))
-    return DataSet(name, "Agreement in Wikipedia", agreement.LINZEN, "sentence", build_cases(entries))
-
-
-def _gulordava(files: list[Path], name: str, _: str | None) -> DataSet:
-    entries = (entry for file in files for entry in agreement.read_gulordava(file))
-    return DataSet(name, "Colourless green agreement", agreement.GULORDAVA, "sentence", build_cases(entries))
 
 
 def _agreement(files: list[Path], name: str, _: str | None) -> DataSet:
@@ -126,20 +119,27 @@ def _syntaxgym(files: list[Path], name: str, _: str | None) -> DataSet:
     cases = tuple(map(read_syntaxgym, files))
     if repeated := {case.name for case in cases if [other.name for other in cases].count(case.name) > 1}:
         raise SuiteError(f"two suites are called {min(repeated)!r}: load one of them")
-    return DataSet(name, name, SYNTAXGYM, "regions", cases)
+    return DataSet(name, name, SYNTAXGYM_SOURCE, "regions", cases)
 
 
-def _pairs(files: list[Path], name: str, _: str | None) -> DataSet:
-    entries = (entry for file in files for entry in read_pairs(file))
-    return DataSet(name, name, None, "sentence", build_cases(entries))
+def _by_item(
+    read: Callable[[Path], Iterator[DataItem]], title: str | None = None, source: str | None = None
+) -> Callable[[list[Path], str, str | None], DataSet]:
+    """Give the reader of sets whose files are read item by item; without a title, each has its own name."""
+
+    def read_set(files: list[Path], name: str, _: str | None) -> DataSet:
+        entries = (entry for file in files for entry in read(file))
+        return DataSet(name, title or name, source, "sentence", build_cases(entries))
+
+    return read_set
 
 
 _READERS = {
     "blimp": _blimp,
     "clams": _clams,
-    "linzen": _linzen,
-    "gulordava": _gulordava,
+    "linzen": _by_item(agreement.read_linzen, "Agreement in Wikipedia", agreement.LINZEN),
+    "gulordava": _by_item(agreement.read_gulordava, "Colourless green agreement", agreement.GULORDAVA),
     "agreement": _agreement,
     "syntaxgym": _syntaxgym,
-    "pairs": _pairs,
+    "pairs": _by_item(read_pairs),
 }

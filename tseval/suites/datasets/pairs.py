@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.suites.datasets.entries import Entry
+from tseval.suites.datasets.entries import DataItem
 from tseval.suites.records import bare_name, fits, read_jsonl, read_tsv
 
 if TYPE_CHECKING:
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.checked import Json
-    from tseval.suites.datasets.entries import Row
+    from tseval.suites.datasets.entries import TableRow
     from tseval.suites.items import Feature
 
 # What the columns of the two sentences may be called; the verdicts call them good and bad all the same.
-NAMES = (("good", "bad"), ("sentence_good", "sentence_bad"), ("grammatical", "ungrammatical"))
-ROW = ("case", "construction", "phenomenon", "dependency")
+PAIR_NAMES = (("good", "bad"), ("sentence_good", "sentence_bad"), ("grammatical", "ungrammatical"))
+ROW_NAMES = ("case", "construction", "phenomenon", "dependency")
 
 
-def read_pairs(path: Path) -> Iterator[Entry]:
+def read_pairs(path: Path) -> Iterator[DataItem]:
     """Read a file of pairs.
 
     Columns `case`, `construction`, `phenomenon` and `dependency`, where there are any, say which row of the
@@ -42,8 +42,8 @@ def read_pairs(path: Path) -> Iterator[Entry]:
             yield _entry(place, record, stem)
 
 
-def _entry(place: str, record: dict[str, Json] | dict[str, Feature], stem: str) -> Entry:
-    labels = next((pair for pair in NAMES if set(pair) <= set(record)), None)
+def _entry(place: str, record: dict[str, Json] | dict[str, Feature], stem: str) -> DataItem:
+    labels = next((pair for pair in PAIR_NAMES if set(pair) <= set(record)), None)
     if labels is None:
         raise SuiteError(
             f"{place}: no pair of sentences: there are {', '.join(map(repr, record))}.\n"
@@ -53,17 +53,17 @@ def _entry(place: str, record: dict[str, Json] | dict[str, Feature], stem: str) 
     for label, text in sentences.items():
         if not isinstance(text, str):
             raise SuiteError(f"{place}: the {label} sentence is no text, but {text!r}")
-    features = {name: value for name, value in record.items() if name not in {*labels, *ROW}}
+    features = {name: value for name, value in record.items() if name not in {*labels, *ROW_NAMES}}
     for name, value in features.items():
         if not isinstance(value, str | int | float):
             raise SuiteError(
                 f"{place}: {name} is {value!r}.\n"
                 "  A feature is a text, a number, true or false; leave others out."
             )
-    return Entry(place, _row(record, stem), sentences, features)  # type: ignore[arg-type] # checked above
+    return DataItem(place, _row(record, stem), sentences, features)  # type: ignore[arg-type] # checked above
 
 
-def _row(record: dict[str, Json] | dict[str, Feature], stem: str) -> Row:
+def _row(record: dict[str, Json] | dict[str, Feature], stem: str) -> TableRow:
     """Say where a pair stands in the table; what is not said is taken from the next wider name."""
     case = str(record.get("case") or stem)
     dependency = record.get("dependency")

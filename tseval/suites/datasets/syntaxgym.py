@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-SOURCE = "Gauthier et al. 2020, SyntaxGym, ACL demonstrations"
-PHENOMENON = "SyntaxGym"
+SYNTAXGYM_SOURCE = "Gauthier et al. 2020, SyntaxGym, ACL demonstrations"
+SYNTAXGYM_PHENOMENON = "SyntaxGym"
 
 
 class _Region(TypedDict):
@@ -50,7 +50,7 @@ class _Suite(TypedDict):
     predictions: list[_Prediction]
 
 
-Item = tuple[int, dict[str, list[str]]]
+NumberedItem = tuple[int, dict[str, list[str]]]
 
 
 def read_syntaxgym(path: Path) -> Case:
@@ -76,7 +76,7 @@ def read_syntaxgym(path: Path) -> Case:
     return _case(name, items, _predictions(formulas))
 
 
-def _item(path: Path, item: _Item) -> Item:
+def _item(path: Path, item: _Item) -> NumberedItem:
     """Give an item's number and, for each condition, the text of its regions in order."""
     number = item["item_number"]
     if not fits(number):
@@ -93,7 +93,7 @@ def _item(path: Path, item: _Item) -> Item:
     return number, conditions
 
 
-def _refuse_unlike(path: Path, items: Sequence[Item]) -> None:
+def _refuse_unlike(path: Path, items: Sequence[NumberedItem]) -> None:
     """Hold all items to the conditions of the first, and to as many regions."""
     first = {name: len(regions) for name, regions in items[0][1].items()}
     for number, conditions in items:
@@ -121,14 +121,14 @@ def _predictions(formulas: Sequence[str]) -> tuple[Prediction, ...]:
     return (*single, Prediction("all predictions", " & ".join(f"[{formula}]" for formula in formulas)))
 
 
-def _case(name: str, items: Sequence[Item], predictions: tuple[Prediction, ...]) -> Case:
+def _case(name: str, items: Sequence[NumberedItem], predictions: tuple[Prediction, ...]) -> Case:
     labels = list(items[0][1])
     texts = {label: [" ".join(filter(None, item[label])) for _, item in items] for label in labels}
     counts = {label: [[len(text.split()) for text in item[label]] for _, item in items] for label in labels}
     return Case(
         name=name,
         construction=name,
-        phenomenon=PHENOMENON,
+        phenomenon=SYNTAXGYM_PHENOMENON,
         dependency=None,
         question=Regions(
             predictions,

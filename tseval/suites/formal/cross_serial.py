@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tseval.suites.formal.strings import STOP, Strings, block_size, check_ranges, first_strings, generator
+from tseval.suites.formal.strings import (
+    BERNARDY,
+    STOP,
+    Strings,
+    block_size,
+    check_ranges,
+    first_strings,
+    generator,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,10 +40,7 @@ class CrossSerial:
         seed: Of all strings.
     """
 
-    source: ClassVar[str] = (
-        "Bernardy & Lappin 2022, A neural model for compositional word embeddings and "
-        "sentence processing, CMCL"
-    )
+    source: ClassVar[str] = BERNARDY
     k: int
     more: int = 2
     train: int = 51_200

@@ -13,6 +13,7 @@ import numpy as np
 
 from tseval.errors import SuiteError
 from tseval.suites.formal.strings import (
+    BERNARDY,
     MULTIPLIER,
     STOP,
     Strings,
@@ -56,10 +57,7 @@ class GeneralisedDyck:
         seed: Of all strings.
     """
 
-    source: ClassVar[str] = (
-        "Bernardy & Lappin 2022, A neural model for compositional word embeddings and "
-        "sentence processing, CMCL"
-    )
+    source: ClassVar[str] = BERNARDY
     pairs: int = 5
     length: int = 20
     train_depth: int = 3

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Language = Dyck | GeneralisedDyck | CrossSerial
 
-KINDS: dict[str, type[Language]] = {
+FORMAL_LANGUAGES: dict[str, type[Language]] = {
     "dyck": Dyck,
     "generalised_dyck": GeneralisedDyck,
     "cross_serial": CrossSerial,
@@ -31,7 +31,7 @@ CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 
 def names_language(spec: str) -> bool:
     """Tell whether a specification is meant as a formal language: `dyck(k=4,m=3)`, or a known name alone."""
-    return CALL.fullmatch(spec) is not None or spec in KINDS
+    return CALL.fullmatch(spec) is not None or spec in FORMAL_LANGUAGES
 
 
 def parse_language(spec: str) -> Language:
@@ -46,22 +46,26 @@ def parse_language(spec: str) -> Language:
     """
     called = CALL.fullmatch(spec)
     name, inside = called.groups() if called else (spec, "")
-    if name not in KINDS:
-        raise SuiteError(f"there is no formal language {name!r}.\n  {suggest(name, KINDS, 'Languages')}")
-    settings = {field.name: field.default for field in fields(KINDS[name])}
+    if name not in FORMAL_LANGUAGES:
+        raise SuiteError(
+            f"there is no formal language {name!r}.\n  {suggest(name, FORMAL_LANGUAGES, 'Languages')}"
+        )
+    settings = {field.name: field.default for field in fields(FORMAL_LANGUAGES[name])}
     parts = [part.strip() for part in inside.split(",")] if inside.strip() else []
     chosen = _read_settings(spec, parts, list(settings))
     if missing := [key for key, default in settings.items() if default is MISSING and key not in chosen]:
         raise SuiteError(f"{spec}: {' and '.join(missing)} must be given.\n  {usage(name)}")
     try:
-        return KINDS[name](**chosen)
+        return FORMAL_LANGUAGES[name](**chosen)
     except SuiteError as error:
         raise SuiteError(f"{spec}: {error}") from None
 
 
 def usage(name: str) -> str:
     """Show how a language is written, with its settings and their defaults."""
-    shown = (f.name if f.default is MISSING else f"{f.name}={f.default}" for f in fields(KINDS[name]))
+    shown = (
+        f.name if f.default is MISSING else f"{f.name}={f.default}" for f in fields(FORMAL_LANGUAGES[name])
+    )
     return f"{name}({', '.join(shown)})"
 
 

@@ -22,6 +22,10 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 # Symbols that strings sampled together may have at most.
 BLOCK_SYMBOLS = 2**20
 
+BERNARDY = (
+    "Bernardy & Lappin 2022, A neural model for compositional word embeddings and sentence processing, CMCL"
+)
+
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Features = dict[str, pa.Array[Any]]
 
-PHENOMENON = "Formal languages"
+FORMAL_PHENOMENON = "Formal languages"
 LABEL = "string"
 # The matching bracket must have more than this share of the probability of all closing ones.
 SHARE = 0.8
@@ -57,7 +57,7 @@ def language_case(language: Language, strings: Strings, index: NDArray[np.int64]
     return Case(
         name=language.name,
         construction=language.title,
-        phenomenon=PHENOMENON,
+        phenomenon=FORMAL_PHENOMENON,
         dependency=None,
         question=choices,
         index=pa.array(index, pa.int64()),

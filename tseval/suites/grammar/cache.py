@@ -22,7 +22,7 @@ from tseval.questions.contrast import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.items import Case, Suite
 
-FORMAT = 1
+CACHE_FORMAT = 1
 
 
 class _CaseFacts(TypedDict):
@@ -55,7 +55,7 @@ _CODE = Path(__file__).parent
 
 def suite_key(path: Path) -> str:
     """Hash everything that an expansion follows from: the suite's files and our code."""
-    digest = hashlib.sha256(f"{FORMAT} {path.resolve().name}".encode())
+    digest = hashlib.sha256(f"{CACHE_FORMAT} {path.resolve().name}".encode())
     folder = path if path.is_dir() else path.parent
     grammars = [path] if path.is_file() else sorted(folder.glob("*.jinja"))
     code = [*sorted(_CODE.glob("*.py")), _CODE.parent / "load.py"]
@@ -92,7 +92,7 @@ def save_suite(suite: Suite, key: str) -> None:
         write_whole(path, checksum + b"\n" + content, shared=True)
 
 
-def load_suite(key: str) -> Suite | None:
+def load_cached(key: str) -> Suite | None:
     """Read an expanded suite, or None where it is absent or damaged."""
     try:
         checksum, _, content = _path(key).read_bytes().partition(b"\n")

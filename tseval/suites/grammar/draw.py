@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.suites.grammar.slots import Slot
-    from tseval.suites.grammar.source import Document, Value
+    from tseval.suites.grammar.source import YamlDocument, YamlValue
     from tseval.suites.grammar.template import Sentences
 
 LARGEST_DRAW = 2_000_000
@@ -53,7 +53,7 @@ class Draw:
         return self.items * len(self.cells)
 
 
-def read_draw(document: Document, slots: Sequence[Slot], sentences: Sentences) -> Draw | None:
+def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentences) -> Draw | None:
     """Read `draw` of a grammar's front matter; None where there is none.
 
     Raises:
@@ -86,7 +86,7 @@ def read_draw(document: Document, slots: Sequence[Slot], sentences: Sentences) -
     return draw
 
 
-def _for_each(document: Document, names: Value, slots: Sequence[Slot]) -> list[Slot]:
+def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -> list[Slot]:
     """Find the slots that make the cells, in the order of the front matter."""
     free = {slot.name: slot for slot in slots if slot.differs_from is None and slot.repeated_by is None}
     for name in names if isinstance(names, list) else [None]:
@@ -97,16 +97,16 @@ def _for_each(document: Document, names: Value, slots: Sequence[Slot]) -> list[S
     return [slot for name, slot in free.items() if name in wanted]
 
 
-def _check_repeats(document: Document, slot: Slot, for_each: Sequence[str]) -> None:
+def _check_repeats(document: YamlDocument, slot: Slot, for_each: Sequence[str]) -> None:
     if slot.repeated_by is not None and slot.repeated_by not in for_each:
-        raise document.error(
-            f"{slot.name!r} is repeated as {slot.repeated_by!r} says, so that must be fixed in a draw.",
-            *("slots", slot.name, "repeat"),
-            fix=f"Add 'draw: {{items: 100, for_each: [{slot.repeated_by}]}}'.",
-        )
+        fix = f"Add 'draw: {{items: 100, for_each: [{slot.repeated_by}]}}'."
+        message = f"{slot.name!r} is repeated as {slot.repeated_by!r} says, so that must be fixed in a draw."
+        raise document.error(message, "slots", slot.name, "repeat", fix=fix)
 
 
-def _cells(document: Document, slots: Sequence[Slot], sentences: Sentences) -> tuple[tuple[int, ...], ...]:
+def _cells(
+    document: YamlDocument, slots: Sequence[Slot], sentences: Sentences
+) -> tuple[tuple[int, ...], ...]:
     """List the combinations of the slots under `for_each` for which `where` holds."""
     if math.prod(slot.n_bindings for slot in slots) > _MAX_CELLS:
         message = f"'for_each' makes more than {_MAX_CELLS:,} combinations."
@@ -130,7 +130,7 @@ def _cells(document: Document, slots: Sequence[Slot], sentences: Sentences) -> t
     return tuple(kept)
 
 
-def drawn_codes(slots: Sequence[Slot], draw: Draw, document: Document) -> dict[str, NDArray[np.int64]]:
+def drawn_codes(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> dict[str, NDArray[np.int64]]:
     """Tell which value every slot has in every item, as `slot_codes` does for all combinations.
 
     Args:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.slots import Binding
 
     # Text, whole numbers, numbers or truth values: Arrow's stubs have no name for the union.
-    Column = pa.Array[Any]
+    ArrowColumn = pa.Array[Any]
     Render = Callable[[Mapping[str, Binding]], Feature]
 
 MAX_ITEMS = 2_000_000
-BLOCK = 1 << 16
+ITEMS_AT_ONCE = 1 << 16
 LARGEST_INDEX = (1 << 63) - 1
 
 
@@ -50,7 +50,7 @@ def choose_rows(
     rows: Sequence[int] = range(n_items)
     if sample is not None and sample < n_items:
         # `random`, not numpy: its stream is promised to stay the same. Not cryptography.
-        rows = sorted(random.Random(seed).sample(rows, sample))  # noqa: S311
+        rows = sorted(random.Random(seed).sample(rows, sample))  # noqa: S311 - of items, not of secrets
     return rows if limit is None else rows[:limit]
 
 
@@ -102,8 +102,8 @@ def expand(grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int])
 
 def expand_blocks(grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int]) -> Iterator[Case]:
     """Expand the chosen items in blocks, so that memory stays bounded whatever their number."""
-    for start in range(0, len(rows), BLOCK):
-        yield expand(grammar, contrasts, rows[start : start + BLOCK])
+    for start in range(0, len(rows), ITEMS_AT_ONCE):
+        yield expand(grammar, contrasts, rows[start : start + ITEMS_AT_ONCE])
 
 
 class _Block:
@@ -113,11 +113,11 @@ class _Block:
         self._grammar, self._n_items = grammar, len(index)
         self._slots = {slot.name: slot for slot in grammar.slots}
         self._codes = grammar.codes(index)
-        self._distinct: dict[tuple[str, ...], tuple[NDArray[np.int64], Column]] = {}
-        self._texts: dict[int, Column] = {}
+        self._distinct: dict[tuple[str, ...], tuple[NDArray[np.int64], ArrowColumn]] = {}
+        self._texts: dict[int, ArrowColumn] = {}
         next(iter(grammar.sentences.values()))[0].start_block()
 
-    def sentence(self, line: Sequence[Code]) -> Column:
+    def sentence(self, line: Sequence[Code]) -> ArrowColumn:
         """Assemble one labelled line for all items."""
         columns = [self._text(code) for code in line]
         texts = _single_spaced(_joined(columns))
@@ -126,15 +126,15 @@ class _Block:
             raise GrammarError("the sentence of an item is empty.", self._grammar.path, line[0].line, fix)
         return texts
 
-    def _text(self, code: Code) -> Column:
+    def _text(self, code: Code) -> ArrowColumn:
         """Render a fragment for all items; labelled lines share those that are the same in both."""
         if id(code) not in self._texts:
             self._texts[id(code)] = self._column(code.slots, code.text)
         return self._texts[id(code)]
 
-    def features(self) -> dict[str, Column]:
+    def features(self) -> dict[str, ArrowColumn]:
         """Give the fillers and numbers of all slots, then the declared features."""
-        columns: dict[str, Column] = {}
+        columns: dict[str, ArrowColumn] = {}
         for name, slot in self._slots.items():
             columns[name] = self._column((name,), lambda binding: _lemma(*binding.values()))
             if slot.has_number:
@@ -147,14 +147,12 @@ class _Block:
                     else pa.repeat(code, self._n_items)
                 )
             except pa.ArrowException:
-                raise self._grammar.document.error(
-                    f"the feature {name!r} has values of several kinds.",
-                    *("features", name),
-                    fix="Let it give always text, always a number, or always true or false.",
-                ) from None
+                fix = "Let it give always text, always a number, or always true or false."
+                message = f"the feature {name!r} has values of several kinds."
+                raise self._grammar.document.error(message, "features", name, fix=fix) from None
         return columns
 
-    def _column(self, names: tuple[str, ...], render: Render) -> Column:
+    def _column(self, names: tuple[str, ...], render: Render) -> ArrowColumn:
         """Render once per distinct binding of some slots, then give every item its value."""
         if names not in self._distinct:
             self._distinct[names] = self._distinct_bindings(names)
@@ -165,10 +163,10 @@ class _Block:
             render({slot.name: slot.binding(code) for slot, code in zip(slots, binding, strict=True)})
             for binding in (zip(*codes, strict=True) if names else [()] * len(rows))
         ]
-        column: Column = pa.array(values).take(inverse)
+        column: ArrowColumn = pa.array(values).take(inverse)
         return column
 
-    def _distinct_bindings(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], Column]:
+    def _distinct_bindings(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], ArrowColumn]:
         """Find one row for every distinct binding of some slots, and every row's binding."""
         combined = np.zeros(self._n_items, dtype=np.int64)
         for name in names:
@@ -182,14 +180,14 @@ class _Block:
         return rows, pa.array(inverse)
 
 
-def _joined(columns: list[Column]) -> Column:
+def _joined(columns: list[ArrowColumn]) -> ArrowColumn:
     if len(columns) == 1:
         return columns[0]
-    joined: Column = pc.binary_join_element_wise(*columns, "")  # type: ignore[call-overload]
+    joined: ArrowColumn = pc.binary_join_element_wise(*columns, "")  # type: ignore[call-overload]
     return joined
 
 
-def _single_spaced(texts: Column) -> Column:
+def _single_spaced(texts: ArrowColumn) -> ArrowColumn:
     """Leave one space between words and none around the sentence; most texts need no change."""
     if pc.any(pc.match_substring_regex(texts, r"^\s|\s\s|[\t\r\n\v\f]|\s$")).as_py():
         return pc.ascii_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tseval.suites.items import Case
 
-FORMATS = ("tsv", "jsonl", "parquet")
-
 
 def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:
     """Write items as they come.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from tseval.errors import GrammarError, SuiteError, suggest
 from tseval.questions.contrast import Contrast
 from tseval.suites.grammar.grammar import Grammar, load_grammar, read_contrasts
-from tseval.suites.grammar.source import Document, describe, parse_yaml, read_text
+from tseval.suites.grammar.source import YamlDocument, describe, parse_yaml, read_grammar_text
+from tseval.suites.items import refuse_unknown_cases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.lexicon import Lexicon
 
 SUITE_FILE = "suite.yaml"
-SUFFIX = ".jinja"
-KEYS = ("title", "source", "terminator", "contrasts", "cases")
+GRAMMAR_SUFFIX = ".jinja"
+SUITE_KEYS = ("title", "source", "terminator", "contrasts", "cases")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,7 @@ class SuiteFolder:
             SuiteError: There is no such case.
             GrammarError: A file is malformed.
         """
-        for case in cases:
-            if case not in self.files:
-                raise SuiteError(
-                    f"suite {self.name!r} has no case {case!r}.\n  {suggest(case, self.files, 'Cases')}"
-                )
+        refuse_unknown_cases(self.name, self.files, cases)
         lexicons: dict[Path, Lexicon] = {}
         return [
             load_grammar(file, lexicons) for name, file in self.files.items() if not cases or name in cases
@@ -96,20 +93,21 @@ def read_folder(path: Path) -> SuiteFolder:
         SuiteError: There is no such path, or no grammar in it.
         GrammarError: `suite.yaml` is malformed.
     """
-    if path.is_file() and path.suffix == SUFFIX:
+    if path.is_file() and path.suffix == GRAMMAR_SUFFIX:
         return SuiteFolder(path.stem, path.stem, None, ".", None, {path.stem: path}, (), path)
     if not path.is_dir():
         raise SuiteError(
-            f"{path}: not a suite.\n  A suite is a folder of {SUFFIX} grammars, or one {SUFFIX} file."
+            f"{path}: not a suite.\n"
+            f"  A suite is a folder of {GRAMMAR_SUFFIX} grammars, or one {GRAMMAR_SUFFIX} file."
         )
-    found = {file.stem: file for file in sorted(path.glob(f"*{SUFFIX}"))}
+    found = {file.stem: file for file in sorted(path.glob(f"*{GRAMMAR_SUFFIX}"))}
     if not found:
-        raise SuiteError(f"{path}: no grammars.\n  Put at least one {SUFFIX} file into the folder.")
+        raise SuiteError(f"{path}: no grammars.\n  Put at least one {GRAMMAR_SUFFIX} file into the folder.")
     name = path.resolve().name
     if not os.path.lexists(path / SUITE_FILE):
         return SuiteFolder(name, name, None, ".", None, found, (), path)
-    document = parse_yaml(read_text(path / SUITE_FILE), path / SUITE_FILE)
-    document.check_keys(KEYS)
+    document = parse_yaml(read_grammar_text(path / SUITE_FILE), path / SUITE_FILE)
+    document.check_keys(SUITE_KEYS)
     files = _listed(document, found)
     return SuiteFolder(
         name=name,
@@ -123,7 +121,7 @@ def read_folder(path: Path) -> SuiteFolder:
     )
 
 
-def _listed(document: Document, found: Mapping[str, Path]) -> dict[str, Path]:
+def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path]:
     """Put the grammars into the order of `cases`; all of them by name where it is not given."""
     cases = document.data.get("cases")
     if cases is None:
@@ -135,11 +133,8 @@ def _listed(document: Document, found: Mapping[str, Path]) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for position, case in enumerate(cases):
         if not isinstance(case, str) or case not in found:
-            raise document.error(
-                f"there is no grammar {case!r}.",
-                *("cases", position),
-                fix=suggest(str(case), found, "Grammars"),
-            )
+            fix = suggest(str(case), found, "Grammars")
+            raise document.error(f"there is no grammar {case!r}.", "cases", position, fix=fix)
         if case in files:
             raise document.error(f"the case {case!r} stands twice.", "cases", position, fix="Keep one.")
         files[case] = found[case]

@@ -12,7 +12,7 @@ from tseval.questions.contrast import Contrast
 from tseval.suites.grammar.draw import Draw, drawn_codes, read_draw
 from tseval.suites.grammar.lexicon import Lexicon, load_lexicon
 from tseval.suites.grammar.slots import Slot, read_slots, slot_codes
-from tseval.suites.grammar.source import Document, Value, describe, parse_yaml, read_text
+from tseval.suites.grammar.source import YamlDocument, YamlValue, describe, parse_yaml, read_grammar_text
 from tseval.suites.grammar.template import Sentences
 from tseval.suites.items import RESERVED_NAMES, Feature
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.code import Code
 
 _ROW_KEYS = ("construction", "phenomenon", "dependency")
-KEYS = (*_ROW_KEYS, "source", "lexicon", "slots", "draw", "features", "contrasts", "expect")
+GRAMMAR_KEYS = (*_ROW_KEYS, "source", "lexicon", "slots", "draw", "features", "contrasts", "expect")
 _DEPENDENCIES = ("short", "long")
 _MAX_BODY = 1 << 16
 _FENCE = "---"
@@ -66,7 +66,7 @@ class Grammar:
     features: Mapping[str, Code | Feature]
     contrasts: tuple[Contrast, ...] | None
     expect: Mapping[str, str | int]
-    document: Document
+    document: YamlDocument
 
     @property
     def n_items(self) -> int:
@@ -104,7 +104,7 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None) -> Gra
     """
     front, body, body_line = _split_front_matter(path)
     document = parse_yaml(front, path, 2)
-    document.check_keys(KEYS)
+    document.check_keys(GRAMMAR_KEYS)
     lexicon = _lexicon(document, {} if lexicons is None else lexicons)
     slots = read_slots(document, lexicon)
     sentences = Sentences(body, path, body_line, [slot.name for slot in slots])
@@ -127,7 +127,7 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None) -> Gra
     )
 
 
-def read_contrasts(document: Document, labels: tuple[str, ...] | None) -> tuple[Contrast, ...] | None:
+def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tuple[Contrast, ...] | None:
     """Read `contrasts`, a list of `better > worse`; None where there is none.
 
     Args:
@@ -150,11 +150,8 @@ def read_contrasts(document: Document, labels: tuple[str, ...] | None) -> tuple[
             raise document.error(f"{entry!r} is not a contrast.", "contrasts", position, fix=fix)
         for side in sides:
             if labels is not None and side not in labels:
-                raise document.error(
-                    f"no sentence is labelled {side!r}.",
-                    *("contrasts", position),
-                    fix=suggest(side, labels, "Labels"),
-                )
+                fix = suggest(side, labels, "Labels")
+                raise document.error(f"no sentence is labelled {side!r}.", "contrasts", position, fix=fix)
         contrast = Contrast(*sides)
         if contrast in contrasts:
             message = f"the contrast '{contrast}' stands twice."
@@ -165,7 +162,7 @@ def read_contrasts(document: Document, labels: tuple[str, ...] | None) -> tuple[
 
 def _split_front_matter(path: Path) -> tuple[str, str, int]:
     """Split a grammar file into front matter, body, and the line on which the body begins."""
-    text = read_text(path)
+    text = read_grammar_text(path)
     if len(text) > _MAX_BODY:
         raise GrammarError(f"the grammar is longer than {_MAX_BODY:,} characters.", path, fix="Split it.")
     lines = text.split("\n")
@@ -178,7 +175,7 @@ def _split_front_matter(path: Path) -> tuple[str, str, int]:
     raise GrammarError("the front matter does not end.", path, 1, "Close it with a line '---'.")
 
 
-def _lexicon(document: Document, lexicons: dict[Path, Lexicon]) -> Lexicon | None:
+def _lexicon(document: YamlDocument, lexicons: dict[Path, Lexicon]) -> Lexicon | None:
     name = document.text("lexicon")
     if name is None:
         return None
@@ -196,21 +193,21 @@ def _lexicon(document: Document, lexicons: dict[Path, Lexicon]) -> Lexicon | Non
     return lexicons[path]
 
 
-def _required(document: Document, key: str) -> str:
+def _required(document: YamlDocument, key: str) -> str:
     value = document.text(key)
     if not value:
         raise document.error(f"the front matter lacks {key!r}.", key, fix=f"Add '{key}: ...'.")
     return value
 
 
-def _dependency(document: Document) -> str | None:
+def _dependency(document: YamlDocument) -> str | None:
     value = document.text("dependency")
     if value is not None and value not in _DEPENDENCIES:
         raise document.error(f"'dependency' is {value!r}.", "dependency", fix="Write short or long.")
     return value
 
 
-def _features(document: Document, sentences: Sentences) -> dict[str, Code | Feature]:
+def _features(document: YamlDocument, sentences: Sentences) -> dict[str, Code | Feature]:
     features: dict[str, Code | Feature] = {}
     for name, value in document.mapping("features").items():
         if isinstance(value, str):
@@ -223,7 +220,7 @@ def _features(document: Document, sentences: Sentences) -> dict[str, Code | Feat
     return features
 
 
-def _check_names(document: Document, slots: tuple[Slot, ...], sentences: Sentences) -> None:
+def _check_names(document: YamlDocument, slots: tuple[Slot, ...], sentences: Sentences) -> None:
     """Labels and features become columns side by side: each name is free and used once."""
     columns = dict.fromkeys(RESERVED_NAMES, "a column of every table")
     names: list[tuple[str, str, int]] = [
@@ -246,7 +243,7 @@ def _check_names(document: Document, slots: tuple[Slot, ...], sentences: Sentenc
         columns[name] = what
 
 
-def _expect(document: Document, labels: tuple[str, ...]) -> dict[str, str | int]:
+def _expect(document: YamlDocument, labels: tuple[str, ...]) -> dict[str, str | int]:
     known = ("items", *labels)
     expect: dict[str, str | int] = {}
     for key, value in document.mapping("expect").items():
@@ -258,7 +255,7 @@ def _expect(document: Document, labels: tuple[str, ...]) -> dict[str, str | int]
     return expect
 
 
-def _expected(document: Document, key: str, value: Value, expect: dict[str, str | int]) -> None:
+def _expected(document: YamlDocument, key: str, value: YamlValue, expect: dict[str, str | int]) -> None:
     wanted = int if key == "items" else str
     if not isinstance(value, wanted) or isinstance(value, bool):
         fix = "Write a whole number." if key == "items" else "Write the first item's sentence."

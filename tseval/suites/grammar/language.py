@@ -47,11 +47,8 @@ def check(tree: nodes.Node) -> None:
         name = type(node).__name__
         if name not in _ALLOWED_NODES or (isinstance(node, nodes.For) and node.recursive):
             what = "a recursive loop" if isinstance(node, nodes.For) else f"'{_TAGS.get(name, name.lower())}'"
-            raise GrammarError(
-                f"{what} is not allowed.",
-                line=node.lineno,
-                fix="Use {{ }}, for, if, set, macro and + - * / // % ~.",
-            )
+            fix = "Use {{ }}, for, if, set, macro and + - * / // % ~."
+            raise GrammarError(f"{what} is not allowed.", fix=fix)
         if (
             isinstance(node, nodes.Const)
             and isinstance(node.value, (int, float))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tseval.errors import GrammarError, suggest
-from tseval.suites.grammar.source import Document, Value, describe, parse_yaml, read_text
+from tseval.suites.grammar.source import YamlDocument, YamlValue, describe, parse_yaml, read_grammar_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +97,7 @@ class Lexicon:
         unused_irregular: Words of `irregular` that no class lists.
     """
 
-    document: Document
+    document: YamlDocument
     classes: Mapping[str, tuple[Word, ...]]
     unused_irregular: tuple[str, ...]
 
@@ -108,7 +108,7 @@ def load_lexicon(path: Path) -> Lexicon:
     Raises:
         GrammarError: The file is malformed; the message names the line.
     """
-    document = parse_yaml(read_text(path), path, words=True)
+    document = parse_yaml(read_grammar_text(path), path, words=True)
     irregular = _irregular(document)
     classes: dict[str, tuple[Word, ...]] = {}
     used: set[str] = set()
@@ -117,12 +117,8 @@ def load_lexicon(path: Path) -> Lexicon:
             continue
         for name, entries in document.mapping(part).items():
             if not isinstance(entries, list) or not entries:
-                raise document.error(
-                    f"the class '{part}.{name}' lists no words.",
-                    part,
-                    name,
-                    fix=f"Write '{name}: [word, ...]'.",
-                )
+                fix = f"Write '{name}: [word, ...]'."
+                raise document.error(f"the class '{part}.{name}' lists no words.", part, name, fix=fix)
             classes[f"{part}.{name}"] = tuple(
                 _word(document, (part, name, position), entry, irregular, used)
                 for position, entry in enumerate(entries)
@@ -130,24 +126,21 @@ def load_lexicon(path: Path) -> Lexicon:
     return Lexicon(document, classes, tuple(word for word in irregular if word not in used))
 
 
-def _irregular(document: Document) -> dict[str, str]:
+def _irregular(document: YamlDocument) -> dict[str, str]:
     irregular: dict[str, str] = {}
     for singular, plural in document.mapping("irregular").items():
         if not isinstance(plural, str) or not plural.split():
-            raise document.error(
-                f"the irregular plural of {singular!r} is {describe(plural or None)}.",
-                "irregular",
-                singular,
-                fix="Write 'singular: plural', for example 'is: are'.",
-            )
+            fix = "Write 'singular: plural', for example 'is: are'."
+            message = f"the irregular plural of {singular!r} is {describe(plural or None)}."
+            raise document.error(message, "irregular", singular, fix=fix)
         irregular[singular] = plural
     return irregular
 
 
 def _word(
-    document: Document,
+    document: YamlDocument,
     keys: tuple[str, str, int],
-    entry: Value,
+    entry: YamlValue,
     irregular: Mapping[str, str],
     used: set[str],
 ) -> Word:
@@ -157,22 +150,16 @@ def _word(
         lemma = " ".join(entry.split())
         return Word(lemma, _regular_forms(keys[0], lemma, irregular, used), document.path, line)
     if not isinstance(entry, dict) or not entry:
-        raise document.error(
-            f"a word is text or a mapping of forms, not {describe(entry or None)}.",
-            *keys,
-            fix="Write the word, or its forms: {sing: child, plur: children}.",
-        )
+        fix = "Write the word, or its forms: {sing: child, plur: children}."
+        message = f"a word is text or a mapping of forms, not {describe(entry or None)}."
+        raise document.error(message, *keys, fix=fix)
     forms: dict[str, str] = {}
     for name, text in entry.items():
         if not isinstance(text, str) or not text.split():
             raise document.error(f"the form {name!r} must be text.", *keys, name, fix="Write the word.")
         if name in {"lemma", "number"} or not name.isidentifier() or name.startswith("_"):
-            raise document.error(
-                f"{name!r} cannot name a form.",
-                *keys,
-                name,
-                fix="Use letters, digits and underscores; 'lemma' and 'number' are taken.",
-            )
+            fix = "Use letters, digits and underscores; 'lemma' and 'number' are taken."
+            raise document.error(f"{name!r} cannot name a form.", *keys, name, fix=fix)
         forms[name] = " ".join(text.split())
     return Word(next(iter(forms.values())), forms, document.path, line)
 

@@ -26,7 +26,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """Something to look at in a grammar.
 
     Attributes:
@@ -46,7 +46,7 @@ class Finding:
         return f"{where}: {self.severity}: {self.message}"
 
 
-def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[Finding]:
+def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFinding]:
     """Check a suite folder or a single grammar.
 
     Args:
@@ -61,7 +61,7 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[Finding
     """
     folder = read_folder(path)
     grammars = folder.load()
-    findings: list[Finding] = []
+    findings: list[LintFinding] = []
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
     for grammar in grammars:
         check_size(grammar, fix="Shorten the slots: all items are looked at.")
@@ -71,14 +71,8 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[Finding
     if path.is_dir():
         findings += _folder_findings(folder, grammars)
     if knows is not None and (missing := [word for word in words if not knows(word)]):
-        findings.append(
-            Finding(
-                "warning",
-                path,
-                None,
-                f"words missing from the vocabulary ({len(missing)}): {_some(missing)}.",
-            )
-        )
+        message = f"words missing from the vocabulary ({len(missing)}): {_some(missing)}."
+        findings.append(LintFinding("warning", path, None, message))
     return findings
 
 
@@ -101,24 +95,25 @@ def minimal_step(one: str, other: str) -> bool:
     return not set(left[start : len(left) - end]) & set(right[start : len(right) - end])
 
 
-def _case_findings(grammar: Grammar, case: Case) -> Iterator[Finding]:
+def _case_findings(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     yield from _unexpected(grammar, case)
     yield from _not_minimal(grammar, case)
     yield from _duplicates(grammar, case)
     yield from _unbalanced(grammar, case)
 
 
-def _unexpected(grammar: Grammar, case: Case) -> Iterator[Finding]:
+def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     found = {"items": case.n_items} | {
         label: case.sentences.column(label)[0].as_py() for label in case.labels
     }
     for key, expected in grammar.expect.items():
         if found[key] != expected:
             line = grammar.document.line("expect", key)
-            yield Finding("error", grammar.path, line, f"{key}: expected {expected!r}, found {found[key]!r}.")
+            message = f"{key}: expected {expected!r}, found {found[key]!r}."
+            yield LintFinding("error", grammar.path, line, message)
 
 
-def _not_minimal(grammar: Grammar, case: Case) -> Iterator[Finding]:
+def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     """Report items with equal sentences, and items whose sentences are not linked by minimal steps."""
     columns = [case.sentences.column(label).to_pylist() for label in case.labels]
     equal, loose = [], []
@@ -136,7 +131,7 @@ def _not_minimal(grammar: Grammar, case: Case) -> Iterator[Finding]:
         if items:
             example = " / ".join(repr(text) for text in items[0])
             message = f"{len(items):,} of {case.n_items:,} items {what}, for example {example}."
-            yield Finding("error", grammar.path, line, message)
+            yield LintFinding("error", grammar.path, line, message)
 
 
 def _linked(texts: Sequence[str]) -> bool:
@@ -151,7 +146,7 @@ def _linked(texts: Sequence[str]) -> bool:
     return True
 
 
-def _duplicates(grammar: Grammar, case: Case) -> Iterator[Finding]:
+def _duplicates(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     columns = [case.sentences.column(label).to_pylist() for label in case.labels]
     counts = Counter(zip(*columns, strict=True))
     repeated = sum(count - 1 for count in counts.values())
@@ -159,10 +154,10 @@ def _duplicates(grammar: Grammar, case: Case) -> Iterator[Finding]:
         (texts, count), *_ = counts.most_common(1)
         example = f"{texts[0]!r} ({count} times)"
         message = f"{repeated:,} of {case.n_items:,} items repeat another, for example {example}."
-        yield Finding("error", grammar.path, grammar.sentences[case.labels[0]][0].line, message)
+        yield LintFinding("error", grammar.path, grammar.sentences[case.labels[0]][0].line, message)
 
 
-def _unbalanced(grammar: Grammar, case: Case) -> Iterator[Finding]:
+def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     """Report numbers and declared features whose values are not equally frequent.
 
     Features that count (n_intervening) follow from the words and are not expected to be balanced.
@@ -172,9 +167,8 @@ def _unbalanced(grammar: Grammar, case: Case) -> Iterator[Finding]:
         values = Counter(case.features.column(name).to_pylist())
         if len(set(values.values())) > 1 and all(isinstance(value, (str, bool)) for value in values):
             shares = _some([f"{value} {count:,}" for value, count in values.items()])
-            yield Finding(
-                "warning", grammar.path, _feature_line(grammar, name), f"{name!r} is unbalanced: {shares}."
-            )
+            message = f"{name!r} is unbalanced: {shares}."
+            yield LintFinding("warning", grammar.path, _feature_line(grammar, name), message)
 
 
 def _feature_line(grammar: Grammar, name: str) -> int:
@@ -183,10 +177,10 @@ def _feature_line(grammar: Grammar, name: str) -> int:
     return grammar.document.line("slots", name.removesuffix("_number"))
 
 
-def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[Finding]:
+def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[LintFinding]:
     for file in folder.unlisted:
         message = f"{file.name} is not listed in 'cases', so it is not part of the suite."
-        yield Finding("warning", folder.path / SUITE_FILE, None, message)
+        yield LintFinding("warning", folder.path / SUITE_FILE, None, message)
     used: dict[Path, set[str]] = {}
     lexicons: dict[Path, Lexicon] = {}
     for grammar in grammars:
@@ -198,10 +192,10 @@ def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[F
         for name, words in lexicon.classes.items():
             if name not in used[path]:
                 message = f"no grammar uses the class {name!r}."
-                yield Finding("warning", path, words[0].line, message)
+                yield LintFinding("warning", path, words[0].line, message)
         for word in lexicon.unused_irregular:
             line = lexicon.document.line("irregular", word)
-            yield Finding("warning", path, line, f"no class lists the irregular word {word!r}.")
+            yield LintFinding("warning", path, line, f"no class lists the irregular word {word!r}.")
 
 
 def _sentences(case: Case) -> Iterator[str]:

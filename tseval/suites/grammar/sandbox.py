@@ -177,7 +177,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             f"{_kind(obj)} has no entry {as_text(argument)!r}.", fix="Use a form, a position or a key."
         )
 
-    def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805
+    def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805 - as in Jinja
         """Call a macro, `range` or `words`: nothing else can be called."""
         if isinstance(__obj, Macro):
             __self.budget.spend(__self.macro_costs.get(__obj.name, 1))

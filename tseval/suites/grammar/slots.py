@@ -13,7 +13,7 @@ import numpy as np
 
 from tseval.errors import GrammarError, suggest
 from tseval.suites.grammar.lexicon import NUMBERS, Lexicon, Word, find_class
-from tseval.suites.grammar.source import Document, Value, describe
+from tseval.suites.grammar.source import YamlDocument, YamlValue, describe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +137,7 @@ def skip_taken(slots: Sequence[Slot], codes: dict[str, NDArray[np.int64]]) -> di
     return codes
 
 
-def read_slots(document: Document, lexicon: Lexicon | None) -> tuple[Slot, ...]:
+def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, ...]:
     """Read the `slots` of a grammar's front matter.
 
     Raises:
@@ -146,12 +146,8 @@ def read_slots(document: Document, lexicon: Lexicon | None) -> tuple[Slot, ...]:
     slots: dict[str, Slot] = {}
     for name, value in document.mapping("slots").items():
         if not _NAME.fullmatch(name) or name in TAKEN_NAMES:
-            raise document.error(
-                f"a slot cannot be called {name!r}.",
-                "slots",
-                name,
-                fix="Use letters, digits and underscores, and no word of the template language.",
-            )
+            fix = "Use letters, digits and underscores, and no word of the template language."
+            raise document.error(f"a slot cannot be called {name!r}.", "slots", name, fix=fix)
         slots[name] = _read_slot(document, name, value, lexicon, slots)
     if not slots:
         raise document.error("there are no slots.", "slots", fix="Add 'slots:' with 'name: class' lines.")
@@ -159,7 +155,7 @@ def read_slots(document: Document, lexicon: Lexicon | None) -> tuple[Slot, ...]:
 
 
 def _read_slot(
-    document: Document, name: str, value: Value, lexicon: Lexicon | None, earlier: dict[str, Slot]
+    document: YamlDocument, name: str, value: YamlValue, lexicon: Lexicon | None, earlier: dict[str, Slot]
 ) -> Slot:
     if isinstance(value, list):
         return Slot(name, _literals(document, name, value))
@@ -167,19 +163,12 @@ def _read_slot(
         return Slot(name, _range(document, name, value["range"]))
     options = {"class": value} if isinstance(value, str) else value
     if not isinstance(options, dict):
-        raise document.error(
-            f"the slot {name!r} is {describe(value)}.",
-            "slots",
-            name,
-            fix="Write a class (noun.animate), options ({class: noun.animate, number: plur}) or a list.",
-        )
+        fix = "Write a class (noun.animate), options ({class: noun.animate, number: plur}) or a list."
+        raise document.error(f"the slot {name!r} is {describe(value)}.", "slots", name, fix=fix)
     for option in options:
         if option not in _OPTIONS:
-            raise document.error(
-                f"unknown slot option {option!r}.",
-                *("slots", name, option),
-                fix=suggest(option, _OPTIONS, "Options"),
-            )
+            fix = suggest(option, _OPTIONS, "Options")
+            raise document.error(f"unknown slot option {option!r}.", "slots", name, option, fix=fix)
     class_name = options.get("class")
     if not isinstance(class_name, str):
         raise document.error(f"the slot {name!r} names no class.", "slots", name, fix="Add 'class: ...'.")
@@ -201,36 +190,31 @@ def _read_slot(
     return slot
 
 
-def _literals(document: Document, name: str, values: list[Value]) -> tuple[Filler, ...]:
+def _literals(document: YamlDocument, name: str, values: list[YamlValue]) -> tuple[Filler, ...]:
     fillers = tuple(value for value in values if isinstance(value, (str, int, float, bool)))
     if not fillers or len(fillers) < len(values) or len({type(value) for value in fillers}) > 1:
-        raise document.error(
-            f"the list of slot {name!r} must hold one or more values of one kind.",
-            "slots",
-            name,
-            fix="Write for example [0, 1, 2] or [past, future].",
-        )
+        fix = "Write for example [0, 1, 2] or [past, future]."
+        message = f"the list of slot {name!r} must hold one or more values of one kind."
+        raise document.error(message, "slots", name, fix=fix)
     return fillers
 
 
-def _range(document: Document, name: str, end: Value) -> tuple[Filler, ...]:
+def _range(document: YamlDocument, name: str, end: YamlValue) -> tuple[Filler, ...]:
     if not isinstance(end, int) or isinstance(end, bool) or not 1 <= end <= _MAX_RANGE:
-        raise document.error(
-            f"'range' must be a whole number from 1 to {_MAX_RANGE:,}.",
-            *("slots", name, "range"),
-            fix="Write for example 'range: 4' for 0, 1, 2 and 3.",
-        )
+        fix = "Write for example 'range: 4' for 0, 1, 2 and 3."
+        message = f"'range' must be a whole number from 1 to {_MAX_RANGE:,}."
+        raise document.error(message, "slots", name, "range", fix=fix)
     return tuple(range(end))
 
 
-def _most(counting: Slot) -> Value:
+def _most(counting: Slot) -> YamlValue:
     """Give the largest number of a slot that counts; False, which is none, where a filler cannot count."""
     numbers = [n for n in counting.fillers if isinstance(n, int) and n >= 1 and not isinstance(n, bool)]
     return max(numbers) if len(numbers) == len(counting.fillers) and counting.repeat is None else False
 
 
 def _numbered(
-    document: Document, name: str, class_name: str, words: tuple[Word, ...], number: Value
+    document: YamlDocument, name: str, class_name: str, words: tuple[Word, ...], number: YamlValue
 ) -> tuple[tuple[Filler, ...], int]:
     """Give nouns their numbers: both, singular first, unless the slot fixes one."""
     if number is not None and number not in NUMBERS:
@@ -239,47 +223,37 @@ def _numbered(
         )
     if not class_name.startswith("noun."):
         if number is not None:
-            raise document.error(
-                f"the slot {name!r} fixes a number, but {class_name!r} is not a class of nouns.",
-                *("slots", name, "number"),
-                fix="Inflect other words where they stand: {{ " + name + " | agree(...) }}.",
-            )
+            fix = "Inflect other words where they stand: {{ " + name + " | agree(...) }}."
+            message = f"the slot {name!r} fixes a number, but {class_name!r} is not a class of nouns."
+            raise document.error(message, "slots", name, "number", fix=fix)
         return words, 1
     numbers = NUMBERS if number is None else (str(number),)
     return tuple(word.inflected(each) for word in words for each in numbers), len(numbers)
 
 
-def _repeat(document: Document, name: str, repeat: Value) -> int | None:
+def _repeat(document: YamlDocument, name: str, repeat: YamlValue) -> int | None:
     if repeat is None:
         return None
     if not isinstance(repeat, int) or isinstance(repeat, bool) or not 1 <= repeat <= _MAX_REPEAT:
-        raise document.error(
-            f"'repeat' must be a whole number from 1 to {_MAX_REPEAT}, or a slot of them.",
-            *("slots", name, "repeat"),
-            fix="Write for example 'repeat: 2', or the name of an earlier slot.",
-        )
+        fix = "Write for example 'repeat: 2', or the name of an earlier slot."
+        message = f"'repeat' must be a whole number from 1 to {_MAX_REPEAT}, or a slot of them."
+        raise document.error(message, "slots", name, "repeat", fix=fix)
     return repeat
 
 
-def _differing(document: Document, slot: Slot, other_name: Value, earlier: dict[str, Slot]) -> Slot:
+def _differing(document: YamlDocument, slot: Slot, other_name: YamlValue, earlier: dict[str, Slot]) -> Slot:
     other = earlier.get(str(other_name))
     keys = ("slots", slot.name, "differs_from")
     if other is None:
-        raise document.error(
-            f"'differs_from' names {other_name!r}, which is not an earlier slot.",
-            *keys,
-            fix=suggest(str(other_name), earlier, "Earlier slots"),
-        )
+        fix = suggest(str(other_name), earlier, "Earlier slots")
+        message = f"'differs_from' names {other_name!r}, which is not an earlier slot."
+        raise document.error(message, *keys, fix=fix)
     if other.class_name != slot.class_name or other.repeat is not None or slot.repeat is not None:
-        raise document.error(
-            f"{slot.name!r} can differ only from a slot of its own class, neither of them repeated.",
-            *keys,
-            fix=f"Give both the class {slot.class_name!r}.",
-        )
+        fix = f"Give both the class {slot.class_name!r}."
+        message = f"{slot.name!r} can differ only from a slot of its own class, neither of them repeated."
+        raise document.error(message, *keys, fix=fix)
     if len(slot.fillers) == slot.numbers:
-        raise document.error(
-            f"the class {slot.class_name!r} has one word, so none is left for {slot.name!r}.",
-            *keys,
-            fix="List a second word.",
-        )
+        fix = "List a second word."
+        message = f"the class {slot.class_name!r} has one word, so none is left for {slot.name!r}."
+        raise document.error(message, *keys, fix=fix)
     return Slot(slot.name, slot.fillers, slot.class_name, slot.numbers, None, other.name)

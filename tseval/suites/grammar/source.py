@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
+YamlValue = str | int | float | bool | None | list["YamlValue"] | dict[str, "YamlValue"]
 Keys = tuple[str | int, ...]
 
 LARGEST_NUMBER = 10**15  # numbers in a grammar count things; so all of them fit every column
@@ -32,7 +32,7 @@ _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][-+]?\d{1,2})")
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class YamlDocument:
     """A YAML mapping that remembers where everything stood.
 
     Attributes:
@@ -42,7 +42,7 @@ class Document:
     """
 
     path: Path
-    data: dict[str, Value]
+    data: dict[str, YamlValue]
     lines: Mapping[Keys, int]
 
     def line(self, *keys: str | int) -> int:
@@ -76,7 +76,7 @@ class Document:
             raise self.error(f"{key!r} must be text, not {describe(value)}.", key, fix="Put it in quotes.")
         return value
 
-    def mapping(self, key: str) -> dict[str, Value]:
+    def mapping(self, key: str) -> dict[str, YamlValue]:
         """Read an optional mapping; empty where absent.
 
         Raises:
@@ -86,11 +86,8 @@ class Document:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            raise self.error(
-                f"{key!r} must be a mapping, not {describe(value)}.",
-                key,
-                fix=f"Write one 'name: value' per line, indented under '{key}:'.",
-            )
+            fix = f"Write one 'name: value' per line, indented under '{key}:'."
+            raise self.error(f"{key!r} must be a mapping, not {describe(value)}.", key, fix=fix)
         return value
 
 
@@ -118,7 +115,7 @@ def check_regular(path: Path) -> None:
     raise GrammarError(f"this is {what}, not a file.", path, fix="Rename it, or put a text file there.")
 
 
-def read_text(path: Path) -> str:
+def read_grammar_text(path: Path) -> str:
     """Read a small UTF-8 file, with line ends as newlines.
 
     Raises:
@@ -143,7 +140,7 @@ def read_text(path: Path) -> str:
     return text.replace("\r\n", "\n")
 
 
-def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = False) -> Document:
+def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = False) -> YamlDocument:
     """Read a YAML mapping from untrusted text.
 
     Args:
@@ -173,7 +170,7 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
         raise GrammarError("the YAML is nested too deeply.", path, first_line, "Flatten it.") from None
     if not isinstance(data, dict):
         raise GrammarError(f"expected a mapping, found {describe(data)}.", path, first_line, _YAML_FIX)
-    return Document(path, data, lines)
+    return YamlDocument(path, data, lines)
 
 
 _YAML_FIX = "Write one 'key: value' per line, indent with spaces, and quote text that holds ': ' or ' #'."
@@ -189,7 +186,7 @@ class _NoAliases(yaml.BaseLoader):
         return super().compose_node(parent, index)
 
 
-def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, path: Path) -> Value:
+def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, path: Path) -> YamlValue:
     """Turn a node into plain data, noting the line of every key and list entry."""
     line = node.start_mark.line + 1
     kind = {yaml.ScalarNode: "str", yaml.SequenceNode: "seq", yaml.MappingNode: "map"}[type(node)]
@@ -203,12 +200,12 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
             raise GrammarError("a number is too large.", path, line, "Numbers are for counting.")
         return scalar
     if isinstance(node, yaml.SequenceNode):
-        values: list[Value] = []
+        values: list[YamlValue] = []
         for position, child in enumerate(node.value):
             lines[*keys, position] = child.start_mark.line + 1
             values.append(_value(child, (*keys, position), lines, words, path))
         return values
-    mapping: dict[str, Value] = {}
+    mapping: dict[str, YamlValue] = {}
     for key_node, child in node.value:
         key, line = key_node.value, key_node.start_mark.line + 1
         if not isinstance(key, str):
@@ -220,7 +217,7 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
     return mapping
 
 
-def _scalar(text: str) -> Value:
+def _scalar(text: str) -> YamlValue:
     if text in _WORDS:
         return _WORDS[text]
     if _INT.fullmatch(text):

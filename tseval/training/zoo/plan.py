@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tseval.errors import RunError, TrainingError
-from tseval.files import write_text
+from tseval.files import PARTIAL, write_text
 from tseval.runs import Run, read_run
 
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
     from tseval.training.zoo.recipe import Recipe
 
-TEXTS = ("train.txt.gz", "valid.txt.gz")
+CORPUS_FILES = ("train.txt.gz", "valid.txt.gz")
 SUITE = "marvin_linzen"
 RECORD = "zoo.json"
-LOCK = ".lock"
-FORMAT = 1
+ZOO_LOCK = ".lock"
+ZOO_FORMAT = 1
+# All that a zoo may hold before its first record; a kill leaves a partial one.
+_BEGUN = re.compile(rf"{re.escape(ZOO_LOCK)}|{re.escape(RECORD)}\.\d+{re.escape(PARTIAL)}")
 _ELSEWHERE = "Choose another --out, or remove that folder."
 
 Stage = Literal["training", "scoring"]
@@ -42,7 +45,7 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ZooModel:
     """One model of a zoo.
 
     Attributes:
@@ -82,7 +85,7 @@ class Entry:
     def stages(self, corpus: Corpus) -> list[tuple[Stage, list[str]]]:
         """Name the steps that make the model, with the command of each; every one can be repeated."""
         tseval = [sys.executable, "-m", "tseval"]
-        text, valid = (str(corpus.folder / name) for name in TEXTS)
+        text, valid = (str(corpus.folder / name) for name in CORPUS_FILES)
         train = ["train", "lm", "--arch", self.arch, "--train", text, "--valid", valid, *self.options]
         train += ["--seed", str(self.seed), "--out", str(self.checkpoint), "--resume"]
         score = ["run", "--model", str(self.checkpoint), "--suite", SUITE, "--out", str(self.run), "--resume"]
@@ -103,28 +106,28 @@ def read_corpus(folder: Path) -> Corpus:
         TrainingError: A text is not there or cannot be read.
     """
     digests = {}
-    for name in TEXTS:
+    for name in CORPUS_FILES:
         try:
             digests[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         except OSError as error:
             raise TrainingError(
                 f"{folder / name}: {error.strerror}.\n"
-                f"  A corpus is a folder with {' and '.join(TEXTS)}, one tokenised sentence a line. "
+                f"  A corpus is a folder with {' and '.join(CORPUS_FILES)}, one tokenised sentence a line. "
                 "Name yours with --corpus, or make zoo CORPUS=DIR."
             ) from None
     return Corpus(folder, digests)
 
 
-def plan(recipe: Recipe, archs: Sequence[str], seeds: int, zoo: Path) -> list[Entry]:
+def plan(recipe: Recipe, archs: Sequence[str], seeds: int, zoo: Path) -> list[ZooModel]:
     """List the models of a zoo, architecture by architecture."""
     return [
-        Entry(arch if seed == 1 else f"{arch}-{seed}", arch, seed, recipe.arguments(arch), zoo)
+        ZooModel(arch if seed == 1 else f"{arch}-{seed}", arch, seed, recipe.arguments(arch), zoo)
         for arch in archs
         for seed in range(1, seeds + 1)
     ]
 
 
-def settle(zoo: Path, corpus: Corpus, entries: Sequence[Entry]) -> None:
+def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
     """Write down what the zoo is made from; refuse to go on with a zoo made from something else.
 
     Raises:
@@ -143,9 +146,10 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[Entry]) -> None:
                 f"{entry.checkpoint.with_suffix('')}.* and {entry.run}."
             )
         models[entry.name] = list(entry.options)
-        entry.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    record = {"format": FORMAT, "texts": corpus.digests, "models": models}
+    record = {"format": ZOO_FORMAT, "texts": corpus.digests, "models": models}
     write_text(zoo / RECORD, json.dumps(record, indent=1) + "\n")
+    for entry in entries:
+        entry.checkpoint.parent.mkdir(parents=True, exist_ok=True)
 
 
 def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
@@ -154,7 +158,7 @@ def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
     Raises:
         TrainingError: The folder holds something else.
     """
-    if not zoo.exists() or (zoo.is_dir() and not any(name.name != LOCK for name in zoo.iterdir())):
+    if not zoo.exists() or (zoo.is_dir() and all(_BEGUN.fullmatch(one.name) for one in zoo.iterdir())):
         return {}, {}
     try:
         record = json.loads((zoo / RECORD).read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ Where matplotlib is installed, the curves of all models are drawn into one figur
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING, cast
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 from tabulate import tabulate
 
 from tseval.errors import BoardError, TrainingError
-from tseval.files import write_text
+from tseval.files import PARTIAL, write_text
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report import build_table, open_sources, render
 from tseval.report.boards import read_board
@@ -27,26 +28,32 @@ if TYPE_CHECKING:
 
     from tseval.checked import Json
     from tseval.report.boards import Board
-    from tseval.training.zoo.plan import Entry
+    from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe
 
 FROM_RUN = ("table.csv", "table.md", "manifest.json")
-FIGURE = "curves.svg"
+CURVES_FIGURE = "curves.svg"
 PAPER = "bhatt2020"
+_BEGUN = re.compile(rf"README\.md\.\d+{re.escape(PARTIAL)}")
 MARK = "Written by `tseval train zoo --publish DIR`; do not edit."
 
 
 def check_target(target: Path) -> None:
     """Refuse a folder that holds anything but an earlier publication, before hours are spent.
 
+    One that was killed has at least begun its page, or left a partial one.
+
     Raises:
         TrainingError: Says what is there.
     """
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+    if not target.exists() or (
+        target.is_dir() and all(_BEGUN.fullmatch(one.name) for one in target.iterdir())
+    ):
         return
     try:
         ours = MARK in (target / "README.md").read_text(encoding="utf-8")
-        read_board(target)
+        if (target / "board.json").exists():
+            read_board(target)
     except (OSError, ValueError, BoardError):
         ours = False
     if not ours:
@@ -55,7 +62,7 @@ def check_target(target: Path) -> None:
         )
 
 
-def publish(target: Path, recipe: Recipe, entries: Sequence[Entry]) -> None:
+def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel]) -> None:
     """Write the board, a page, and a folder for each model; what an earlier publication left goes.
 
     Raises:
@@ -65,8 +72,10 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[Entry]) -> None:
     check_target(target)
     board = make_board(entries, recipe, target.resolve().name)
     target.mkdir(parents=True, exist_ok=True)
-    for manifest in target.glob("*/manifest.json"):
-        shutil.rmtree(manifest.parent)
+    # The page comes first and last: with it, a folder whose publication was killed is known to be ours.
+    write_text(target / "README.md", f"{MARK} Unfinished: publish again.\n")
+    for folder in [one for one in target.iterdir() if one.is_dir() and _holds_model(one)]:
+        shutil.rmtree(folder)
     for entry in entries:
         place = target / entry.name
         place.mkdir()
@@ -74,11 +83,16 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[Entry]) -> None:
             shutil.copyfile(entry.run / name, place / name)
         shutil.copyfile(curves_path(entry.checkpoint), place / PUBLISHED)
     write_text(target / "board.json", json.dumps(board_content(board), indent=1) + "\n")
-    drawn = _draw_curves(target / FIGURE, entries)
+    drawn = _draw_curves(target / CURVES_FIGURE, entries)
     write_text(target / "README.md", _page(recipe, entries, board, drawn))
 
 
-def _draw_curves(path: Path, entries: Sequence[Entry]) -> bool:
+def _holds_model(folder: Path) -> bool:
+    """Tell whether a folder is a published model's; one that was being written or removed lacks files."""
+    return {entry.name for entry in folder.iterdir()} <= {*FROM_RUN, PUBLISHED}
+
+
+def _draw_curves(path: Path, entries: Sequence[ZooModel]) -> bool:
     """Draw the learning curves of all models, unless matplotlib is missing, and say whether they are."""
     path.unlink(missing_ok=True)  # an older figure would show other models
     try:
@@ -88,7 +102,7 @@ def _draw_curves(path: Path, entries: Sequence[Entry]) -> bool:
     return True
 
 
-def _page(recipe: Recipe, entries: Sequence[Entry], board: Board, drawn: bool) -> str:
+def _page(recipe: Recipe, entries: Sequence[ZooModel], board: Board, drawn: bool) -> str:
     """Write what the folder holds, how it was made, and the tables."""
     files = load_checkpoint(entries[0].checkpoint).training["files"]
     texts = [
@@ -109,7 +123,7 @@ def _page(recipe: Recipe, entries: Sequence[Entry], board: Board, drawn: bool) -
         tabulate(
             map(_facts, entries), headers=_FACTS, tablefmt="pipe", colalign=_ALIGN, disable_numparse=True
         ),
-        *([f"![Learning curves of all models]({FIGURE})"] if drawn else []),
+        *([f"![Learning curves of all models]({CURVES_FIGURE})"] if drawn else []),
         "## The table",
         f"    tseval table {board.name}",
         render(build_table([board])).rstrip(),
@@ -120,7 +134,7 @@ def _page(recipe: Recipe, entries: Sequence[Entry], board: Board, drawn: bool) -
     return "\n\n".join(parts) + "\n"
 
 
-def _options(recipe: Recipe, entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
+def _options(recipe: Recipe, entries: Sequence[ZooModel]) -> dict[str, tuple[str, ...]]:
     """Give the options that all models share, and all options of each architecture that has its own."""
     own = {entry.arch: entry.options for entry in entries if entry.arch in recipe.cells}
     return {"all": recipe.arguments(""), **{f"but {arch}": options for arch, options in own.items()}}
@@ -130,7 +144,7 @@ _FACTS = ("model", "seed", "hidden", "words", "parameters", "tokens read", "seco
 _ALIGN = ("left", *["right"] * 7)
 
 
-def _facts(entry: Entry) -> tuple[str, ...]:
+def _facts(entry: ZooModel) -> tuple[str, ...]:
     """Describe how one model was trained, and what it came to."""
     run = entry.finished()
     assert run is not None

@@ -13,11 +13,11 @@ from tseval.models.cells import CELLS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BUNDLED = Path(__file__).parent / "recipes"
+BUNDLED_RECIPES = Path(__file__).parent / "recipes"
 # What the zoo itself decides for each model.
 OWN = ("arch", "train", "valid", "out", "seed", "resume")
 
-Value = str | int | float | bool | dict[str, str | int | float | bool]
+RecipeValue = str | int | float | bool | dict[str, str | int | float | bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Recipe:
 
     name: str
     seeds: int
-    train: Mapping[str, Value]
-    cells: Mapping[str, Mapping[str, Value]]
+    train: Mapping[str, RecipeValue]
+    cells: Mapping[str, Mapping[str, RecipeValue]]
 
     def arguments(self, arch: str) -> tuple[str, ...]:
         """Spell out the options of `tseval train lm` for an architecture."""
@@ -56,7 +56,7 @@ def _spelled(value: object) -> str:
 
 def bundled_recipes() -> dict[str, Path]:
     """List the recipes that come with tseval, by name."""
-    return {path.stem: path for path in sorted(BUNDLED.glob("*.yaml"))}
+    return {path.stem: path for path in sorted(BUNDLED_RECIPES.glob("*.yaml"))}
 
 
 def read_recipe(name: str) -> Recipe:
@@ -103,7 +103,7 @@ def _recipe(path: Path, content: object) -> Recipe:
     )
 
 
-def _options(path: Path, where: str, content: object) -> dict[str, Value]:
+def _options(path: Path, where: str, content: object) -> dict[str, RecipeValue]:
     """Check that options are named values; whether they exist and are in range, `tseval train lm` knows."""
     options = _mapping(path, where, content)
     for name, value in options.items():
@@ -112,7 +112,7 @@ def _options(path: Path, where: str, content: object) -> dict[str, Value]:
         nested = value.values() if isinstance(value, dict) else [value]
         if not all(isinstance(one, str | int | float) for one in nested):
             raise TrainingError(f"{path}: {where}.{name} should be a text or a number, not {value!r}")
-    return cast("dict[str, Value]", options)
+    return cast("dict[str, RecipeValue]", options)
 
 
 def _mapping(path: Path, where: str, content: object) -> dict[str, object]:

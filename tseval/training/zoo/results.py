@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from tseval.analysis.ranks import cut
-from tseval.report.boards import FORMAT, Board, BoardModel, BoardRow
+from tseval.report.boards import BOARD_FORMAT, Board, BoardModel, BoardRow
 from tseval.report.columns import Column, column_of, refuse_unlike
 from tseval.runs import read_run
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from tseval.checked import Json
     from tseval.report.columns import Key
     from tseval.runs import Run
-    from tseval.training.zoo.plan import Entry
+    from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe
 
 DECIMALS = 3
 
 
-def sources_of(entries: Sequence[Entry], recipe: Recipe) -> list[Run | Board]:
+def sources_of(entries: Sequence[ZooModel], recipe: Recipe) -> list[Run | Board]:
     """Give what a table of a zoo is made from: the runs, or with several seeds the board of their means."""
     runs = runs_of(entries)
     if all(len(several) == 1 for several in runs.values()):
@@ -33,7 +33,7 @@ def sources_of(entries: Sequence[Entry], recipe: Recipe) -> list[Run | Board]:
     return [make_board(entries, recipe, "zoo")]
 
 
-def runs_of(entries: Sequence[Entry]) -> dict[str, list[Run]]:
+def runs_of(entries: Sequence[ZooModel]) -> dict[str, list[Run]]:
     """Read the runs of finished models, by architecture."""
     runs: dict[str, list[Run]] = {}
     for entry in entries:
@@ -41,7 +41,7 @@ def runs_of(entries: Sequence[Entry]) -> dict[str, list[Run]]:
     return runs
 
 
-def make_board(entries: Sequence[Entry], recipe: Recipe, name: str) -> Board:
+def make_board(entries: Sequence[ZooModel], recipe: Recipe, name: str) -> Board:
     """Put finished models into a board, one column per architecture.
 
     Args:
@@ -125,4 +125,4 @@ def _notes(columns: Mapping[str, Sequence[Column]]) -> list[str]:
 
 def board_content(board: Board) -> dict[str, Json]:
     """Give a board as its file holds it."""
-    return {"format": FORMAT, **asdict(board)}
+    return {"format": BOARD_FORMAT, **asdict(board)}

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from tseval.errors import TrainingError
 from tseval.files import take_lock
-from tseval.training.zoo.plan import LOCK, read_record
+from tseval.training.zoo.plan import ZOO_LOCK, read_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tseval.training.zoo.plan import Corpus, Entry, Stage
+    from tseval.training.zoo.plan import Corpus, Stage, ZooModel
 
 POLL_SECONDS = 0.2
 GRACE_SECONDS = 20  # for a command that was told to stop, to save what it has
@@ -37,7 +37,7 @@ class Progress:
         ahead: Stages to come, with their commands.
     """
 
-    entry: Entry
+    entry: ZooModel
     stage: Stage | Literal["waiting", "done", "failed"] = "waiting"
     said: str = ""
     process: subprocess.Popen[bytes] | None = None
@@ -62,7 +62,7 @@ def alone(zoo: Path) -> Iterator[int]:
     """
     read_record(zoo)
     zoo.mkdir(parents=True, exist_ok=True)
-    held = take_lock(zoo / LOCK)
+    held = take_lock(zoo / ZOO_LOCK)
     if held is None:
         raise TrainingError(
             f"{zoo} is being worked on by another tseval, or by a model that it left in training.\n"
@@ -74,7 +74,7 @@ def alone(zoo: Path) -> Iterator[int]:
         os.close(held)
 
 
-def make(entries: Sequence[Entry], corpus: Corpus, jobs: int, lock: int, watch: Watcher) -> list[Progress]:
+def make(entries: Sequence[ZooModel], corpus: Corpus, jobs: int, lock: int, watch: Watcher) -> list[Progress]:
     """Train and score models, `jobs` at a time; one that fails does not stop the others.
 
     Args:
@@ -114,7 +114,7 @@ def _begin_stage(model: Progress, environment: dict[str, str], lock: int) -> Non
         # In a session of its own: Ctrl-C reaches us alone, and we end the commands in order.
         model.process = subprocess.Popen(  # noqa: S603 - our own command, no shell
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
-            env=environment, pass_fds=[lock], start_new_session=True,
+            env=environment, pass_fds=[lock] if os.name == "posix" else [], start_new_session=True,
         )  # fmt: skip
 
 
@@ -166,7 +166,10 @@ def _tail(log: Path) -> list[str]:
 def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
     """End commands as Ctrl-C would, and for good if they do not listen."""
     for process in processes:
-        process.send_signal(signal.SIGINT)
+        if os.name == "posix":
+            process.send_signal(signal.SIGINT)
+        else:
+            process.terminate()  # Windows sends no Ctrl-C to one process; what was saved so far stays
     deadline = time.monotonic() + GRACE_SECONDS
     for process in processes:
         try:

@@ -1,0 +1,93 @@
+"""How Sphinx builds the site from the pages of the repository (`make docs`).
+
+Sphinx reads the repository itself: a relative link leads to the same place on the site, on a code host and in
+an editor. A link to a file that is no page gives a copy of it. Whatever is broken is a warning, and warnings
+fail the build.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path[:0] = [str(ROOT), str(DOCS)]  # the package that stands here is described, not an installed one
+
+from reference import Reference, as_markdown, without_protocol_arguments  # noqa: E402
+
+if TYPE_CHECKING:
+    from docutils.nodes import Element
+    from sphinx.application import Sphinx
+
+project = html_title = "tseval"
+root_doc = "README"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+API = "build/api"  # written anew for every build, and in no repository
+include_patterns = ["*.md", "docs/**.md", "leaderboards/*/README.md", f"{API}/*.rst"]
+# Folders without pages, so that nobody waits while they are searched.
+exclude_patterns = [
+    *(f.name for f in ROOT.iterdir() if f.is_dir() and f.name not in {"build", "docs", "leaderboards"}),
+    *(f"build/{f.name}" for f in ROOT.glob("build/*") if f.name != "api"),
+]
+
+html_theme = "furo"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_copyright = False
+viewcode_follow_imported_members = False  # what `tseval` offers has its source where it is defined
+highlight_language = "text"
+myst_heading_anchors = 6  # as code hosts make them
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+add_module_names = False
+python_maximum_signature_line_length = 88
+toc_object_entries_show_parents = "hide"
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+
+nitpicky = True
+# The types of other packages stand on sites that cannot be reached offline; ours must be found.
+nitpick_ignore_regex = [("py:.*", r"(?!tseval\.).*")]
+
+
+def add_contents(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Make the index of the pages, `docs/README.md`, the site's table of contents."""
+    if docname != root_doc:
+        return
+    index = (DOCS / "README.md").read_text("utf-8")
+    contents = {"Start": ["docs/README", f"{API}/tseval"]}
+    for section in index.split("\n## ")[1:]:
+        contents[section.partition("\n")[0]] = [
+            f"docs/{page}" for page in re.findall(r"\]\((.+)\.md\)", section)
+        ]
+    contents["Project"] = ["CONTRIBUTING", "CHANGELOG", "SECURITY", "leaderboards/*/README"]
+    for caption, pages in contents.items():
+        lines = "\n".join(pages)
+        source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n:caption: {caption}\n\n{lines}\n```\n"
+
+
+def add_index(app: Sphinx, error: Exception | None) -> None:
+    """Put the first page where a browser looks for it."""
+    if error is None:
+        shutil.copy(app.outdir / f"{root_doc}.html", app.outdir / "index.html")
+
+
+def setup(app: Sphinx) -> None:
+    """Have the API reference written first, and the pages tied together."""
+    reference = Reference("tseval")
+
+    def accept_type_variable(app: Sphinx, env: object, node: Element, shown: Element) -> Element | None:
+        return shown if reference.is_type_variable(node["reftarget"]) else None
+
+    app.connect("builder-inited", lambda app: reference.write(app.srcdir / API))
+    app.connect("source-read", add_contents)
+    app.connect("autodoc-process-docstring", as_markdown, priority=400)  # before napoleon reads it
+    app.connect("autodoc-process-signature", without_protocol_arguments)
+    app.connect("missing-reference", accept_type_variable)
+    app.connect("build-finished", add_index)

@@ -1,0 +1,212 @@
+"""Hostile pickles, and the ways that files of torch are read; each would take memory, time or run code."""
+
+import io
+import pickle
+import struct
+import zipfile
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+from tseval.adapters.native import open_checkpoint
+from tseval.models.published.word_model import load_published
+from tseval.runs.reading import Run, _load
+
+VOCABULARY = "vocab.txt"
+
+
+def read_checkpoint(path):
+    """Read a file as `--model PATH` does."""
+    open_checkpoint(str(path), {}, "cpu")
+
+
+def read_published(path):
+    """Read a file as `--model PATH --model-args vocab=FILE` does."""
+    load_published(path, path.with_name(VOCABULARY))
+
+
+def number(value):
+    length = value.bit_length() // 8 + 1
+    content = value.to_bytes(length, "little", signed=True)
+    return (
+        b"\x8a" + bytes([length]) + content if length < 256 else b"\x8b" + struct.pack("<i", length) + content
+    )
+
+
+def text(value):
+    return b"X" + struct.pack("<I", len(value)) + value.encode()
+
+
+def storage(key="0", kind="FloatStorage", numel=4):
+    """A persistent id, as `torch.save` writes it."""
+    return (
+        b"("
+        + text("storage")
+        + b"ctorch\n"
+        + kind.encode()
+        + b"\n"
+        + text(key)
+        + text("cpu")
+        + number(numel)
+        + b"tQ"
+    )
+
+
+def numbers(values):
+    return b"(" + b"".join(map(number, values)) + b"t"
+
+
+def tensor(kept=None, offset=0, shape=(4,), stride=(1,), metadata=b""):
+    """The call that makes a tensor, as `torch.save` writes it."""
+    arguments = [
+        kept or storage(),
+        number(offset),
+        numbers(shape),
+        numbers(stride),
+        b"\x89",
+        b"ccollections\nOrderedDict\n)R",
+    ]
+    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + b"".join(arguments) + metadata + b"tR"
+
+
+def weights(*values):
+    """A dictionary of them under `weights`, so that the pickle starts as a checkpoint of ours does."""
+    entries = b"".join(text(f"w{i}") + value for i, value in enumerate(values))
+    return (
+        b"\x80\x02}("
+        + text("format")
+        + text("tseval-checkpoint")
+        + text("version")
+        + b"K\x01"
+        + text("weights")
+        + b"}("
+        + entries
+        + b"uu."
+    )
+
+
+def call(name, *arguments):
+    return b"c" + name.replace(".", "\n", 1).encode() + b"\n(" + b"".join(arguments) + b"tR"
+
+
+LAUGHS = b"]q\x000" + b"".join(b"](" + b"h%c" % i * 20 + b"eq%c0" % (i + 1) for i in range(40)) + b"h%c" % 40
+LARGE = storage("1", numel=10_000)
+VIEW = tensor(b"h2", shape=(10_000,))
+MKDIR = call("os.mkdir", text("executed"))
+HUGE = 4 * 10**9
+PICKLES = {
+    "bytearray": weights(call("builtins.bytearray", number(HUGE))),
+    "bytearray of python 2": weights(call("__builtin__.bytearray", number(HUGE))),
+    "counter": weights(call("collections.Counter", text("x"))),
+    "lone mark": b"\x80\x02}(.",
+    "two lone marks": b"\x80\x02}((u.",
+    "no dictionary to fill": b"\x80\x02}0(K\x01K\x02u.",
+    "bad memo": b"\x80\x02}h\x07.",
+    "far memo": b"\x80\x02}r\xff\xff\xff\xff.",
+    "nothing on the stack": b"\x80\x02}00.",
+    "no end": b"\x80\x02}",
+    "odd items": b"\x80\x02}(K\x01u.",
+    "list as a key": b"\x80\x02}]K\x01s.",
+    "costly key": b"\x80\x02}N" + b"q\x00h\x00\x86" * 60 + b"Ns.",
+    "deep lists": weights(b"]" * 50_000 + b"a" * 49_999),
+    "deep tuples": weights(b"N" + b"\x85" * 50_000),
+    "deep dictionaries": weights(b"}" + b"K\x01}" * 50_000 + b"s" * 50_000),
+    "list in itself": weights(b"]q\x01h\x01a"),
+    "dictionary in itself": b"\x80\x02}q\x01X\x01\x00\x00\x00ah\x01s.",
+    "tuple in itself": weights(b"]q\x01h\x01\x85q\x02a0h\x02"),
+    "laughs": weights(LAUGHS),
+    "laughs of text": weights(text("x" * 100_000) + b"q\x01](" + b"h\x01" * 50_000 + b"e"),
+    "huge number": weights(b"\x8b\xff\xff\xff\x7f"),
+    "many digits": weights(b"L" + b"9" * 100_000 + b"L\n"),
+    "large number": weights(number(1 << 100_000)),
+    "huge text": weights(b"X\xff\xff\xff\xffx"),
+    "huge bytes": weights(b"\x8e" + (2**62).to_bytes(8, "little")),
+    "huge array of bytes": weights(b"\x96" + (2**62).to_bytes(8, "little")),
+    "many marks": b"\x80\x02}" + b"(" * 400_000 + b".",
+    "many lists": b"\x80\x02}" + b"]" * 400_000 + b".",
+    "many memos": b"\x80\x02}" + b"".join(b"r" + struct.pack("<I", i) for i in range(300_000)) + b".",
+    "code": weights(MKDIR),
+    "code in a state": weights(b"ccollections\nOrderedDict\n)R(N}Vx\n" + MKDIR + b"stb"),
+    "code in a key": b"\x80\x02}" + MKDIR + b"K\x01s.",
+    "code with a long name": weights(call("os." + "x" * 100_000, text("executed"))),
+    "control characters": weights(call("os.\x1b]0;PWN\x07", text("executed"))),
+    "long key": b"\x80\x02}" + text("x" * 200_000) + b"K\x01s.",
+    "long version": weights().replace(b"K\x01", text("x" * 9_000)),
+    "persistent number": b"\x80\x02}K\x01Q.",
+    "persistent text": b"\x80\x02}X\x01\x00\x00\x00aQ.",
+    "persistent empty": b"\x80\x02})Q.",
+    "no such storage": weights(tensor(storage("7"))),
+    "storage elsewhere": weights(tensor(storage("../data.pkl"))),
+    "storage too short": weights(tensor(storage(numel=5), shape=(5,))),
+    "storage too long": weights(tensor(storage(numel=3), shape=(3,))),
+    "storage of no length": weights(tensor(storage(numel=-4))),
+    "storage without end": weights(tensor(storage(numel=2**63))),
+    "storage of another type": weights(tensor(storage(kind="DoubleStorage"))),
+    "storage of complex numbers": weights(tensor(storage(kind="ComplexFloatStorage", numel=2))),
+    "storage of two types": weights(tensor(), tensor(storage(kind="IntStorage"))),
+    "storage alone": weights(storage()),
+    "negative stride": weights(tensor(offset=3, stride=(-1,))),
+    "negative offset": weights(tensor(offset=-1, shape=(2,))),
+    "negative size": weights(tensor(shape=(-1,))),
+    "sizes beyond": weights(tensor(shape=(5,))),
+    "sizes without end": weights(tensor(shape=(2**70,))),
+    "product without end": weights(tensor(shape=(2**40, 2**40, 0), stride=(0, 0, 0))),
+    "rank without end": weights(tensor(shape=(1,) * 200, stride=(1,) * 200)),
+    "view of one number": weights(tensor(shape=(10**6, 10**6), stride=(0, 0))),
+    "overlapping views": weights(VIEW.replace(b"h2", LARGE + b"q2"), *[VIEW] * 19_999),
+    "negated": weights(tensor(metadata=b"}" + text("neg") + b"\x88s")),
+    "conjugated": weights(tensor(metadata=b"}" + text("conj") + b"\x88s")),
+    "tensor of a list": weights(call("torch._utils._rebuild_tensor_v2", b"]")),
+    "parameter of itself": weights(call("torch._utils._rebuild_parameter", b"]q\x01")),
+    "size as a device": weights(call("torch.Size", numbers([HUGE]))),
+    "another instruction": b"\x80\x05}\x97.",
+    "text that is none": b"\x80\x02}X\x01\x00\x00\x00\xffK\x01s.",
+    "surrogates": b"\x80\x02}X\x03\x00\x00\x00\xed\xa0\x80K\x01s.",
+}  # fmt: skip
+
+
+def in_zip(pickled):
+    """A file as torch writes it, with a storage of four numbers and one of 10,000."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled)
+        archive.writestr("archive/data/0", struct.pack("<4f", 1, 2, 3, 4))
+        archive.writestr("archive/data/1", bytes(40_000))
+        archive.writestr("archive/version", "3\n")
+    return buffer.getvalue()
+
+
+def in_old_format(pickled):
+    head = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})
+    kept = pickle.dumps(["0"], 2) + struct.pack("<q4f", 4, 1, 2, 3, 4)
+    return b"".join(pickle.dumps(part, 2) for part in head) + pickled + kept
+
+
+def as_module(pickled):
+    """The same in a zip file whose pickle does not begin as a dictionary, so that it is a published model."""
+    return in_zip(pickled.replace(b"\x80\x02}", b"\x80\x02N0}", 1))
+
+
+FORMS = {"zip": in_zip, "old": in_old_format, "module": as_module}
+
+
+def write_all(folder, form):
+    """Write every hostile pickle in one form; give the files."""
+    Path(folder, VOCABULARY).write_text("<eos> <unk> the author")
+    paths = [Path(folder, f"{name.replace(' ', '-')}.pt") for name in PICKLES]
+    for path, pickled in zip(paths, PICKLES.values(), strict=True):
+        path.write_bytes(FORMS[form](pickled))
+    return paths
+
+
+def read_verdicts(path):
+    """Read a file as the verdicts of a run whose manifest vouches for it."""
+    content = path.read_bytes()
+    manifest: Any = SimpleNamespace(files={"verdicts.parquet": sha256(content).hexdigest()})
+    with TemporaryDirectory() as folder:
+        Path(folder, "verdicts.parquet").write_bytes(content)
+        load = partial(_load, Path(folder), manifest.files, "verdicts.parquet")
+        Run("run", manifest, load, load).table()

@@ -1,0 +1,144 @@
+"""The documentation as a site, built by `make docs` in a copy of the repository."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import tseval
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ["adapters", "docs", "leaderboards", "templates", "tseval"]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (ROOT / "Makefile").exists(), reason="no Makefile: not a checkout"),
+]
+
+
+def copy_repository(folder: Path) -> Path:
+    for name in FOLDERS:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignored)
+    for file in [*ROOT.glob("*.md"), ROOT / "Makefile"]:
+        shutil.copy(file, folder)
+    return folder
+
+
+def make_docs(repository: Path) -> subprocess.CompletedProcess:
+    # In the environment that runs the tests, not in a new one.
+    command = ["make", "--old-file", "setup", "docs", f"BIN={Path(sys.executable).parent}"]
+    return subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
+
+
+class Page(HTMLParser):
+    """What a page refers to, and what can be referred to on it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links, self.loaded, self.ids = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        elif "src" in values or (tag == "link" and "href" in values):
+            self.loaded.append(values.get("src") or values["href"])
+        self.ids.update(value for name, value in attrs if name in {"id", "name"})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    repository = copy_repository(tmp_path_factory.mktemp("repository"))
+    done = make_docs(repository)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return repository / "build" / "docs"
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path: Page(path.read_text("utf-8")) for path in site.rglob("*.html")}
+
+
+def test_every_page_and_figure_is_on_the_site(site, pages):
+    sources = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("leaderboards/*/README.md")]
+    for source in sources:
+        assert site / source.relative_to(ROOT).with_suffix(".html") in pages
+    shown = {Path(loaded).name for page in pages.values() for loaded in page.loaded}
+    assert {figure.name for figure in ROOT.glob("docs/*/*.svg")} <= shown
+    assert (site / "index.html").read_bytes() == (site / "README.html").read_bytes()
+
+
+def test_the_reference_has_the_public_names_and_every_module(site, pages):
+    first = pages[site / "build/api/tseval.html"]
+    linked = {urlsplit(link).fragment for link in first.links}
+    for name in tseval.__all__:
+        value = getattr(tseval, name)
+        if isinstance(value, type):
+            assert f"{value.__module__}.{name}" in linked
+        else:
+            assert f"tseval.{name}" in first.ids
+    ids = set().union(*(page.ids for page in pages.values()))
+    for file in (ROOT / "tseval").rglob("*.py"):
+        module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        assert module.endswith("__main__") or f"module-{module}" in ids, module
+    assert "tseval.scoring.protocol.SentenceModel.word_logprobs" in ids
+
+
+def test_the_search_index_is_a_script_and_knows_a_word(site):
+    script = (site / "searchindex.js").read_text("utf-8")
+    index = json.loads(script.removeprefix("Search.setIndex(").removesuffix(")"))
+    found = index["terms"]["pseudo"]
+    names = {index["docnames"][place] for place in (found if isinstance(found, list) else [found])}
+    assert "docs/adapters" in names
+    assert "docs/zoo" not in names
+
+
+def test_nothing_is_loaded_from_the_network(site, pages):
+    for path, page in pages.items():
+        assert [link for link in page.loaded if urlsplit(link).netloc] == [], path
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\(\s*[\"']?(https?:)?//|@import", style.read_text("utf-8")), style
+
+
+def test_every_link_leads_somewhere(pages):
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme in {"http", "https", "mailto"}:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchor = unquote(parts.fragment)
+            if not target.is_file() or (anchor and target in pages and anchor not in pages[target].ids):
+                broken.append((path.name, link))
+    assert broken == []
+
+
+def test_broken_links_and_forgotten_pages_fail_the_build(tmp_path):
+    repository = copy_repository(tmp_path)
+    faults = {
+        "docs/zoo.md": "\n[gone](gone.md)\n",
+        "docs/tables.md": "\n[moved](scoring.md#gone)\n",
+        "docs/surprisal.md": "\n![](figures/gone.svg)\n",
+        "docs/forgotten.md": "# Forgotten\n",
+    }
+    for name, text in faults.items():
+        with (repository / name).open("a", encoding="utf-8") as file:
+            file.write(text)
+    done = make_docs(repository)
+    assert done.returncode != 0
+    for page, message in {
+        "docs/zoo.md": "cross-reference target not found: 'gone.md'",
+        "docs/tables.md": "local id not found in doc 'docs/scoring': 'gone'",
+        "docs/surprisal.md": "image file not readable: docs/figures/gone.svg",
+        "docs/forgotten.md": "document isn't included in any toctree",
+    }.items():
+        assert re.search(rf"{page}\S* WARNING: .*{re.escape(message)}", done.stderr), done.stderr
+    assert done.stderr.count("WARNING") == len(faults)

@@ -1,0 +1,72 @@
+"""Hostile files of weights: nothing in them runs, none takes memory or time, each gets one message."""
+
+import pytest
+import torch
+from bounded import check
+from hostile_pickles import FORMS, PICKLES, in_zip, tensor, weights, write_all
+from systems import needs_linux
+
+from tseval.errors import ModelError
+from tseval.models.checkpoint import load_checkpoint
+
+pytestmark = needs_linux
+
+READERS = {
+    "zip": "hostile_pickles:read_checkpoint",
+    "old": "hostile_pickles:read_published",
+    "module": "hostile_pickles:read_published",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_hostile_pickle_gets_one_message(tmp_path, monkeypatch, form):
+    monkeypatch.chdir(tmp_path)
+    paths = write_all(tmp_path, form)
+    found = check(READERS[form], paths)
+    assert [path.stem for path, (how, _) in zip(paths, found, strict=True) if how != "refused"] == []
+    assert all(message.isprintable() for _, message in found)
+    assert not (tmp_path / "executed").exists()
+
+
+def message(path):
+    with pytest.raises(ModelError) as error:
+        load_checkpoint(path)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("bytearray", "refused, because reading it would execute code (builtins.bytearray)"),
+        ("lone mark", "not a readable checkpoint (truncated or damaged pickle (pop from empty list))"),
+        ("bad memo", "not a readable checkpoint (truncated or damaged pickle (7))"),
+        ("persistent number", "refers to something outside that is no storage"),
+        ("negated", "was saved before it was negated or conjugated"),
+        ("conjugated", "was saved before it was negated or conjugated"),
+        ("view of one number", "no numbers of its own behind its shape"),
+        ("overlapping views", "its tensors claim to hold 800,000,000 bytes, but the file has"),
+        ("storage of two types", "its pickle says two things about the same numbers"),
+        ("laughs", "nested without end"),
+        ("list in itself", "nested without end"),
+        ("size as a device", "its pickle would call 'torch.Size'"),
+        ("storage alone", "its pickle holds a StorageView, which is no plain data"),
+        ("storage elsewhere", "'archive/data/../data.pkl' is not in the file"),
+    ],
+)
+def test_the_message_says_what_is_wrong(tmp_path, name, said):
+    path = tmp_path / "hostile.pt"
+    path.write_bytes(in_zip(PICKLES[name]))
+    assert f"{path}: " in message(path)
+    assert said in message(path)
+
+
+def test_what_the_hostile_pickles_are_made_of_is_what_torch_writes(tmp_path):
+    path = tmp_path / "sound.pt"
+    path.write_bytes(in_zip(weights(tensor(shape=(2, 2), stride=(2, 1)))))
+    read = torch.load(path, weights_only=True)["weights"]["w0"]
+    assert torch.equal(read, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    assert message(path).endswith("the checkpoint does not hold the sizes of its model")
+    for name, bit in (("negated", torch.Tensor.is_neg), ("conjugated", torch.Tensor.is_conj)):
+        path.write_bytes(in_zip(PICKLES[name]))
+        if name == "negated":
+            assert bit(torch.load(path, weights_only=True)["weights"]["w0"])

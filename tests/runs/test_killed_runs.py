@@ -1,0 +1,159 @@
+"""A run that is killed at any call that changes the file system, and what it leaves for the next."""
+
+import os
+import tempfile
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from killing import files_below, in_a_process
+from small import finished_run, make_case, make_key, make_run, make_suite, score
+
+from tseval.files import remove_lock, take_lock
+from tseval.runs import find_interrupted, fresh_directory, read_run, start_run
+from tseval.scoring.engine import Part
+
+SUITE = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
+KEY = make_key(SUITE)
+
+# A model of a few units on four items, in shards of three sentences; the cache starts empty each time.
+PROGRAM = """
+    import json, sys
+    from pathlib import Path
+    import torch
+    from in_process import call
+    from killing import different, files_below, kill_everywhere
+    from tseval.models.checkpoint import save_checkpoint
+    from tseval.models.language_model import LanguageModel, Sizes
+    from tseval.models.vocabulary import Vocabulary
+    from tseval.scoring import engine
+
+    place, arguments = Path(sys.argv[1]), sys.argv[2:]
+    words = Vocabulary(("<eos>", "<unk>", "the", "author", "pilot", "laughs", "laugh", "."), lowercase=True)
+    model = place / "model.pt"
+    network = LanguageModel(Sizes("srn", len(words), 3, 3, 1))
+    save_checkpoint(model, network, words, training={}, validation_perplexity=None)
+    suite = place / "mine"
+    suite.mkdir()
+    (suite / "lexicon.yaml").write_text("noun:\\n  animate: [author, chef, pilot, waiter]\\n")
+    (suite / "simple.jinja").write_text(
+        "---\\nconstruction: Simple\\nphenomenon: Agreement\\nlexicon: lexicon.yaml\\n"
+        "slots:\\n  subject: {class: noun.animate, number: sing}\\n---\\n"
+        "grammatical:   the {{ subject }} laughs\\nungrammatical: the {{ subject }} laugh\\n"
+    )
+    engine.SHARD = 3
+
+    def run(*more):
+        done = call("run", "--model", model, "--suite", suite, "--quiet", *more, *arguments)
+        assert done.returncode == 0, done.stderr
+
+    def compare(whole, other):
+        both = []
+        for folder in whole, other:
+            files = files_below(folder)
+            for name in [name for name in files if name.endswith("manifest.json")]:
+                manifest = json.loads(files[name])
+                # What a resumed run may say otherwise, and what follows from it.
+                manifest["counts"]["resumed_sentences"] = manifest["timings"] = manifest["seal"] = None
+                files[name] = json.dumps(manifest)
+            both.append(files)
+        return different(*both)
+
+    found = kill_everywhere(run, lambda: run("--resume"), compare, place / "points")
+    print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_any_call_resumes_to_the_same_bytes_and_leaves_nothing_behind(tmp_path):
+    found = in_a_process(PROGRAM, tmp_path, "--out", "run")
+    assert found["wrong"] == {}
+    assert found["points"] > 70
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize(
+    "left", [["manifest.json.partial"], [".lock", "parts/"], [".lock", "parts/", "manifest.json.partial"]]
+)
+def test_what_a_kill_leaves_before_the_first_manifest_is_taken_up(tmp_path, left, resume):
+    for name in left:
+        (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).touch()
+    with start_run(tmp_path, KEY, resume=resume) as writer:
+        assert not (tmp_path / "manifest.json.partial").exists()
+        writer.finish(*finished_run(SUITE, KEY, score(SUITE, {})), {"table.md": "", "table.csv": ""})
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+@pytest.fixture
+def uncleared(tmp_path):
+    """A complete run whose writer was killed before it had cleared up."""
+    make_run(SUITE, {}, path=tmp_path / "run")
+    whole = files_below(tmp_path / "run")
+    (tmp_path / "run/parts").mkdir()
+    for name in (".lock", "parts/000000-0123456789abcdef.parquet", "parts/000001-00.parquet.partial"):
+        (tmp_path / "run" / name).touch()
+    return tmp_path / "run", whole
+
+
+@pytest.mark.parametrize("take_up", [read_run, lambda path: start_run(path, KEY, resume=True)])
+def test_reading_and_resuming_clear_what_a_kill_left_in_a_complete_run(uncleared, take_up):
+    path, whole = uncleared
+    take_up(path)
+    assert files_below(path) == whole
+
+
+def test_a_reader_leaves_the_files_of_a_writer_at_work(uncleared):
+    path, _ = uncleared
+    before = files_below(path)
+    held = take_lock(path / ".lock")
+    read_run(path)
+    assert files_below(path) == before
+    remove_lock(path / ".lock", held)
+
+
+def test_a_reader_removes_nothing_that_tseval_did_not_write(uncleared):
+    path, whole = uncleared
+    (path / "parts/thesis.tex").write_text("mine")
+    read_run(path)
+    assert files_below(path) == whole | {"parts": b"", "parts/thesis.tex": b"mine"}
+
+
+def test_a_complete_run_that_may_not_be_cleared_is_read_all_the_same():
+    program = """
+        import os, sys
+        from tseval.runs import read_run
+        os.setuid(65534)
+        print(len(read_run(sys.argv[1]).verdicts))
+    """
+    if os.getuid() != 0:
+        pytest.skip("needs root to become another user")
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to other users
+        run = Path(folder) / "run"
+        make_run(SUITE, {}, path=run)
+        (run / "parts").mkdir()
+        for place in (run, run.parent):
+            place.chmod(0o755)
+        assert in_a_process(program, run) == 2
+        assert (run / "parts").is_dir()
+
+
+# A clock that goes backwards
+
+
+def test_an_interrupted_run_from_the_future_is_found(tmp_path):
+    with start_run(tmp_path / "run", KEY) as writer:
+        writer.save_part(0, Part(score(SUITE, {}), 0))
+    for time in (0, 2**40):
+        os.utime(tmp_path / "run/manifest.json", (time, time))
+        assert find_interrupted(tmp_path, KEY) == tmp_path / "run"
+
+
+def test_a_directory_is_not_named_twice_when_the_clock_repeats_an_hour(tmp_path):
+    now = datetime(2026, 10, 25, 2, 30)
+    names = []
+    for moment in (now, now, now, now - timedelta(hours=1)):
+        names.append(fresh_directory(tmp_path, KEY, moment))
+        names[-1].mkdir()
+    names[0].rmdir()  # a count of those that are there would give the name of the last again
+    names.append(fresh_directory(tmp_path, KEY, now))
+    assert not names[-1].exists()

@@ -1,0 +1,203 @@
+"""A manifest is not believed: every edit is found, and named as far as it can be."""
+
+import json
+from copy import deepcopy
+from dataclasses import asdict
+from hashlib import sha256
+
+import pytest
+from in_process import call
+from small import make_case, make_key, make_run, make_suite
+
+from tseval.errors import RunError
+from tseval.runs import read_run, start_run
+from tseval.runs.seal import seal
+
+SUITE = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
+
+
+@pytest.fixture
+def path(tmp_path):
+    make_run(SUITE, {"b": -0.5}, path=tmp_path / "run", validation_perplexity=50.0)
+    return tmp_path / "run"
+
+
+def manifest_of(path):
+    return json.loads((path / "manifest.json").read_text())
+
+
+def write(path, manifest):
+    (path / "manifest.json").write_text(json.dumps(manifest))
+
+
+def leaves(value, where=()):
+    """Every place in a JSON value that holds no other."""
+    if isinstance(value, dict | list) and value:
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        return [leaf for name, entry in entries for leaf in leaves(entry, (*where, name))]
+    return [where]
+
+
+def altered(value):
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    return f"{value}x"
+
+
+def with_change(manifest, field, value):
+    """Change one field, named as in messages."""
+    *where, last = field.split(".")
+    changed = deepcopy(manifest)
+    place = changed
+    for name in where:
+        place = place[name]
+    place[last] = value
+    return changed
+
+
+def refusals(path):
+    """What each reader says; all refuse."""
+    with pytest.raises(RunError) as reading:
+        read_run(path)
+    with pytest.raises(RunError) as resuming:
+        start_run(path, make_key(SUITE), resume=True)
+    table = call("table", path)
+    assert (table.returncode, table.stdout) == (2, "")
+    assert str(reading.value) == str(resuming.value) == table.stderr.strip().removeprefix("tseval: ")
+    return str(reading.value)
+
+
+def test_the_seal_is_over_canonical_json(path):
+    manifest = manifest_of(path)
+    stated = manifest.pop("seal")
+
+    def digest(value):
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return sha256(text.encode("ascii")).hexdigest()
+
+    assert stated["manifest"] == digest(manifest)
+    assert stated["fields"] == {name: digest(value)[:16] for name, value in manifest.items()}
+
+
+def test_a_sealed_manifest_may_be_laid_out_anew(path):
+    manifest = manifest_of(path)
+    write(path, dict(reversed(manifest.items())))
+    assert read_run(path).manifest.seal == seal(manifest)
+
+
+def test_every_edit_of_a_manifest_is_refused(path):
+    manifest = manifest_of(path)
+    text = (path / "manifest.json").read_text()
+    edits = [where for where in leaves(manifest) if where[0] != "format"]
+    assert len(edits) > 50
+    for where in edits:
+        changed = json.loads(text)
+        place = changed
+        for name in where[:-1]:
+            place = place[name]
+        place[where[-1]] = altered(place[where[-1]])
+        write(path, changed)
+        with pytest.raises(RunError) as caught:
+            read_run(path)
+        if where[0] not in {"status", "seal"}:  # another status is that of an interrupted run
+            assert str(where[0]) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("suite.title", "Large 2020"), ("warnings", ["none"]), ("model.details.validation_perplexity", 5.0)],
+)
+def test_every_reader_refuses_an_edit_and_names_it(path, field, value):
+    write(path, with_change(manifest_of(path), field, value))
+    name = field.split(".")[0]
+    assert refusals(path) == (
+        f"{path}/manifest.json was edited: {name} is not what was sealed.\n"
+        "  Run tseval run again into a new directory."
+    )
+
+
+def test_a_field_that_is_added_and_two_that_change_are_named(path):
+    manifest = manifest_of(path)
+    write(path, manifest | {"verified": True, "device": "tpu"})
+    assert "was edited: device, verified are not what was sealed" in refusals(path)
+
+
+def test_an_edited_seal_is_named(path):
+    manifest = manifest_of(path)
+    write(path, with_change(manifest, "seal.manifest", "0" * 64))
+    assert "was edited: seal is not what was sealed" in refusals(path)
+
+
+# Where a seal was computed anew, or there is none, what follows from other fields must still do so.
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("signature", "suite:other", "signature does not follow from key"),
+        ("key.items", "2 selected", "signature does not follow from key"),
+        ("suite.complete", False, "suite.complete does not follow from key.items"),
+        ("suite.name", "large", "suite.name does not follow from key.suite"),
+        ("suite.digest", "6" * 64, "suite.digest does not follow from key.suite_digest"),
+        ("suite.terminator", "!", "suite.terminator does not follow from key.terminator"),
+        ("suite.n_items", 3, "counts.items does not follow from suite.n_items"),
+        ("suite.n_contrasts", 3, "counts.contrasts does not follow from suite.n_contrasts"),
+        ("model.name", "gpt", "model.name does not follow from key.model"),
+        ("model.fingerprint", "b" * 64, "model.fingerprint does not follow from key.fingerprint"),
+        ("model.protocol.dtype", "float64", "model.protocol does not follow from key.protocol"),
+        ("counts.items", 3, "counts.items does not follow from suite.n_items"),
+        ("counts.correct", 3, "counts.correct does not follow from counts.contrasts"),
+        ("counts.resumed_sentences", 5, "counts.resumed_sentences does not follow from counts.sentences"),
+    ],
+)
+def test_a_manifest_that_contradicts_itself_is_refused_though_its_seal_holds(
+    path, field, value, said, sealed
+):
+    changed = with_change(manifest_of(path), field, value)
+    write(path, changed | {"seal": asdict(seal(changed)) if sealed else None})
+    assert f"manifest.json was edited: {said}.\n" in refusals(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named", "table"),
+    [
+        ({"correct": 1}, "correct", "verdicts"),
+        ({"correct": 1, "tied": 1}, "correct", "verdicts"),
+        ({"tied": -1}, "tied", "verdicts"),
+        ({"undecidable": -1}, "undecidable", "verdicts"),
+        ({"sentences": 5}, "sentences", "sentences"),
+        ({"tokens": 9}, "tokens", "sentences"),
+    ],
+)
+def test_counts_are_held_to_the_tables_when_these_are_read(path, changes, named, table):
+    manifest = manifest_of(path)
+    manifest["counts"] |= changes
+    write(path, manifest | {"seal": asdict(seal(manifest))})
+    run = read_run(path)
+    with pytest.raises(RunError) as caught:
+        getattr(run, table)
+    assert str(caught.value) == (
+        f"{path}/manifest.json was edited: counts.{named} does not follow from {table}.parquet.\n"
+        "  Score the run again, into a new directory."
+    )
+
+
+def test_a_run_of_before_there_were_seals_is_read(path):
+    manifest = manifest_of(path)
+    del manifest["seal"]
+    write(path, manifest)
+    run = read_run(path)
+    assert run.manifest["seal"] is None
+    assert len(run.verdicts) == 2
+    with start_run(path, make_key(SUITE), resume=True) as writer:
+        assert writer.complete
+
+
+@pytest.mark.parametrize("depth", [200, 400, 600, 800])
+def test_a_complete_manifest_that_is_nested_deeply_is_one_message(path, depth):
+    nested = json.loads("[" * depth + "]" * depth)
+    write(path, with_change(manifest_of(path), "model.details.nested", nested))
+    assert "manifest.json" in refusals(path)

@@ -1,0 +1,17 @@
+"""What a test may need of the system it runs on; elsewhere it is skipped, and the mark says why.
+
+The public CI runs the quick tests on Linux, macOS and Windows. No other module asks which system this is.
+"""
+
+import os
+import sys
+
+import pytest
+
+needs_posix = pytest.mark.skipif(
+    os.name != "posix", reason="not a POSIX system: no pipes with names, no limits, no rights of users, no sh"
+)
+needs_linux = pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="not Linux: no /proc, no /dev/full, no limit on memory, no file names of any bytes",
+)

@@ -1,0 +1,106 @@
+"""Any bytes, and any mutation of a sound file: each reader gives a result or one message, in bounded memory.
+
+The readers run in a process of their own, whose memory and time are limited (`bounded.py`).
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bounded import check
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from small import make_case, make_run, make_suite
+from systems import needs_linux
+
+from tseval.models.checkpoint import save_checkpoint
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.vocabulary import Vocabulary
+
+pytestmark = needs_linux
+
+WRITE = Path(__file__).parent / "models" / "published" / "write.py"
+STARTS = [
+    b"",
+    b"PK\x03\x04",
+    b"\x80\x02",
+    b"\x80\x02}",
+    b"PAR1",
+    b"\x08\0\0\0\0\0\0\0{",
+    b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.",
+]
+KINDS = {
+    "zip": "hostile_pickles:read_checkpoint",
+    "safetensors": "hostile_pickles:read_checkpoint",
+    "old": "hostile_pickles:read_published",
+    "module": "hostile_pickles:read_published",
+    "parquet": "hostile_pickles:read_verdicts",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """One file of every kind, by its name, beside a vocabulary."""
+    folder = tmp_path_factory.mktemp("sound")
+    words = Vocabulary(("<eos>", "<unk>", "the", "author"), True)
+    model = LanguageModel(Sizes("lstm", len(words), 4, 4, 1)).eval()
+    for name in ("zip.pt", "safetensors.safetensors"):
+        save_checkpoint(folder / name, model, words, training={"a": 1}, validation_perplexity=2.0)
+        (folder / name).rename(folder / name.partition(".")[0])
+    subprocess.run([sys.executable, WRITE, folder], check=True)
+    for kind, made in (("old", "lstm-old.pt"), ("module", "lstm-zip.pt")):
+        shutil.copy(folder / made, folder / kind)
+    make_run(
+        make_suite(make_case("a", [("a b", "a c")], features={"n": [1]})), {"b": -0.5}, path=folder / "run"
+    )
+    shutil.copy(folder / "run" / "verdicts.parquet", folder / "parquet")
+    return folder
+
+
+changes = st.lists(st.tuples(st.integers(0, 2**30), st.integers(0, 255)), min_size=1, max_size=20)
+lengths = st.one_of(st.none(), st.integers(0, 2**30))
+
+
+def mutated(content, edits, length):
+    changed = bytearray(content)
+    for place, value in edits:
+        changed[place % len(changed)] = value
+    return bytes(changed[: len(changed) if length is None else length % len(changed)])
+
+
+# Many files are drawn at once, and read by one process: it takes seconds to start.
+bounded = settings(
+    max_examples=2, derandomize=True, deadline=None, database=None, phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+
+
+def written(folder, contents):
+    for old in folder.glob("drawn-*"):
+        old.unlink()
+    paths = [folder / f"drawn-{i}.pt" for i in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    return paths
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@bounded
+@given(drawn=st.lists(st.tuples(changes, lengths), min_size=40, max_size=60))
+def test_a_mutated_file_is_read_or_refused(sound, kind, drawn):
+    content = (sound / kind).read_bytes()
+    paths = written(sound, [content, *(mutated(content, *how) for how in drawn)])
+    found = check(KINDS[kind], paths)
+    assert found[0][0] == "read", found[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@bounded
+@given(drawn=st.lists(st.tuples(st.sampled_from(STARTS), st.binary(max_size=300)), min_size=40, max_size=60))
+def test_any_bytes_are_refused_in_one_message(sound, kind, drawn):
+    paths = written(sound, [start + rest for start, rest in drawn])
+    assert {how for how, _ in check(KINDS[kind], paths)} == {"refused"}

@@ -1,0 +1,46 @@
+"""Zoos and publications that were killed early are taken up; folders of something else are not."""
+
+import pytest
+
+from tseval.errors import TrainingError
+from tseval.training.zoo.plan import Corpus, plan, read_record, settle
+from tseval.training.zoo.publish import MARK, _holds_model, check_target
+from tseval.training.zoo.recipe import read_recipe
+
+
+def test_a_zoo_killed_before_its_first_record_is_taken_up(tmp_path):
+    for name in (".lock", "zoo.json.11.partial"):
+        (tmp_path / name).touch()
+    assert read_record(tmp_path) == ({}, {})
+    settle(tmp_path, Corpus(tmp_path, {}), plan(read_recipe("small"), ["srn"], 1, tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {".lock", "zoo.json", "models"}
+    assert read_record(tmp_path)[1].keys() == {"srn"}
+
+
+def test_the_record_stands_before_anything_else_of_a_zoo(tmp_path):
+    (tmp_path / "zoo.json").mkdir()  # so that it cannot be written
+    with pytest.raises(TrainingError):
+        settle(tmp_path, Corpus(tmp_path, {}), plan(read_recipe("small"), ["srn"], 1, tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {"zoo.json"}
+
+
+@pytest.mark.parametrize("left", [["README.md.11.partial"], ["README.md"], ["README.md", "srn"]])
+def test_a_publication_killed_before_its_board_is_taken_up(tmp_path, left):
+    for name in left:
+        (tmp_path / name).write_text(f"{MARK} Unfinished: publish again.")
+    check_target(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["README.md", "thesis.tex", "notes.partial", "board.json"])
+def test_a_folder_of_something_else_is_no_publication(tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(TrainingError, match="something else"):
+        check_target(tmp_path)
+
+
+def test_only_folders_of_models_are_replaced(tmp_path):
+    assert _holds_model(tmp_path)  # begun
+    (tmp_path / "table.md").touch()
+    assert _holds_model(tmp_path)  # half copied, or half removed
+    (tmp_path / "thesis.tex").touch()
+    assert not _holds_model(tmp_path)

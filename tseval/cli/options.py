@@ -1,0 +1,59 @@
+"""What the options of several commands have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+import click
+
+from tseval.errors import ModelError, SuiteError
+from tseval.files import bounded_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
+
+FILE = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
+DEVICE = click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
+QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
+
+
+def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Function], Function]:
+    """Make many options one decorator; help shows them in this order."""
+
+    def decorate(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def read_open_text(file: TextIO) -> str:
+    """Read a text that a command was given, or standard input.
+
+    A pipe, or what is typed, is meant here; it may not end, so it is read line by line.
+
+    Raises:
+        SuiteError: It is not UTF-8.
+        LimitError: It is larger than what is read.
+    """
+    try:
+        return "".join(bounded_lines(file, file.name))
+    except UnicodeDecodeError as error:
+        raise SuiteError(f"{file.name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+
+
+def check_new(checkpoint: Path) -> None:
+    """Refuse to write a checkpoint under another kind of name, or over a file.
+
+    Raises:
+        ModelError: Says which.
+    """
+    if checkpoint.suffix not in (".pt", ".safetensors"):
+        raise ModelError(f"{checkpoint}: the name of a checkpoint ends in .pt or .safetensors")
+    if checkpoint.exists():
+        raise ModelError(f"{checkpoint}: exists already. Choose another -o, or remove it.")

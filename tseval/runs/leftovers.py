@@ -1,0 +1,41 @@
+"""What a process that was killed leaves in the directory of a run, and how it is cleared away."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tseval.files import PARTIAL, remove_lock, take_lock
+from tseval.runs.manifest_file import NAME
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUN_LOCK = ".lock"
+PARTS = "parts"
+# All that a run may hold before its first manifest.
+BEFORE_MANIFEST = {RUN_LOCK, PARTS, f"{NAME}{PARTIAL}"}
+
+
+def clear_complete(path: Path) -> None:
+    """Clear what a process left that was killed after the run was complete, before it had cleared up itself.
+
+    Where that may not be written, or the process is still at it, everything stays: the run is whole.
+    """
+    if not (path / RUN_LOCK).exists() and not (path / PARTS).exists():
+        return
+    with suppress(OSError):
+        held = take_lock(path / RUN_LOCK)
+        if held is not None:
+            remove_parts(path)
+            remove_lock(path / RUN_LOCK, held)
+
+
+def remove_parts(path: Path) -> None:
+    """Remove the saved parts of a run whose lock is held; what tseval did not write stays."""
+    parts = path / PARTS
+    with suppress(OSError):
+        for pattern in ("*.parquet", f"*{PARTIAL}"):
+            for part in parts.glob(pattern):
+                part.unlink()
+        parts.rmdir()
