@@ -269,13 +269,12 @@ def plain_errors(scheme: str, rest: str, away: bool = True) -> Iterator[None]:
     Raises:
         ModelError: For any error; a ModelError as it is.
     """
-    import huggingface_hub  # noqa: PLC0415  optional, and heavy
+    from huggingface_hub.utils import logging as hub  # noqa: PLC0415  optional, and heavy
     from transformers.utils import logging  # noqa: PLC0415  optional, and heavy
 
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    hub = huggingface_hub.utils.logging
     hub_verbosity = hub.get_verbosity()
-    hub.set_verbosity_error()
+    hub.set_verbosity_error()  # type: ignore[no-untyped-call] # untyped in huggingface_hub
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:

@@ -18,10 +18,11 @@ ANYTHING = {"*"}
 
 # Room: what it may import of tseval, and of others, from the lowest room to the highest. A module belongs to
 # the longest name that fits; a room may always import itself, `COMMON` and the standard library.
-COMMON = {"tseval.errors", "tseval.checked", "tseval.files", "tseval.shown"}
+COMMON = {"tseval.errors", "tseval.checked", "tseval.files", "tseval.limits", "tseval.shown"}
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.errors": (set(), set()),
     "tseval.checked": (set(), {"msgspec", "yaml"}),
+    "tseval.limits": (set(), set()),
     "tseval.files": (set(), {"filelock", "platformdirs"}),
     "tseval.shown": (set(), set()),
     "tseval.parquet": (set(), {"pyarrow"}),

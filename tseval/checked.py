@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from copy import deepcopy
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+
+from tseval.files import read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,27 +40,51 @@ def read_json(file: Path) -> Json:
 
     Raises:
         OSError: It cannot be read.
+        LimitError: It is too large.
         ContentError: It is no JSON.
     """
     try:
-        return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+        return parse_json(read_bytes(file, "document_bytes").decode())
     except (ValueError, RecursionError) as error:
         raise ContentError(f"not a JSON file ({error})") from None
 
 
+def parse_json(text: str) -> Json:
+    """Read JSON.
+
+    Raises:
+        ValueError, RecursionError: It is none, or cannot be kept.
+    """
+    try:
+        return json.loads(text)  # type: ignore[no-any-return]
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # Python reads no number that is longer, since it would take long
+        most = sys.get_int_max_str_digits()
+        raise ValueError(f"a whole number has more than {most:,} digits") from None
+
+
 def read_yaml(file: Path) -> Json:
-    """Read a YAML file as plain data.
+    """Read a YAML file as plain data, without aliases: a few of them can stand for billions of values.
 
     Raises:
         OSError: It cannot be read.
-        ContentError: It is no YAML.
+        LimitError: It is too large.
+        ContentError: It is no YAML, or has aliases.
     """
     import yaml  # noqa: PLC0415 - most commands read none
 
     try:
-        return yaml.safe_load(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        text = read_bytes(file, "grammar_bytes").decode()
+        if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise ContentError("aliases (*name) are refused: write the values out")
+        return yaml.safe_load(text)  # type: ignore[no-any-return]
+    except (yaml.YAMLError, RecursionError, *_OF_VALUES) as error:
         raise ContentError(f"not a YAML file ({' '.join(str(error).split())})") from None
+
+
+# What the library lets pass where a value is not what its tag says, as in `!!timestamp x` and `!!bool x`.
+_OF_VALUES = (ValueError, LookupError, AttributeError, TypeError, ArithmeticError)
 
 
 def checked(content: object, kind: type[T]) -> T:
@@ -68,8 +95,15 @@ def checked(content: object, kind: type[T]) -> T:
     """
     try:
         return msgspec.convert(content, kind)
+    except UnicodeEncodeError:
+        raise ContentError("has a name with half a character in it", "the file") from None
     except msgspec.ValidationError as error:
-        raise _explained(deepcopy(content), kind, str(error)) from None
+        said = str(error)
+    try:
+        explained = _explained(deepcopy(content), kind, said)
+    except RecursionError:
+        explained = ContentError("is nested too deeply", "the file")
+    raise explained
 
 
 # How the library puts it: "Expected `str | null`, got `int` - at `$.rows[0].accuracy[...]`", and of the keys

@@ -6,7 +6,8 @@
     ├── ModelError              a checkpoint or model specification that cannot be used
     ├── TrainingError           training text or settings that cannot be used
     ├── RunError                a run directory that cannot be read, written or resumed
-    └── BoardError              a leaderboard file that does not hold what it should
+    ├── BoardError              a leaderboard file that does not hold what it should
+    └── LimitError              more than is read of a file; names the limit and how to raise it
 
 Anything else that reaches a user is a bug of ours.
 """
@@ -21,8 +22,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+LONGEST_MESSAGE = 480  # characters of a message, so that with what a command puts before it there are not 500
+
+
 class TsevalError(Exception):
-    """Bad input, said in one message: what is wrong, where, and what to do next."""
+    """Bad input, said in one message: what is wrong, where, and what to do next.
+
+    A message may quote what was read, which may be of any length: so it is shortened here.
+    """
+
+    def __init__(self, message: str = ""):
+        super().__init__(shortened(message))
 
 
 class GrammarError(TsevalError):
@@ -63,6 +73,43 @@ class BoardError(TsevalError):
     """A leaderboard file that does not hold what it should."""
 
 
+class LimitError(TsevalError):
+    """More than is read of a file, unless the limit is raised (`tseval.limits`)."""
+
+
+def shortened(message: str, longest: int = LONGEST_MESSAGE) -> str:
+    r"""Cut what is long out of a message: the middle of its long lines, and of many lines.
+
+    A line begins with where and what, and ends with what was expected; what it quotes stands between.
+
+    >>> shortened("a.tsv:7: n is no whole number, but 'xxxxxxxxxxxxxxxxxxxxxxxxxx'\n  Correct it.", 60)
+    "a.tsv:7: n is no whole number…xxxxxxxxxxxxxx'\n  Correct it."
+    """
+    if len(message) <= longest:
+        return message
+    lines = message.split("\n")
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[: _MOST_LINES - 3], "  …", *lines[-2:]]
+    left, width = longest - len(lines), longest
+    for place, length in enumerate(sorted(map(len, lines))):  # short lines stay, long ones share what is left
+        width = left // (len(lines) - place)
+        if length > width:
+            break
+        left -= length
+    return "\n".join(_cut(line, width) for line in lines)
+
+
+_MOST_LINES = 8
+
+
+def _cut(line: str, width: int) -> str:
+    """Cut a line nearer to its end."""
+    if len(line) <= width:
+        return line
+    end = width // 3
+    return f"{line[: width - 1 - end]}…{line[len(line) - end :]}"
+
+
 def reason(error: Exception) -> str:
     """Say why a file could not be used, without the number and the path that Python adds.
 
@@ -79,18 +126,6 @@ def first_line(error: Exception) -> str:
     ('wrong type', 'EOFError')
     """
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def shortened(text: str, length: int = 350) -> str:
-    """Cut the middle out of a text that repeats too much of what was given: nobody reads a message of pages.
-
-    >>> shortened("there is no file aaaaaaaaaaaaaaaaaaaaaaaaaa", 30)
-    'there is no file aaa … aaaaaaa'
-    """
-    if len(text) <= length:
-        return text
-    end = length // 4
-    return f"{text[: length - end - 3]} … {text[-end:]}"
 
 
 def suggest(wrong: str, known: Iterable[str], what: str) -> str:

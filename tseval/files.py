@@ -1,19 +1,24 @@
-"""Files: written whole or not at all, written where a user says, locked; and the folders that are ours."""
+"""Files: read within limits, written whole or not at all, written where a user says, locked; our folders."""
 
 from __future__ import annotations
 
 import errno
+import gzip
+import io
 import os
 import re
 import shutil
 import stat
+import sys
 import time
 import warnings
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TextIO
 
 from tseval.errors import RunError
+from tseval.limits import beyond, limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,6 +26,140 @@ if TYPE_CHECKING:
     Content = bytes | memoryview | Callable[[IO[bytes]], object]
 
 PARTIAL = ".partial"
+_BLOCK = 1 << 20
+_PACKED_BLOCKS = 1 << 6, 1 << 14
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a file to read its bytes; what `refuse_irregular` refuses is not opened.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file; names `path`.
+    """
+    if os.path.isdir(path):  # as the system says it
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    refuse_irregular(path)  # looked at first: to open a device can do something
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, flags), "rb")
+    try:
+        refuse_irregular(path, os.fstat(file.fileno()))  # it may have been replaced meanwhile
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def refuse_irregular(path: Path, found: os.stat_result | None = None) -> None:
+    """Refuse to read a pipe, which would be waited for, or a device, which may never end; follow links.
+
+    Args:
+        path: What is to be read.
+        found: What the system says of it, where that is known.
+
+    Raises:
+        OSError: It is none of a regular file; or there is nothing, or nothing that may be looked at.
+    """
+    mode = (found or path.stat()).st_mode
+    if not stat.S_ISREG(mode):
+        kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+        kind = next((name for is_kind, name in kinds if is_kind(mode)), "a device")
+        raise OSError(errno.EINVAL, f"It is {kind}, not a regular file", str(path))
+
+
+def read_bytes(path: Path, limit: str = "file_bytes") -> bytes:
+    """Read a whole file, unpacked if its name ends in `.gz`.
+
+    Args:
+        path: A regular file.
+        limit: Name of the limit on its size.
+
+    Raises:
+        LimitError: It is too large.
+        OSError, EOFError, zlib.error: It cannot be read.
+    """
+    with open_limited(path, limit) as file:
+        return b"".join(iter(lambda: file.read(_BLOCK), b""))
+
+
+def open_limited(path: Path, limit: str = "file_bytes") -> io.BufferedReader:
+    """Open a file to read its bytes, unpacked if its name ends in `.gz`; as `read_bytes`, piece by piece."""
+    file = open_regular(path)
+    if os.fstat(file.fileno()).st_size > getattr(limits(), limit):
+        file.close()
+        raise beyond(limit, path, "has more bytes than")
+    return io.BufferedReader(_Limited(file, path, limit), _BLOCK)
+
+
+class _Limited(io.RawIOBase):
+    """The bytes of a file, up to a limit.
+
+    Args:
+        file: What is read, and closed with this.
+        path: Its name, which tells whether it is compressed.
+        limit: Name of the limit on its size.
+    """
+
+    def __init__(self, file: io.BufferedReader, path: Path, limit: str) -> None:
+        self._file, self._path = file, path
+        self._limit, self._most, self._ratio = limit, getattr(limits(), limit), limits().ratio
+        self._given = 0
+        self._packed = _Packed(file) if path.suffix == ".gz" else None
+        self._source: io.BufferedIOBase = file
+        if self._packed:
+            self._source = gzip.GzipFile(fileobj=self._packed)  # type: ignore[call-overload] # it is only read
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override] # that is what it gets
+        count = self._source.readinto(buffer)
+        self._given += count
+        if self._given > self._most:
+            raise beyond(self._limit, self._path, "has more bytes than")
+        if self._packed and self._given > self._ratio * self._packed.taken:
+            raise beyond("ratio", self._path, "unpacks to more than so many times its size:")
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Packed:
+    """The bytes of a compressed file, and how many of them were taken.
+
+    Few are given at once, so that what unpacks to too much is noticed early: at most a 64th of all so far.
+    """
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file = file
+        self.taken = 0
+
+    def read(self, size: int) -> bytes:
+        smallest, largest = _PACKED_BLOCKS
+        content = self._file.read(min(size, largest, max(smallest, self.taken // 64)))
+        self.taken += len(content)
+        return content
+
+
+def bounded_lines(text: TextIO, path: Path | str, rows: bool = True) -> Iterator[str]:
+    """Give the lines of an open text, none of them too long.
+
+    Args:
+        text: What is read.
+        path: Its name, for messages.
+        rows: Whether their number is limited too.
+
+    Raises:
+        LimitError: A line is too long, or there are too many.
+    """
+    longest, most = limits().line_chars, limits().rows if rows else sys.maxsize
+    for number, line in enumerate(iter(partial(text.readline, longest + 1), ""), 1):
+        if len(line) > longest:
+            raise beyond("line_chars", f"{path}:{number}", "the line has more characters than")
+        if number > most:
+            raise beyond("rows", path, "has more lines than")
+        yield line
 
 
 def write_whole(path: Path, content: Content, shared: bool = False) -> None:
@@ -104,21 +243,6 @@ def write_text(path: Path, text: str) -> None:
         write_output(path, to_utf8(text))
     except OSError as error:
         raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
-
-
-def refuse_irregular(path: Path) -> None:
-    """Refuse to read a pipe, which would be waited for, or a device, which may have no end.
-
-    Links are followed.
-
-    Raises:
-        OSError: It is none of a regular file; or there is nothing, or nothing that may be looked at.
-    """
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):
-        kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
-        kind = next((name for is_kind, name in kinds if is_kind(mode)), "a device")
-        raise OSError(errno.EINVAL, f"It is {kind}, not a regular file", str(path))
 
 
 def to_utf8(text: str) -> bytes:

@@ -49,7 +49,6 @@ COMMANDS = {
 }
 
 # Characters of the longest message: with what stands before it, fewer than 500.
-MESSAGE = 480
 
 
 class LazyGroup(click.Group):
@@ -98,7 +97,7 @@ def main() -> None:
         said = io.StringIO()
         error.show(said)
         with suppress(OSError):
-            click.echo(shortened(said.getvalue(), MESSAGE), nl=False, err=True)
+            click.echo(shortened(said.getvalue()), nl=False, err=True)
         sys.exit(2)
     except TsevalError as error:
         _fail(str(error), 2)
@@ -126,7 +125,7 @@ def _open_streams() -> None:
 
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):  # nobody may be listening
-        click.echo(f"tseval: {shortened(message, MESSAGE)}", err=True)
+        click.echo(f"tseval: {shortened(message)}", err=True)
     _close_quietly()
     sys.exit(code)
 

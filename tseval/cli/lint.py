@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.errors import ModelError, SuiteError, suggest
+from tseval.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,8 @@ def _known_words(spec: str) -> Callable[[str], bool]:
         words = frozenset(vocabulary.words)
         return lambda word: (word.lower() if vocabulary.lowercase else word) in words
     try:
-        words = frozenset(word.strip() for word in path.read_text("utf-8").split("\n"))
+        text = read_bytes(path, "document_bytes").decode()
+        words = frozenset(word.strip() for word in text.split("\n"))
     except UnicodeDecodeError:
         fix = "Give UTF-8 text with one word per line, or a checkpoint (.pt, .safetensors)."
         raise SuiteError(f"{path}: not a vocabulary.\n  {fix}") from None

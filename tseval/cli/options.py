@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 import click
 
 from tseval.errors import ModelError, SuiteError
+from tseval.files import bounded_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,11 +35,14 @@ def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Fun
 def read_open_text(file: TextIO) -> str:
     """Read a text that a command was given, or standard input.
 
+    A pipe, or what is typed, is meant here; it may not end, so it is read line by line.
+
     Raises:
         SuiteError: It is not UTF-8.
+        LimitError: It is larger than what is read.
     """
     try:
-        return file.read()
+        return "".join(bounded_lines(file, file.name))
     except UnicodeDecodeError as error:
         raise SuiteError(f"{file.name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError, shortened
-from tseval.files import refuse_irregular
+from tseval.errors import ModelError, reason, shortened
+from tseval.files import read_bytes
 from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
@@ -81,11 +82,10 @@ def read_words(path: Path) -> Vocabulary:
         ModelError: If the file cannot be read, lacks `<eos>` or `<unk>`, or holds a word twice.
     """
     try:
-        refuse_irregular(path)
-        return Vocabulary(tuple(path.read_text("utf-8").split()), lowercase=False)
+        return Vocabulary(tuple(read_bytes(path, "document_bytes").decode().split()), lowercase=False)
     except UnicodeDecodeError:
         raise ModelError(f"{path}: not a vocabulary: give UTF-8 text, one word a line") from None
-    except OSError as error:
-        raise ModelError(f"{path}: the vocabulary cannot be read: {error.strerror}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise ModelError(f"{path}: the vocabulary cannot be read: {reason(error)}") from None
     except ModelError as error:
         raise ModelError(f"{path}: {shortened(str(error))}") from None

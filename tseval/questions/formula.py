@@ -131,9 +131,15 @@ def _joined(operator: str, left: Node, right: Node) -> Operation:
 
 def regions_of(node: Node) -> set[Region]:
     """Collect the regions that a formula refers to."""
-    if isinstance(node, Operation):
-        return regions_of(node.left) | regions_of(node.right)
-    return {node} if isinstance(node, Region) else set()
+    found: set[Region] = set()
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Operation):
+            waiting += part.left, part.right
+        elif isinstance(part, Region):
+            found.add(part)
+    return found
 
 
 def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np.bool_]:
@@ -146,12 +152,15 @@ def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np
     Returns:
         Numbers or truth values, (items,).
     """
-    if isinstance(node, Region):
-        return surprisal(node.number, node.condition)
-    if not isinstance(node, Operation):
-        return np.array(node)
-    left, right = values(node.left, surprisal), values(node.right, surprisal)
-    return _OPERATIONS[node.operator](left, right)
+    # Down the left parts by a loop: `1 + 1 + ... + 1` is as deep there as it is long.
+    above: list[Operation] = []
+    while isinstance(node, Operation):
+        above.append(node)
+        node = node.left
+    found = surprisal(node.number, node.condition) if isinstance(node, Region) else np.array(node)
+    for operation in reversed(above):
+        found = _OPERATIONS[operation.operator](found, values(operation.right, surprisal))
+    return found
 
 
 _OPERATIONS: dict[str, Callable[..., NDArray[np.float64] | NDArray[np.bool_]]] = {

@@ -11,6 +11,7 @@ from tseval.checked import ContentError, checked, read_json
 from tseval.errors import BoardError, reason
 
 BOARD_FORMAT = 1
+MOST_DECIMALS = 15  # no paper prints more, and a table would be as wide as it says
 BUNDLED_BOARDS = Path(__file__).parents[1] / "leaderboards"
 PRINTED = re.compile(r"(?:0(?:\.(\d+))?|1(?:\.(0+))?)")
 
@@ -105,6 +106,8 @@ class _Version:
 def _check_models(board: Board) -> None:
     if board.decimals < 1:
         raise ContentError(f"should be at least 1, not {board.decimals}", "decimals")
+    if board.decimals > MOST_DECIMALS:
+        raise ContentError(f"should be at most {MOST_DECIMALS}, not {board.decimals}", "decimals")
     names = {model.name for model in board.models}
     if not names or len(names) < len(board.models):
         raise ContentError("should name each model once, and at least one", "models")

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tseval.analysis.accuracy import count
 from tseval.checked import ContentError
-from tseval.errors import RunError
+from tseval.errors import LimitError, RunError
 from tseval.parquet import read_parquet
 from tseval.runs.consistency import miscounted
 from tseval.runs.files import VERDICTS, read_intact, read_sentences
@@ -107,7 +107,7 @@ def find_interrupted(root: Path, key: RunKey) -> Path | None:
         try:
             manifest = load_manifest(path)
             ours = not isinstance(manifest, Manifest) and manifest.key == key
-        except RunError:
+        except (RunError, LimitError):
             continue  # a directory that cannot be read is not one to resume
         if ours and is_free(path):
             found.append((file.stat().st_mtime_ns, path))

@@ -12,6 +12,7 @@ from tseval.scoring.engine import shards
 from tseval.scoring.given import refuse_no_logprobs
 from tseval.scoring.rows import pieces_of
 from tseval.scoring.scorers import scorer_for
+from tseval.scoring.scorers.scorer import check_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,10 +55,12 @@ def surprisals(
         The tokens of each sentence.
 
     Raises:
+        LimitError: If a sentence has more characters than are scored.
         ModelError: If a sentence has no words, or cannot be scored.
     """
     scorer = scorer_for(model)
     distinct = pa.array(sorted(set(sentences)), pa.string())
+    check_lengths(distinct)
     found: dict[str, list[Token]] = {}
     for shard in shards(distinct):
         found.update(zip(map(str, shard.to_pylist()), _tokens(scorer, shard), strict=True))

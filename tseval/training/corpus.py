@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
+import io
 import zlib
 from collections import Counter
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from tseval.errors import TrainingError, reason
+from tseval.files import bounded_lines, open_limited, open_regular
 from tseval.models.vocabulary import EOS, UNK, Vocabulary, words_of
 
 if TYPE_CHECKING:
@@ -44,12 +45,8 @@ def text_lines(path: Path) -> Iterator[str]:
         TrainingError: If the file is missing, damaged or not UTF-8.
     """
     try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8") as file
-        ):
-            yield from file
+        with open_limited(path, "text_bytes") as file:
+            yield from bounded_lines(io.TextIOWrapper(file, encoding="utf-8"), path, rows=False)
     except (OSError, EOFError, zlib.error) as error:
         raise TrainingError(f"{path}: cannot be read ({reason(error)})") from None
     except UnicodeDecodeError as error:
@@ -94,7 +91,8 @@ def encode_text(paths: Sequence[Path], vocabulary: Vocabulary) -> Tensor:
 
 def file_facts(path: Path) -> TextFile:
     """Hash a file and count its tokens, for the record."""
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    with open_regular(path) as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     tokens = sum(len(line.split()) + 1 for line in text_lines(path) if line.strip())
     return TextFile(path.name, digest, tokens)
 

@@ -56,7 +56,7 @@ def _storages(types: dict[str, torch.dtype]) -> dict[str, torch.dtype]:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PickleLimits:
     """What a file may hold.
 
     Attributes:
@@ -75,9 +75,9 @@ class Limits:
         return frozenset(self.storages) | _PARAMETERS | _TENSORS | _CONTAINERS
 
 
-PUBLISHED_LIMITS = Limits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS))
+PUBLISHED_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS))
 # Words and learning curves stand in the pickle: two instructions for each word, two dozen for each point.
-OWN_LIMITS = Limits(2**26, 2**22, _storages(_FLOATS | _OTHERS))
+OWN_LIMITS = PickleLimits(2**26, 2**22, _storages(_FLOATS | _OTHERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ def read_object(path: Path, callable_names: frozenset[str]) -> TorchFile:
 
 
 def read_zip(
-    path: Path, parts: Mapping[str, ZipPart], callable_names: frozenset[str], limits: Limits
+    path: Path, parts: Mapping[str, ZipPart], callable_names: frozenset[str], limits: PickleLimits
 ) -> TorchFile:
     """Read the pickle in a zip file.
 
@@ -261,7 +261,7 @@ def read_zip(
     return TorchFile("zip", inert.value, inert.names, numbers, path.stat().st_size)
 
 
-def _read_old(path: Path, callable_names: frozenset[str], limits: Limits) -> TorchFile:
+def _read_old(path: Path, callable_names: frozenset[str], limits: PickleLimits) -> TorchFile:
     with path.open("rb") as file:
         start = io.BytesIO(file.read(limits.pickle))
     _, version, machine = (read_pickle(start).value for _ in range(3))
@@ -310,7 +310,7 @@ class _Views:
         storages: All that it named, by their keys.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: PickleLimits) -> None:
         self.storages: dict[str, Storage] = {}
         self._types = limits.storages
 

@@ -5,17 +5,34 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tseval.errors import ModelError
+from tseval.limits import beyond, limits
 from tseval.scoring.protocol import ParticularModel
 from tseval.scoring.rows import rows_of_words, sum_pieces
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
 
     from tseval.questions.asks import Asked, Asks
     from tseval.scoring.memory import Memory
     from tseval.scoring.protocol import Encoded, Model, ModelCard
+
+
+def check_lengths(sentences: pa.StringArray) -> None:
+    """Refuse sentences that are whole texts: to score one would take minutes.
+
+    Raises:
+        LimitError: Names one of them by its beginning.
+    """
+    lengths = pc.utf8_length(sentences)
+    place = pc.index(pc.greater(lengths, pa.scalar(limits().sentence_chars)), pa.scalar(True)).as_py()
+    if place >= 0:
+        found = str(sentences[place])
+        what = f"a sentence of {len(found):,} characters; the limit is"
+        raise beyond("sentence_chars", f"{found[:40]!r}...", what)
 
 
 class Scorer(ABC):
@@ -46,11 +63,13 @@ class Scorer(ABC):
         return [*self._noted, *self._memory.shortages]
 
     def check_sentences(self, sentences: pa.StringArray) -> None:
-        """Refuse sentences that the model does not read, before anything is scored.
+        """Refuse sentences that are too long, or that the model does not read, before anything is scored.
 
         Raises:
+            LimitError: One of them has more characters than are scored.
             ModelError: Names one of them, and what to give the model instead.
         """
+        check_lengths(sentences)
         if self._particular is not None:
             self._particular.check_sentences(sentences)
 

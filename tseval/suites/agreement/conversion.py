@@ -12,7 +12,7 @@ from tseval.suites.agreement.examples import NEEDED_COLUMNS, gather_examples
 from tseval.suites.agreement.extraction import Forms, find_examples
 from tseval.suites.agreement.published import (
     PUBLISHED_COLUMNS,
-    open_text,
+    open_lines,
     read_linzen_table,
     read_target_pairs,
 )
@@ -88,8 +88,8 @@ def _kind(path: Path) -> str:
     name = bare_name(path)
     if name.endswith(".text"):
         return "pairs"
-    with open_text(path) as file:
-        first = next((line.strip("\r\n") for line in file if line.strip()), None)
+    with open_lines(path) as lines:
+        first = next((line.strip("\r\n") for line in lines if line.strip()), None)
     if first is None:
         raise SuiteError(f"{path}: is empty")
     cells = first.split("\t")

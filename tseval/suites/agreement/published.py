@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, reason
+from tseval.files import bounded_lines, open_limited
 from tseval.suites.agreement.english import TAGS, number_of, opposite_form
 from tseval.suites.agreement.examples import NO_NOUN, Example
 from tseval.suites.agreement.extraction import DIFFERENT, NO_OPPOSITE
 from tseval.suites.agreement.splitting import split_of
 from tseval.suites.agreement.targets import read_targets
 from tseval.suites.agreement.treebank import NOUN_TAGS, VERB_TAGS
+from tseval.suites.records import is_count
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -45,8 +46,8 @@ def read_linzen_table(
     Raises:
         SuiteError: A row is malformed, with file and line.
     """
-    with open_text(path) as file:
-        rows = csv.DictReader(file, delimiter="\t")
+    with open_lines(path) as lines:
+        rows = csv.DictReader(lines, delimiter="\t")
         while (row := _next_row(path, rows)) is not None:
             yield _linzen_example(f"{path}:{rows.line_num}", row, (source, shares), left_out)
 
@@ -65,7 +66,7 @@ def _linzen_example(
     place: str, row: Mapping[str, str], about: tuple[str, Shares], left_out: Counter[str]
 ) -> Example | None:
     for name in WHOLE_NUMBERS:
-        if not row[name].isdecimal():
+        if not is_count(row[name]):
             raise SuiteError(f"{place}: {name} is no whole number, but {row[name]!r}")
     subject, verb, n_intervening, n_attractors = (int(row[name]) for name in WHOLE_NUMBERS)
     words = row["sentence"].split()
@@ -138,15 +139,15 @@ def read_target_pairs(
 
 
 @contextmanager
-def open_text(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open a text, plain or gzip-compressed.
+def open_lines(path: Path) -> Iterator[Iterator[str]]:
+    """Open a text, plain or gzip-compressed, to read its lines.
 
     Raises:
         SuiteError: The file cannot be read, or is not UTF-8.
     """
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        with open_limited(path) as file:
+            yield bounded_lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), path)
     except (OSError, EOFError, zlib.error) as error:
         raise SuiteError(f"{path}: cannot be read ({reason(error)})") from None
     except UnicodeDecodeError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.suites.records import read_lines
+from tseval.suites.records import is_count, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +52,7 @@ def read_targets(text: Path) -> Iterator[Target]:
         raise SuiteError(f"{gold_of(text)}: {len(gold)} lines for the {len(sentences)} sentences of {text}")
     for (_, sentence), (place, line) in zip(sentences, gold, strict=True):
         cells, words = line.split("\t"), sentence.split()
-        if len(cells) != 4 or not (cells[0].isdecimal() and cells[3].isdecimal()):
+        if len(cells) != 4 or not (is_count(cells[0]) and is_count(cells[3])):
             raise SuiteError(
                 f"{place}: not position, right form, wrong form and number of attractors: {line!r}"
             )

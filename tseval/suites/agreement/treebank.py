@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
+from tseval.limits import beyond, limits
 from tseval.suites.agreement.examples import PLURAL, SINGULAR
-from tseval.suites.records import read_text
+from tseval.suites.records import numbered_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,15 +73,14 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
         SuiteError: `conllu` is not installed; a line is malformed, or a head is no word of its sentence, with
             file and line; there are neither Penn tags nor numbers.
     """
-    text = read_text(path)
-    penn = any(f"\t{tag}\t" in text for tag in VERB_TAGS)
-    if not penn and "Number=" not in text:
+    penn = any(f"\t{tag}\t" in line for _, line in numbered_lines(path) for tag in VERB_TAGS)
+    if not penn and not any("Number=" in line for _, line in numbered_lines(path)):
         raise SuiteError(
             f"{path}: nothing says which words are singular: there are no Penn tags (VBZ, VBP) in column 5 "
             "and no Number in column 6.\n  Agreement needs a treebank with one of them."
         )
     document: str | None = None
-    for line, block in _blocks(text):
+    for line, block in _blocks(path):
         tokens = _parse(path, line, block)
         if not tokens:
             continue
@@ -101,15 +101,21 @@ def _document_of(sent_id: str | None) -> str | None:
     return None if sent_id is None else sent_id.rpartition("-")[0] or sent_id
 
 
-def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
+def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Give the lines of each sentence, and the number of the first one."""
     block: list[str] = []
-    for number, line in enumerate([*text.split("\n"), ""], 1):
+    first, most = 1, limits().sentence_words
+    for number, line in numbered_lines(path):
         if line.strip():
-            block.append(line.rstrip("\r"))
+            first = number if not block else first
+            block.append(line)
+            if len(block) > most:
+                raise beyond("sentence_words", f"{path}:{first}", "the sentence has more lines than")
         elif block:
-            yield number - len(block), block
+            yield first, block
             block = []
+    if block:
+        yield first, block
 
 
 def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
@@ -123,13 +129,15 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
         _check_columns(f"{path}:{number}", line)
     try:
         tokens = parse_token_and_metadata("\n".join(block))
-    except ParseException:
+    except (ParseException, ValueError):  # Python reads no number of thousands of digits
         tokens = None
     for number, line in enumerate(block, first) if tokens is None else ():
         try:
             parse_token_and_metadata(line)
         except ParseException as error:
             raise SuiteError(f"{path}:{number}: no CoNLL-U: {error}") from None
+        except ValueError:
+            raise SuiteError(f"{path}:{number}: no CoNLL-U: a number is too long") from None
     assert tokens is not None
     _check_tree(path, [number for number, line in enumerate(block, first) if line[0] != "#"], tokens)
     return tokens

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import SuiteError
 from tseval.suites.agreement.targets import read_targets
 from tseval.suites.datasets.entries import AGREEMENT, DataItem
-from tseval.suites.records import read_lines
+from tseval.suites.records import is_count, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def read_gulordava(path: Path) -> Iterator[DataItem]:
 
 
 def _whole(place: str, row: dict[str, str], name: str) -> int:
-    if not row[name].isdecimal():
+    if not is_count(row[name]):
         raise SuiteError(f"{place}: {name} is no whole number, but {row[name]!r}")
     return int(row[name])
 
@@ -80,9 +80,15 @@ def read_tab(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """
     lines = list(read_lines(path))
     table = csv.DictReader((line for _, line in lines), delimiter="\t")
+    try:
+        rows = list(table)
+    except csv.Error as error:
+        raise SuiteError(f"{path}:{table.line_num + 1}: {error}") from None
     if missing := [name for name in HEADINGS if name not in (table.fieldnames or ())]:
         raise SuiteError(f"{path}: no agreement table: there is no column {missing[0]!r}")
-    for (place, _), row in zip(lines[1:], table, strict=True):
+    for (place, _), row in zip(lines[1:], rows, strict=False):
         if None in row or None in row.values():
             raise SuiteError(f"{place}: another number of columns than the header")
         yield place, row
+    if len(rows) < len(lines) - 1:
+        raise SuiteError(f"{path}: a quoted text goes over several lines")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from tseval.errors import SuiteError
 from tseval.questions.pairs import ENDING
 from tseval.suites.datasets.entries import DataItem
-from tseval.suites.records import read_jsonl
+from tseval.suites.records import is_count, read_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,7 +65,7 @@ def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
     for place, record in records:
         if missing := [name for name in BLIMP_FIELDS if name not in record]:
             raise SuiteError(f"{place}: no BLiMP record: there is no {missing[0]!r}")
-        if not str(record["pairID"]).isdecimal():
+        if not is_count(str(record["pairID"])):
             raise SuiteError(f"{place}: pairID is no number, but {record['pairID']!r}")
     records.sort(key=lambda found: (str(found[1]["UID"]), int(cast("str", found[1]["pairID"]))))
     chosen = [found for found in records if method == "full" or found[1].get(f"{method}_method")]

@@ -12,6 +12,7 @@ from tseval.errors import SuiteError
 from tseval.questions.contrast import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.suites.items import RESERVED_NAMES, Case, Feature
+from tseval.suites.records import fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,6 +122,12 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     """Type a feature: all its values are texts, whole numbers, numbers or truth values."""
     values = [entry.features[feature] for entry in entries]
     kinds = {type(value) for value in values}
+    for entry, value in zip(entries, values, strict=True) if int in kinds else ():
+        if isinstance(value, int) and not fits(value):
+            raise SuiteError(
+                f"{entry.place}: {feature} is {value}, but a whole number has at most 64 bits.\n"
+                "  Put it in quotes: then it is a text."
+            )
     if kinds == {int, float}:
         return pa.array(map(float, values), pa.float64())
     if len(kinds) > 1:

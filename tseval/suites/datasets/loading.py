@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tseval.errors import SuiteError
+from tseval.limits import beyond, limits
 from tseval.suites.datasets import agreement, blimp, clams
 from tseval.suites.datasets.agreement_table import is_agreement, read_agreement
 from tseval.suites.datasets.entries import DataSet, build_cases
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.suites.datasets.entries import DataItem
+    from tseval.suites.items import Case
 
 DATA_ENDINGS = (".json", ".jsonl", ".tsv", ".tab", ".text", ".txt", ".parquet")
 
@@ -44,7 +49,19 @@ def read_data(path: Path, method: str | None = None) -> DataSet:
     data = _READERS[kind](files, name, method)
     if not data.cases:
         raise SuiteError(f"{path}: holds no pair of sentences")
+    for case in data.cases:
+        _refuse_long(path, case)
     return data
+
+
+def _refuse_long(path: Path, case: Case) -> None:
+    """Refuse sentences that are whole texts: to score one would take minutes."""
+    for label in case.labels:
+        lengths = pc.utf8_length(case.sentences[label])
+        item = pc.index(pc.greater(lengths, pa.scalar(limits().sentence_chars)), pa.scalar(True)).as_py()
+        if item >= 0:
+            where = f"{path}: case {case.name!r}, item {item}"
+            raise beyond("sentence_chars", where, f"the {label} sentence has more characters than")
 
 
 def methods_of(path: Path) -> tuple[str, ...]:

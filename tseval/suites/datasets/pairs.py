@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
 from tseval.suites.datasets.entries import DataItem
-from tseval.suites.records import bare_name, read_jsonl, read_tsv
+from tseval.suites.records import bare_name, fits, read_jsonl, read_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,7 +86,9 @@ def _converter(texts: list[str]) -> Callable[[str], Feature]:
                 # `1_000` and `infinity` are numbers to Python alone.
                 if not text.strip().lstrip("+-").replace(".", "", 1).isdecimal():
                     raise ValueError
-                kind(text)
+                value = kind(text)
+                if not (isfinite(value) if isinstance(value, float) else fits(value)):
+                    raise ValueError
         except ValueError:
             continue
         return kind

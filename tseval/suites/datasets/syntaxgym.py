@@ -6,7 +6,6 @@ A prediction compares surprisals of regions. Where a suite has several, an item 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from tseval.errors import SuiteError
 from tseval.questions.formula import parse, regions_of
 from tseval.questions.regions import Prediction, Regions
 from tseval.suites.items import Case
-from tseval.suites.records import bare_name, read_text
+from tseval.suites.records import bare_name, fits, parse_data, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,9 +60,7 @@ def read_syntaxgym(path: Path) -> Case:
         SuiteError: The file is no such suite; says which field, item, condition or formula is wrong.
     """
     try:
-        suite = checked(json.loads(read_text(path)), _Suite)
-    except (ValueError, RecursionError) as error:
-        raise SuiteError(f"{path}: no JSON ({error})") from None
+        suite = checked(parse_data(read_text(path), str(path)), _Suite)
     except ContentError as error:
         raise SuiteError(f"{path}: no SyntaxGym suite: {error.where!r} {error.what}") from None
     name = str(suite.get("meta", {}).get("name") or bare_name(path).partition(".")[0])
@@ -82,6 +79,8 @@ def read_syntaxgym(path: Path) -> Case:
 def _item(path: Path, item: _Item) -> NumberedItem:
     """Give an item's number and, for each condition, the text of its regions in order."""
     number = item["item_number"]
+    if not fits(number):
+        raise SuiteError(f"{path}: item {number}: a number has at most 64 bits")
     conditions: dict[str, list[str]] = {}
     for condition in item["conditions"]:
         regions = condition["regions"]

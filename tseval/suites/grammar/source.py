@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import yaml
 
 from tseval.errors import GrammarError, suggest
+from tseval.files import open_regular
+from tseval.limits import how_to_raise, limits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 YamlValue = str | int | float | bool | None | list["YamlValue"] | dict[str, "YamlValue"]
 Keys = tuple[str | int, ...]
 
-MAX_BYTES = 1 << 20
 LARGEST_NUMBER = 10**15  # numbers in a grammar count things; so all of them fit every column
 
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
@@ -121,14 +122,16 @@ def read_grammar_text(path: Path) -> str:
         GrammarError: The file is missing, not a regular file, too large or not UTF-8.
     """
     check_regular(path)
+    most = limits().grammar_bytes
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        with open_regular(path) as file:
+            raw = file.read(most + 1)
     except OSError as error:
         fix = "Check who may read it."
         raise GrammarError(f"cannot be read: {error.strerror}.", path, fix=fix) from None
-    if len(raw) > MAX_BYTES:
-        raise GrammarError(f"the file is larger than {MAX_BYTES:,} bytes.", path, fix="Split it.")
+    if len(raw) > most:
+        fix = f"Split it. {how_to_raise('grammar_bytes')}"
+        raise GrammarError(f"the file is larger than {most:,} bytes.", path, fix=fix)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

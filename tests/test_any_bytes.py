@@ -1,0 +1,173 @@
+"""Whatever stands in a file: a result, or one message under 500 characters, in little time and memory."""
+
+import gzip
+import re
+import sys
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from readers import READERS, board, syntaxgym
+
+from tseval.errors import TsevalError
+
+LONGEST = 500
+SECONDS = 5  # for files of some kilobytes: what takes longer takes too long
+MEGABYTES = 400
+
+# What files were broken by, or might be.
+PIECES = [
+    b"", b"\t", b"\n", b"\r", b" ", b"  ", b'"', b"'", b"\\", b"\0", b"\x1b", b"\xff", b"\xed\xa0\x80",
+    b"\xef\xbb\xbf", "\u2028".encode(), "\u0663".encode(), "\u00b2".encode(), "\u00a0".encode(),
+    b"\\ud800", b"NaN", b"-Infinity", b"1e999", b"null", b"true", b"-1", b"0", b"1.5", b"1" * 30, b"9" * 5000,
+    b"9" * 19, b"[" * 300, b"]" * 300, b'{"a":' * 300, b"x" * 3000, b"x " * 3000, b"x\t" * 300, b"\n" * 300,
+    b"_", b"|", b"=", b"1-2", b"1.1", b"# sent_id =", b"*x", b"&x", b"!!bool x", b"!!timestamp x",
+    b"2001-99-99", b"? ", b": ", b"- ", b"{{", b"}}", b"{% for x in y %}", b"%}", b"|agree('x')", b"---\n",
+    b"(1;%a%) +", b"[(" * 200, b" & ", b"<eos>", b"%", b"0" * 400 + b".5", b"+1" * 2000,
+]  # fmt: skip
+
+
+@st.composite
+def mutated(draw, good):
+    """A file as it should be, changed in a few places."""
+    content = good
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(content)))
+        end = draw(st.integers(start, min(len(content), start + 12)))
+        content = content[:start] + draw(st.sampled_from(PIECES)) + content[end:]
+    return content
+
+
+def contents(reader):
+    """Bytes of any kind, and files that are nearly right."""
+    if not reader.name.endswith(".gz"):
+        return st.one_of(st.binary(max_size=300), mutated(reader.good), mutated(reader.good))
+    inside = mutated(gzip.decompress(reader.good))
+    return st.one_of(mutated(reader.good), st.builds(lambda text: gzip.compress(text, mtime=0), inside))
+
+
+def read(reader, folder, content):
+    """Read a file with this content; give the message, if it is refused."""
+    (folder / reader.name).write_bytes(content)
+    if reader.beside:
+        (folder / reader.beside[0]).write_bytes(reader.beside[1])
+    try:
+        reader.read(folder / reader.name)
+    except TsevalError as error:
+        message = str(error)
+    else:
+        return None
+    assert 0 < len(message) < LONGEST, f"{len(message)} characters"
+    return message
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder for one file, and a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "files").mkdir()
+    return tmp_path / "files"
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_reads_its_file(name, folder):
+    assert read(READERS[name], folder, READERS[name].good) is None
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_any_bytes_give_a_result_or_one_message(name, folder):
+    reader = READERS[name]
+
+    # The same examples in every run, so that a failure is one for everybody.
+    @settings(
+        derandomize=True,
+        database=None,
+        max_examples=120,
+        deadline=timedelta(seconds=SECONDS),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(contents(reader))
+    def holds(content):
+        read(reader, folder, content)
+
+    before = peak()
+    holds()
+    assert peak() - before < MEGABYTES
+
+
+def peak():
+    """Largest memory of this process so far, in megabytes."""
+    resource = pytest.importorskip("resource")
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+MANY = b"1" * 5000
+FORMULA = "(1;%a%) < " + " + ".join(["(1;%b%)"] * 5000)
+PAIR = b'{"good": "a b", "bad": "b a", "x": %s}\n'
+TREE = b"1\tdogs\tdog\tNOUN\tNNS\t_\t%s\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
+
+
+def changed(name, old, new):
+    """The file of a reader with one thing changed."""
+    assert old in READERS[name].good
+    return READERS[name].good.replace(old, new, 1)
+
+
+# What is read, by which reader, and the message; None where it is no error. All but one (`NaN`) ended in a
+# traceback, took minutes, or gave a message of thousands of characters.
+FOUND = [
+    ("pairs", PAIR % (b"1" * 30), "p.jsonl:1: x is 1{30}, but a whole number has at most 64 bits"),
+    ("pairs", PAIR % MANY, "p.jsonl:1: no JSON .a whole number has more than 4,300 digits"),
+    ("pairs", PAIR % b"0.5" + PAIR % (b"1" * 400), "p.jsonl:2: x is 1+…1+, but a whole number"),
+    ("pairs", PAIR % rb'"\ud800"', r"p.jsonl:1: '\\ud800' is half a character"),
+    ("pairs", PAIR.replace(b"x", rb"\uDFFF") % b"1", r"p.jsonl:1: '\\udfff' is half a character"),
+    ("pairs", PAIR % (b"[" * 400 + b"]" * 400), "p.jsonl:1: .* inside one another are more than 100"),
+    ("pairs", PAIR % (b'["' + b"y" * 180_000 + b'"]'), r"p.jsonl:1: x is \['y+…y+'\]\.\n  A feature is"),
+    (
+        "table of pairs",
+        b"x" * 180_000 + b"\n1\n",
+        "no pair of sentences: .*\n  Call the columns good and bad",
+    ),
+    ("table of pairs", b"good\tbad\n" + b"a " * 500_000 + b"\tb\n", "case 'p', item 0: .* than 50,000"),
+    ("blimp", changed("blimp", b'"1"', b'"%s"' % MANY), "b.jsonl:1: pairID is no number"),
+    ("gold", MANY + b"\tbarks\tbark\t0\n", "t.gold:1: not position"),
+    (
+        "gulordava",
+        changed("gulordava", b"\t1\t1", b"\t%s\t1" % MANY),
+        "g.tab:2: constr_id is no whole number",
+    ),
+    (
+        "linzen's table",
+        changed("linzen's table", b"\t2\t", b"\t%s\t" % MANY),
+        "l.tsv:2: subj_index is no whole",
+    ),
+    ("gulordava", changed("gulordava", b"\tx y", b'\t"x y'), "g.tab:2: another number of columns"),
+    ("gulordava", changed("gulordava", b"p\t1", b"p\r\t1"), "g.tab:2: new-line character seen in unquoted"),
+    ("board", changed("board", b'"name"', rb'"\ud800"'), "the file: has a name with half a character"),
+    ("treebank", TREE % MANY, "t.conllu:1: no CoNLL-U: a number is too long"),
+    ("syntaxgym", syntaxgym("1" * 30), "s.json: item 1{30}: a number has at most 64 bits"),
+    ("syntaxgym", syntaxgym("1" * 5000), "s.json: no JSON .a whole number has more than 4,300 digits"),
+    ("syntaxgym", syntaxgym("NaN"), "'items.0..item_number' should be a whole number, not NaN"),
+    ("syntaxgym", syntaxgym(content="a \ud800"), r"s.json: '\\ud800' is half a character"),
+    ("syntaxgym", syntaxgym(formula=FORMULA), None),
+    ("syntaxgym", syntaxgym(formula=FORMULA + "!"), "s.json: the formula .*….* cannot be read from '!' on"),
+    ("board", board(decimals=10**6), "board.json: decimals: should be at most 15, not 1000000"),
+    (
+        "board",
+        board(notes=1).replace(b"1}", b"[" * 900 + b"]" * 900 + b"}"),
+        "the file: is nested too deeply",
+    ),
+    ("recipe", b"train: &x {a: 1}\ncells: {lstm: *x}\n", "recipe.yaml: aliases .* are refused"),
+    ("recipe", b"seeds: !!bool x\n", "recipe.yaml: not a YAML file"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "expected"), FOUND)
+def test_what_got_through_gets_one_message(name, content, expected, folder):
+    message = read(READERS[name], folder, content)
+    if expected is None:
+        assert message is None
+    else:
+        assert re.search(expected, message or "", re.DOTALL), message
