@@ -33,7 +33,7 @@ UNRECORDED = {*WHERE, "trust_remote_code", "device_map", "dtype", "max_memory", 
 UNLIMITED = 10**12
 # Tokens read at once: enough for full speed of a matrix product. Weights on `meta` wait on the CPU or a disk.
 BATCH_TOKENS = {"cpu": 1_024, "meta": 1_024, "mps": 4_096}
-BATCH_ON_ACCELERATOR = 16_384
+TOKENS_ON_ACCELERATOR = 16_384
 # Logits of the whole vocabulary held at once where a model's own head must give them.
 OWN_LOGITS = 2**26
 # Largest difference from the plain forward pass when a model is checked, in nats per token. Weights of fewer
@@ -83,7 +83,7 @@ class Pretrained:
     @property
     def batch_tokens(self) -> int:
         """Tokens to read at once, by the kind of device."""
-        return BATCH_TOKENS.get(self.model.device.type, BATCH_ON_ACCELERATOR)
+        return BATCH_TOKENS.get(self.model.device.type, TOKENS_ON_ACCELERATOR)
 
     @property
     def details(self) -> dict[str, OptionValue]:

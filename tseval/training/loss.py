@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Logits held at once: few enough on a CPU that a tile stays in the cache; a GPU wants many.
 LOSS_TILE_LOGITS = {"cpu": 2**20}
-LOSS_TILE_ON_ACCELERATOR = 2**26
+LOSS_ON_ACCELERATOR = 2**26
 LEAST_TILE_ROWS = 128
 
 
@@ -29,7 +29,7 @@ class _TiledCrossEntropy(torch.autograd.Function):
         gradients = torch.empty_like(hidden), torch.zeros_like(weight), torch.zeros_like(bias)
         loss = hidden.new_zeros((), dtype=widest_float(hidden.device))
         tile = max(
-            LEAST_TILE_ROWS, LOSS_TILE_LOGITS.get(hidden.device.type, LOSS_TILE_ON_ACCELERATOR) // len(weight)
+            LEAST_TILE_ROWS, LOSS_TILE_LOGITS.get(hidden.device.type, LOSS_ON_ACCELERATOR) // len(weight)
         )
         for start in range(0, len(hidden), tile):
             rows = slice(start, start + tile)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 # Logits held at once. On a CPU a tile stays in the cache between its matrix product and its exponentials
 # (2**20 measured fastest of 2**17 to 2**23, 95% of the speed of the product alone); a GPU wants large ones.
 TILE_LOGITS = {"cpu": 2**20}
-TILE_ON_ACCELERATOR = 2**26
+LOGITS_ON_ACCELERATOR = 2**26
 # Logits computed for each that is asked for, from which on single dot products are quicker.
 DENSE = 4
 
 
 def _tiles(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Iterator[tuple[int, Tensor]]:
     """Give the logits of a tile of the vocabulary at a time, (rows, words), with its first word id."""
-    width = max(1, TILE_LOGITS.get(hidden.device.type, TILE_ON_ACCELERATOR) // max(1, len(hidden)))
+    width = max(1, TILE_LOGITS.get(hidden.device.type, LOGITS_ON_ACCELERATOR) // max(1, len(hidden)))
     for first in range(0, len(weight), width):
         words = slice(first, first + width)
         part = None if bias is None else bias[words].to(hidden.dtype)
