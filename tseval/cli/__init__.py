@@ -48,8 +48,6 @@ COMMANDS = {
     "train": ("train", "Train models into checkpoints."),
 }
 
-# Characters of the longest message: with what stands before it, fewer than 500.
-
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are used."""
