@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import ANY
 
 from tseval.adapters.native import open_checkpoint
 from tseval.models.published.word_model import load_published
@@ -205,8 +206,9 @@ def write_all(folder, form):
 def read_verdicts(path):
     """Read a file as the verdicts of a run whose manifest vouches for it."""
     content = path.read_bytes()
-    manifest: Any = SimpleNamespace(files={"verdicts.parquet": sha256(content).hexdigest()})
+    counts = SimpleNamespace(**dict.fromkeys(("contrasts", "correct", "tied", "undecidable"), ANY))
+    manifest: Any = SimpleNamespace(files={"verdicts.parquet": sha256(content).hexdigest()}, counts=counts)
     with TemporaryDirectory() as folder:
         Path(folder, "verdicts.parquet").write_bytes(content)
-        load = partial(_load, Path(folder), manifest.files, "verdicts.parquet")
+        load = partial(_load, Path(folder), manifest, "verdicts.parquet")
         Run("run", manifest, load, load).table()

@@ -25,8 +25,9 @@ def copy_repository(folder: Path) -> Path:
     for name in FOLDERS:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignored)
-    for file in [*ROOT.glob("*.md"), ROOT / "Makefile"]:
-        shutil.copy(file, folder)
+    for file in ROOT.iterdir():  # pages, and what they link to
+        if file.is_file():
+            shutil.copy(file, folder)
     return folder
 
 

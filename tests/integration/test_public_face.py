@@ -21,7 +21,7 @@ TYPES = {
     "tseval.Contrast": "def (better: str, worse: str) -> tseval.questions.contrast.Contrast",
     "tseval.Item": "def (case: str, index: int, sentences: typing.Mapping[str, str]",
     "tseval.ModelCard": "def (name: str, kind: str, fingerprint: str",
-    "tseval.TsevalError": "def (*args: object) -> tseval.errors.TsevalError",
+    "tseval.TsevalError": "def (message: str =) -> tseval.errors.TsevalError",
     "tseval.__version__": "str",
     "model": "tseval.scoring.protocol.RecurrentModel | tseval.scoring.protocol.TokenModel | tseval.",
     "model.card": "tseval.scoring.protocol.ModelCard",
