@@ -105,7 +105,7 @@ def public_face(package: ModuleType) -> str:
         elif inspect.isfunction(value):
             lines += [f".. autofunction:: {name}", ""]
         else:  # a union of types, a text
-            types += [f"- ``{package.__name__}.{name}``", ""]
+            lines += [f".. data:: {name}", ""]
     return "\n".join(lines + types)
 
 
