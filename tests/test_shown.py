@@ -36,6 +36,8 @@ def bundled():
         ),
         (lambda: Contrast("good", "bad"), "Contrast(better='good', worse='bad')"),
         (lambda: make_run(SUITE, {}), "<Run lstm: lstm on small, 2 sentences, score sentence>"),
+        (lambda: make_run(SUITE, {}).manifest, "<Manifest lstm on small: 2 sentences>"),
+        (lambda: make_run(SUITE, {}).manifest.key, "<RunKey lstm on small: score sentence, items all>"),
         (
             lambda: ModelCard("lstm", "native", "ab" * 32, {"start": "<eos>"}, {"words": 9}),
             "<ModelCard lstm: native, fingerprint abababab>",
@@ -59,6 +61,8 @@ def test_a_value_shows_what_matters(make, expected):
         make_suite(CASE, name=LONG),
         make_case(LONG, [("a", "b")]),
         make_run(SUITE, {}, model=LONG),
+        make_run(SUITE, {}, model=LONG).manifest,
+        make_run(SUITE, {}, model=LONG).manifest.key,
         ModelCard(LONG, LONG, LONG, {}, {}),
         Item(LONG, 3, {"good": LONG, "bad": LONG}, {}),
         Report(LONG, LONG, ()),

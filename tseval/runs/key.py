@@ -8,6 +8,7 @@ from collections.abc import Mapping  # noqa: TC003 - manifests are read into a R
 from dataclasses import dataclass, field, fields
 
 from tseval.checked import Json  # noqa: TC001 - likewise
+from tseval.shown import shown
 
 # Characters that would break the one line of a signature or forge a part of it.
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff|]")
@@ -40,6 +41,9 @@ class RunKey:
     items: str
     tseval: str
     protocol: Mapping[str, Json]
+
+    def __repr__(self) -> str:
+        return shown(self, f"{self.model} on {self.suite}", f"score {self.score}", f"items {self.items}")
 
     @property
     def signature(self) -> str:

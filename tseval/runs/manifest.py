@@ -15,6 +15,7 @@ from tseval.checked import Json  # noqa: TC001 - manifests are read into it
 from tseval.runs.key import RunKey  # noqa: TC001 - manifests are read into it
 from tseval.runs.seal import FIELD, Seal, seal
 from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
+from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,6 +92,11 @@ class Manifest:
     versions: Mapping[str, str | None]
     files: Mapping[str, str]
     seal: Seal | None = None
+
+    def __repr__(self) -> str:
+        return shown(
+            self, f"{self.key.model} on {self.key.suite}", counted(self.counts.sentences, "sentence")
+        )
 
     def __getitem__(self, name: str) -> Json:
         """Give a field as it stands in `manifest.json`."""
