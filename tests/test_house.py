@@ -36,7 +36,7 @@ def test_no_test_imports_a_conftest() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "from conftest import small",
+        "from  conftest import small",
         "import conftest",
         "from tests.scoring.conftest import x",
         "from . import conftest",
