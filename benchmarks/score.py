@@ -148,7 +148,7 @@ def measure_trie(native: NativeModel) -> dict[str, object]:
     timed(native, "advance", spent, "cell")
     timed(native, "logprobs", spent, "head")
     timed(recurrent, "build_trie", spent, "trie")
-    timed(contexts, "_take", spent, "gather")
+    timed(contexts, "take", spent, "gather")
     timed(recurrent, "rows_of_words", spent, "table")
     sentences = sentences_of(tseval.load_suite("marvin_linzen"))
     scorer = scorer_for(native)
