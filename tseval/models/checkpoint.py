@@ -144,7 +144,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
     try:
         return _assemble(header, weights)
     except ModelError as error:
-        raise ModelError(f"{path}: {shortened(str(error))}") from None
+        raise ModelError(f"{path}: {error}") from None
 
 
 def read_vocabulary(path: Path) -> Vocabulary:

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError, reason, shortened
+from tseval.errors import ModelError, reason
 from tseval.files import read_bytes
 from tseval.shown import counted, shown
 
@@ -88,4 +88,4 @@ def read_words(path: Path) -> Vocabulary:
     except (OSError, EOFError, zlib.error) as error:
         raise ModelError(f"{path}: the vocabulary cannot be read: {reason(error)}") from None
     except ModelError as error:
-        raise ModelError(f"{path}: {shortened(str(error))}") from None
+        raise ModelError(f"{path}: {error}") from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError, shortened
+from tseval.errors import ModelError
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.language_model import Sizes
 from tseval.models.published.inert_pickle import Pickled, quoted
@@ -73,12 +73,12 @@ def load_published(path: Path, vocabulary: Path | None) -> Checkpoint:
         file.check(stored.values())
         weights = {name: file.read(tensor).float() for name, tensor in stored.items()}
     except ModelError as error:
-        raise ModelError(f"{path}: {shortened(str(error))}") from None
+        raise ModelError(f"{path}: {error}") from None
     words = read_words(vocabulary)
     try:
         fitted = fit_model(sizes, words, weights)
     except ModelError as error:
-        raise ModelError(f"{path}, {vocabulary}: {shortened(str(error))}") from None
+        raise ModelError(f"{path}, {vocabulary}: {error}") from None
     return Checkpoint(
         model=fitted,
         vocabulary=words,
