@@ -64,11 +64,11 @@ class TrainingState:
         kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
         self.optimiser = kinds[settings.optimiser](model.parameters(), lr=settings.learning_rate, fused=True)
         self.carried = model.initial_state(settings.batch)
-        # torch's fused layers would keep their state in the low type as well. On a CPU an LSTM then learns
-        # word frequencies and no more (perplexity 494 instead of 241 after 450,000 tokens), so these layers
-        # stay in float32; the output layer, where most of the work is, has low products with every cell.
+        # On a GPU torch's fused layers would keep their state in the low type as well: an LSTM then learns word
+        # frequencies and no more (perplexity 494 instead of 241 after 450,000 tokens). There these layers stay in
+        # float32; the output layer, where most of the work is, has low products with every cell.
         fused = any(isinstance(module, FusedCell) for module in model.modules())
-        self._mixed = settings.precision != "float32" and not fused
+        self._mixed = settings.precision != "float32" and not (fused and self.device.type != "cpu")
         self.course = LanguageCourse()
         self._unread: list[Tensor] = []
         self._clock = time.monotonic()
