@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 from io import BytesIO
+from typing import Any
 
 import pytest
 import torch
@@ -97,9 +98,9 @@ def test_what_is_read_from_disk_is_what_is_read_from_memory(files):
             assert torch.equal(one[start : start + 16], other[start : start + 16])
     on_disk, in_memory = Lines(disk, 0, 6), Lines(memory, 0, 6)
     for index in range(in_memory.n_windows):
-        one, other = on_disk.read(index, CPU), in_memory.read(index, CPU)
-        assert torch.equal(one.words, other.words)
-        assert torch.equal(one.targets, other.targets)
+        ours, theirs = on_disk.read(index, CPU), in_memory.read(index, CPU)
+        assert torch.equal(ours.words, theirs.words)
+        assert torch.equal(ours.targets, theirs.targets)
 
 
 @pytest.mark.parametrize("settings", [{}, {"whole_lines": True}])
@@ -116,9 +117,9 @@ def test_a_training_may_go_on_from_disk_where_one_from_memory_was_stopped(tmp_pa
 
 def test_the_checkpoint_holds_the_digest_of_the_ids_that_were_learnt(tmp_path, train, files):
     train(text=(open_text(files, WORDS), encode_text(files[:1], WORDS)))
-    digests = load_checkpoint(tmp_path / "model.pt").training["digests"]
+    training: Any = load_checkpoint(tmp_path / "model.pt").training
     ids = b"".join(struct.pack("<q", word) for word in encode_text(files, WORDS).tolist())
-    assert digests["training text"] == hashlib.sha256(ids).hexdigest()
+    assert training["digests"]["training text"] == hashlib.sha256(ids).hexdigest()
 
 
 def test_a_large_text_is_kept_and_read_from_there(large, tmp_path):
@@ -270,7 +271,8 @@ def test_several_files_train_what_one_file_of_all_of_them_trains(tmp_path, files
     several, one = (load_checkpoint(tmp_path / name) for name in ("model.pt", "one.pt"))
     assert several.fingerprint == one.fingerprint
     assert several.vocabulary == one.vocabulary
-    assert [file["name"] for file in several.training["files"]] == ["a.txt", "b.txt.gz", "a.txt"]
+    training: Any = several.training
+    assert [file["name"] for file in training["files"]] == ["a.txt", "b.txt.gz", "a.txt"]
 
 
 @pytest.mark.parametrize(
