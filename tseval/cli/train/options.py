@@ -90,7 +90,8 @@ CHECKPOINT = [
                  help="Seconds between savings that --resume goes on from."),
 ]  # fmt: skip
 TEXT = [
-    click.option("--train", "train_files", type=FILE, multiple=True, help="Training text."),
+    click.option("--train", "train_files", type=FILE, multiple=True,
+                 help="Training text; may be repeated, and is read file after file."),
     click.option("--valid", "valid_file", type=FILE, help="Validation text."),
     click.option(
         "--suite",
@@ -100,7 +101,7 @@ TEXT = [
     click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),
     click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave out rarer words."),
     LOWERCASE,
-]
+]  # fmt: skip
 MODEL = [
     *size_options(embedding=200, hidden=650, layers=2, dropout=0.2),
     click.option("--tied", is_flag=True, help="Share embedding and output matrix."),

@@ -10,15 +10,15 @@ from click.core import ParameterSource
 from tseval.errors import TrainingError
 from tseval.models.vocabulary import SPECIAL_WORDS, Vocabulary
 from tseval.suites.formal.languages import parse_language
-from tseval.training.corpus import count_words, encode_text, file_facts
+from tseval.training.corpus import count_words, encode_text, file_facts, open_text
 from tseval.training.drawn import describe_drawn, draw_text, vocabulary_of
 
 if TYPE_CHECKING:
     import click
-    from torch import Tensor
 
     from tseval.checked import Json
     from tseval.suites.formal.languages import Language
+    from tseval.training.corpus import Stream
 
 OF_FILES = ("train_files", "valid_file", "vocab_size", "min_count", "lowercase")
 
@@ -29,12 +29,12 @@ class TrainingText:
 
     Attributes:
         vocabulary: The words.
-        streams: Training and validation text as word ids, each (tokens,).
+        streams: Training and validation text as word ids, each (tokens,); of files, the first is on disk.
         files: What the checkpoint records about where they come from.
     """
 
     vocabulary: Vocabulary
-    streams: tuple[Tensor, Tensor]
+    streams: tuple[Stream, Stream]
     files: list[Json]
 
 
@@ -82,7 +82,8 @@ def read_training_text(context: click.Context, language: Language | None) -> Tra
     )
     if len(vocabulary) == SPECIAL_WORDS:
         raise TrainingError(f"no word of the training text occurs {min_count} times: lower --min-count")
-    streams = encode_text(train_files, vocabulary), encode_text([valid_file], vocabulary)
     return TrainingText(
-        vocabulary, streams, [asdict(file_facts(path)) for path in [*train_files, valid_file]]
+        vocabulary,
+        (open_text(train_files, vocabulary), encode_text([valid_file], vocabulary)),
+        [asdict(file_facts(path)) for path in [*train_files, valid_file]],
     )
