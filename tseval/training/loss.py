@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 from tseval.models.cells.window import column_sums
 from tseval.scoring.numerics.device import widest_float
@@ -20,8 +20,8 @@ TINY = torch.finfo(torch.float32).tiny
 LOSS_TILE_LOGITS = {"cpu": 2**20}
 LOSS_ON_ACCELERATOR = 2**26
 LEAST_TILE_ROWS = 256
-# Derivatives by logits held at once. The gradient of the matrix is as large as the matrix itself: each product
-# that adds to it should be over many rows.
+# Derivatives by logits held at once. The gradient of the matrix is as large as the matrix itself: each
+# product that adds to it should be over many rows.
 HELD_SLOPES = 2**26
 
 
@@ -33,7 +33,8 @@ class _TiledCrossEntropy(torch.autograd.Function):
         ctx: FunctionCtx, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, dtype: torch.dtype
     ) -> Tensor:
         low_hidden, low_weight, low_bias = hidden.to(dtype), weight.to(dtype), bias.to(dtype)
-        by_hidden, by_weight, by_bias = torch.empty_like(hidden), None, torch.zeros_like(bias)
+        by_hidden, by_bias = torch.empty_like(hidden), torch.zeros_like(bias)
+        by_weight: Tensor | None = None
         loss = hidden.new_zeros((), dtype=widest_float(hidden.device))
         tile = max(
             LEAST_TILE_ROWS, LOSS_TILE_LOGITS.get(hidden.device.type, LOSS_ON_ACCELERATOR) // len(weight)
@@ -57,6 +58,7 @@ class _TiledCrossEntropy(torch.autograd.Function):
             product = part.t() @ low_hidden[first : first + held]
             by_weight = product.to(weight.dtype) if by_weight is None else by_weight.add_(product)
             by_bias += column_sums(part)
+        assert by_weight is not None, "no rows"
         ctx.save_for_backward(by_hidden, by_weight, by_bias)
         return (loss / len(hidden)).to(hidden.dtype)
 

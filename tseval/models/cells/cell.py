@@ -10,11 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tseval.errors import ModelError, suggest
-from tseval.models.cells.window import State, read_window
+from tseval.models.cells.window import read_window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+State = tuple[Tensor, ...]
 Option = bool | int | float | str
 LARGEST = 10**9  # of an option that is a whole number; checkpoints can hold any
 
@@ -138,7 +139,7 @@ class AdditiveCell(Cell):
         return ()
 
     def update_backward(
-        self, drive: Tensor, before: State, _: State, slopes: State
+        self, drive: Tensor, before: State, _: State, slopes: State, /
     ) -> tuple[Tensor, State, Sequence[Tensor]]:
         """Carry the gradient back through one `update`; see `Recurrence`.
 
@@ -200,6 +201,16 @@ class FusedCell(Cell):
     def weights(self) -> list[nn.Parameter]:
         """Input weights U, recurrent weights W, and torch's two bias vectors."""
         return self.layer.all_weights[0]
+
+    def update(self, drive: Tensor, state: State) -> State:
+        """Turn the drive into the next state; see `Recurrence`."""
+        raise NotImplementedError
+
+    def update_backward(
+        self, drive: Tensor, before: State, after: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`."""
+        raise NotImplementedError
 
     def recurrent(self) -> tuple[Tensor, Tensor | None]:
         """W and its own bias, in the order of the drive's first columns; see `read_window`."""

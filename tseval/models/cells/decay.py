@@ -84,7 +84,7 @@ class DecayCell(AdditiveCell):
         return (self.decay,)
 
     def update_backward(
-        self, drive: Tensor, before: State, after: State, slopes: State
+        self, drive: Tensor, before: State, after: State, slopes: State, /
     ) -> tuple[Tensor, State, Sequence[Tensor]]:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         alpha = self.alpha

@@ -70,7 +70,7 @@ class EIRNN(AdditiveCell):
         return s.relu(), s
 
     def update_backward(
-        self, _: Tensor, __: State, after: State, slopes: State
+        self, _: Tensor, __: State, after: State, slopes: State, /
     ) -> tuple[Tensor, State, Sequence[Tensor]]:
         """Carry the gradient back through one `update`; see `Recurrence`. The noise adds nothing to it."""
         slope = torch.ops.aten.threshold_backward(slopes[0], after[0], 0) + slopes[1]

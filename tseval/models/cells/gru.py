@@ -63,7 +63,7 @@ class GRU(FusedCell):
         return (n + z.sigmoid() * (state[0] - n),)
 
     def update_backward(
-        self, drive: Tensor, before: State, _: State, slopes: State
+        self, drive: Tensor, before: State, _: State, slopes: State, /
     ) -> tuple[Tensor, State, Sequence[Tensor]]:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         h_n, r, z, x_n = drive.chunk(4, dim=1)

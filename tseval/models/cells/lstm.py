@@ -48,7 +48,7 @@ class LSTM(FusedCell):
         return o.sigmoid() * c.tanh(), c
 
     def update_backward(
-        self, drive: Tensor, before: State, after: State, slopes: State
+        self, drive: Tensor, before: State, after: State, slopes: State, /
     ) -> tuple[Tensor, State, Sequence[Tensor]]:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         i, f, g, o = drive.chunk(4, dim=1)

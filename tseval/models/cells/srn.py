@@ -50,7 +50,7 @@ class SRN(FusedCell):
         return (self.activation(drive),)
 
     def update_backward(
-        self, _: Tensor, __: State, after: State, slopes: State
+        self, _: Tensor, __: State, after: State, slopes: State, /
     ) -> tuple[Tensor, State, Sequence[Tensor]]:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         return self.activation_backward(slopes[0], after[0]), (torch.zeros_like(after[0]),), ()

@@ -1,8 +1,8 @@
 """Training's way through a window: products in a narrow type, sums and states in float32.
 
-Autograd would keep every intermediate value of every word, and add up a gradient of the recurrent weights word
-by word. Here the words' part of the update is there beforehand, one product a word carries the state on, and the
-gradient of the recurrent weights is a single product over the whole window.
+Autograd would keep every intermediate value of every word, and add up a gradient of the recurrent weights
+word by word. Here the words' part of the update is there beforehand, one product a word carries the state on,
+and the gradient of the recurrent weights is a single product over the whole window.
 """
 
 from __future__ import annotations
@@ -18,7 +18,19 @@ if TYPE_CHECKING:
 
     from torch.autograd.function import FunctionCtx
 
-State = tuple[Tensor, ...]
+    class Context(FunctionCtx):
+        """What the derivative needs of the loop."""
+
+        cell: Recurrence
+        matrix: Tensor | None  # W in the type of the products
+        has_bias: bool
+        n_columns: int  # that the words feed
+        drives: Tensor
+        states: list[Tensors]  # before the first word and after each
+        recalled: Tensor  # their first tensors in the type of the products
+
+
+Tensors = tuple[Tensor, ...]  # a state, or the derivatives by one
 
 
 class Recurrence(Protocol):
@@ -43,13 +55,13 @@ class Recurrence(Protocol):
         """Parameters that `update` reads besides the drive, such as a decay rate."""
         ...
 
-    def update(self, drive: Tensor, state: State) -> State:
+    def update(self, drive: Tensor, state: Tensors) -> Tensors:
         """Turn the drive and the previous state into the next state."""
         ...
 
     def update_backward(
-        self, drive: Tensor, before: State, after: State, slopes: State
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        self, drive: Tensor, before: Tensors, after: Tensors, slopes: Tensors, /
+    ) -> tuple[Tensor, Tensors, Sequence[Tensor]]:
         """Carry the gradient back through one `update`.
 
         Args:
@@ -66,8 +78,8 @@ class Recurrence(Protocol):
 
 
 def read_window(
-    cell: Recurrence, projected: Tensor, weight: Tensor | None, bias: Tensor | None, state: State
-) -> tuple[Tensor, State]:
+    cell: Recurrence, projected: Tensor, weight: Tensor | None, bias: Tensor | None, state: Tensors
+) -> tuple[Tensor, Tensors]:
     """Advance through a window, with gradients.
 
     Args:
@@ -77,7 +89,7 @@ def read_window(
         weight: W, (rows, hidden), whose product with the state's first tensor makes the first columns of the
             drive; None if the state has no part in it.
         bias: Added to that product, (rows,), or None.
-        state: State before the window, float32.
+        state: Tensors before the window, float32.
 
     Returns:
         Outputs, (time, batch, hidden), and the state after the window, float32.
@@ -91,7 +103,7 @@ class _Window(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx, cell: Recurrence, projected: Tensor, weight: Tensor | None, bias: Tensor | None,
+        ctx: Context, cell: Recurrence, projected: Tensor, weight: Tensor | None, bias: Tensor | None,
         *tensors: Tensor,
     ) -> tuple[Tensor, ...]:  # fmt: skip
         state, low = tensors[: cell.n_states], projected.dtype
@@ -117,20 +129,19 @@ class _Window(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: FunctionCtx, outputs: Tensor, *after: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Context, outputs: Tensor, *after: Tensor) -> tuple[Tensor | None, ...]:
         cell, matrix, drives, states = ctx.cell, ctx.matrix, ctx.drives, ctx.states
         rows = 0 if matrix is None else len(matrix)
         by_drives = torch.empty_like(drives, dtype=ctx.recalled.dtype)
         by_parameters = [torch.zeros_like(parameter) for parameter in cell.update_parameters]
-        slopes: State = after
+        slopes: Tensors = after
         for t in reversed(range(len(drives))):
             first, *others = slopes
             by_drive, slopes, by_own = cell.update_backward(
                 drives[t], states[t], states[t + 1], (first + outputs[t], *others)
             )
             by_drives[t] = by_drive
-            for total, part in zip(by_parameters, by_own, strict=True):
-                total += part
+            by_parameters = [total + part for total, part in zip(by_parameters, by_own, strict=True)]
             if matrix is not None:
                 slopes[0].add_(by_drives[t, :, :rows] @ matrix)
         by_projected = by_drives[..., cell.drive_size - ctx.n_columns :]
@@ -145,15 +156,15 @@ class _Window(torch.autograd.Function):
 def column_sums(matrix: Tensor) -> Tensor:
     """Add up the rows of a matrix in a narrow type, (rows, columns) to (columns,).
 
-    As a product, because its sums are in float32, and `Tensor.sum` would first copy the matrix into a wider type.
+    As a product, because its sums are in float32; `Tensor.sum` would first copy the matrix into a wider type.
     """
     return matrix.new_ones(1, len(matrix)).mm(matrix)[0]
 
 
 def tanh_(x: Tensor) -> Tensor:
-    """Hyperbolic tangent in place, as 2 σ(2x) - 1; torch's own took ten times as long on an AMD processor.
+    """Hyperbolic tangent in place, as 2 σ(2x) - 1: torch's own took ten times as long on an AMD processor.
 
-    Its absolute error is that of a float, 1e-7; the relative one is larger near 0, so it serves gradients alone.
+    Its absolute error is that of a float, 1e-7; the relative one is larger near 0: it serves gradients alone.
     """
     return x.mul_(2).sigmoid_().mul_(2).sub_(1)
 
@@ -161,8 +172,8 @@ def tanh_(x: Tensor) -> Tensor:
 def thinned(x: Tensor, share: float) -> Tensor:
     """Drop a share of a tensor's entries and scale up the others, as dropout does.
 
-    Torch draws each entry by itself on a CPU, which takes as long as a tenth of a whole training step. Here four
-    entries share 64 random bits, so the share is met to 1/65,536.
+    Torch draws each entry by itself on a CPU, which takes up to a tenth of a whole training step. Here four
+    entries share 64 random bits, so that the share is met to 1/65,536.
     """
     kept = round((1 - share) * 2**16)
     bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
