@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import functional as F
 
 from tseval.models.cells.window import column_sums
 from tseval.scoring.numerics.device import widest_float
+from tseval.scoring.numerics.products import linear
 
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
@@ -45,7 +45,7 @@ class _TiledCrossEntropy(torch.autograd.Function):
             for start in range(first, min(first + held, len(hidden)), tile):
                 rows = slice(start, min(start + tile, first + held, len(hidden)))
                 slope = slopes[start - first : rows.stop - first]
-                logits = F.linear(low_hidden[rows], low_weight, low_bias)
+                logits = linear(low_hidden[rows], low_weight, low_bias)
                 torch.softmax(logits, 1, out=slope)
                 # Where the targets stand, as if the rows were one after the other: `scatter_` takes a copy.
                 where = targets[rows] + torch.arange(len(slope), device=targets.device) * len(weight)
@@ -53,9 +53,9 @@ class _TiledCrossEntropy(torch.autograd.Function):
                 loss -= chosen.clamp(min=TINY).log().sum(dtype=loss.dtype)
                 # d loss / d logits = softmax - one-hot
                 slope.put_(where, chosen - 1)
-                by_hidden[rows] = slope @ low_weight
+                by_hidden[rows] = linear(slope, low_weight.t())
             part = slopes[: min(held, len(hidden) - first)]
-            product = part.t() @ low_hidden[first : first + held]
+            product = linear(part.t(), low_hidden[first : first + held].t())
             by_weight = product.to(weight.dtype) if by_weight is None else by_weight.add_(product)
             by_bias += column_sums(part)
         assert by_weight is not None, "no rows"
