@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import FILE
+from tseval.cli.options import COUNT, FILE
+from tseval.cli.progress import progress_bar
 from tseval.errors import SuiteError
+from tseval.files import write_text
+from tseval.report.render import FORMATS, render
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tseval.report.render import Format
 
 
 @click.group()
@@ -57,3 +62,74 @@ def agreement(
     if not quiet:
         click.echo(f"{summarise(table, tally)}\n")
         click.echo(output, err=True)
+
+
+@command.command()
+@click.argument("text", type=FILE, metavar="TEXT")
+@click.option("-o", "--output", type=FILE, required=True, metavar="FILE",
+              help="The trees, .conllu or .conllu.gz.")  # fmt: skip
+@click.option("--parser", "model", required=True, metavar="MODEL",
+              help="A model of spaCy: an installed package, or a folder.")  # fmt: skip
+@click.option("--untokenised", is_flag=True,
+              help="TEXT is running text, a paragraph a line: the parser finds sentences and words.",
+)  # fmt: skip
+@click.option("--resume", is_flag=True, help="Go on with an interrupted parse.")
+@click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
+def parse(text: Path, output: Path, model: str, untokenised: bool, resume: bool, quiet: bool) -> None:
+    """Parse a text into trees, for `tseval data agreement`.
+
+    TEXT has one sentence a line, with spaces between its words, and may be compressed (.gz); or it is a
+    treebank in CoNLL-U, of which the words are taken. Sentences for which the parser gives no tree are left
+    out and counted. Stopped and run again with --resume, it writes the same bytes.
+    """
+    from tseval.suites.parsing.parser import open_parser
+    from tseval.suites.parsing.text import open_text
+    from tseval.suites.parsing.writing import check_trees_path, parse_text
+
+    check_trees_path(output, resume)
+    opened = open_text(text, not untokenised)
+    if opened.n_glued > opened.n_lines / 2:
+        click.echo(
+            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with its full stop on it: "
+            "if the text is not tokenised, add --untokenised",
+            err=True,
+        )
+    parser = open_parser(model)
+    try:
+        with progress_bar(f"parsing {text.name}", quiet) as progress:
+            parsed = parse_text(opened, output, parser, progress)
+    except KeyboardInterrupt:
+        click.echo("\nWhat was parsed is saved: add --resume to go on.", err=True)
+        raise
+    if not quiet:
+        told = f"{parsed.sentences:,} sentences, {parsed.words:,} words; left out, being no trees: {parsed.left_out:,}"
+        click.echo(told if parsed.lines else f"{output}: finished already", err=True)
+        click.echo(output, err=True)
+
+
+@command.command()
+@click.argument("gold", type=FILE)
+@click.argument("parsed", type=FILE)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
+@click.option("-o", "output", type=FILE, metavar="FILE", help="Write to a file.")
+def compare(gold: Path, parsed: Path, form: Format, output: Path | None) -> None:
+    """Print how good examples from parsed trees are, by attractors.
+
+    GOLD and PARSED are tables of examples by `tseval data agreement`, of gold trees and of parsed trees of
+    the same sentences.
+    """
+    from tseval.analysis.found_examples import EQUAL, compare_examples
+    from tseval.report.found_examples import found_examples
+    from tseval.suites.agreement.reading import read_examples
+
+    frames = []
+    for path in (gold, parsed):
+        table = read_examples(path)
+        if missing := [name for name in EQUAL if name not in table.column_names]:
+            raise SuiteError(f"{path}: does not say {missing[0]}, which is compared.")
+        frames.append(table.to_pandas())
+    text = render(found_examples(compare_examples(*frames), gold.name, parsed.name), form)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(output, text)
