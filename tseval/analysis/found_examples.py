@@ -41,8 +41,8 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
     gold, parsed = (frame[VERB + EQUAL].drop_duplicates(VERB) for frame in (gold, parsed))
     if not set(gold["sentence"]) & set(parsed["sentence"]):
         raise SuiteError(
-            "the two tables have no sentence in common: examples are matched by their sentences, word for word.\n"
-            "  Parse the treebank itself: tseval data parse TREEBANK.conllu -o FILE.conllu"
+            "the two tables have no sentence in common, and sentences are compared word for word.\n"
+            "  Parse the words of the treebank: tseval data parse TREEBANK.conllu -o FILE.conllu"
         )
     both = gold.merge(parsed, on=VERB, suffixes=("", "_parsed"))
     same_number = both["number"] == both["number_parsed"]
@@ -64,17 +64,19 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
 
 def _shares(row: dict[str, int]) -> Iterator[tuple[str, float | None]]:
     """Give precision, recall and F1 of the verbs, and of whole examples."""
-    for what, n_right, n_found in (("verb", "n_right", "n_found"), ("equal", "n_equal", "n_equal")):
-        shares = []
-        for measure, n, of in (("precision", row[n_right], row["n_parsed"]), ("recall", row[n_found], row["n_gold"])):
-            low, high = wilson(n, of) or (None, None)
-            shares.append(n / of if of else None)
-            yield from zip(
-                (f"{measure}_{what}", f"{measure}_{what}_low", f"{measure}_{what}_high"),
-                (shares[-1], low, high),
-                strict=True,
-            )
-        yield f"f1_{what}", _harmonic(*shares)
+    right = {"verb": (row["n_right"], row["n_found"]), "equal": (row["n_equal"], row["n_equal"])}
+    for what, (n_precise, n_recalled) in right.items():
+        precision, recall = _share(n_precise, row["n_parsed"]), _share(n_recalled, row["n_gold"])
+        for measure, values in (("precision", precision), ("recall", recall)):
+            for end, value in zip(("", "_low", "_high"), values, strict=True):
+                yield f"{measure}_{what}{end}", value
+        yield f"f1_{what}", _harmonic(precision[0], recall[0])
+
+
+def _share(n: int, of: int) -> tuple[float | None, float | None, float | None]:
+    """Give a share and the ends of its interval."""
+    ends = wilson(n, of)
+    return (None, None, None) if ends is None else (n / of, *ends)
 
 
 def _harmonic(precision: float | None, recall: float | None) -> float | None:

@@ -32,10 +32,16 @@ def command() -> None:
               help="Documents for training.")  # fmt: skip
 @click.option("--valid", type=click.FloatRange(0, 100), default=10.0, show_default=True, metavar="PERCENT",
               help="Documents for validation; the rest is for testing.")  # fmt: skip
+@click.option("--frequent", type=COUNT, metavar="N",
+              help="Keep the N most frequent words of treebanks; for all others write their Penn tags.",
+)  # fmt: skip
+@click.option("--counts-from", "counted", type=FILE, metavar="TEXT",
+              help="Count them in a tokenised text.  [default: in the treebanks]")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def agreement(
-    files: tuple[Path, ...], output: Path, source: str | None, train: float, valid: float, quiet: bool
-) -> None:
+    files: tuple[Path, ...], output: Path, source: str | None, train: float, valid: float,
+    frequent: int | None, counted: Path | None, quiet: bool,
+) -> None:  # fmt: skip
     """Find verbs that agree with a noun, and write them as a table of examples.
 
     FILE is a treebank in CoNLL-U, the table of Linzen et al. 2016, or a NAME.text with NAME.gold beside it;
@@ -43,6 +49,7 @@ def agreement(
     """
     from tseval.suites.agreement.conversion import convert
     from tseval.suites.agreement.examples import EXAMPLE_ENDINGS, write_examples
+    from tseval.suites.agreement.rare_words import Frequent
     from tseval.suites.agreement.splitting import Shares
     from tseval.suites.agreement.summary import summarise, warnings_about
 
@@ -54,8 +61,10 @@ def agreement(
         raise SuiteError(f"{output.parent}: no such folder")
     if train + valid > 100:
         raise click.UsageError(f"--train {train:g} and --valid {valid:g} are more than 100 percent.")
+    if counted and frequent is None:
+        raise click.UsageError(f"--counts-from {counted}: say with --frequent how many words to keep.")
     shares = Shares(train, valid)
-    table, tally = convert(files, shares, source)
+    table, tally = convert(files, shares, source, Frequent(frequent, counted) if frequent else None)
     write_examples(table, output)
     for warning in warnings_about(table, shares):
         click.echo(f"Warning: {warning}", err=True)
@@ -90,8 +99,8 @@ def parse(text: Path, output: Path, model: str, untokenised: bool, resume: bool,
     opened = open_text(text, not untokenised)
     if opened.n_glued > opened.n_lines / 2:
         click.echo(
-            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with its full stop on it: "
-            "if the text is not tokenised, add --untokenised",
+            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop on it. "
+            "If the text is not tokenised, add --untokenised",
             err=True,
         )
     parser = open_parser(model)
@@ -101,10 +110,15 @@ def parse(text: Path, output: Path, model: str, untokenised: bool, resume: bool,
     except KeyboardInterrupt:
         click.echo("\nWhat was parsed is saved: add --resume to go on.", err=True)
         raise
-    if not quiet:
-        told = f"{parsed.sentences:,} sentences, {parsed.words:,} words; left out, being no trees: {parsed.left_out:,}"
-        click.echo(told if parsed.lines else f"{output}: finished already", err=True)
-        click.echo(output, err=True)
+    if quiet:
+        return
+    if parsed is None:
+        click.echo(f"{output}: finished already", err=True)
+    else:
+        told = (
+            f"{parsed.sentences:,} sentences, {parsed.words:,} words; {parsed.left_out:,} left out: no trees"
+        )
+        click.echo(f"{told}\n{output}", err=True)
 
 
 @command.command()

@@ -16,7 +16,7 @@ _COUNTS = (
 )
 _NOTES = (
     "A row counts gold examples by the attractors of the gold tree, parsed ones by those of the parsed tree.",
-    "Precision: the share of the parsed examples that gold has too; recall: the share of the gold examples that "
+    "Precision: the share of the parsed examples that gold has too; recall: the share of the gold ones that "
     "were found; F1: their harmonic mean. Cut to 3 decimals; intervals are Wilson's, 95%.",
 )
 
@@ -55,11 +55,7 @@ def _measures(what: str) -> list[Field]:
 
 def _grid(rows: pd.DataFrame, title: str, fields: list[Field]) -> Grid:
     """Lay out a line for each number of attractors, and one for all."""
-    labels = ["all" if kind is None else str(kind) for kind in _kinds(rows)]
+    labels = rows["n_attractors"].astype("string").fillna("all").tolist()
     columns = [labels, *(field.values(rows) for field in fields)]
     lines = [Line(cells) for cells in zip(*columns, strict=True)]
     return Grid([Field("Attractors", align="left"), *fields], lines, title)
-
-
-def _kinds(rows: pd.DataFrame) -> list[int | None]:
-    return [None if rows["n_attractors"].isna()[i] else int(kind) for i, kind in enumerate(rows["n_attractors"])]

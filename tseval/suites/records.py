@@ -44,9 +44,7 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
             yield f"{path}:{number}", line
 
 
-def numbered_lines(
-    path: Path, limit: str = "file_bytes", rows: bool = True
-) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path, limit: str = "file_bytes", rows: bool = True) -> Iterator[tuple[int, str]]:
     """Give every line of a text with its number, from 1, without its end; reads no more than it gives.
 
     Args:

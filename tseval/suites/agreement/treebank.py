@@ -193,7 +193,7 @@ def _word(token: Token, penn: bool) -> TaggedWord:
     return TaggedWord(
         form="_".join(token["form"].split()),
         lemma=None if token["lemma"] == "_" else token["lemma"],
-        tag=tag,
+        tag="_".join(tag.split()) if tag and tag != "_" else None,
         head=token["head"] - 1 if token["head"] else None,
         relation=token["deprel"],
         noun=noun,

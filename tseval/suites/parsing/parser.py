@@ -49,7 +49,8 @@ class Parser:
         make = self._given if tokenised else self._found
         documents = ((make(line), number) for number, line in lines)
         for document, number in self._pipeline.pipe(documents, as_tuples=True, batch_size=_BATCH):
-            yield number, [_words(sentence, tokenised) for sentence in document.sents]
+            sentences = [document[:]] if tokenised else document.sents
+            yield number, [_words(sentence, tokenised) for sentence in sentences]
 
     def _given(self, line: str) -> Any:
         """Take the words as they are, and the line as one sentence: the parser may not split it."""

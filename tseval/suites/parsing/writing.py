@@ -75,7 +75,7 @@ def check_trees_path(output: Path, resume: bool) -> None:
 
 def parse_text(
     text: Text, output: Path, parser: Parser, progress: Callable[[int, int], None] | None = None
-) -> Parsed:
+) -> Parsed | None:
     """Write the trees of a text, or go on with it; a file that is complete is only looked at.
 
     A sentence for which the parser gives no tree is left out and counted.
@@ -86,6 +86,9 @@ def parse_text(
         parser: How.
         progress: Called with the lines done and their number.
 
+    Returns:
+        What was written; None where the file was complete already.
+
     Raises:
         SuiteError: What is there was made from another text, by another parser or otherwise; another process
             writes it; it cannot be written; or there is no tree at all.
@@ -95,7 +98,7 @@ def parse_text(
     if output.exists():
         _compare(output, about, _head(output))
         _record(output).unlink(missing_ok=True)
-        return Parsed(about)
+        return None
     with _written(output), _partial(output) as file:
         parsed = _take_up(output, about, file)
         rest = islice(text.lines(), parsed.lines, None)
@@ -126,9 +129,7 @@ def _about(text: Text, parser: Parser) -> list[str]:
     ]
 
 
-def _trees(
-    block: list[tuple[int, str]], text: Text, parser: Parser, parsed: Parsed
-) -> Iterator[str]:
+def _trees(block: list[tuple[int, str]], text: Text, parser: Parser, parsed: Parsed) -> Iterator[str]:
     """Give the trees of some lines in CoNLL-U, and count them."""
     for number, sentences in parser.parse(block, text.tokenised):
         for n, words in enumerate(sentences, 1):
@@ -163,7 +164,9 @@ def _partial(output: Path) -> Iterator[IO[bytes]]:
     """Open the file that grows, for this process alone."""
     held = take_lock(_grown(output))
     if held is None:
-        raise SuiteError(f"{output}: is being written by another tseval.\n  Wait for it, or choose another -o.")
+        raise SuiteError(
+            f"{output}: is being written by another tseval.\n  Wait for it, or choose another -o."
+        )
     with os.fdopen(held, "r+b") as file:
         yield file
 
@@ -178,9 +181,9 @@ def _take_up(output: Path, about: list[str], file: IO[bytes]) -> Parsed:
         except ContentError as error:
             raise SuiteError(f"{record}: {error}.\n  Remove it to start over.") from None
         _compare(output, about, parsed.about)
-        if file.seek(0, os.SEEK_END) < parsed.size:
+        if not 0 <= parsed.size <= file.seek(0, os.SEEK_END) or parsed.lines < 0:
             raise SuiteError(
-                f"{_grown(output)}: holds less than {record.name} says.\n  Remove {record} to start over."
+                f"{_grown(output)}: does not hold what {record.name} says.\n  Remove {record} to start over."
             )
     file.truncate(parsed.size)
     file.seek(parsed.size)
