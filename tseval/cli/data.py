@@ -73,7 +73,7 @@ def agreement(
         click.echo(output, err=True)
 
 
-@command.command()
+@command.command("parse")
 @click.argument("text", type=FILE, metavar="TEXT")
 @click.option("-o", "--output", type=FILE, required=True, metavar="FILE",
               help="The trees, .conllu or .conllu.gz.")  # fmt: skip
@@ -84,7 +84,7 @@ def agreement(
 )  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on with an interrupted parse.")
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
-def parse(text: Path, output: Path, model: str, untokenised: bool, resume: bool, quiet: bool) -> None:
+def parse_command(text: Path, output: Path, model: str, untokenised: bool, resume: bool, quiet: bool) -> None:
     """Parse a text into trees, for `tseval data agreement`.
 
     TEXT has one sentence a line, with spaces between its words, and may be compressed (.gz); or it is a
@@ -121,12 +121,12 @@ def parse(text: Path, output: Path, model: str, untokenised: bool, resume: bool,
         click.echo(f"{told}\n{output}", err=True)
 
 
-@command.command()
+@command.command("compare")
 @click.argument("gold", type=FILE)
 @click.argument("parsed", type=FILE)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
 @click.option("-o", "output", type=FILE, metavar="FILE", help="Write to a file.")
-def compare(gold: Path, parsed: Path, form: Format, output: Path | None) -> None:
+def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None) -> None:
     """Print how good examples from parsed trees are, by attractors.
 
     GOLD and PARSED are tables of examples by `tseval data agreement`, of gold trees and of parsed trees of
