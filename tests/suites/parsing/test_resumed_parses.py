@@ -168,3 +168,11 @@ def test_two_processes_do_not_write_one_file(stopped):
     assert ended.returncode == 2
     assert "t.conllu: is being written by another tseval." in ended.stderr
     remove_lock(stopped / "t.conllu.partial", held)
+
+
+def test_what_a_kill_before_the_first_record_left_of_another_text_is_no_part_of_the_file(tmp_path):
+    (tmp_path / "text.txt").write_text("the dog barks .\n")
+    (tmp_path / "t.conllu.partial").write_bytes(b"1\tleft\n" * 1000)
+    assert parse(tmp_path).returncode == 0
+    assert b"left" not in (tmp_path / "t.conllu").read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["t.conllu", "text.txt"]
