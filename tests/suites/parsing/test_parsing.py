@@ -10,6 +10,7 @@ from in_process import call
 from spacy.language import Language
 from spacy.tokens import Doc
 from supplied import TEXT_SAMPLE, TREEBANK_SAMPLE
+from systems import needs_linux
 
 from tseval.limits import VARIABLE
 from tseval.suites.agreement.reading import read_examples
@@ -123,6 +124,17 @@ def test_whatever_stands_in_a_text_what_is_written_can_be_read(tmp_path):
         file = parse(tmp_path, text, *options, output=f"odd{len(options)}.conllu")
         found = [word.form for sentence in read_treebank(file) for word in sentence.words]
         assert "".join(found) == "".join(text.split())
+
+
+@needs_linux
+@pytest.mark.parametrize("name", ["a\nb\tc.txt", "two words.txt", "caf\udce9.txt", ".gz.txt", "#.conllu"])
+def test_whatever_a_text_is_called_what_is_written_can_be_read(tmp_path, name):
+    content = "1\tthe\n2\tdogs\n3\tbark\n" if name.endswith(".conllu") else "the dogs bark\n"
+    file = parse(tmp_path, content, name=name)
+    (sentence,) = read_treebank(file)
+    assert [word.form for word in sentence.words] == ["the", "dogs", "bark"]
+    ended = call("data", "parse", name, "-o", "text.conllu", "--parser", MODEL, "--resume", cwd=tmp_path)
+    assert ended.stderr == "text.conllu: finished already\n"
 
 
 def test_what_is_no_tree_is_left_out_and_counted(tmp_path):

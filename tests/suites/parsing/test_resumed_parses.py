@@ -176,3 +176,15 @@ def test_what_a_kill_before_the_first_record_left_of_another_text_is_no_part_of_
     assert parse(tmp_path).returncode == 0
     assert b"left" not in (tmp_path / "t.conllu").read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["t.conllu", "text.txt"]
+
+
+def test_where_nothing_can_be_written_what_is_there_is_kept(stopped):
+    (stopped / "t.conllu.partial").rename(stopped / "kept")
+    (stopped / "t.conllu.partial").mkdir()
+    ended = parse(stopped, "--resume")
+    assert ended.returncode == 2
+    assert "t.conllu: cannot be written: " in ended.stderr
+    assert "once it can be written, add --resume to go on." in ended.stderr
+    (stopped / "t.conllu.partial").rmdir()
+    (stopped / "kept").rename(stopped / "t.conllu.partial")
+    assert parse(stopped, "--resume").returncode == 0

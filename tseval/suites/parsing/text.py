@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.files import open_regular
+from tseval.files import open_regular, to_utf8
 from tseval.limits import beyond, limits
 from tseval.suites.records import bare_name, numbered_lines
 
@@ -38,9 +38,15 @@ class Text:
     n_glued: int
 
     @property
+    def name(self) -> str:
+        """The file's name, on one line."""
+        return to_utf8("_".join(self.path.name.split())).decode()
+
+    @property
     def stem(self) -> str:
         """The file's name without endings."""
-        return bare_name(self.path).rpartition(".")[0] or bare_name(self.path)
+        bare = self.name.removesuffix(".gz")
+        return bare.rpartition(".")[0] or bare
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Give the lines that are not blank, with their numbers."""

@@ -125,7 +125,7 @@ def _about(text: Text, parser: Parser) -> list[str]:
     return [
         f"generator = tseval {version('tseval')}",
         f"parser = {parser.name}",
-        f"source = {text.path.name}, {form}, SHA-256 {text.sha256}",
+        f"source = {text.name}, {form}, SHA-256 {text.sha256}",
     ]
 
 
