@@ -1,25 +1,32 @@
 """How fast do the recurrent cells train? One run, the same sizes and text, ratios printed.
 
-Every architecture of tseval against two others, inside the same language model and the same training step:
+Every architecture of tseval against others, at the same sizes and on the same text:
 
-    nn.LSTM  torch's own layer, all recurrent layers in one call
-    loop     the Decay RNN as a plain loop over words and layers: input and state each through a Linear of
-             their own, and the weights under Dale's law, ReLU(W) D, made anew for every word
+    nn.LSTM  a plain program around torch's own layer, in float32 and in bfloat16 (autocast): all recurrent
+             layers in one call, logits of a whole window, torch's cross-entropy
+    loop     tseval's training around the Decay RNN as a plain loop over words and layers: input and state
+             each through a Linear of their own, and ReLU(W) D made anew for every word
+    before   tseval as another checkout has it, in processes of its own (--before DIR)
 
 `core` is forward and backward pass of the recurrent layers alone, on random word vectors; `step` is all that
 a window of training takes: embedding, layers, dropout, output layer and loss, gradients, clipping, Adam.
 Each repetition measures every contender once, so that what else the machine does strikes all alike; the
-median of the repetitions is printed. Text is random: speed depends on its length alone, but for the URN,
-whose first layer turns each distinct word once where nothing is dropped from the word vectors.
+median of the repetitions is printed, in tokens per second of CPU time, on a GPU by the clock. Words are drawn
+after Zipf's law, from which the URN gains: its first layer turns each distinct word once.
 
-    python benchmarks/train.py                                  # embedding 200, hidden 650, 10,000 words
-    python benchmarks/train.py --hidden 200 --batch 64 --precision bfloat16
+    python benchmarks/train.py                                  # embedding 200, hidden 650, 10,797 words
+    python benchmarks/train.py --hidden 200 --batch 32 --precision bfloat16 --before ../tseval-0.1
     python benchmarks/train.py --device cuda --vocabulary 50000 --compile
 """
 
 from __future__ import annotations
 
+import itertools
+import json
+import os
 import statistics
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,7 +50,9 @@ if TYPE_CHECKING:
 
     from tseval.models.cells.cell import State
 
-BASELINES = ("nn.LSTM", "loop")
+WINDOWS = 2  # timed at once
+PLAIN = {"nn.LSTM float32": torch.float32, "nn.LSTM bfloat16": torch.bfloat16}
+LOOP = "loop"
 
 
 class TorchLSTM(nn.Module):
@@ -149,21 +158,24 @@ class Contender:
         return statistics.median(self.speeds[part])
 
 
-def contender(name: str, sizes: Sizes, settings: Settings, windows: int, device: torch.device) -> Contender:
+def contender(name: str, sizes: Sizes, settings: Settings, device: torch.device) -> Contender:
     """Build a model and what is timed of it."""
     torch.manual_seed(0)
     model: Any  # a baseline stands in for the language model
-    if name in BASELINES:
-        model = Around(sizes, TorchLSTM(sizes) if name == "nn.LSTM" else LoopDecayRNN(sizes))
+    if name in PLAIN or name == LOOP:
+        model = Around(sizes, TorchLSTM(sizes) if name in PLAIN else LoopDecayRNN(sizes))
     else:
         model = LanguageModel(sizes)
         if settings.compiled:
             compile_loops(model)
     model.to(device).train()
-    text = torch.randint(sizes.vocabulary, (windows * settings.window + 1, settings.batch))
-    state = TrainingState(model, Schedule(settings, Columns(text, settings.window)))
+    often = 1 / (torch.arange(sizes.vocabulary) + 5.0)
+    n_words = (WINDOWS * settings.window + 1) * settings.batch
+    text = torch.multinomial(often, n_words, replacement=True).view(-1, settings.batch)
+    schedule = Schedule(settings, Columns(text, settings.window))
+    low = PLAIN.get(name, getattr(torch, settings.precision))
+    step = plain_step(model, schedule, low) if name in PLAIN else TrainingState(model, schedule).advance
     x = torch.randn(settings.window, settings.batch, sizes.embedding, device=device, requires_grad=True)
-    low = getattr(torch, settings.precision)
 
     def core() -> None:
         with torch.autocast(device.type, low, enabled=low is not torch.float32):
@@ -172,7 +184,28 @@ def contender(name: str, sizes: Sizes, settings: Settings, windows: int, device:
         model.zero_grad()
         x.grad = None
 
-    return Contender(name, sizes, core, state.advance)
+    return Contender(name, sizes, core, step)
+
+
+def plain_step(model: Around, schedule: Schedule, low: torch.dtype) -> Callable[[], None]:
+    """Train as a plain program does: everything under autocast, all logits of a window at once."""
+    optimiser = torch.optim.Adam(model.parameters(), fused=True)
+    device, settings, count = model.output.weight.device, schedule.settings, itertools.count()
+    state = model.initial_state(settings.batch)
+
+    def step() -> None:
+        nonlocal state
+        window = schedule.text.read(next(count) % WINDOWS, device)
+        with torch.autocast(device.type, low, enabled=low is not torch.float32):
+            outputs, after = model(window.words, state)
+            loss = F.cross_entropy(model.output(outputs.flatten(0, 1)), window.targets)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+        optimiser.step()
+        optimiser.zero_grad()
+        state = tuple(tensor.detach().float() for tensor in after)
+
+    return step
 
 
 def read(model: Around | LanguageModel, x: Tensor, state: State) -> Tensor:
@@ -185,77 +218,118 @@ def read(model: Around | LanguageModel, x: Tensor, state: State) -> Tensor:
     return x
 
 
-def measure(contenders: list[Contender], settings: Settings, windows: int, repeats: int) -> None:
+def measure(contenders: list[Contender], settings: Settings, repeats: int, before: Before | None) -> None:
     """Time every contender once per repetition, after one round that does not count."""
-    cuda = torch.cuda.is_available()
     for repeat in range(-1, repeats):
         for one in contenders:
             for part, work in (("core", one.core), ("step", one.step)):
-                if cuda:
-                    torch.cuda.synchronize()
-                started = time.perf_counter()
-                for _ in range(windows):
-                    work()
-                if cuda:
-                    torch.cuda.synchronize()
-                seconds = time.perf_counter() - started
+                seconds = timed(work)
                 if repeat >= 0:
-                    one.speeds[part].append(windows * settings.window * settings.batch / seconds)
+                    one.speeds[part].append(WINDOWS * settings.window * settings.batch / seconds)
             click.echo(f"round {repeat + 1} of {repeats}: {one.name:20}", err=True)
+        if before is not None and repeat >= 0:
+            before.measure()
+
+
+def timed(work: Callable[[], None]) -> float:
+    """Give the seconds that so many windows take: of the processor, or by the clock on a GPU."""
+    cuda = torch.cuda.is_available()
+    clock = time.perf_counter if cuda else time.process_time
+    if cuda:
+        torch.cuda.synchronize()
+    started = clock()
+    for _ in range(WINDOWS):
+        work()
+    if cuda:
+        torch.cuda.synchronize()
+    return clock() - started
+
+
+@dataclass
+class Before:
+    """The same measurements of another checkout.
+
+    Attributes:
+        checkout: Its folder.
+        arguments: Of this program.
+        speeds: Tokens per second of each repetition, of whole steps, by architecture.
+    """
+
+    checkout: str
+    arguments: list[str]
+    speeds: dict[str, list[float]] = field(default_factory=dict)
+
+    def measure(self) -> None:
+        """Measure once, in a process that imports tseval from there."""
+        command = [sys.executable, __file__, *self.arguments, "--repeats", "1", "--only-steps"]
+        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": self.checkout}, check=True,
+                              stdout=subprocess.PIPE)  # fmt: skip
+        for name, speed in json.loads(done.stdout).items():
+            self.speeds.setdefault(name, []).append(speed)
 
 
 @click.command()
-@click.option("--vocabulary", default=10_000, show_default=True)
+@click.option("--vocabulary", default=10_797, show_default=True)
 @click.option("--embedding", default=200, show_default=True)
 @click.option("--hidden", default=650, show_default=True)
 @click.option("--urn-hidden", default=32, show_default=True, help="Its cost grows with the third power.")
 @click.option("--layers", default=2, show_default=True)
 @click.option("--batch", default=128, show_default=True)
 @click.option("--window", default=35, show_default=True)
+@click.option("--dropout", default=0.2, show_default=True)
 @click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
 @click.option("--device", default="cpu", show_default=True)
-@click.option("--threads", default=torch.get_num_threads(), show_default=True)
+@click.option("--threads", default=1, show_default=True)
 @click.option("--compile", "compiled", is_flag=True, help="Compile the loops of tseval's cells.")
 @click.option("--arch", "archs", type=click.Choice(list(CELLS)), multiple=True, help="Only this one.")
-@click.option("--windows", default=1, show_default=True, help="Timed at once.")
 @click.option("--repeats", default=3, show_default=True)
+@click.option("--before", "checkout", metavar="DIR", help="Another checkout of tseval to measure as well.")
+@click.option("--only-steps", is_flag=True, help="Print the speeds of tseval's cells as JSON, no table.")
 def main(
     vocabulary: int, embedding: int, hidden: int, urn_hidden: int, layers: int, batch: int, window: int,
-    precision: Literal["float32", "bfloat16"], device: str, threads: int, compiled: bool,
-    archs: tuple[str, ...], windows: int, repeats: int,
+    dropout: float, precision: Literal["float32", "bfloat16"], device: str, threads: int, compiled: bool,
+    archs: tuple[str, ...], repeats: int, checkout: str | None, only_steps: bool,
 ) -> None:  # fmt: skip
     """Print tokens per second and ratios."""
     torch.set_num_threads(threads)
     settings = Settings(batch=batch, window=window, precision=precision, compiled=compiled)
     contenders = []
-    for name in [*BASELINES, *(archs or CELLS)]:
+    for name in [*([] if only_steps else [*PLAIN, LOOP]), *(archs or CELLS)]:
         own = urn_hidden if name == "urn" else hidden
-        sizes = Sizes("lstm" if name in BASELINES else name, vocabulary, embedding, own, layers, 0.2)
-        contenders.append(contender(name, sizes, settings, windows, torch.device(device)))
-    if urn_hidden != hidden and "urn" in (archs or CELLS):  # the URN against others of its own size
-        sizes = Sizes("lstm", vocabulary, embedding, urn_hidden, layers, 0.2)
-        contenders += [contender(name, sizes, settings, windows, torch.device(device)) for name in BASELINES]
-    measure(contenders, settings, windows, repeats)
-    report(contenders, precision, device)
+        sizes = Sizes(name if name in CELLS else "lstm", vocabulary, embedding, own, layers, dropout)
+        contenders.append(contender(name, sizes, settings, torch.device(device)))
+    if checkout is None:
+        before = None
+    else:
+        given = {"vocabulary": vocabulary, "embedding": embedding, "hidden": hidden, "urn-hidden": urn_hidden,
+                 "layers": layers, "batch": batch, "window": window, "dropout": dropout,
+                 "precision": precision, "device": device, "threads": threads}  # fmt: skip
+        arguments = [f"--{option}={value}" for option, value in given.items()]
+        before = Before(checkout, [*arguments, *(f"--arch={arch}" for arch in archs)])
+    measure(contenders, settings, repeats, before)
+    if only_steps:
+        click.echo(json.dumps({one.name: one.speed("step") for one in contenders}))
+    else:
+        report(contenders, before, precision, device)
 
 
-def report(contenders: list[Contender], precision: str, device: str) -> None:
+def report(contenders: list[Contender], before: Before | None, precision: str, device: str) -> None:
     """Print what was measured."""
+    rivals = [one for one in contenders if one.name not in CELLS]
     rows = []
     for one in contenders:
-        rivals = {
-            other.name: other
-            for other in contenders
-            if other.name in BASELINES and other.sizes.hidden == one.sizes.hidden
-        }
-        row: list[str] = [one.name, str(one.sizes.hidden)]
-        for part in ("core", "step"):
-            row.append(f"{one.speed(part):,.0f}")
-            row += [f"{one.speed(part) / rivals[name].speed(part):.2f}" for name in BASELINES]
-        rows.append(row)
-    ratios = [f"/ {name}" for name in BASELINES]
-    headings = ["model", "hidden", "core tokens/s", *ratios, "step tokens/s", *ratios]
-    click.echo(tabulate(rows, headings, colalign=("left", *["right"] * 7), disable_numparse=True))
+        row = [one.name, f"{one.sizes.hidden}", f"{one.speed('core'):,.0f}", f"{one.speed('step'):,.0f}"]
+        if before is not None:
+            earlier = before.speeds.get(one.name)
+            row += ["", ""] if earlier is None else [
+                f"{statistics.median(earlier):,.0f}", f"{one.speed('step') / statistics.median(earlier):.2f}"
+            ]  # fmt: skip
+        rows.append([*row, *(f"{one.speed('step') / rival.speed('step'):.2f}" for rival in rivals)])
+    headings = ["model", "hidden", "core tokens/s", "step tokens/s",
+                *([] if before is None else ["before", "/ before"]),
+                *(f"/ {rival.name}" for rival in rivals)]  # fmt: skip
+    align = ("left", *["right"] * (len(headings) - 1))
+    click.echo(tabulate(rows, headings, colalign=align, disable_numparse=True))
     where = (
         torch.cuda.get_device_name() if device.startswith("cuda") else f"{torch.get_num_threads()} threads"
     )

@@ -92,11 +92,11 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
     out and counted. Stopped and run again with --resume, it writes the same bytes.
     """
     from tseval.suites.parsing.parser import open_parser
-    from tseval.suites.parsing.text import open_text
+    from tseval.suites.parsing.text import open_source_text
     from tseval.suites.parsing.writing import check_trees_path, parse_text
 
     check_trees_path(output, resume)
-    opened = open_text(text, not untokenised)
+    opened = open_source_text(text, not untokenised)
     if opened.n_glued > opened.n_lines / 2:
         click.echo(
             f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop on it. "

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from tseval.errors import ModelError, suggest
 from tseval.models.cells import CELLS
-from tseval.models.cells.cell import LARGEST, by_window, complete_options
+from tseval.models.cells.cell import LARGEST, complete_options, is_narrow
 from tseval.models.cells.window import thinned
 from tseval.models.tasks import TASKS
 
@@ -183,7 +183,7 @@ class Network(nn.Module):
     def _dropped(self, x: Tensor) -> Tensor:
         """Apply dropout, while training."""
         share = self.sizes.dropout
-        if share and self.training and by_window(x):
+        if share and self.training and is_narrow(x):
             return thinned(x, share)
         return F.dropout(x, share, self.training)
 

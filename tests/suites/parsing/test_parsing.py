@@ -16,7 +16,7 @@ from tseval.limits import VARIABLE
 from tseval.suites.agreement.reading import read_examples
 from tseval.suites.agreement.treebank import read_treebank
 from tseval.suites.parsing.parser import Parser, open_parser
-from tseval.suites.parsing.text import open_text
+from tseval.suites.parsing.text import open_source_text
 from tseval.suites.parsing.trees import is_tree
 from tseval.suites.parsing.writing import parse_text
 
@@ -149,7 +149,9 @@ def test_what_is_no_tree_is_left_out_and_counted(tmp_path):
     pipeline.add_pipe("three_roots", last=True)
     (tmp_path / "text.txt").write_text("the dog barks\nthe dog barks .\n")
     parsed = parse_text(
-        open_text(tmp_path / "text.txt", True), tmp_path / "t.conllu", Parser(pipeline, spacy.__version__)
+        open_source_text(tmp_path / "text.txt", True),
+        tmp_path / "t.conllu",
+        Parser(pipeline, spacy.__version__),
     )
     assert (parsed.sentences, parsed.words, parsed.left_out) == (1, 4, 1)
     (tree,) = trees(tmp_path / "t.conllu")

@@ -29,7 +29,7 @@ PROGRAM = """
 
     place, output = Path(sys.argv[1]), sys.argv[2]
     parser.open_parser = cache(parser.open_parser)
-    writing.BLOCK = 3
+    writing.BLOCK_LINES = 3
     text = place / "text.txt"
     text.write_text("".join(f"the author near the {noun} laughs .\\n" for noun in "abcdefg"))
 

@@ -14,8 +14,6 @@ from tseval.models.cells.window import tanh_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-aten = torch.ops.aten
-
 
 class GRU(FusedCell):
     """Gated recurrent unit, on torch's own fused layer.
@@ -70,9 +68,9 @@ class GRU(FusedCell):
         drive[:, self.hidden_size : 3 * self.hidden_size].sigmoid_()
         n = tanh_(x_n.addcmul_(r, h_n))
         by_h, by_z = slopes[0] * z, slopes[0] * (before[0] - n)
-        aten.tanh_backward.grad_input(slopes[0] - by_h, n, grad_input=x_n)
-        aten.sigmoid_backward.grad_input(by_z, z, grad_input=z)
+        torch.ops.aten.tanh_backward.grad_input(slopes[0] - by_h, n, grad_input=x_n)
+        torch.ops.aten.sigmoid_backward.grad_input(by_z, z, grad_input=z)
         by_r = x_n * h_n
         torch.mul(x_n, r, out=h_n)
-        aten.sigmoid_backward.grad_input(by_r, r, grad_input=r)
+        torch.ops.aten.sigmoid_backward.grad_input(by_r, r, grad_input=r)
         return drive, (by_h,), ()

@@ -14,8 +14,6 @@ from tseval.models.cells.window import tanh_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-aten = torch.ops.aten
-
 
 class LSTM(FusedCell):
     """LSTM with forget gate, on torch's own fused layer.
@@ -57,10 +55,10 @@ class LSTM(FusedCell):
         o.sigmoid_()
         by_h, by_c = slopes
         bounded = tanh_(after[1].clone())
-        by_c = by_c + aten.tanh_backward(by_h * o, bounded)
+        by_c = by_c + torch.ops.aten.tanh_backward(by_h * o, bounded)
         by_before = by_c * f
         by_gates = by_c * g, by_c * before[1], by_c * i, by_h * bounded
         for gate, slope in zip((i, f, o), (by_gates[0], by_gates[1], by_gates[3]), strict=True):
-            aten.sigmoid_backward.grad_input(slope, gate, grad_input=gate)
-        aten.tanh_backward.grad_input(by_gates[2], g, grad_input=g)
+            torch.ops.aten.sigmoid_backward.grad_input(slope, gate, grad_input=gate)
+        torch.ops.aten.tanh_backward.grad_input(by_gates[2], g, grad_input=g)
         return drive, (torch.zeros_like(by_h), by_before), ()

@@ -53,7 +53,7 @@ class Text:
         return _lines(self.path)
 
 
-def open_text(path: Path, tokenised: bool) -> Text:
+def open_source_text(path: Path, tokenised: bool) -> Text:
     """Read a text once, so that what is wrong with it is said before hours of parsing.
 
     Args:

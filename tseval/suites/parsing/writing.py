@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tseval.suites.parsing.text import Text
     from tseval.suites.parsing.trees import ParsedWord
 
-BLOCK = 1000  # lines
+BLOCK_LINES = 1000  # lines
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ def parse_text(
     with _written(output), _partial(output) as file:
         parsed = _take_up(output, about, file)
         rest = islice(text.lines(), parsed.lines, None)
-        while block := list(islice(rest, BLOCK)):
+        while block := list(islice(rest, BLOCK_LINES)):
             content = "".join(_trees(block, text, parser, parsed)).encode()
             # A block is a member of its own, without a time stamp: the same trees give the same bytes.
             file.write(gzip.compress(content, mtime=0) if output.suffix == ".gz" else content)
