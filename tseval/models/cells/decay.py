@@ -68,6 +68,16 @@ class DecayCell(AdditiveCell):
         """α, which Figure 5 of Bhatt et al. 2020 follows over training."""
         return {"alpha": self.alpha}
 
+    @property
+    def advice(self) -> str | None:
+        """Beyond 1, α multiplies the state word by word, and only tanh holds it back."""
+        if self.bounded or self.activation is not torch.relu:
+            return None
+        return (
+            "Under ReLU and without a bound, an α beyond 1 lets the state grow with every word: try "
+            "--option alpha_bound=sigmoid, a lower initial_alpha, or activation=tanh."
+        )
+
     def update(self, drive: Tensor, state: State) -> State:
         """Advance the state; see `AdditiveCell.update`."""
         return (self.activation(torch.lerp(drive, state[0], self.alpha)),)

@@ -5,22 +5,34 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tseval.models.cells.cell import FusedCell, State
+from tseval.models.cells.cell import FusedCell, State, require
+from tseval.models.cells.decay import ACTIVATIONS
 
 
 class GRU(FusedCell):
-    """Gated recurrent unit, on torch's own fused layer.
+    """Gated recurrent unit, on torch's own fused layer where f is tanh.
 
     r = σ(W_r h_{t-1} + U_r x_t + b_r)
     z = σ(W_z h_{t-1} + U_z x_t + b_z)
-    n = tanh(U_n x_t + b_n + r ∘ (W_n h_{t-1} + b'_n))
+    n = f(U_n x_t + b_n + r ∘ (W_n h_{t-1} + b'_n))
     h_t = (1 - z) ∘ n + z ∘ h_{t-1}
 
     Source: Cho et al. 2014, in torch's variant, where the reset gate acts after the matrix product,
     so that the recurrent bias b' stays apart from the input bias.
+
+    Args:
+        input_size: Width of a word vector.
+        hidden_size: Width of the state.
+        activation: f, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020.
     """
 
     layer_type = nn.GRU
+    later_options = ("activation",)
+
+    def __init__(self, input_size: int, hidden_size: int, *, activation: str = "tanh") -> None:
+        require("activation", activation, activation in ACTIVATIONS, "tanh or relu")
+        super().__init__(input_size, hidden_size)
+        self.activation, self.fused = ACTIVATIONS[activation], activation == "tanh"
 
     def project(self, x: Tensor) -> Tensor:
         """U x + b for the three gates, (..., 3 * hidden)."""
@@ -35,5 +47,5 @@ class GRU(FusedCell):
         x_r, x_z, x_n = projected.chunk(3, dim=1)
         h_r, h_z, h_n = recurrent.chunk(3, dim=1)
         r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()
-        n = (x_n + r * h_n).tanh()
+        n = self.activation(x_n + r * h_n)
         return (n + z * (h - n),)
