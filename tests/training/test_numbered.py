@@ -244,7 +244,7 @@ def command(*more, out="model.pt"):
         ("c.txt", "the author\n".encode("utf-16"), "c.txt: not UTF-8 text (invalid start byte at byte 0)"),
         (
             "c.txt.gz",
-            gzip.compress(b"the author\n" * 9)[:-9],
+            gzip.compress(b"the author\n" * 9, mtime=0)[:-9],
             "c.txt.gz: cannot be read (Compressed file ended",
         ),
         ("c.txt.gz", b"the author\n", "c.txt.gz: cannot be read (Not a gzipped file"),
