@@ -98,6 +98,8 @@ TEXT = [
         metavar="LANGUAGE",
         help="Draw both texts from a formal language, such as 'cross_serial(8)'; by whole lines.",
     ),
+    click.option("--vocab-from", type=FILE,
+                 help="Make the vocabulary from this text alone; else from all training texts."),
     click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),
     click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave out rarer words."),
     LOWERCASE,

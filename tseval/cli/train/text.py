@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tseval.suites.formal.languages import Language
     from tseval.training.corpus import Stream
 
-OF_FILES = ("train_files", "valid_file", "vocab_size", "min_count", "lowercase")
+OF_FILES = ("train_files", "valid_file", "vocab_from", "vocab_size", "min_count", "lowercase")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,17 @@ def read_training_text(context: click.Context, language: Language | None) -> Tra
         return TrainingText(vocabulary_of(language), streams, list(files))
     train_files, valid_file = context.params["train_files"], context.params["valid_file"]
     lowercase, min_count = context.params["lowercase"], context.params["min_count"]
-    counts = count_words(train_files, lowercase=lowercase)
+    vocab_from = context.params["vocab_from"]
+    of_words = train_files if vocab_from is None else [vocab_from]
+    counts = count_words(of_words, lowercase=lowercase)
     if not counts:
-        raise TrainingError(f"{', '.join(map(str, train_files))}: no words to train on")
+        raise TrainingError(f"{', '.join(map(str, of_words))}: no words to train on")
     vocabulary = Vocabulary.from_counts(
         counts, size=context.params["vocab_size"], min_count=min_count, lowercase=lowercase
     )
     if len(vocabulary) == SPECIAL_WORDS:
-        raise TrainingError(f"no word of the training text occurs {min_count} times: lower --min-count")
+        text = "the training text" if vocab_from is None else vocab_from
+        raise TrainingError(f"no word of {text} occurs {min_count} times: lower --min-count")
     return TrainingText(
         vocabulary,
         (open_text(train_files, vocabulary), encode_text([valid_file], vocabulary)),

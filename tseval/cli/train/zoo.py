@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--corpus", "texts", type=FILE, required=True,
               help="Folder with train.txt.gz and valid.txt.gz.")  # fmt: skip
 @click.option("--train", "more_texts", type=FILE, multiple=True,
-              help="More training text, read after the corpus's own; may be repeated.")  # fmt: skip
+              help="More training text, after the corpus's own, whose words it adds none to.")  # fmt: skip
 @click.option("--out", type=FILE, required=True, help="Folder of the zoo: models, runs and logs.")
 @click.option("--recipe", "recipe_name", default="paper", show_default=True,
               help="paper, cpu, small, or a YAML file.")  # fmt: skip

@@ -9,11 +9,26 @@ import torch
 from torch import Tensor, nn
 
 from tseval.models.cells.cell import AdditiveCell, State, require
+from tseval.models.cells.window import tanh_
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+aten = torch.ops.aten
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
+# The derivative of the loss before the activation, from that after it and from the activation's value.
+DERIVATIVES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "tanh": aten.tanh_backward,
+    "relu": lambda slope, value: aten.threshold_backward(slope, value, 0),
+}
+# In place: the activation, and that derivative into its last argument; for the gradients of gated cells.
+IN_PLACE: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor, Tensor], object]]] = {
+    "tanh": (tanh_, lambda slope, value, out: aten.tanh_backward.grad_input(slope, value, grad_input=out)),
+    "relu": (
+        torch.relu_,
+        lambda slope, value, out: aten.threshold_backward.grad_input(slope, value, 0, grad_input=out),
+    ),
+}
 BOUNDS = ("sigmoid", "none")
 
 
@@ -48,6 +63,7 @@ class DecayCell(AdditiveCell):
         require("activation", activation, activation in ACTIVATIONS, "tanh or relu")
         self.bounded = alpha_bound == "sigmoid"
         self.activation = ACTIVATIONS[activation]
+        self.activation_backward = DERIVATIVES[activation]
         if self.bounded:
             require("initial_alpha", initial_alpha, 0 < initial_alpha < 1, "between 0 and 1")
         else:
@@ -81,6 +97,22 @@ class DecayCell(AdditiveCell):
     def update(self, drive: Tensor, state: State) -> State:
         """Advance the state; see `AdditiveCell.update`."""
         return (self.activation(torch.lerp(drive, state[0], self.alpha)),)
+
+    @property
+    def update_parameters(self) -> Sequence[Tensor]:
+        """What α comes from."""
+        return (self.decay,)
+
+    def update_backward(
+        self, drive: Tensor, before: State, after: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`."""
+        alpha = self.alpha
+        slope = self.activation_backward(slopes[0], after[0])
+        by_alpha = torch.dot(slope.flatten(), (before[0] - drive).flatten())
+        if self.bounded:
+            by_alpha *= alpha * (1 - alpha)
+        return slope * (1 - alpha), (slope * alpha,), (by_alpha,)
 
 
 def logit(share: float) -> float:

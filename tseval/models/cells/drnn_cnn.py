@@ -13,7 +13,7 @@ from tseval.models.cells.dale import INHIBITORY, dale_signs
 from tseval.models.cells.decay import ACTIVATIONS, logit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 INITIAL_ALPHA = 0.8
 MAX_WINDOW = 1000  # words; a sentence is shorter
@@ -60,6 +60,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
         self.taps = nn.Linear(input_size, window, bias=False)
         self.decay = nn.Parameter(torch.tensor(logit(INITIAL_ALPHA)))
         self.recurrent = recurrent_matrix(hidden_size, hidden_size)
+        self.drive_size += window
         self.register_buffer("signs", dale_signs(hidden_size, inhibitory), persistent=False)
 
     def initial_state(self, batch: int) -> State:
@@ -80,6 +81,11 @@ class ConvolutionalDecayRNN(AdditiveCell):
         sums = projected[..., self.hidden_size :]
         earlier = (F.pad(sums[..., lag], (0, 0, lag, 0))[: len(sums)] for lag in range(sums.shape[-1]))
         return {"alpha": (sum(earlier, start=self.decay).sigmoid())[..., None]}
+
+    @property
+    def update_parameters(self) -> Sequence[Tensor]:
+        """The constant b_α."""
+        return (self.decay,)
 
     def update(self, drive: Tensor, state: State) -> State:
         """Advance the state; see `AdditiveCell.update`."""

@@ -38,7 +38,7 @@ class Corpus:
     Attributes:
         folder: Holds `train.txt.gz` and `valid.txt.gz`.
         digests: SHA-256 of each file, by name.
-        more: Training texts that are read after the folder's.
+        more: Training texts that are read after the folder's. The vocabulary comes from the folder's alone.
     """
 
     folder: Path
@@ -89,6 +89,8 @@ class ZooModel:
         tseval = [sys.executable, "-m", "tseval"]
         text, valid = (corpus.folder / name for name in CORPUS_FILES)
         texts = [word for path in (text, *corpus.more) for word in ("--train", str(path))]
+        # So that perplexities compare with those of models that learnt from the corpus alone.
+        texts += ["--vocab-from", str(text)] if corpus.more else []
         train = ["train", "lm", "--arch", self.arch, *texts, "--valid", str(valid), *self.options]
         train += ["--seed", str(self.seed), "--out", str(self.checkpoint), "--resume"]
         score = ["run", "--model", str(self.checkpoint), "--suite", SUITE, "--out", str(self.run), "--resume"]
