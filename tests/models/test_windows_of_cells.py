@@ -20,8 +20,8 @@ VARIANTS += [("drnn", {**RELU, "alpha_bound": "none", "initial_alpha": 1.2})]
 
 def by_window(cell: Any, x, state):
     """Read a window as training does in a narrow type, but in float64, so that rounding hides nothing."""
-    recurrent = cell.recurrent() if isinstance(cell, FusedCell) else (cell.recurrent_weight(), None)
-    return read_window(cell, cell.project(x), *recurrent, state)
+    weight, bias = cell.recurrent() if isinstance(cell, FusedCell) else (cell.recurrent_weight(), None)
+    return read_window(cell, cell.project(x), weight, bias, state)
 
 
 def by_steps(cell, x, state):

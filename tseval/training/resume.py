@@ -18,7 +18,7 @@ import torch
 from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
 from tseval.models.safe_file import read_plain
-from tseval.training.corpus import BLOCK
+from tseval.training.corpus import STREAM_BLOCK
 from tseval.training.settings import ClassifierSettings, Settings
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def identify(
 def _sha256(stream: Stream) -> str:
     """Hash a stream as it was read, whatever a cache may say of it."""
     digest = hashlib.sha256()
-    for block in stream.split(BLOCK):
+    for block in stream.split(STREAM_BLOCK):
         digest.update(block.numpy().data)
     return digest.hexdigest()
 

@@ -9,12 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from tseval.models.cells.cell import AdditiveCell, State, require
-from tseval.models.cells.window import tanh_
+from tseval.models.cells.window import aten, tanh_
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-aten = torch.ops.aten
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 # The derivative of the loss before the activation, from that after it and from the activation's value.
 DERIVATIVES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {

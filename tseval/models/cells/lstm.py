@@ -10,12 +10,10 @@ from torch.nn import functional as F
 
 from tseval.models.cells.cell import FusedCell, State, require
 from tseval.models.cells.decay import ACTIVATIONS, DERIVATIVES, IN_PLACE
-from tseval.models.cells.window import tanh_
+from tseval.models.cells.window import aten, tanh_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-aten = torch.ops.aten
 
 
 class LSTM(FusedCell):
