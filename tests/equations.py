@@ -9,8 +9,10 @@ An equation takes the layer's weights, the options, the word vectors read so far
 last of them the word to be read, and the previous state; it gives the next state, output first.
 """
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,12 +23,24 @@ from scipy.special import logsumexp
 F: dict[str, Any] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
 
 
-def dale(hidden):
-    """D: a diagonal matrix whose last floor(hidden / 5) entries are -1, the others 1."""
+def dale(hidden, inhibitory="0.2:last"):
+    """D: a diagonal matrix whose last floor(hidden / 5) entries are -1, the others 1; or others, or more."""
+    share, place, *seed = inhibitory.split(":")
+    count = int(Fraction(share) * hidden)
+    units = list(range(hidden))
+    if place == "last":
+        units.reverse()
+    if place == "drawn":
+        units.sort(key=lambda unit: hashlib.sha256(f"{seed[0]} {unit}".encode()).hexdigest())
     d = np.eye(hidden)
-    for inhibitory in range(1, hidden // 5 + 1):
-        d[-inhibitory, -inhibitory] = -1
+    for unit in units[:count]:
+        d[unit, unit] = -1
     return d
+
+
+def chosen(options):
+    """Which units inhibit, where that is said."""
+    return [options["inhibitory"]] if "inhibitory" in options else []
 
 
 def torch_layer(weights):
@@ -51,19 +65,19 @@ def gru(weights, options, words, state):
     u_r, u_z, u_n = np.split(words[-1] @ u.T + b, 3, axis=1)
     w_r, w_z, w_n = np.split(h @ w.T + b_recurrent, 3, axis=1)
     r, z = sigmoid(u_r + w_r), sigmoid(u_z + w_z)
-    return ((1 - z) * np.tanh(u_n + r * w_n) + z * h,)
+    return ((1 - z) * F[options.get("activation", "tanh")](u_n + r * w_n) + z * h,)
 
 
 def lstm(weights, options, words, state):
     u, w, b, b_recurrent = torch_layer(weights)
     i, f, g, o = np.split(state[0] @ w.T + words[-1] @ u.T + b + b_recurrent, 4, axis=1)
     c = sigmoid(f) * state[1] + sigmoid(i) * np.tanh(g)
-    return sigmoid(o) * np.tanh(c), c
+    return sigmoid(o) * F[options.get("activation", "tanh")](c), c
 
 
 def eirnn(weights, options, words, state):
     beta, s = options["beta"], state[1]
-    w = np.maximum(weights["recurrent"], 0) @ dale(s.shape[1])
+    w = np.maximum(weights["recurrent"], 0) @ dale(s.shape[1], *chosen(options))
     if not options["self_connections"]:
         for unit in range(len(w)):
             w[unit, unit] = 0
@@ -84,7 +98,7 @@ def decay_rate(weights, options):
 
 def drnn(weights, options, words, state):
     h = state[0]
-    w = np.maximum(weights["recurrent"], 0) @ dale(h.shape[1])
+    w = np.maximum(weights["recurrent"], 0) @ dale(h.shape[1], *chosen(options))
     return decayed(options, decay_rate(weights, options), h, drive(weights | {"recurrent": w}, words, h))
 
 
@@ -102,7 +116,7 @@ def drnn_cnn(weights, options, words, state):
     for lag in range(min(options["window"], len(words))):
         total = total + words[-1 - lag] @ weights["taps.weight"][lag]
     h = state[0]
-    w = np.maximum(weights["recurrent"], 0) @ dale(h.shape[1])
+    w = np.maximum(weights["recurrent"], 0) @ dale(h.shape[1], *chosen(options))
     c = drive(weights | {"recurrent": w}, words, h)
     return decayed(options, sigmoid(total)[:, None], h, c)
 
@@ -171,21 +185,24 @@ class Known:
 
 
 OF_DECAY = {"initial_alpha": 0.5, "alpha_bound": "none", "activation": "relu"}
+OF_DALE = {"inhibitory": "0.5:drawn:3"}
 
 # Parameters: a matrix on the word and one on the state for each gate, then biases, of which torch's own
 # layers have two, then what the architecture adds.
 KNOWN = {
     "srn": Known(srn, lambda e, n: n * (e + n) + 2 * n, {"activation": "relu"}),
-    "gru": Known(gru, lambda e, n: 3 * (n * (e + n) + 2 * n)),
-    "lstm": Known(lstm, lambda e, n: 4 * (n * (e + n) + 2 * n)),
+    "gru": Known(gru, lambda e, n: 3 * (n * (e + n) + 2 * n), {"activation": "relu"}),
+    "lstm": Known(lstm, lambda e, n: 4 * (n * (e + n) + 2 * n), {"activation": "relu"}),
     "eirnn": Known(
-        eirnn, lambda e, n: n * (e + n) + n, {"beta": 0.005, "sigma": 0.2, "self_connections": True}
+        eirnn,
+        lambda e, n: n * (e + n) + n,
+        {"beta": 0.005, "sigma": 0.2, "self_connections": True} | OF_DALE,
     ),
-    "drnn": Known(drnn, lambda e, n: n * (e + n) + n + 1, OF_DECAY),
+    "drnn": Known(drnn, lambda e, n: n * (e + n) + n + 1, OF_DECAY | OF_DALE),
     "sdrnn": Known(sdrnn, lambda e, n: n * (e + n) + n + 1, OF_DECAY),
     "abdrnn": Known(abdrnn, lambda e, n: n * e + n + 1, OF_DECAY),
     "drnn-cnn": Known(
-        drnn_cnn, lambda e, n: n * (e + n) + n + 1 + 3 * e, {"window": 5, "activation": "relu"}
+        drnn_cnn, lambda e, n: n * (e + n) + n + 1 + 3 * e, {"window": 5, "activation": "relu"} | OF_DALE
     ),
     "ablated-lstm": Known(ablated_lstm, lambda e, n: 2 * (n * (e + n) + n) + 2 * n),
     "onlstm": Known(

@@ -121,7 +121,11 @@ def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
         (("--out", "absent/model.pt"), "there is no folder absent"),
         (("--arch", "lstn"), "'lstn' is not one of"),
         (("--preset", "bhatt2021"), "'bhatt2021' is not one of"),
-        (("--option", "alpha"), "--option alpha: write NAME=VALUE. The cell lstm has none."),
+        (
+            ("--arch", "ablated-lstm", "--option", "alpha"),
+            "--option alpha: write NAME=VALUE. The cell ablated-lstm has none.",
+        ),
+        (("--option", "alpha"), "--option alpha: write NAME=VALUE. The defaults of lstm: activation=tanh."),
         (("--arch", "drnn", "--option", "alpha_bound"), "The defaults of drnn: initial_alpha=0.8"),
         (("--arch", "drnn", "--option", "alpha_bond=none"), "Did you mean 'alpha_bound'?"),
         (("--arch", "drnn", "--option", "alpha_bound=loose"), "alpha_bound must be sigmoid or none"),
@@ -247,6 +251,23 @@ def test_a_preset_alone_gives_the_papers_model(corpus):
     sizes, settings = checkpoint.model.sizes, checkpoint.training["settings"]
     assert (sizes.embedding, sizes.hidden, sizes.layers, sizes.dropout) == (650, 650, 2, 0.2)
     assert (settings["epochs"], settings["learning_rate"], settings["clip"]) == (40, 20, 0.25)
+
+
+def test_a_preset_may_share_its_paper_with_classifiers_and_not_its_settings(corpus):
+    command = "tseval train lm --arch gru --preset bansal2020 --max-tokens 1 --train train.txt --hidden 8"
+    assert call(*command.split()[1:], "--valid", "valid.txt", "--out", "m.pt", cwd=corpus).returncode == 0
+    settings: Any = load_checkpoint(corpus / "m.pt").training["settings"]
+    assert (settings["whole_lines"], settings["batch"], settings["epochs"], settings["clip"]) == (
+        True,
+        128,
+        100,
+        5,
+    )
+    assert (settings["schedule"], settings["anneal_factor"], settings["learning_rate"]) == (
+        "anneal",
+        2,
+        0.001,
+    )
 
 
 def test_a_text_without_words_is_named(corpus):

@@ -118,6 +118,17 @@ def test_the_recorded_accuracy_is_that_of_a_run_on_the_validation_rows(data):
     assert read_run(data / "run").verdicts["correct"].mean() == accuracy
 
 
+def test_gru_and_lstm_have_relu_only_if_asked(data):
+    for out, extra in (("plain.pt", ()), ("relu.pt", ("--option", "activation=relu"))):
+        command = "train", "number", "--data", "examples.tsv", "--arch", "gru", "--preset", "bansal2020"
+        assert call(*command, "--epochs", 1, "--out", out, *extra, cwd=data).returncode == 0
+    plain, relu = (load_checkpoint(data / name) for name in ("plain.pt", "relu.pt"))
+    assert (plain.model.sizes.options, relu.model.sizes.options) == ({}, {"activation": "relu"})
+    assert plain.fingerprint != relu.fingerprint
+    settings: Any = relu.training["settings"]
+    assert (settings["batch"], settings["learning_rate"], settings["log_every"]) == (64, 0.005, None)
+
+
 def test_the_checkpoint_records_how_it_came_about_and_a_preset_stands_in_for_defaults(data):
     command = (
         "train",

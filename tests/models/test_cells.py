@@ -18,6 +18,13 @@ HIDDEN = 24  # four of them are inhibitory, and the ON-LSTM makes three chunks o
 DEFAULTS: list[Any] = [(arch, INPUT, HIDDEN, {}) for arch in CELLS]
 OTHERS: list[Any] = [
     ("srn", INPUT, 11, {"activation": "relu"}),
+    ("gru", INPUT, 11, {"activation": "relu"}),
+    ("lstm", INPUT, 11, {"activation": "relu"}),
+    ("eirnn", INPUT, 11, {"inhibitory": "0.35:first"}),
+    ("drnn", INPUT, 11, {"inhibitory": "0:last"}),
+    ("drnn", INPUT, 11, {"inhibitory": "1:first"}),
+    ("drnn", INPUT, 100, {"inhibitory": "0.29:drawn:11"}),  # 29, not the 28 of binary fractions
+    ("drnn-cnn", INPUT, 11, {"inhibitory": "0.5:drawn:0"}),
     ("eirnn", INPUT, 11, {"beta": 0.001, "self_connections": True}),
     ("eirnn", INPUT, 11, {"beta": 1.0, "sigma": 0.0}),
     ("drnn", INPUT, 4, {}),  # too small for an inhibitory unit
@@ -35,6 +42,7 @@ OTHERS: list[Any] = [
 ]
 # Numerical differentiation takes two evaluations per parameter.
 TINY: list[Any] = [(arch, 4, 6, {}) for arch in CELLS]
+TINY += [("gru", 4, 6, {"activation": "relu"}), ("lstm", 4, 6, {"activation": "relu"})]
 TINY += [("urn", 6, 4, {}), ("onlstm", 4, 6, {"chunk": 2}), ("eirnn", 4, 6, {"self_connections": True})]
 TORCHS = {"srn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 

@@ -1,5 +1,7 @@
 """Options of a cell: the defaults are kept, what is wrong gets a message, a checkpoint remembers them."""
 
+from typing import Any
+
 import pytest
 import torch
 from equations import KNOWN
@@ -51,6 +53,36 @@ def test_the_defaults_are_those_of_the_papers():
     assert sizes("lstm").options == {}
 
 
+@pytest.mark.parametrize(
+    ("arch", "options"),
+    [
+        ("lstm", {"activation": "tanh"}),
+        ("gru", {"activation": "tanh"}),
+        ("drnn", {"inhibitory": "0.2:last"}),
+        ("drnn-cnn", {"inhibitory": "0.2:last"}),
+        ("eirnn", {"inhibitory": "0.2:last"}),
+    ],
+)
+def test_an_option_that_came_later_leaves_no_trace_at_its_default(arch, options):
+    # So that a model of today has the fingerprint that the same weights had before.
+    assert sizes(arch, **options).to_mapping() == sizes(arch).to_mapping()
+    assert not options.keys() & sizes(arch).options.keys()
+
+
+def test_the_units_that_inhibit_are_the_chosen_share_in_the_chosen_place():
+    def inhibitory(choice, hidden=20):
+        cell: Any = sizes("drnn", hidden, inhibitory=choice).cell(0)
+        return cell.signs.lt(0).nonzero().flatten().tolist()
+
+    assert inhibitory("0.2:last") == [16, 17, 18, 19]
+    assert inhibitory("0.24:first") == [0, 1, 2, 3]
+    drawn = [inhibitory(f"0.5:drawn:{seed}") for seed in (1, 2, 1)]
+    assert [len(units) for units in drawn] == [10, 10, 10]
+    assert drawn[0] == drawn[2] != drawn[1]
+    assert inhibitory("0:last") == []
+    assert inhibitory("1:drawn:1") == list(range(20))
+
+
 def test_a_whole_number_does_where_any_number_does():
     assert sizes("eirnn", beta=1).options["beta"] == 1.0
     assert isinstance(sizes("eirnn", beta=1).options["beta"], float)
@@ -60,7 +92,17 @@ def test_a_whole_number_does_where_any_number_does():
     ("arch", "options", "message"),
     [
         ("drnn", {"alpha": 0.5}, "DecayRNN has no option 'alpha'. Did you mean 'alpha_bound'?"),
-        ("lstm", {"chunk": 2}, "LSTM has no option 'chunk'. Options: none."),
+        ("ablated-lstm", {"chunk": 2}, "AblatedLSTM has no option 'chunk'. Options: none."),
+        ("lstm", {"chunk": 2}, "LSTM has no option 'chunk'. Options: activation."),
+        ("lstm", {"activation": "gelu"}, "option activation must be tanh or relu, not 'gelu'"),
+        ("gru", {"activation": "gelu"}, "option activation must be tanh or relu, not 'gelu'"),
+        ("drnn", {"inhibitory": 0.3}, "option inhibitory must be of type str, not float"),
+        ("drnn", {"inhibitory": "0.3"}, "option inhibitory must be a share from 0 to 1 and a place, such as"),
+        ("eirnn", {"inhibitory": "1.2:last"}, "such as 0.2:last, 0.2:first or 0.2:drawn:7, not '1.2:last'"),
+        ("drnn-cnn", {"inhibitory": "0.2:middle"}, "such as 0.2:last, 0.2:first or 0.2:drawn:7, not"),
+        ("drnn", {"inhibitory": "0.2:drawn"}, "such as 0.2:last, 0.2:first or 0.2:drawn:7, not '0.2:drawn'"),
+        ("drnn", {"inhibitory": "nan:last"}, "such as 0.2:last, 0.2:first or 0.2:drawn:7, not 'nan:last'"),
+        ("sdrnn", {"inhibitory": "0.2:last"}, "SlackedDecayRNN has no option 'inhibitory'."),
         ("drnn", {"initial_alpha": "0.5"}, "option initial_alpha must be of type float, not str"),
         ("drnn", {"initial_alpha": True}, "option initial_alpha must be of type float, not bool"),
         ("drnn", {"initial_alpha": 10**400}, "option initial_alpha must be at most 1,000,000,000"),
@@ -141,7 +183,9 @@ def test_a_checkpoint_holds_the_defaults_too(tmp_path):
         ("drnn", {3: 1}, "DecayRNN has no option 3"),
         ("drnn", ["tanh"], "options must be a mapping, not a list"),
         ("drnn", None, "options must be a mapping, not a NoneType"),
-        ("lstm", {"activation": "relu"}, "LSTM has no option 'activation'"),
+        ("ablated-lstm", {"activation": "relu"}, "AblatedLSTM has no option 'activation'"),
+        ("lstm", {"activation": "relu"}, "do not match the checkpoint's fingerprint"),
+        ("drnn", {"inhibitory": "0.2:first"}, "do not match the checkpoint's fingerprint"),
     ],
 )
 def test_a_checkpoint_whose_options_were_edited_is_refused(tmp_path, arch, options, message):

@@ -267,6 +267,68 @@ def test_validation_is_the_share_of_right_answers_of_each_example_alone():
     assert loss == pytest.approx(np.mean(losses), rel=1e-5)
 
 
+def test_the_curve_has_points_within_epochs_that_change_nothing_else(tmp_path, train):
+    train("seldom.pt", "drnn")
+    train("often.pt", "drnn", log_every=4)
+    seldom, often = (curve(tmp_path / f"{name}.curves.parquet") for name in ("seldom", "often"))
+    assert often["step"].tolist() == [0, 4, 8, 12, 15, 16, 20, 24, 28, 30, 32, 36, 40, 44, 45]
+    assert often["epoch"].tolist() == [step / 15 for step in often["step"]]
+    ends = often[often["step"] % 15 == 0].reset_index(drop=True)
+    pd.testing.assert_frame_equal(ends, seldom, check_exact=True)
+    within = often[often["step"] % 15 != 0]
+    assert within[["training_loss", "validation_loss", "validation_accuracy"]].isna().all(axis=None)
+    assert within["alpha_1"].nunique() == len(within)
+    one, other = (load_checkpoint(tmp_path / name) for name in ("seldom.pt", "often.pt"))
+    assert one.fingerprint == other.fingerprint
+    assert one.training["course"] == other.training["course"]
+
+
+def test_a_decay_rate_that_depends_on_the_words_is_averaged_over_the_validation_examples(tmp_path, train):
+    train("model.pt", "drnn-cnn", log_every=5, sizes={"dropout": 0.0})
+    found = curve(tmp_path / "model.curves.parquet")
+    best = load_checkpoint(tmp_path / "model.pt")
+    weights = {name: tensor.double().numpy() for name, tensor in best.model.state_dict().items()}
+    rates = []
+    for text, _ in VALID:
+        vectors = [weights["embedding.weight"][WORDS.ids()[word]] for word in text.split()]
+        for place in range(len(vectors)):
+            total = weights["layers.0.decay"]
+            for lag in range(min(3, place + 1)):
+                total = total + vectors[place - lag] @ weights["layers.0.taps.weight"][lag]
+            rates.append(1 / (1 + np.exp(-total)))
+    losses = found.loc[found["validation_accuracy"] == found["validation_accuracy"].max()]
+    row = losses["validation_loss"].idxmin()
+    assert found["alpha_1"][row] == pytest.approx(np.mean(rates), rel=1e-5)
+    assert found["alpha_1"].nunique() == len(found)
+
+
+def test_a_resume_file_from_before_there_were_such_points_is_taken_up(tmp_path, train):
+    train("whole.pt")
+    with pytest.raises(KeyboardInterrupt):
+        train("parts.pt", listener=Quiet({1: interrupt}))
+    path = tmp_path / "parts.pt.resume"
+    content = torch.load(path, weights_only=True)
+    del content["identity"]["log_every"]
+    torch.save(content, path)
+    train("parts.pt", resume=True)
+    whole, parts = (load_checkpoint(tmp_path / name) for name in ("whole.pt", "parts.pt"))
+    assert whole.fingerprint == parts.fingerprint
+
+
+def test_a_decay_rate_beyond_one_that_explodes_names_the_option_to_change(train):
+    # Sentences of 300 words: 1.5 ** 300 is 1e52, beyond float32.
+    long = [(" ".join([text] * 150), label) for text, label in [("author near", 0), ("pilots near", 1)]]
+    exploding = {"initial_alpha": 1.5, "alpha_bound": "none", "activation": "relu"}
+    with pytest.raises(TrainingError) as error:
+        train(sizes={"options": exploding}, data=(long, long), learning_rate=0.001)
+    said = str(error.value)
+    assert "--option alpha_bound=sigmoid, a lower initial_alpha, or activation=tanh" in said
+    assert len(said) < 500
+    with pytest.raises(TrainingError) as error:
+        train("other.pt", "srn", sizes={"options": {"activation": "relu"}}, learning_rate=1e30, clip=1e30)
+    assert "alpha_bound" not in str(error.value)
+
+
 def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_path, train):
     with pytest.raises(KeyboardInterrupt):
         train(listener=Quiet({1: interrupt}))

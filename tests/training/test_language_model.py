@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_training import WORDS, Quiet, assert_same, interrupt, outcome, stream
+from small_training import WORDS, Quiet, assert_same, curves, interrupt, outcome, stream
 
 from tseval.errors import TrainingError
 from tseval.models.cells import CELLS
@@ -259,3 +259,39 @@ def test_the_state_of_every_cell_is_finer_than_bfloat16(arch):
     # What words will add to the next decay rates of the convolution is a plain product, and narrower.
     for tensor in (one for one in state.carried if one.shape[-1] == model.sizes.hidden):
         assert (tensor != tensor.bfloat16().float()).float().mean() > 0.4
+
+
+def test_a_decay_rate_that_depends_on_the_words_is_averaged_over_the_first_window(tmp_path, train):
+    train(arch="drnn-cnn", epochs=1, sizes={"dropout": 0.0}, validate_every=100)
+    found = curves(tmp_path / "model.curves.parquet")
+    assert found["alpha_1"].between(0, 1).all()
+    assert found["alpha_2"].nunique() == len(found)
+    # The last point is that of the checkpoint; its first layer, word by word.
+    weights = {
+        name: tensor.double()
+        for name, tensor in load_checkpoint(tmp_path / "model.pt").model.state_dict().items()
+    }
+    vectors = weights["embedding.weight"][columns(stream(200), 4)[:15]]
+    rates = []
+    for column in vectors.unbind(1):
+        for place in range(len(column)):
+            total = weights["layers.0.decay"].clone()
+            for lag in range(min(3, place + 1)):
+                total += column[place - lag] @ weights["layers.0.taps.weight"][lag]
+            rates.append(total.sigmoid().item())
+    assert found["alpha_1"].iloc[-1] == pytest.approx(sum(rates) / len(rates), rel=1e-5)
+
+
+def test_what_is_watched_changes_nothing_about_the_training(tmp_path, train):
+    train("often.pt", "drnn-cnn", log_every=1)
+    train("seldom.pt", "drnn-cnn", log_every=1000)
+    often, seldom = (load_checkpoint(tmp_path / name) for name in ("often.pt", "seldom.pt"))
+    assert often.fingerprint == seldom.fingerprint
+
+
+@pytest.mark.parametrize("arch", ["drnn", "abdrnn"])
+def test_a_decay_rate_beyond_one_that_explodes_names_the_option_to_change(train, arch):
+    exploding = {"initial_alpha": 1.5, "alpha_bound": "none", "activation": "relu"}
+    with pytest.raises(TrainingError, match=r"--option alpha_bound=sigmoid.*Lower --learning") as error:
+        train(arch=arch, sizes={"options": exploding, "layers": 1}, window=300, batch=2)
+    assert len(str(error.value)) < 500

@@ -18,7 +18,7 @@ from systems import needs_linux, needs_posix
 from tseval.errors import LimitError, TrainingError
 from tseval.files import cache_folder
 from tseval.models.checkpoint import load_checkpoint
-from tseval.training.corpus import columns, count_words, encode_text, file_facts, open_text
+from tseval.training.corpus import columns, count_words, encode_text, file_facts, map_text
 from tseval.training.numbered import _write, number_text
 from tseval.training.windows import Lines
 
@@ -90,7 +90,7 @@ def test_several_files_are_one_stream_as_if_they_were_one_file(tmp_path, files):
 
 
 def test_what_is_read_from_disk_is_what_is_read_from_memory(files):
-    disk, memory = open_text(files, WORDS), encode_text(files, WORDS)
+    disk, memory = map_text(files, WORDS), encode_text(files, WORDS)
     for batch in (1, 4, 7):
         one, other = columns(disk, batch), columns(memory, batch)
         assert (len(one), one.shape[1]) == other.shape
@@ -105,7 +105,7 @@ def test_what_is_read_from_disk_is_what_is_read_from_memory(files):
 
 @pytest.mark.parametrize("settings", [{}, {"whole_lines": True}])
 def test_a_training_may_go_on_from_disk_where_one_from_memory_was_stopped(tmp_path, train, files, settings):
-    disk, memory = open_text(files, WORDS), encode_text(files, WORDS)
+    disk, memory = map_text(files, WORDS), encode_text(files, WORDS)
     valid = encode_text(files[:1], WORDS)
     settings = {"validate_every": 10, **settings}
     train("whole.pt", text=(memory, valid), **settings)
@@ -116,7 +116,7 @@ def test_a_training_may_go_on_from_disk_where_one_from_memory_was_stopped(tmp_pa
 
 
 def test_the_checkpoint_holds_the_digest_of_the_ids_that_were_learnt(tmp_path, train, files):
-    train(text=(open_text(files, WORDS), encode_text(files[:1], WORDS)))
+    train(text=(map_text(files, WORDS), encode_text(files[:1], WORDS)))
     training: Any = load_checkpoint(tmp_path / "model.pt").training
     ids = b"".join(struct.pack("<q", word) for word in encode_text(files, WORDS).tolist())
     assert training["digests"]["training text"] == hashlib.sha256(ids).hexdigest()
@@ -177,7 +177,7 @@ def test_damage_to_what_is_kept_is_noticed(large):
 
 
 def test_a_forged_text_has_another_digest_and_no_run_goes_on_with_it(large, tmp_path, train):
-    genuine = open_text([large], WORDS)
+    genuine = map_text([large], WORDS)
     valid = encode_text([large], WORDS)[:500]
     settings = {"validate_every": 5, "batch": 400, "max_tokens": 90_000}
     with pytest.raises(KeyboardInterrupt):
@@ -188,7 +188,7 @@ def test_a_forged_text_has_another_digest_and_no_run_goes_on_with_it(large, tmp_
     replace_cache(sealed(text.numbers.tolist(), forged))
     assert number_text(large).words == forged, "the forgery is one"
     with pytest.raises(TrainingError, match="started with another training text"):
-        train(text=(open_text([large], WORDS), valid), resume=True, **settings)
+        train(text=(map_text([large], WORDS), valid), resume=True, **settings)
 
 
 @pytest.mark.parametrize("place", ["a file", "nowhere"])
@@ -244,7 +244,7 @@ def command(*more, out="model.pt"):
         ("c.txt", "the author\n".encode("utf-16"), "c.txt: not UTF-8 text (invalid start byte at byte 0)"),
         (
             "c.txt.gz",
-            gzip.compress(b"the author\n" * 9)[:-9],
+            gzip.compress(b"the author\n" * 9, mtime=0)[:-9],
             "c.txt.gz: cannot be read (Compressed file ended",
         ),
         ("c.txt.gz", b"the author\n", "c.txt.gz: cannot be read (Not a gzipped file"),
@@ -316,7 +316,7 @@ import resource, sys
 from pathlib import Path
 import torch
 from tseval.models.vocabulary import Vocabulary
-from tseval.training.corpus import count_words, open_text
+from tseval.training.corpus import count_words, map_text
 from tseval.training.language_model import windows_of
 from tseval.training.resume import identify
 from tseval.training.settings import Settings
@@ -329,7 +329,7 @@ taken = next(int(line.split()[1]) for line in open("/proc/self/status") if line.
 resource.setrlimit(resource.RLIMIT_DATA, (taken + megabytes * 2**20,) * 2)
 counts = count_words(files, lowercase=True)
 vocabulary = Vocabulary.from_counts(counts, size=None, min_count=1, lowercase=True)
-text, valid = open_text(files, vocabulary), torch.zeros(100, dtype=torch.int64)
+text, valid = map_text(files, vocabulary), torch.zeros(100, dtype=torch.int64)
 settings = Settings(batch=128)
 identify(model, vocabulary, (text, valid), settings)
 windows, _ = windows_of((text, valid), vocabulary, settings)

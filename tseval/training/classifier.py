@@ -18,6 +18,7 @@ from tseval.scoring.numerics.device import widest_float
 from tseval.training.curves import curves_path, watched_scalars, write_curves
 from tseval.training.examples import epoch_batches
 from tseval.training.language_model import READ_EVERY, provenance
+from tseval.training.remedy import remedy
 from tseval.training.resume import (
     Course,
     fitting_together,
@@ -29,7 +30,7 @@ from tseval.training.resume import (
     stop_signals,
     take_up,
 )
-from tseval.training.state import TRY
+from tseval.training.windows import Window
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,9 +45,9 @@ VALIDATION_EXAMPLES = 256
 # What a point of the learning curve holds; one column a watched scalar and layer follows.
 CLASSIFIER_COLUMNS: dict[str, pa.DataType] = {
     "step": pa.int64(),  # batches learnt from
-    "epoch": pa.int64(),  # that ends here; 0 before the first
-    "training_loss": pa.float64(),  # nats an example, mean over the batches of the epoch
-    "validation_loss": pa.float64(),  # nats an example
+    "epoch": pa.float64(),  # passes over the examples; a whole number where one ends
+    "training_loss": pa.float64(),  # nats an example, mean over the batches of the epoch; null within one
+    "validation_loss": pa.float64(),  # nats an example; null where the model was not validated
     "validation_accuracy": pa.float64(),
     "seconds": pa.float64(),  # of training, validation and saving included, over all resumptions
 }
@@ -108,6 +109,8 @@ def train_classifier(
             if not rest:
                 kept, accuracy = run.validate()
                 listener.validated(epoch, accuracy, kept)
+            elif settings.log_every and course.step % settings.log_every == 0:
+                run.add_row()
             if not rest or run.unsaved_seconds >= destination.save_every or stopping():
                 run.save()
             if stopping():
@@ -134,6 +137,13 @@ def validate(model: Classifier, examples: Examples) -> tuple[float, float]:
     return correct / len(examples), loss / len(examples)
 
 
+def _window_of(examples: Examples, device: torch.device) -> Window:
+    """Give the first examples as a window that ends where each of them does."""
+    words, lengths, classes = examples.batch(torch.arange(min(VALIDATION_EXAMPLES, len(examples))))
+    inside = (torch.arange(len(words))[:, None] < lengths).flatten().nonzero().flatten()
+    return Window(words.to(device), classes.to(device), inside.to(device), fresh=True)
+
+
 class _Run:
     """A training run and its files."""
 
@@ -153,6 +163,7 @@ class _Run:
         self.optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
         self.n_batches = math.ceil(len(self.train) / settings.batch)
         self.course = ClassifierCourse()
+        self._sample = _window_of(self.valid, self.device)
         self._batches: tuple[int, list[Tensor]] = 0, []  # of the epoch that is under way
         self._saved_at = self._clock = time.monotonic()
 
@@ -166,7 +177,7 @@ class _Run:
             with fitting_together(self.resume):
                 take_up(content, self.model, self.optimiser, self.course)
         else:
-            self._add_row(None, *validate(self.model, self.valid))
+            self.add_row(None, *reversed(validate(self.model, self.valid)))
             self.save()
         self.model.train()
 
@@ -200,8 +211,8 @@ class _Run:
         for name, value in values.items():
             if not math.isfinite(value):
                 raise TrainingError(
-                    f"the {name} is {value} in epoch {epoch + 1}, batch {course.step} of the run. {TRY} "
-                    "The best checkpoint before it, if any, stays."
+                    f"the {name} is {value} in epoch {epoch + 1}, batch {course.step} of the run. "
+                    f"{remedy(self.model)} The best checkpoint before it, if any, stays."
                 )
         self.optimiser.step()
         self.optimiser.zero_grad()
@@ -217,9 +228,13 @@ class _Run:
         course = self.course
         accuracy, loss = validate(self.model, self.valid)
         training_loss, course.loss = course.loss / self.n_batches, 0.0
-        self._add_row(training_loss, accuracy, loss)
+        self.add_row(training_loss, loss, accuracy)
         course.validations.append(
-            {name: course.rows[-1][name] for name in ("epoch", "training_loss", "validation_accuracy")}
+            {
+                "epoch": course.step // self.n_batches,
+                "training_loss": training_loss,
+                "validation_accuracy": accuracy,
+            }
         )
         better = course.best is None or (accuracy, -loss) > (course.best[0], -course.best[1])
         course.stale = 0 if better else course.stale + 1
@@ -233,19 +248,22 @@ class _Run:
         self.model.train()
         return better, accuracy
 
-    def _add_row(self, training_loss: float | None, accuracy: float, loss: float) -> None:
+    def add_row(
+        self, training_loss: float | None = None, loss: float | None = None, accuracy: float | None = None
+    ) -> None:
+        """Add a point to the learning curve, with losses and accuracy at the end of an epoch."""
         course, now = self.course, time.monotonic()
         course.seconds += now - self._clock
         self._clock = now
         course.rows.append(
             {
                 "step": course.step,
-                "epoch": course.step // self.n_batches,
+                "epoch": course.step / self.n_batches,
                 "training_loss": training_loss,
                 "validation_loss": loss,
                 "validation_accuracy": accuracy,
                 "seconds": round(course.seconds, 3),
-                **watched_scalars(self.model),
+                **watched_scalars(self.model, self._sample),
             }
         )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-BLOCK = 1 << 19  # tokens of a stream in memory at once
+STREAM_BLOCK = 1 << 19  # tokens of a stream in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ def count_words(paths: Sequence[Path], *, lowercase: bool) -> Counter[str]:
     counts: Counter[str] = Counter()
     for text in map(number_text, paths):
         often = np.zeros(len(text.words), dtype=np.int64)
-        for start in range(0, len(text.numbers), BLOCK):
-            often += np.bincount(text.numbers[start : start + BLOCK], minlength=len(often))
+        for start in range(0, len(text.numbers), STREAM_BLOCK):
+            often += np.bincount(text.numbers[start : start + STREAM_BLOCK], minlength=len(often))
         for word, times in zip(text.words[1:], often[1:].tolist(), strict=True):
             counts[word.lower() if lowercase else word] += times
     return counts
@@ -92,7 +92,7 @@ class EncodedText:
 Stream = Tensor | EncodedText
 
 
-def open_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
+def map_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
     """Bring text files to a vocabulary, as one stream. Blank lines are left out.
 
     Raises:
@@ -113,7 +113,7 @@ def open_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
 
 def encode_text(paths: Sequence[Path], vocabulary: Vocabulary) -> Tensor:
     """Do the same in memory: word ids, (tokens,) int64."""
-    return torch.cat(list(open_text(paths, vocabulary).split(BLOCK)))
+    return torch.cat(list(map_text(paths, vocabulary).split(STREAM_BLOCK)))
 
 
 def file_facts(path: Path) -> TextFile:

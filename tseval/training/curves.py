@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import torch
 
 from tseval.files import write_whole
+from tseval.models.cells.cell import Cell
 from tseval.runs.files import to_parquet
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.models.language_model import Network
+    from tseval.training.windows import Window
 
 CurveRow = dict[str, int | float | None]
 
@@ -35,13 +38,25 @@ def curves_path(out: Path) -> Path:
     return out.with_name(f"{out.stem}.curves.parquet")
 
 
-def watched_scalars(model: Network) -> CurveRow:
-    """Read what the cells find worth a curve; layers are counted from 1."""
-    return {
-        f"{name}_{layer}": value.item()
-        for layer, cell in enumerate(model.cells, 1)
-        for name, value in cell.watched.items()
-    }
+@torch.no_grad()
+def watched_scalars(model: Network, sample: Window) -> CurveRow:
+    """Read what the cells find worth a curve; layers are counted from 1.
+
+    Args:
+        model: In training; nothing is dropped, and no random numbers are drawn.
+        sample: The words over which is averaged what depends on the words; the same at every point.
+    """
+    row: CurveRow = {}
+    x = None
+    for layer, cell in enumerate(model.cells, 1):
+        row |= {f"{name}_{layer}": value.item() for name, value in cell.watched.items()}
+        if type(cell).watched_words is Cell.watched_words:
+            continue
+        projected = cell.project(model.embedding(sample.words) if x is None else x)
+        for name, values in cell.watched_words(projected).items():
+            row[f"{name}_{layer}"] = sample.predicting(values).mean().item()
+        x, _ = cell.scan(projected, cell.initial_state(sample.words.shape[1]))
+    return row
 
 
 def write_curves(

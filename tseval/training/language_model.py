@@ -17,6 +17,7 @@ from tseval.models.checkpoint import save_checkpoint
 from tseval.models.vocabulary import EOS
 from tseval.training.corpus import columns
 from tseval.training.curves import curves_path, write_curves
+from tseval.training.remedy import remedy
 from tseval.training.resume import (
     HASHED,
     fitting_together,
@@ -27,7 +28,7 @@ from tseval.training.resume import (
     stop_signals,
 )
 from tseval.training.schedule import Schedule
-from tseval.training.state import TRY, TrainingState
+from tseval.training.state import TrainingState
 from tseval.training.validation import OVERFLOW, as_stored, mean_loss, perplexity
 from tseval.training.windows import Columns, Lines
 
@@ -194,7 +195,7 @@ class _Run:
         loss = mean_loss(model, self.valid)
         if not math.isfinite(loss):
             raise TrainingError(
-                f"the validation loss is {loss} after window {course.step} of the run. {TRY} "
+                f"the validation loss is {loss} after window {course.step} of the run. {remedy(model)} "
                 "The best checkpoint before it, if any, stays."
             )
         self.newest_perplexity = perplexity(loss)
@@ -255,7 +256,7 @@ class _Run:
     def finish(self) -> float:
         """Leave the finished checkpoint and its curves; give its perplexity."""
         if self.state.course.best == math.inf:
-            raise TrainingError(f"the validation perplexity was never finite. {TRY}")
+            raise TrainingError(f"the validation perplexity was never finite. {remedy(self.state.model)}")
         write_curves(curves_path(self.out), self.state.course.rows)
         self.resume.unlink()
         return self.state.course.best

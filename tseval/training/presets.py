@@ -65,7 +65,17 @@ PRESETS: dict[str, Preset] = {
     "bhatt2020": Preset(
         sizes={"embedding": 200, "hidden": 650, "layers": 2, "dropout": 0.2},
         settings={"batch": 128, "optimiser": "adam", "learning_rate": 1e-3, "schedule": "constant"},
-        source="Bhatt et al. 2020, section 5: the language models of Table 4",
+        source="Bhatt et al. 2020, appendix A.4: the language models of Table 4",
+    ),
+    # From the command in the readme of the program (github.com/Hritikbansal/RNNs_SVA_OOD) and its defaults.
+    # It drops units between layers alone, fills lines up on the left, and stops after five halvings.
+    "bansal2020": Preset(
+        sizes={"embedding": 200, "hidden": 650, "layers": 2, "dropout": 0.2},
+        settings={
+            "epochs": 100, "batch": 128, "whole_lines": True, "clip": 5.0,
+            "optimiser": "adam", "learning_rate": 1e-3, "schedule": "anneal", "anneal_factor": 2.0,
+        },
+        source="Bansal, Bhatt & Agarwal 2020 (arXiv:2010.04976), the program's language models",
     ),
     # Embedding as in the published model; the rerun of Marvin & Linzen 2018 leaves it at the program's
     # default, 200. Window and clip are that program's defaults.
@@ -100,7 +110,14 @@ CLASSIFIER_PRESETS = {
     "bhatt2020": Preset(
         sizes={"embedding": 50, "hidden": 50, "layers": 1, "dropout": 0.0},
         settings={"batch": 1, "learning_rate": 1e-3},
-        source="Bhatt et al. 2020, section 6: the classifiers of Table 1",
+        source="Bhatt et al. 2020, appendix A.4: the classifiers of Table 1",
+    ),
+    # Defaults of the same program, which neither clips nor stops early; it also halves the rate when the
+    # validation loss gets no better, which ours does not.
+    "bansal2020": Preset(
+        sizes={"embedding": 50, "hidden": 50, "layers": 1, "dropout": 0.0},
+        settings={"epochs": 20, "patience": 20, "batch": 64, "learning_rate": 0.005, "clip": UNCLIPPED},
+        source="Bansal, Bhatt & Agarwal 2020 (arXiv:2010.04976), the program's classifiers",
     ),
 }
 """For number prediction and grammaticality judgement. ReLU is the default of both commands."""

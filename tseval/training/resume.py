@@ -18,8 +18,8 @@ import torch
 from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
 from tseval.models.safe_file import read_plain
-from tseval.training.corpus import BLOCK
-from tseval.training.settings import Settings
+from tseval.training.corpus import STREAM_BLOCK
+from tseval.training.settings import ClassifierSettings, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tseval.models.vocabulary import Vocabulary
     from tseval.training.corpus import Stream
     from tseval.training.curves import CurveRow
-    from tseval.training.settings import ClassifierSettings
 
 RESUME_FORMAT = "tseval-resume"
 RESUME_VERSION = 1
@@ -91,7 +90,7 @@ def identify(
 def _sha256(stream: Stream) -> str:
     """Hash a stream as it was read, whatever a cache may say of it."""
     digest = hashlib.sha256()
-    for block in stream.split(BLOCK):
+    for block in stream.split(STREAM_BLOCK):
         digest.update(block.numpy().data)
     return digest.hexdigest()
 
@@ -181,8 +180,9 @@ def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]
         raise TrainingError(f"{path}: no resume file that this tseval can read. {over}")
     if not isinstance(content.get("identity"), dict):
         raise TrainingError(f"{path}: a resume file without its settings. {over}")
-    # A setting that the file does not know yet had its default.
-    started = {**asdict(Settings()), **cast("dict[str, object]", content["identity"])}
+    # A setting that the file does not know yet had its default. What both kinds share, each has always had.
+    defaults = {**asdict(Settings()), **asdict(ClassifierSettings())}
+    started = {**defaults, **cast("dict[str, object]", content["identity"])}
     for name, value in identity.items():
         if started.get(name) != value:
             raise TrainingError(f"{path}: {_difference(name, started.get(name), value)}\n  {over}")

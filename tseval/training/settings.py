@@ -77,6 +77,8 @@ class ClassifierSettings:
         clip: Largest norm of a gradient.
         initial_range: Word vectors start uniform within ± this.
         seed: For initial weights, the order of the examples, dropout and noise.
+        log_every: Batches between points of the learning curve within an epoch, which hold what the cell
+            shows of itself, such as α; None for none.
     """
 
     epochs: int = 30
@@ -86,3 +88,4 @@ class ClassifierSettings:
     clip: float = 1.0
     initial_range: float = 0.1
     seed: int = 1
+    log_every: int | None = None

@@ -14,6 +14,7 @@ from tseval.errors import TrainingError
 from tseval.scoring.numerics.products import HAS_ONEDNN
 from tseval.training.curves import watched_scalars
 from tseval.training.loss import cross_entropy
+from tseval.training.remedy import remedy
 from tseval.training.resume import Course, snapshot, take_up
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from tseval.models.language_model import LanguageModel
     from tseval.training.schedule import Schedule
     from tseval.training.settings import Precision
-
-TRY = "Lower --learning-rate or --clip."
 
 
 @dataclass(slots=True)
@@ -118,7 +117,7 @@ class TrainingState:
                 if not math.isfinite(value):
                     raise TrainingError(
                         f"the {name} is {value} in epoch {self.schedule.epoch(step)}, window {step} of the "
-                        f"run. {TRY} The best checkpoint before it, if any, stays."
+                        f"run. {remedy(self.model)} The best checkpoint before it, if any, stays."
                     )
             course.loss += pair[0]
         self._unread.clear()
@@ -141,7 +140,7 @@ class TrainingState:
                 "validation_loss": loss,
                 "validation_perplexity": perplexity,
                 "seconds": round(course.seconds, 3),
-                **watched_scalars(self.model),
+                **watched_scalars(self.model, self.schedule.text.read(0, self.device)),
             }
         )
         course.at_row = course.step, course.loss

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
-from tseval.training.corpus import BLOCK
+from tseval.training.corpus import STREAM_BLOCK
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -142,7 +142,7 @@ class Lines:
 def _places_of(word: int, stream: Stream) -> Tensor:
     """Find a word in a stream, block by block."""
     found, start = [], 0
-    for block in stream.split(BLOCK):
+    for block in stream.split(STREAM_BLOCK):
         found.append((block == word).nonzero().flatten() + start)
         start += len(block)
     return torch.cat(found)

@@ -50,7 +50,8 @@ _options = take_all([
     LOWERCASE,
     *size_options(embedding=50, hidden=50, layers=1, dropout=0.0),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
-                 help="Something else that can be chosen about the cell; activation is relu unless given."),
+                 help="Something else that can be chosen about the cell; activation is relu unless given, "
+                 "but tanh in GRU and LSTM."),
     click.option("--preset", type=click.Choice(list(CLASSIFIER_PRESETS)),
                  help="Sizes and settings of a paper; options that are given go before them."),
     _setting("epochs", COUNT, "Passes over the examples, at most."),
@@ -60,6 +61,7 @@ _options = take_all([
     _setting("clip", POSITIVE, "Largest gradient norm."),
     _setting("initial_range", POSITIVE, "Word vectors start uniform within plus and minus this."),
     _setting("seed", SEED, "Of initial weights, order of examples, dropout and noise."),
+    _setting("log_every", COUNT, "Batches between points of the learning curve, such as α, within an epoch."),
     *CHECKPOINT,
     DEVICE,
     QUIET,
@@ -114,12 +116,15 @@ def _train(context: click.Context, task: str) -> None:
 def _sizes(context: click.Context, task: str) -> Sizes:
     """Gather the sizes from the options; a cell that can choose has ReLU, as in Bhatt et al. 2020.
 
+    GRU and LSTM, which could not choose at first, keep tanh unless asked.
+
     Raises:
         ModelError: If they do not go together.
     """
     given = context.params
     options = cell_options(given["arch"], given["options"])
-    if "activation" in options_of(CELLS[given["arch"]]):
+    cell = CELLS[given["arch"]]
+    if "activation" in options_of(cell) and "activation" not in cell.later_options:
         options = {"activation": "relu", **options}
     names = ("arch", "embedding", "hidden", "layers", "dropout")
     return Sizes(vocabulary=1, options=options, task=task, **{name: given[name] for name in names})

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from tseval.errors import TrainingError
 from tseval.models.vocabulary import SPECIAL_WORDS, Vocabulary
 from tseval.suites.formal.languages import parse_language
-from tseval.training.corpus import count_words, encode_text, file_facts, open_text
+from tseval.training.corpus import count_words, encode_text, file_facts, map_text
 from tseval.training.drawn import describe_drawn, draw_text, vocabulary_of
 
 if TYPE_CHECKING:
@@ -87,6 +87,6 @@ def read_training_text(context: click.Context, language: Language | None) -> Tra
         raise TrainingError(f"no word of {text} occurs {min_count} times: lower --min-count")
     return TrainingText(
         vocabulary,
-        (open_text(train_files, vocabulary), encode_text([valid_file], vocabulary)),
+        (map_text(train_files, vocabulary), encode_text([valid_file], vocabulary)),
         [asdict(file_facts(path)) for path in [*train_files, valid_file]],
     )

@@ -21,7 +21,7 @@ class AblatedLSTM(AdditiveCell):
     c_t = F ∘ c_{t-1} + I ∘ c~,  F = σ(forget), I = σ(admit), vectors
     h_t = o ∘ tanh(c_t)
 
-    Source: Bhatt et al. 2020, the ablation of the gates. The state is (h, c); the drive holds o, then c~.
+    Source: Bansal et al. 2020, section 3.2.2. The state is (h, c); the drive holds o, then c~.
     """
 
     n_states = 2

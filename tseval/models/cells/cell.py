@@ -35,10 +35,13 @@ class Cell(nn.Module):
         costly_projection: Whether `project` costs so much that a language model should project each
             distinct word of a window only once. Dropout then drops the same of a word wherever it stands
             in a window.
+        later_options: Options that the cell got when there were checkpoints of it. At their default they
+            leave no trace in a model's sizes, so that fingerprints and resume files stay what they were.
     """
 
     n_states: ClassVar[int] = 1
     costly_projection: ClassVar[bool] = False
+    later_options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -48,6 +51,22 @@ class Cell(nn.Module):
     def watched(self) -> Mapping[str, Tensor]:
         """Scalars whose course over training is worth a curve, such as a learned decay rate."""
         return {}
+
+    def watched_words(self, projected: Tensor) -> Mapping[str, Tensor]:
+        """Give what is like `watched` but depends on the words of a window: a value for each of them.
+
+        Args:
+            projected: What `project` gave for the window, (time, batch, ...).
+
+        Returns:
+            By name, (time, batch, 1) each.
+        """
+        return {}
+
+    @property
+    def advice(self) -> str | None:
+        """What to change about the cell's options if training diverges, if anything."""
+        return None
 
     def initial_state(self, batch: int) -> State:
         """Give the zero state, `n_states` tensors of (batch, hidden)."""
@@ -195,6 +214,7 @@ class FusedCell(Cell):
 
     layer_type: ClassVar[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]]
     layer: nn.RNNBase
+    fused: bool = True  # whether the layer computes what the cell is; otherwise it only holds the weights
     update_parameters: Sequence[Tensor] = ()
 
     def __init__(self, input_size: int, hidden_size: int, layer: nn.RNNBase | None = None) -> None:
@@ -229,6 +249,8 @@ class FusedCell(Cell):
         """
         if by_window(x, state):
             return read_window(self, self.project(x), *self.recurrent(), state)
+        if not self.fused:
+            return super().forward(x, state)
         before = tuple(tensor[None] for tensor in state)
         with torch.autocast(x.device.type, enabled=False):
             outputs, after = self.layer(x.to(state[0].dtype), before if self.n_states > 1 else before[0])
@@ -248,7 +270,7 @@ def options_of(cell: type[Cell]) -> dict[str, Option]:
 
 
 def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str, Option]:
-    """Fill up options with the defaults and hold them to the defaults' types.
+    """Fill up options with the defaults (see `Cell.later_options`) and hold them to the defaults' types.
 
     Raises:
         ModelError: If an option is unknown or of another type. Ranges are the cell's own to check.
@@ -263,7 +285,12 @@ def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str,
             raise ModelError(f"option {name} must be of type {wanted.__name__}, not {found.__name__}")
         if isinstance(value, int) and abs(value) > LARGEST:
             raise ModelError(f"option {name} must be at most {LARGEST:,}")
-    return {name: type(default)(given.get(name, default)) for name, default in defaults.items()}
+    complete = {name: type(default)(given.get(name, default)) for name, default in defaults.items()}
+    return {
+        name: value
+        for name, value in complete.items()
+        if name not in cell.later_options or value != defaults[name]
+    }
 
 
 def require(name: str, value: Option, holds: bool, demand: str) -> None:

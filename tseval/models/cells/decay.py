@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tseval.models.cells.cell import AdditiveCell, State, require
+from tseval.models.cells.window import aten, tanh_
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +17,16 @@ if TYPE_CHECKING:
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 # The derivative of the loss before the activation, from that after it and from the activation's value.
 DERIVATIVES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "tanh": torch.ops.aten.tanh_backward,
-    "relu": lambda slope, value: torch.ops.aten.threshold_backward(slope, value, 0),
+    "tanh": aten.tanh_backward,
+    "relu": lambda slope, value: aten.threshold_backward(slope, value, 0),
+}
+# In place: the activation, and that derivative into its last argument; for the gradients of gated cells.
+IN_PLACE: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor, Tensor], object]]] = {
+    "tanh": (tanh_, lambda slope, value, out: aten.tanh_backward.grad_input(slope, value, grad_input=out)),
+    "relu": (
+        torch.relu_,
+        lambda slope, value, out: aten.threshold_backward.grad_input(slope, value, 0, grad_input=out),
+    ),
 }
 BOUNDS = ("sigmoid", "none")
 
@@ -73,6 +82,16 @@ class DecayCell(AdditiveCell):
     def watched(self) -> Mapping[str, Tensor]:
         """α, which Figure 5 of Bhatt et al. 2020 follows over training."""
         return {"alpha": self.alpha}
+
+    @property
+    def advice(self) -> str | None:
+        """Beyond 1, α multiplies the state word by word, and only tanh holds it back."""
+        if self.bounded or self.activation is not torch.relu:
+            return None
+        return (
+            "Under ReLU and without a bound, an α beyond 1 lets the state grow with every word: try "
+            "--option alpha_bound=sigmoid, a lower initial_alpha, or activation=tanh."
+        )
 
     def update(self, drive: Tensor, state: State) -> State:
         """Advance the state; see `AdditiveCell.update`."""

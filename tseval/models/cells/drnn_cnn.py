@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
-from tseval.models.cells.dale import dale_signs
+from tseval.models.cells.dale import INHIBITORY, dale_signs
 from tseval.models.cells.decay import ACTIVATIONS, logit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 INITIAL_ALPHA = 0.8
 MAX_WINDOW = 1000  # words; a sentence is shorter
@@ -37,13 +37,21 @@ class ConvolutionalDecayRNN(AdditiveCell):
         hidden_size: Width of h.
         window: n, words that the decay rate depends on, at most 1,000.
         activation: f, `tanh` for language models, `relu` for classifiers.
+        inhibitory: Which units inhibit; see `dale_signs`.
     """
 
     n_states = 2
+    later_options = ("inhibitory",)
     signs: Tensor
 
     def __init__(
-        self, input_size: int, hidden_size: int, *, window: int = 3, activation: str = "tanh"
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        window: int = 3,
+        activation: str = "tanh",
+        inhibitory: str = INHIBITORY,
     ) -> None:
         require("window", window, 0 < window <= MAX_WINDOW, f"from 1 to {MAX_WINDOW}")
         require("activation", activation, activation in ACTIVATIONS, "tanh or relu")
@@ -53,7 +61,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
         self.decay = nn.Parameter(torch.tensor(logit(INITIAL_ALPHA)))
         self.recurrent = recurrent_matrix(hidden_size, hidden_size)
         self.drive_size += window
-        self.register_buffer("signs", dale_signs(hidden_size), persistent=False)
+        self.register_buffer("signs", dale_signs(hidden_size, inhibitory), persistent=False)
 
     def initial_state(self, batch: int) -> State:
         """Give h = 0 and nothing pending: (batch, hidden) and (batch, window - 1)."""
@@ -67,6 +75,12 @@ class ConvolutionalDecayRNN(AdditiveCell):
     def recurrent_weight(self) -> Tensor:
         """ReLU(W) D, (hidden + window, hidden); the state adds nothing to the convolution."""
         return F.pad(self.recurrent.relu() * self.signs, (0, 0, 0, self.taps.out_features))
+
+    def watched_words(self, projected: Tensor) -> Mapping[str, Tensor]:
+        """α_t of each word; nothing is pending before the first."""
+        sums = projected[..., self.hidden_size :]
+        earlier = (F.pad(sums[..., lag], (0, 0, lag, 0))[: len(sums)] for lag in range(sums.shape[-1]))
+        return {"alpha": (sum(earlier, start=self.decay).sigmoid())[..., None]}
 
     @property
     def update_parameters(self) -> Sequence[Tensor]:

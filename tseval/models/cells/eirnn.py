@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
-from tseval.models.cells.dale import dale_signs
+from tseval.models.cells.dale import INHIBITORY, dale_signs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +33,11 @@ class EIRNN(AdditiveCell):
         beta: β, the share of the state that is renewed at every word.
         sigma: σ, strength of the noise in training; 0 for none.
         self_connections: Whether a unit may drive itself.
+        inhibitory: Which units inhibit; see `dale_signs`.
     """
 
     n_states = 2
+    later_options = ("inhibitory",)
     mask: Tensor
 
     def __init__(
@@ -46,13 +48,14 @@ class EIRNN(AdditiveCell):
         beta: float = 0.17,
         sigma: float = 0.15,
         self_connections: bool = False,
+        inhibitory: str = INHIBITORY,
     ) -> None:
         require("beta", beta, 0 < beta <= 1, "above 0 and at most 1")
         require("sigma", sigma, 0 <= sigma < math.inf, "a finite number, 0 or above")
         super().__init__(input_size, hidden_size, hidden_size)
         self.beta, self.sigma = beta, sigma
         self.recurrent = recurrent_matrix(hidden_size, hidden_size)
-        mask = dale_signs(hidden_size).repeat(hidden_size, 1)
+        mask = dale_signs(hidden_size, inhibitory).repeat(hidden_size, 1)
         if not self_connections:
             mask.fill_diagonal_(0)
         # Derived from the options and the size, so it is no part of a checkpoint.

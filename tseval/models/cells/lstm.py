@@ -8,27 +8,41 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tseval.models.cells.cell import FusedCell, State
-from tseval.models.cells.window import tanh_
+from tseval.models.cells.cell import FusedCell, State, require
+from tseval.models.cells.decay import ACTIVATIONS, DERIVATIVES, IN_PLACE
+from tseval.models.cells.window import aten, tanh_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 class LSTM(FusedCell):
-    """LSTM with forget gate, on torch's own fused layer.
+    """LSTM with forget gate, on torch's own fused layer where f is tanh.
 
     i, f, o = σ(W h_{t-1} + U x_t + b), one matrix each
     g       = tanh(W_g h_{t-1} + U_g x_t + b_g)
     c_t     = f ∘ c_{t-1} + i ∘ g
-    h_t     = o ∘ tanh(c_t)
+    h_t     = o ∘ f(c_t)
 
     Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000. The state is (h, c), the gates are stored
     in torch's order i, f, g, o, and the bias is torch's pair, which acts as one.
+
+    Args:
+        input_size: Width of a word vector.
+        hidden_size: Width of h and of c.
+        activation: f, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020, whose g has
+            tanh too.
     """
 
     layer_type = nn.LSTM
     n_states = 2
+    later_options = ("activation",)
+
+    def __init__(self, input_size: int, hidden_size: int, *, activation: str = "tanh") -> None:
+        require("activation", activation, activation in ACTIVATIONS, "tanh or relu")
+        super().__init__(input_size, hidden_size)
+        self.activation, self.fused = ACTIVATIONS[activation], activation == "tanh"
+        self.activate_, self.activation_backward = IN_PLACE[activation][0], DERIVATIVES[activation]
 
     def project(self, x: Tensor) -> Tensor:
         """U x + b for the four gates, (..., 4 * hidden)."""
@@ -43,7 +57,7 @@ class LSTM(FusedCell):
         """Turn the drive, all four W h_{t-1} + U x_t + b, into the next state."""
         i, f, g, o = drive.chunk(4, dim=1)
         c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
-        return o.sigmoid() * c.tanh(), c
+        return o.sigmoid() * self.activation(c), c
 
     def update_backward(
         self, drive: Tensor, before: State, after: State, slopes: State, /
@@ -54,11 +68,11 @@ class LSTM(FusedCell):
         tanh_(g)
         o.sigmoid_()
         by_h, by_c = slopes
-        bounded = tanh_(after[1].clone())
-        by_c = by_c + torch.ops.aten.tanh_backward(by_h * o, bounded)
+        bounded = self.activate_(after[1].clone())
+        by_c = by_c + self.activation_backward(by_h * o, bounded)
         by_before = by_c * f
         by_gates = by_c * g, by_c * before[1], by_c * i, by_h * bounded
         for gate, slope in zip((i, f, o), (by_gates[0], by_gates[1], by_gates[3]), strict=True):
-            torch.ops.aten.sigmoid_backward.grad_input(slope, gate, grad_input=gate)
-        torch.ops.aten.tanh_backward.grad_input(by_gates[2], g, grad_input=g)
+            aten.sigmoid_backward.grad_input(slope, gate, grad_input=gate)
+        aten.tanh_backward.grad_input(by_gates[2], g, grad_input=g)
         return drive, (torch.zeros_like(by_h), by_before), ()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         recalled: Tensor  # their first tensors in the type of the products
 
 
+aten = torch.ops.aten  # torch's operations by name, those of gradients among them
 Tensors = tuple[Tensor, ...]  # a state, or the derivatives by one
 
 

@@ -1,0 +1,54 @@
+"""Training reads a window at once: outputs and gradients are those of single steps, for every option."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from tseval.models.cells import CELLS
+from tseval.models.cells.cell import AdditiveCell, FusedCell
+from tseval.models.cells.window import read_window
+
+TIME, BATCH, INPUT, HIDDEN = 5, 3, 4, 6
+RELU = {"activation": "relu"}
+BY_WINDOW = [arch for arch, cell in CELLS.items() if issubclass(cell, AdditiveCell | FusedCell)]
+VARIANTS: list[Any] = [(arch, {}) for arch in BY_WINDOW]
+VARIANTS += [(arch, RELU) for arch in ("srn", "gru", "lstm", "drnn", "sdrnn", "abdrnn", "drnn-cnn")]
+VARIANTS += [(arch, {"inhibitory": "0.5:drawn:2"}) for arch in ("drnn", "drnn-cnn", "eirnn")]
+VARIANTS += [("drnn", {**RELU, "alpha_bound": "none", "initial_alpha": 1.2})]
+
+
+def by_window(cell: Any, x, state):
+    """Read a window as training does in a narrow type, but in float64, so that rounding hides nothing."""
+    weight, bias = cell.recurrent() if isinstance(cell, FusedCell) else (cell.recurrent_weight(), None)
+    return read_window(cell, cell.project(x), weight, bias, state)
+
+
+def by_steps(cell, x, state):
+    outputs = []
+    for word in cell.project(x):
+        state = cell.step(word, state)
+        outputs.append(state[0])
+    return torch.stack(outputs), state
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_a_window_read_at_once_has_the_outputs_and_gradients_of_single_steps(variant):
+    arch, options = variant
+    torch.manual_seed(4)
+    cell = CELLS[arch](INPUT, HIDDEN, **options).double().eval()
+    x = torch.randn(TIME, BATCH, INPUT, dtype=torch.float64)
+    weight = torch.randn(TIME, BATCH, HIDDEN, dtype=torch.float64)
+    # A state that a text can lead to.
+    with torch.no_grad():
+        _, start = cell(torch.randn_like(x), cell.initial_state(BATCH))
+    found = []
+    for read in (by_window, by_steps):
+        cell.zero_grad()
+        inputs = [x.clone().requires_grad_(), *(tensor.clone().requires_grad_() for tensor in start)]
+        outputs, after = read(cell, inputs[0], tuple(inputs[1:]))
+        loss = (outputs * weight).sum() + sum(tensor.square().sum() for tensor in after)
+        loss.backward()
+        found.append([outputs, *after, *(t.grad for t in inputs), *(p.grad for p in cell.parameters())])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs)
