@@ -68,10 +68,11 @@ def _score(
 ) -> tuple[Run, Path]:
     """Score one suite into its directory, saying how to go on if the user stops it."""
     from tseval.evaluation import evaluate, run_key
-    from tseval.runs import find_interrupted, fresh_directory
+    from tseval.runs import clear_begun, find_interrupted, fresh_directory
 
     key = run_key(model, suite, score)
     if out is None:
+        clear_begun(RUNS)
         interrupted = find_interrupted(RUNS, key) if resume else None
         out = interrupted or fresh_directory(RUNS, key, datetime.now())
     try:

@@ -49,9 +49,10 @@ def command(
     """
     from tseval.report import build_table, open_sources, render
     from tseval.training.zoo.plan import plan, read_corpus, settle
-    from tseval.training.zoo.publish import check_target, publish
+    from tseval.training.zoo.publish import publish
     from tseval.training.zoo.recipe import read_recipe
     from tseval.training.zoo.results import sources_of
+    from tseval.training.zoo.target import check_target
     from tseval.training.zoo.work import alone, make
 
     # What can be wrong is said before hours are spent.
