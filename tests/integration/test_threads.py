@@ -1,4 +1,4 @@
-"""Threads, shards and memory budgets: they move log-probabilities in their last digits, and no verdict but of equals."""
+"""Threads, shards and memory budgets: they move last digits, and no verdict but of what is nearly equal."""
 
 import os
 import subprocess

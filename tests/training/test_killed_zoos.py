@@ -112,7 +112,8 @@ PUBLICATION = """
     (place / "tables/board.json").write_text(board.replace('"gru"', '"drnn"'))
     (place / "tables/srn/table.md").write_text("of an older model")
     compare = lambda *folders: different(*map(files_below, folders))
-    print(json.dumps(kill_everywhere(lambda: publish("srn", "gru"), go_on, compare, place / "points", furnish)))
+    found = kill_everywhere(lambda: publish("srn", "gru"), go_on, compare, place / "points", furnish)
+    print(json.dumps(found))
 """
 
 

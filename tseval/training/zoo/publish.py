@@ -38,8 +38,8 @@ PAPER = "bhatt2020"
 def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel]) -> None:
     """Write the board, a page, and a folder for each model; what an earlier publication left goes.
 
-    At any moment the folder of a model is whole or not there, and the board that of before or of now; until all
-    is written, the page says so. A publication that was killed is ended by the next.
+    At any moment the folder of a model is whole or not there, and the board that of before or of now; until
+    all is written, the page says so. A publication that was killed is ended by the next.
 
     Raises:
         TrainingError: The folder holds something else, or another process publishes there.
