@@ -31,9 +31,9 @@ class SmallZoo:
             (suite / name).write_text(text)
         plan.SUITE = str(suite)
         (place / "corpus").mkdir()
+        lines = b"the author laughs .\nthe pilots laugh .\n" * 20
         for name in plan.CORPUS_FILES:
-            text = b"the author laughs .\nthe pilots laugh .\n" * 20
-            (place / "corpus" / name).write_bytes(gzip.compress(text, mtime=0))
+            (place / "corpus" / name).write_bytes(gzip.compress(lines, mtime=0))
         (place / "tiny.yaml").write_text(RECIPE)
 
     def make(self, *archs, out="zoo", more=()):
