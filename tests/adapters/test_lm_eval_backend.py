@@ -124,7 +124,7 @@ def test_a_sentence_that_is_too_long_is_named(gpt2):
         model.sentence_logprobs(["the author laughs .", f"{fits} guard"])
     assert str(error.value) == (
         "tiny: a sentence has 33 tokens, but the model reads at most 32: "
-        "'the guard laughs . the guard laughs . the guard laughs . the g...'"
+        "'the guard laughs . the guard laughs . the guard laughs . the...'"
     )
 
 
