@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tseval.errors import ModelError, first_line, suggest
+from tseval.files import open_regular
 from tseval.scoring.numerics.device import pick_device
 from tseval.scoring.protocol import ModelCard
 
@@ -163,7 +164,7 @@ def _fingerprint(backend: str, arguments: Mapping[str, str]) -> str:
             digest.update(f"\n{key}={value}".encode())
             continue
         for file in sorted(_files(Path(value))):
-            with file.open("rb") as content:
+            with open_regular(file) as content:
                 inner = hashlib.file_digest(content, "sha256").hexdigest()
             digest.update(f"\n{key} {file.relative_to(value)} {inner}".encode())
     return digest.hexdigest()

@@ -7,8 +7,8 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tseval.errors import BoardError, TrainingError
-from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, write_whole
+from tseval.errors import BoardError, LimitError, TrainingError
+from tseval.files import PARTIAL, read_bytes, remove_lock, sync_directory, take_lock, write_whole
 from tseval.report.boards import read_board
 from tseval.report.curves import PUBLISHED
 
@@ -36,10 +36,10 @@ def check_target(target: Path) -> None:
     ):
         return
     try:
-        ours = MARK in (target / "README.md").read_text(encoding="utf-8")
+        ours = MARK.encode() in read_bytes(target / "README.md", "document_bytes")
         if (target / "board.json").exists():
             read_board(target)
-    except (OSError, ValueError, BoardError):
+    except (OSError, ValueError, BoardError, LimitError):
         ours = False
     if not ours:
         raise TrainingError(
@@ -104,7 +104,7 @@ def holds_model(folder: Path) -> bool:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in folder.iterdir()}
+    return {one.name: read_bytes(one) for one in folder.iterdir()}
 
 
 def _remove(folder: Path) -> None:
