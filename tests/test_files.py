@@ -156,7 +156,7 @@ OPENED = """
     path, opened = Path(sys.argv[1]), []
 
     def replace(event, arguments):
-        if event == "open" and arguments[0] == path:
+        if event == "open" and str(arguments[0]) == str(path):
             opened.append(event)
             path.unlink()
             os.mkfifo(path)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tseval.runs.key import RunKey
     from tseval.scoring.engine import Part
 
+ATTEMPTS = 200  # to lock a directory, within half a second
+
 
 def fresh_directory(root: Path, key: RunKey, now: datetime) -> Path:
     """Name a directory for a new run: `<model>--<suite>--<time>` below a root."""
@@ -115,13 +117,13 @@ def _claim(path: Path) -> int:
 
     Another one that looks for what was left may hold the lock for a moment, and remove what is as new.
     """
-    for wait in (0.01, 0.1, 0):
+    for _ in range(ATTEMPTS):
         path.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
             _refuse_strangers(path)
             if (held := take_lock(path / RUN_LOCK)) is not None:
                 return held
-        time.sleep(wait)
+        time.sleep(0.002)
     raise RunError(
         f"{path} is being written by another tseval.\n"
         "  Wait for it to end, or name another directory with --out."
