@@ -155,6 +155,15 @@ def test_any_damage_to_the_cache_is_noticed(folder: Path) -> None:
         assert load_cached(suite_key(folder)) is None, position
 
 
+@needs_posix
+def test_a_pipe_in_place_of_the_cache_is_not_waited_for(folder: Path) -> None:
+    fresh = load_suite(folder)
+    (cached,) = cache_folder().iterdir()
+    cached.unlink()
+    os.mkfifo(cached)
+    assert content(load_suite(folder)) == content(fresh)
+
+
 @pytest.mark.parametrize("damage", ["truncated", "emptied", "scrambled"])
 def test_a_damaged_cache_is_expanded_again(folder: Path, damage: str) -> None:
     fresh = load_suite(folder)
