@@ -1,11 +1,13 @@
 import hashlib
 import json
+import os
 import shutil
 import stat
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from systems import needs_posix
 
 from tseval.errors import SuiteError
 from tseval.files import cache_folder
