@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tseval.errors import ModelError, first_line, suggest
+from tseval.files import open_regular
 from tseval.scoring.numerics.device import pick_device
 from tseval.scoring.protocol import ModelCard
 
@@ -85,7 +87,20 @@ class LmEvalModel:
         try:
             return [float(logprob) for logprob, _ in self._model.loglikelihood(requests, **self._options)]
         except Exception as error:
-            raise ModelError(f"{self.card.name}: lm-eval could not score: {_named(error)}") from error
+            said = self._too_long(sentences) or f"lm-eval could not score: {_named(error)}"
+            raise ModelError(f"{self.card.name}: {said}") from error
+
+    def _too_long(self, sentences: Sequence[str]) -> str | None:
+        """Name a sentence that is longer than the backend reads; of that lm-eval says `AssertionError`."""
+        model: Any = self._model
+        with suppress(Exception):  # not every backend knows its tokens, and what it said itself must stay
+            most = model.max_length
+            for sentence in sorted(sentences, key=len, reverse=True):
+                n_tokens = len(model.tok_encode(sentence))
+                if n_tokens > most:
+                    start = f"'{sentence[:60]}...'"
+                    return f"a sentence has {n_tokens} tokens, but the model reads at most {most}: {start}"
+        return None
 
 
 def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEvalModel:
@@ -149,7 +164,7 @@ def _fingerprint(backend: str, arguments: Mapping[str, str]) -> str:
             digest.update(f"\n{key}={value}".encode())
             continue
         for file in sorted(_files(Path(value))):
-            with file.open("rb") as content:
+            with open_regular(file) as content:
                 inner = hashlib.file_digest(content, "sha256").hexdigest()
             digest.update(f"\n{key} {file.relative_to(value)} {inner}".encode())
     return digest.hexdigest()

@@ -119,7 +119,7 @@ PICKLES = {
     "dictionary in itself": b"\x80\x02}q\x01X\x01\x00\x00\x00ah\x01s.",
     "tuple in itself": weights(b"]q\x01h\x01\x85q\x02a0h\x02"),
     "laughs": weights(LAUGHS),
-    "laughs of text": weights(text("x" * 100_000) + b"q\x01](" + b"h\x01" * 50_000 + b"e"),
+    "laughs of text": weights(text("x" * 100_000) + b"q\x010](" + b"h\x01" * 50_000 + b"e"),
     "huge number": weights(b"\x8b\xff\xff\xff\x7f"),
     "many digits": weights(b"L" + b"9" * 100_000 + b"L\n"),
     "large number": weights(number(1 << 100_000)),

@@ -35,7 +35,7 @@ def in_a_process(program, *arguments):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def kill_everywhere(begin, go_on, compare, place):
+def kill_everywhere(begin, go_on, compare, place, furnish=lambda folder: None):
     """Kill an action at every call, in a folder of its own each time, and go on with it.
 
     Args:
@@ -43,6 +43,7 @@ def kill_everywhere(begin, go_on, compare, place):
         go_on: What a user does afterwards, there too.
         compare: Given the folder of an undisturbed action and one that was killed, names what differs.
         place: For the folders.
+        furnish: Puts into a folder what the action finds there.
 
     Returns:
         The number of points, and what went wrong at each of them, if anything.
@@ -50,8 +51,10 @@ def kill_everywhere(begin, go_on, compare, place):
     warm, whole = place / "warm", place / "whole"
     warm.mkdir(parents=True)
     os.environ["XDG_CACHE_HOME"] = str(warm / "cache")
+    furnish(warm)
     with chdir(warm):
         begin()  # here, so that the forks have everything that it imports
+    furnish(whole)
     calls, code, said = _fork(begin, whole)
     assert code == 0, said
     points = [(n, half) for n, name in enumerate(calls, 1) for half in (False, True)[: 1 + (name == "write")]]
@@ -59,6 +62,7 @@ def kill_everywhere(begin, go_on, compare, place):
     for n, half in points:
         point = f"{n} {'inside' if half else 'before'} {calls[n - 1]}"
         folder = place / point.replace(" ", "-")
+        furnish(folder)
         _, code, said = _fork(begin, folder, n, half)
         if code != -signal.SIGKILL:
             wrong[point] = f"not killed, but {code}: {said}"

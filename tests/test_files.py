@@ -148,6 +148,36 @@ def test_only_regular_files_are_read_and_links_to_them(tmp_path):
         refuse_irregular(tmp_path / "absent")
 
 
+# Python tells of every call that opens a file just before it is made, to hooks that stay for good.
+OPENED = """
+    import os, sys
+    from pathlib import Path
+    from tseval.files import open_regular
+    path, opened = Path(sys.argv[1]), []
+
+    def replace(event, arguments):
+        if event == "open" and str(arguments[0]) == str(path):
+            opened.append(event)
+            path.unlink()
+            os.mkfifo(path)
+
+    sys.addaudithook(replace)
+    try:
+        open_regular(path)
+    except OSError as error:
+        print(len(opened), error.strerror)
+"""
+
+
+@needs_posix
+def test_what_becomes_a_pipe_while_it_is_opened_is_not_waited_for(tmp_path):
+    (tmp_path / "file").touch()
+    said, error = python(OPENED, tmp_path / "file").communicate(timeout=60)
+    assert (said, error) == ("1 It is a pipe, not a regular file\n", "")
+    said, error = python(OPENED, tmp_path / "file").communicate(timeout=60)
+    assert said == "0 It is a pipe, not a regular file\n", "it was opened"
+
+
 # Locks
 
 

@@ -188,7 +188,7 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
             with suppress(OSError):
                 shutil.copymode(path, partial)
             partial.replace(path)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
     except BaseException:
         with suppress(OSError):
             partial.unlink()
@@ -338,7 +338,7 @@ def _is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
     """Make renames in a directory last, where the system opens directories."""
     if os.name != "posix":
         return

@@ -116,6 +116,18 @@ def test_what_lm_eval_cannot_make_is_said_in_one_line(gpt2, spec, arguments, mes
     assert "\n" not in str(error.value)
 
 
+def test_a_sentence_that_is_too_long_is_named(gpt2):
+    model: Any = open_model("lm-eval:hf", {"pretrained": str(gpt2)}, "cpu")
+    fits = " ".join(["the guard laughs ."] * 8)  # the 32 tokens that it reads, with a start token before them
+    assert model.sentence_logprobs([fits])[0] < 0
+    with pytest.raises(ModelError) as error:
+        model.sentence_logprobs(["the author laughs .", f"{fits} guard"])
+    assert str(error.value) == (
+        "tiny: a sentence has 33 tokens, but the model reads at most 32: "
+        "'the guard laughs . the guard laughs . the guard laughs . the...'"
+    )
+
+
 def test_keys_are_not_recorded_and_a_dead_server_is_one_message(gpt2):
     arguments = {
         "model": "m",

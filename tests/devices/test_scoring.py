@@ -32,7 +32,7 @@ def scored(own):
     return pc.list_flatten(table["words"]).to_numpy(), scorer
 
 
-@pytest.mark.parametrize("name", [*CELLS_AND_TASKS, "oracle", *slow(CAUSAL), *slow(MASKED)])
+@pytest.mark.parametrize("name", [*CELLS_AND_TASKS, "oracle", "published", *slow(CAUSAL), *slow(MASKED)])
 def test_scores_are_those_of_the_cpu(tmp_path, device, tolerance, name):
     expected, here = scored(open_own(name, tmp_path))
     found, scorer = scored(open_own(name, tmp_path, str(device)))

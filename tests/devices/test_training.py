@@ -2,17 +2,21 @@
 
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
-from second_device import NAME
+from second_device import MACHINE, NAME
+from small import make_case, make_suite
 from small_training import WORDS, Quiet, interrupt, stream
 
+from tseval.errors import TrainingError
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.classifier import Classifier
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.training.classifier import train_classifier
+from tseval.training.early_evaluation import EarlyEvaluation, accuracy_path
 from tseval.training.examples import Examples
 from tseval.training.language_model import Destination, train_language_model
 from tseval.training.settings import ClassifierSettings, Settings
@@ -32,6 +36,7 @@ SENTENCES = [("author near pilots", 0), ("authors", 1), ("pilots near author", 1
 def train(path, device, arch="drnn", *, listener=None, resume=False, **settings):
     """Train a language model of eight words on a device; give its perplexity and its weights."""
     dropout, tied = settings.pop("dropout", 0.0), settings.pop("tied", False)
+    probe, short = settings.pop("probe", None), settings.pop("short", ())
     chosen = {"epochs": 1, "batch": 4, "window": 6, "learning_rate": 0.01, "clip": 1.0, "log_every": 5}
     how = Settings(**chosen | settings)
     torch.manual_seed(how.seed)
@@ -39,13 +44,14 @@ def train(path, device, arch="drnn", *, listener=None, resume=False, **settings)
     model = LanguageModel(sizes).to(device)
     if tied:  # on the way to a device in software, layers lose what they share
         model.output.weight = model.embedding.weight
-    destination = Destination(path, {}, resume=resume)
+    destination = Destination(path, {}, resume=resume, probe=probe)
     text = stream(48), stream(12)
+    MACHINE.shortages = [*short]  # the model alone always fits
     perplexity = train_language_model(model, WORDS, text, how, destination, listener or Quiet())
     return perplexity, load_checkpoint(path).model.state_dict()
 
 
-def train_a_classifier(path, device, arch="drnn", *, listener=None, resume=False):
+def train_a_classifier(path, device, arch="drnn", *, listener=None, resume=False, short=()):
     """Train a classifier of number on a device; give the mean loss of its validation, and its weights."""
     words = Vocabulary(("<eos>", "<unk>", "near", "author", "authors", "pilot", "pilots"), lowercase=False)
     how = ClassifierSettings(epochs=2, patience=None, batch=8, learning_rate=0.02)
@@ -53,6 +59,7 @@ def train_a_classifier(path, device, arch="drnn", *, listener=None, resume=False
     model = Classifier(Sizes(arch, len(words), 6, 10, 1, task="number"), how.initial_range).to(device)
     examples = Examples.encode(SENTENCES * 8, words), Examples.encode(SENTENCES, words)
     destination = Destination(path, {}, resume=resume)
+    MACHINE.shortages = [*short]
     accuracy = train_classifier(model, words, examples, how, destination, listener or Quiet())
     return accuracy, load_checkpoint(path).model.state_dict()
 
@@ -132,3 +139,93 @@ def test_a_device_without_float64_trains_nearly_as_well(tmp_path, machine):
     machine.doubles = False
     assert_near(train(tmp_path / "there.pt", NAME), expected[0], 1e-4)
     assert_near(train_a_classifier(tmp_path / "elsewhere.pt", NAME), expected[1], 1e-4)
+
+
+# Memory that runs out
+
+
+def test_a_training_out_of_memory_says_so_and_goes_on_from_what_it_saved(tmp_path, machine):
+    expected = train(tmp_path / "whole.pt", NAME, epochs=2, dropout=0.3)
+    cut = {"validate_every": 5, "epochs": 2, "dropout": 0.3}
+    whole = train(tmp_path / "validated.pt", NAME, **cut)
+    assert whole[0] <= expected[0] * 1.01  # the same course, looked at more often
+    shortage = Quiet({10: lambda: machine.run_short(seed=0, times=1, apart=100)})
+    path = tmp_path / "short.pt"
+    with pytest.raises(TrainingError) as error:
+        train(path, NAME, listener=shortage, **cut)
+    assert str(error.value) == (
+        f"the training ran out of memory.\n  {path}.resume holds what was learnt until it was saved last: "
+        "with more memory free, or on another --device, add --resume to go on. If it never fits, remove it "
+        "and lower --batch or --hidden."
+    )
+    heard = Quiet()
+    assert_near(train(path, NAME, resume=True, listener=heard, **cut), whole, 0.0)
+    assert heard.started[0] > 0, "it began anew"
+
+
+@pytest.mark.parametrize("apart", [1, 30, 300])
+def test_a_classifier_out_of_memory_says_so_and_loses_no_resume_file(tmp_path, machine, apart):
+    expected = train_a_classifier(tmp_path / "whole.pt", NAME)
+    with pytest.raises(KeyboardInterrupt):
+        train_a_classifier(tmp_path / "short.pt", NAME, listener=Quiet({1: interrupt}))
+    resume = tmp_path / "short.pt.resume"
+    before = resume.read_bytes()
+    # While it is taken up, or a batch later: the file is never taken for one that does not fit.
+    with pytest.raises(TrainingError, match=r"ran out of memory\.\n  .*add --resume to go on"):
+        train_a_classifier(tmp_path / "short.pt", NAME, resume=True, short=[apart])
+    assert resume.read_bytes() == before
+    assert_near(train_a_classifier(tmp_path / "short.pt", NAME, resume=True), expected, 0.0)
+
+
+def test_a_training_that_never_fits_says_what_to_lower(tmp_path, machine):
+    with pytest.raises(
+        TrainingError, match=r"ran out of memory\.\n  Choose another --device, or lower --batch"
+    ):
+        train(tmp_path / "large.pt", NAME, short=[1])
+    assert list(tmp_path.iterdir()) == []
+
+
+# What else a training does on a device
+
+
+def test_a_classifier_stopped_on_the_cpu_goes_on_on_the_device(tmp_path, device, drift):
+    expected = train_a_classifier(tmp_path / "whole.pt", "cpu")
+    with pytest.raises(KeyboardInterrupt):
+        train_a_classifier(tmp_path / "moved.pt", "cpu", listener=Quiet({1: interrupt}))
+    heard = Quiet()
+    moved = train_a_classifier(tmp_path / "moved.pt", device, listener=heard, resume=True)
+    assert heard.started[0] > 0, "it began anew"
+    assert_near(moved, expected, drift)
+
+
+PAIRS = [("the author laughs", "the author laugh"), ("the authors laugh", "the authors laughs")]
+
+
+class ShortOfMemory(EarlyEvaluation):
+    """An evaluation along the way during which memory runs out, each time."""
+
+    def measure(self, model, step, tokens):
+        MACHINE.shortages = [40, 20]  # while sentences are scored
+        super().measure(model, step, tokens)
+        assert not MACHINE.shortages, "memory did not run out"
+
+
+@pytest.mark.parametrize("kind", [EarlyEvaluation, ShortOfMemory])
+def test_a_suite_is_scored_along_a_training_as_on_the_cpu(tmp_path, device, device_name, kind):
+    if kind is ShortOfMemory and device_name != NAME:
+        pytest.skip("the memory of a real device does not run out when it is told to")
+    found = []
+    for where, evaluation in (("cpu", EarlyEvaluation), (device, kind)):
+        out = tmp_path / f"{evaluation.__name__} on {torch.device(where).type}.pt"
+        probe = evaluation(accuracy_path(out), [make_suite(make_case("a", PAIRS))], WORDS, every=4)
+        train(out, where, probe=probe)
+        found.append(pd.read_parquet(accuracy_path(out)))
+    assert found[0]["step"].nunique() > 2
+    pd.testing.assert_frame_equal(found[0], found[1])
+
+
+def test_compiled_loops_learn_what_plain_ones_do(tmp_path, device, device_name, drift):
+    if device_name == NAME:
+        pytest.skip("torch.compile does nothing in a dispatch mode, which the device in software is")
+    expected = train(tmp_path / "plain.pt", device)
+    assert_near(train(tmp_path / "compiled.pt", device, compiled=True), expected, drift)

@@ -37,7 +37,10 @@ def run(folder, name, model, *more):
     result = command("run", "--model", model, *more, *SELECTION, "--out", name, cwd=folder)
     assert result.returncode == 0, result.stderr
     scores = pd.read_parquet(folder / name / "sentences.parquet")
-    return result.stdout, scores, json.loads((folder / name / "manifest.json").read_text())
+    manifest = json.loads((folder / name / "manifest.json").read_text())
+    warned = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert warned == [f"warning: {warning}" for warning in manifest["warnings"]]
+    return result.stdout, scores, manifest
 
 
 @pytest.mark.slow

@@ -139,3 +139,8 @@ def test_each_control_character_is_spelt_out():
         if chr(code) not in "\n\t":
             spelt = escaped(f"a{chr(code)}b")
             assert spelt == (f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b")
+
+
+def test_bytes_that_are_no_text_and_half_characters_are_spelt_out():
+    assert escaped("a\udcffb\udc80") == r"a\xffb\x80"
+    assert escaped("a\ud800b") == r"a\ud800b"

@@ -1,10 +1,11 @@
-"""Threads, shards and memory budgets: they move log-probabilities in their last digits, and no verdict."""
+"""Threads, shards and memory budgets: they move last digits, and no verdict but of what is nearly equal."""
 
 import os
 import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -42,6 +43,11 @@ def score(path, threads, shard, state_bytes):
     return table, pq.read_table(path / "verdicts.parquet"), sentences["logprob"].to_numpy()
 
 
+def margins(verdicts):
+    """How far apart the two scores of each contrast are, in nats."""
+    return verdicts["better_score"].to_numpy() - verdicts["worse_score"].to_numpy()
+
+
 @pytest.mark.slow
 def test_threads_shards_and_memory_change_no_verdict_and_no_table(tmp_path):
     runs = [score(tmp_path / str(i), *setting) for i, setting in enumerate(SETTINGS)]
@@ -49,8 +55,13 @@ def test_threads_shards_and_memory_change_no_verdict_and_no_table(tmp_path):
     decided = [name for name in verdicts.column_names if not name.endswith("_score")]
     differences = [np.abs(other[2] - logprobs).max() for other in runs[1:]]
     print(f"{len(logprobs):,} sentences differ by at most {max(differences):.1e} nats")
+    close = np.abs(margins(verdicts)) <= 2 * max(differences)
     for other in runs[1:]:
-        assert other[0] == table
-        assert other[1].select(decided).equals(verdicts.select(decided))
+        far = pa.array(~close)
+        assert other[1].select(decided).filter(far).equals(verdicts.select(decided).filter(far))
+        if SAMPLE:  # on the whole suite there are contrasts within rounding: docs/scoring.md names them
+            assert other[0] == table
+            assert other[1].select(decided).equals(verdicts.select(decided))
+    assert close.sum() < 5, "too much is decided by rounding"
     # 1.0e-5 was seen; none at all would mean that the settings did not arrive.
     assert 0 < max(differences) < 5e-5

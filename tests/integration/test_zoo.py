@@ -16,6 +16,7 @@ from pathlib import Path
 
 import click
 import pytest
+from systems import needs_posix
 
 from tseval.cli import tseval as command
 from tseval.errors import TsevalError
@@ -266,6 +267,33 @@ def test_a_bad_recipe_gets_one_message_before_anything_is_trained(place, monkeyp
     (place / "tiny.yaml").write_text(recipe)
     assert message in refusal(place, monkeypatch)
     assert not (place / "zoo").exists()
+
+
+@needs_posix
+@pytest.mark.parametrize("device", ["pipe", "/dev/zero"])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("corpus/train.txt.gz", "corpus/train.txt.gz: It is a "),
+        ("zoo/zoo.json", "zoo is there, but is no zoo"),
+        ("tables/README.md", "tables holds something else than a published zoo"),
+    ],
+)
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(place, monkeypatch, device, name, message):
+    path = place / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path) if device == "pipe" else path.symlink_to(device)
+    assert message in refusal(place, monkeypatch, "--publish", "tables")
+
+
+@pytest.mark.parametrize(
+    "record", ["[" * 9000, '{"texts": {}, "models": {"srn": 5}}', '{"texts": {}}', "\xff"]
+)
+def test_a_record_that_is_forged_gets_one_message(place, monkeypatch, record):
+    (place / "zoo").mkdir()
+    (place / "zoo/zoo.json").write_text(record, "latin-1")
+    assert "zoo is there, but is no zoo: it has no zoo.json that could be" in refusal(place, monkeypatch)
 
 
 @pytest.mark.parametrize(

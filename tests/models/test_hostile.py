@@ -3,7 +3,7 @@
 import pytest
 import torch
 from bounded import check
-from hostile_pickles import FORMS, PICKLES, in_zip, tensor, weights, write_all
+from hostile_pickles import FORMS, PICKLES, in_zip, tensor, text, weights, write_all
 from systems import needs_linux
 
 from tseval.errors import ModelError
@@ -47,7 +47,13 @@ def message(path):
         ("overlapping views", "its tensors claim to hold 800,000,000 bytes, but the file has"),
         ("storage of two types", "its pickle says two things about the same numbers"),
         ("laughs", "nested without end"),
+        ("laughs of text", "nested without end"),
         ("list in itself", "nested without end"),
+        ("deep lists", "nested without end"),
+        ("large number", "its pickle holds a number without end"),
+        ("negative stride", "is described in an unknown way"),
+        ("sizes without end", "is described in an unknown way"),
+        ("sizes beyond", "reaches beyond its numbers in the file"),
         ("size as a device", "its pickle would call 'torch.Size'"),
         ("storage alone", "its pickle holds a StorageView, which is no plain data"),
         ("storage elsewhere", "'archive/data/../data.pkl' is not in the file"),
@@ -58,6 +64,12 @@ def test_the_message_says_what_is_wrong(tmp_path, name, said):
     path.write_bytes(in_zip(PICKLES[name]))
     assert f"{path}: " in message(path)
     assert said in message(path)
+
+
+def test_a_pickle_that_is_longer_than_any_of_ours_is_not_read(tmp_path):
+    path = tmp_path / "long.pt"
+    path.write_bytes(in_zip(weights(text("x" * 2**26))))
+    assert "refused: its pickle has more than 67,108,864 bytes" in message(path)
 
 
 def test_what_the_hostile_pickles_are_made_of_is_what_torch_writes(tmp_path):

@@ -1,6 +1,9 @@
 """A run that is killed at any call that changes the file system, and what it leaves for the next."""
 
 import os
+import shutil
+import subprocess
+import sys
 import tempfile
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -8,9 +11,10 @@ from pathlib import Path
 import pytest
 from killing import files_below, in_a_process
 from small import finished_run, make_case, make_key, make_run, make_suite, score
+from systems import needs_posix
 
 from tseval.files import remove_lock, take_lock
-from tseval.runs import find_interrupted, fresh_directory, read_run, start_run
+from tseval.runs import clear_begun, find_interrupted, fresh_directory, read_run, start_run
 from tseval.scoring.engine import Part
 
 SUITE = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
@@ -18,7 +22,7 @@ KEY = make_key(SUITE)
 
 # A model of a few units on four items, in shards of three sentences; the cache starts empty each time.
 PROGRAM = """
-    import json, sys
+    import json, re, sys
     from pathlib import Path
     import torch
     from in_process import call
@@ -26,6 +30,7 @@ PROGRAM = """
     from tseval.models.checkpoint import save_checkpoint
     from tseval.models.language_model import LanguageModel, Sizes
     from tseval.models.vocabulary import Vocabulary
+    from tseval.runs import read_run
     from tseval.scoring import engine
 
     place, arguments = Path(sys.argv[1]), sys.argv[2:]
@@ -50,7 +55,11 @@ PROGRAM = """
     def compare(whole, other):
         both = []
         for folder in whole, other:
-            files = files_below(folder)
+            files = {}
+            for name, content in files_below(folder).items():
+                # A run that was whole before it could be said to be so is made once more, in another moment.
+                timeless = re.sub(r"--\\d{8}T\\d{6}(-\\d+)?", "", name)
+                assert files.setdefault(timeless, content) == content or "manifest" in name, name
             for name in [name for name in files if name.endswith("manifest.json")]:
                 manifest = json.loads(files[name])
                 # What a resumed run may say otherwise, and what follows from it.
@@ -59,14 +68,20 @@ PROGRAM = """
             both.append(files)
         return different(*both)
 
-    found = kill_everywhere(run, lambda: run("--resume"), compare, place / "points")
+    def go_on():
+        run("--resume")
+        for path in Path("runs").glob("*"):
+            read_run(path)  # which clears up a whole one
+
+    found = kill_everywhere(run, go_on, compare, place / "points")
     print(json.dumps(found))
 """
 
 
 @pytest.mark.slow
-def test_a_run_killed_at_any_call_resumes_to_the_same_bytes_and_leaves_nothing_behind(tmp_path):
-    found = in_a_process(PROGRAM, tmp_path, "--out", "run")
+@pytest.mark.parametrize("where", [["--out", "run"], []], ids=["out", "runs"])
+def test_a_run_killed_at_any_call_resumes_to_the_same_bytes_and_leaves_nothing_behind(tmp_path, where):
+    found = in_a_process(PROGRAM, tmp_path, *where)
     assert found["wrong"] == {}
     assert found["points"] > 70
 
@@ -135,6 +150,49 @@ def test_a_complete_run_that_may_not_be_cleared_is_read_all_the_same():
             place.chmod(0o755)
         assert in_a_process(program, run) == 2
         assert (run / "parts").is_dir()
+
+
+# Directories that tseval named itself, in which a process was killed before the first manifest
+
+BEGUN = "lstm--small--20261025T023000"
+
+
+@pytest.mark.parametrize("left", [[], [".lock"], [".lock", "manifest.json.partial"], [".lock", "parts/"]])
+def test_a_run_that_was_barely_begun_is_cleared_away(tmp_path, left):
+    (tmp_path / BEGUN).mkdir()
+    for name in left:
+        path = tmp_path / BEGUN / name
+        path.mkdir() if name.endswith("/") else path.touch()
+    clear_begun(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_else_is_cleared_away(tmp_path):
+    (tmp_path / "an empty folder of mine").mkdir()
+    interrupted, mine, held = (tmp_path / f"{BEGUN}-{i}" for i in (2, 3, 4))
+    start_run(interrupted, KEY).close()
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("mine")
+    (tmp_path / BEGUN).write_text("a file")
+    held.mkdir()
+    lock = take_lock(held / ".lock")
+    before = files_below(tmp_path)
+    clear_begun(tmp_path)
+    assert files_below(tmp_path) == before
+    remove_lock(held / ".lock", lock)
+
+
+@needs_posix
+def test_a_run_that_starts_is_not_in_the_way_of_one_that_clears_up(tmp_path):
+    program = "import sys; from pathlib import Path; from tseval.runs import clear_begun\n"
+    program += "while True: clear_begun(Path(sys.argv[1]))"
+    with subprocess.Popen([sys.executable, "-c", program, tmp_path]) as clearing:
+        try:
+            for i in range(300):
+                start_run(tmp_path / f"{BEGUN}-{i}", KEY).close()
+                shutil.rmtree(tmp_path / f"{BEGUN}-{i}", ignore_errors=True)  # the other may be faster
+        finally:
+            clearing.kill()
 
 
 # A clock that goes backwards

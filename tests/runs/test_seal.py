@@ -7,11 +7,12 @@ from hashlib import sha256
 
 import pytest
 from in_process import call
-from small import make_case, make_key, make_run, make_suite
+from small import make_case, make_key, make_run, make_suite, score
 
 from tseval.errors import RunError
-from tseval.runs import read_run, start_run
+from tseval.runs import find_interrupted, read_run, start_run
 from tseval.runs.seal import seal
+from tseval.scoring.engine import Part
 
 SUITE = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
 
@@ -201,3 +202,49 @@ def test_a_complete_manifest_that_is_nested_deeply_is_one_message(path, depth):
     nested = json.loads("[" * depth + "]" * depth)
     write(path, with_change(manifest_of(path), "model.details.nested", nested))
     assert "manifest.json" in refusals(path)
+
+
+# A run that was interrupted
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """The directory of a run that was stopped after its first part."""
+    with start_run(tmp_path / "begun", make_key(SUITE)) as writer:
+        writer.save_part(0, Part(score(SUITE, {"b": -0.5}), 0))
+    return tmp_path / "begun"
+
+
+def test_every_edit_of_an_interrupted_runs_manifest_is_refused(begun):
+    manifest = manifest_of(begun)
+    edits = [where for where in leaves(manifest) if where[0] != "format"]
+    assert len(edits) > 12
+    for where in edits:
+        changed = deepcopy(manifest)
+        place = changed
+        for name in where[:-1]:
+            place = place[name]
+        place[where[-1]] = altered(place[where[-1]])
+        write(begun, changed)
+        with pytest.raises(RunError) as caught:
+            start_run(begun, make_key(SUITE), resume=True)
+        if where[0] != "seal":
+            assert f"was edited: {where[0]} is not what was sealed" in str(caught.value)
+
+
+def test_what_one_model_scored_is_not_taken_for_anothers(begun):
+    changed = with_change(manifest_of(begun), "key.fingerprint", "b" * 64)
+    write(begun, changed)
+    with pytest.raises(RunError, match="was edited: key is not what was sealed"):
+        start_run(begun, make_key(SUITE, fingerprint="b" * 64), resume=True)
+    assert find_interrupted(begun.parent, make_key(SUITE, fingerprint="b" * 64)) is None
+    assert len(list((begun / "parts").iterdir())) == 1
+
+
+def test_an_interrupted_run_of_before_there_were_seals_goes_on(begun):
+    manifest = manifest_of(begun)
+    del manifest["seal"]
+    write(begun, manifest)
+    with start_run(begun, make_key(SUITE), resume=True) as writer:
+        assert writer.load_part(0) is not None
+    assert manifest_of(begun)["seal"] is not None

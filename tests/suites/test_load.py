@@ -1,11 +1,13 @@
 import hashlib
 import json
+import os
 import shutil
 import stat
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from systems import needs_posix
 
 from tseval.errors import SuiteError
 from tseval.files import cache_folder
@@ -153,6 +155,15 @@ def test_any_damage_to_the_cache_is_noticed(folder: Path) -> None:
     for position in range(0, len(raw), 23):
         cached.write_bytes(raw[:position] + bytes([raw[position] ^ 1]) + raw[position + 1 :])
         assert load_cached(suite_key(folder)) is None, position
+
+
+@needs_posix
+def test_a_pipe_in_place_of_the_cache_is_not_waited_for(folder: Path) -> None:
+    fresh = load_suite(folder)
+    (cached,) = cache_folder().iterdir()
+    cached.unlink()
+    os.mkfifo(cached)
+    assert content(load_suite(folder)) == content(fresh)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "emptied", "scrambled"])

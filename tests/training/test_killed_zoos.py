@@ -1,11 +1,12 @@
 """Zoos and publications that were killed early are taken up; folders of something else are not."""
 
 import pytest
+from killing import in_a_process
 
 from tseval.errors import TrainingError
 from tseval.training.zoo.plan import Corpus, plan, read_corpus, read_record, settle
-from tseval.training.zoo.publish import MARK, _holds_model, check_target
 from tseval.training.zoo.recipe import read_recipe
+from tseval.training.zoo.target import MARK, check_target, holds_model
 
 
 def test_a_zoo_killed_before_its_first_record_is_taken_up(tmp_path):
@@ -60,7 +61,7 @@ def test_texts_of_a_zoo_have_names_of_their_own_and_are_there(texts):
         read_corpus(texts / "corpus", (texts / "absent.txt",))
 
 
-@pytest.mark.parametrize("left", [["README.md.11.partial"], ["README.md"], ["README.md", "srn"]])
+@pytest.mark.parametrize("left", [[".lock"], ["README.md.11.partial"], ["README.md"], ["README.md", "srn"]])
 def test_a_publication_killed_before_its_board_is_taken_up(tmp_path, left):
     for name in left:
         (tmp_path / name).write_text(f"{MARK} Unfinished: publish again.")
@@ -75,8 +76,85 @@ def test_a_folder_of_something_else_is_no_publication(tmp_path, name):
 
 
 def test_only_folders_of_models_are_replaced(tmp_path):
-    assert _holds_model(tmp_path)  # begun
+    assert holds_model(tmp_path)  # begun
     (tmp_path / "table.md").touch()
-    assert _holds_model(tmp_path)  # half copied, or half removed
+    assert holds_model(tmp_path)  # half copied, or half removed
     (tmp_path / "thesis.tex").touch()
-    assert not _holds_model(tmp_path)
+    assert not holds_model(tmp_path)
+
+
+ZOO = """
+    import json, sys
+    from pathlib import Path
+    from killing import different, kill_everywhere
+    from small_zoo import SmallZoo, timeless
+
+    place = Path(sys.argv[1])
+    zoo = SmallZoo(place)
+
+    def make():
+        done = zoo.make("srn")
+        assert done.returncode == 0, done.stderr
+
+    def compare(whole, other):
+        return different(timeless(whole), timeless(other))
+
+    print(json.dumps(kill_everywhere(make, make, compare, place / "points")))
+"""
+
+
+@pytest.mark.slow
+def test_a_zoo_killed_at_any_call_of_its_own_goes_on_to_the_same_files_and_leaves_nothing_behind(tmp_path):
+    found = in_a_process(ZOO, tmp_path)
+    assert found["wrong"] == {}
+    assert found["points"] > 10
+
+
+# Beside the zoo lies what was published of it before: one model is new now, one changed, and one gone.
+PUBLICATION = """
+    import json, shutil, sys
+    from pathlib import Path
+    from killing import different, files_below, kill_everywhere
+    from small_zoo import SmallZoo
+    from tseval.report.boards import read_board
+
+    place = Path(sys.argv[1])
+    zoo = SmallZoo(place)
+
+    def publish(*archs):
+        done = zoo.make(*archs, more=["--publish", "tables"])
+        assert done.returncode == 0, done.stderr
+
+    def furnish(folder):
+        for name in ("zoo", "tables"):
+            shutil.copytree(place / name, folder / name)
+
+    def go_on():
+        models = [found for found in Path("tables").glob("*/") if found.suffix != ".partial"]
+        for found in models:
+            names = {path.name for path in found.iterdir()}
+            assert names == {"table.csv", "table.md", "manifest.json", "curves.parquet"}, (found, names)
+        if Path("tables/board.json").exists():
+            named = {model.name for model in read_board(Path("tables")).models}
+            there = {found.name for found in models}
+            assert named - there <= {"srn"}, (named, there)  # which is being replaced
+            assert named in ({"srn", "drnn"}, {"srn", "gru"})
+        publish("srn", "gru")
+
+    zoo.make("srn", "gru", out=place / "zoo", more=["--publish", place / "tables"])
+    shutil.copytree(place / "tables/gru", place / "tables/drnn")
+    shutil.rmtree(place / "tables/gru")
+    board = (place / "tables/board.json").read_text()
+    (place / "tables/board.json").write_text(board.replace('"gru"', '"drnn"'))
+    (place / "tables/srn/table.md").write_text("of an older model")
+    compare = lambda *folders: different(*map(files_below, folders))
+    found = kill_everywhere(lambda: publish("srn", "gru"), go_on, compare, place / "points", furnish)
+    print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_a_publication_killed_at_any_call_is_whole_by_the_model_and_ended_by_the_next(tmp_path):
+    found = in_a_process(PUBLICATION, tmp_path)
+    assert found["wrong"] == {}
+    assert found["points"] > 30

@@ -12,7 +12,7 @@ from tseval.analysis.accuracy import check_features
 from tseval.cli.model_options import model_options, open_chosen
 from tseval.cli.options import COUNT, FILE
 from tseval.cli.progress import progress_bar
-from tseval.errors import RunError, SuiteError
+from tseval.errors import RunError, SuiteError, shortened
 from tseval.questions.scores import SCORES
 from tseval.suites.load import load_suite
 
@@ -68,17 +68,19 @@ def _score(
 ) -> tuple[Run, Path]:
     """Score one suite into its directory, saying how to go on if the user stops it."""
     from tseval.evaluation import evaluate, run_key
-    from tseval.runs import find_interrupted, fresh_directory
+    from tseval.runs import clear_begun, find_interrupted, fresh_directory
 
     key = run_key(model, suite, score)
     if out is None:
+        clear_begun(RUNS)
         interrupted = find_interrupted(RUNS, key) if resume else None
         out = interrupted or fresh_directory(RUNS, key, datetime.now())
     try:
         with progress_bar(f"{model.card.name} on {suite.name}", quiet) as progress:
             return evaluate(model, suite, score=score, out=out, resume=resume, progress=progress), out
     except KeyboardInterrupt:
-        click.echo(f"\nWhat was scored is saved: add --resume --out {out} to go on.", err=True)
+        said = f"\nWhat was scored is saved: add --resume --out {out} to go on."
+        click.echo(shortened(said), err=True)
         raise
 
 

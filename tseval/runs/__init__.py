@@ -1,6 +1,7 @@
 """Run directories: written atomically, resumed after a kill, read by everything that comes later."""
 
 from tseval.runs.key import RunKey
+from tseval.runs.leftovers import clear_begun
 from tseval.runs.manifest import Manifest
 from tseval.runs.reading import Run, find_interrupted, read_run
 from tseval.runs.writing import RunWriter, fresh_directory, start_run
@@ -10,6 +11,7 @@ __all__ = [
     "Run",
     "RunKey",
     "RunWriter",
+    "clear_begun",
     "find_interrupted",
     "fresh_directory",
     "read_run",

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tseval.errors import RunError
-from tseval.files import refuse_irregular
+from tseval.files import open_regular
 from tseval.parquet import read_parquet
 from tseval.scoring.engine import Part
 
@@ -90,8 +90,8 @@ def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
         RunError: The file is missing, damaged or edited.
     """
     try:
-        refuse_irregular(path / name)
-        content = (path / name).read_bytes()
+        with open_regular(path / name) as file:
+            content = file.read()
     except OSError as error:
         raise RunError(f"{path / name}: {error.strerror}.\n  The run is damaged: score it again.") from None
     if digest(content) != files.get(name):

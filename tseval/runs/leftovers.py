@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,39 @@ RUN_LOCK = ".lock"
 PARTS = "parts"
 # All that a run may hold before its first manifest.
 BEFORE_MANIFEST = {RUN_LOCK, PARTS, f"{NAME}{PARTIAL}"}
+
+# What `fresh_directory` calls a run.
+_NAMED = re.compile(r".+--.+--\d{8}T\d{6}(-\d+)?")
+
+
+def clear_begun(root: Path) -> None:
+    """Remove the directories below a root that tseval named, and was killed in before the first manifest.
+
+    Nothing was scored in them. One that another process works in stays, as does what may not be removed.
+    """
+    for path in sorted(root.glob("*/")):
+        if _NAMED.fullmatch(path.name):
+            with suppress(OSError):
+                _remove_begun(path)
+
+
+def _remove_begun(path: Path) -> None:
+    """Remove a directory in which nothing but the start was made, unless a process works there."""
+    held = take_lock(path / RUN_LOCK) if _is_begun(path) else None
+    if held is None:
+        return
+    begun = _is_begun(path)  # looked at again: before we held the lock, it may have become more
+    if begun:
+        (path / f"{NAME}{PARTIAL}").unlink(missing_ok=True)
+        remove_parts(path)
+    remove_lock(path / RUN_LOCK, held)
+    if begun:
+        path.rmdir()
+
+
+def _is_begun(path: Path) -> bool:
+    """Tell whether a directory holds no more than a run does before its first manifest."""
+    return {entry.name for entry in path.iterdir()} <= BEFORE_MANIFEST
 
 
 def clear_complete(path: Path) -> None:

@@ -119,14 +119,21 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What the manifest of an unfinished run says."""
+    """What the manifest of an unfinished run says.
+
+    Attributes:
+        key: What identifies the run.
+        seal: Digests of all that it says, as it was read; None where there was none yet.
+    """
 
     key: RunKey
+    seal: Seal | None = None
 
     def to_mapping(self) -> dict[str, Json]:
-        """Give the content of `manifest.json`."""
+        """Give the content of `manifest.json`, sealed."""
         head: dict[str, Json] = {"format": MANIFEST_FORMAT, "status": "running"}
-        return head | {"signature": self.key.signature, "key": self.key.to_mapping()}
+        content = head | {"signature": self.key.signature, "key": self.key.to_mapping()}
+        return content | {FIELD: asdict(seal(content))}
 
 
 def describe_suite(suite: Suite) -> SuiteFacts:

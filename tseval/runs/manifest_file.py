@@ -25,7 +25,7 @@ _AGAIN = "Run tseval run again into a new directory."
 def load_manifest(directory: Path) -> Manifest | Begun:
     """Read the manifest of a complete or interrupted run.
 
-    Of an interrupted one the key alone counts; a complete one is held to its seal, and to itself.
+    Both are held to their seals, and a complete one to itself; of an interrupted one the key alone counts.
 
     Raises:
         RunError: The directory is not a run, or its manifest is damaged, edited, or from a newer tseval.
@@ -52,20 +52,19 @@ def load_manifest(directory: Path) -> Manifest | Begun:
     if isinstance(key, dict) and key.keys() - {part.name for part in fields(RunKey)}:
         raise RunError(f"{file} is damaged: 'key' is wrong.\n  {_AGAIN}")
     try:
-        if content.get("status") != "complete":
-            return checked(content, Begun)
-        manifest = checked(content, Manifest)
+        complete = content.get("status") == "complete"
+        manifest = checked(content, Manifest) if complete else checked(content, Begun)
     except ContentError as error:
         raise RunError(f"{file} is damaged: {error.where} is missing or wrong.\n  {_AGAIN}") from None
     _refuse_edited(file, manifest, content)
     return manifest
 
 
-def _refuse_edited(file: Path, manifest: Manifest, content: dict[str, Json]) -> None:
+def _refuse_edited(file: Path, manifest: Manifest | Begun, content: dict[str, Json]) -> None:
     """Refuse a manifest that is not what was sealed, or that contradicts itself."""
     try:
         edited = broken(content, manifest.seal) if manifest.seal else []
-        found = contradiction(manifest)
+        found = contradiction(manifest) if isinstance(manifest, Manifest) else None
     except RecursionError:
         raise RunError(f"{file} is damaged: it is nested without end.\n  {_AGAIN}") from None
     if edited:

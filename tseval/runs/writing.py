@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.checked import ContentError
 from tseval.errors import RunError
-from tseval.files import PARTIAL, refuse_irregular, remove_lock, take_lock, to_utf8, write_whole
+from tseval.files import PARTIAL, open_regular, remove_lock, take_lock, to_utf8, write_whole
 from tseval.runs.files import digest, part_bytes, read_intact, read_part, to_parquet
 from tseval.runs.leftovers import BEFORE_MANIFEST, PARTS, RUN_LOCK, clear_complete, remove_parts
 from tseval.runs.manifest import Begun, Manifest, dump_manifest
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from tseval.runs.key import RunKey
     from tseval.scoring.engine import Part
+
+ATTEMPTS = 200  # to lock a directory, within half a second
 
 
 def fresh_directory(root: Path, key: RunKey, now: datetime) -> Path:
@@ -61,9 +64,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
             complete = _take_up(path, key, resume)
             clear_complete(path)
             return RunWriter(path, key, complete, held=None)
-        path.mkdir(parents=True, exist_ok=True)
-        _refuse_strangers(path)
-        held = _lock(path)
+        held = _claim(path)
     try:
         # Another process may have completed the run before we held the lock.
         complete = (path / NAME).exists() and _take_up(path, key, resume)
@@ -111,24 +112,31 @@ def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
     return complete
 
 
-def _lock(path: Path) -> int:
-    """Lock a directory for this process."""
-    held = take_lock(path / RUN_LOCK)
-    if held is None:
-        raise RunError(
-            f"{path} is being written by another tseval.\n"
-            "  Wait for it to end, or name another directory with --out."
-        )
-    return held
+def _claim(path: Path) -> int:
+    """Make a directory and lock it for this process.
+
+    Another one that looks for what was left may hold the lock for a moment, and remove what is as new.
+    """
+    for _ in range(ATTEMPTS):
+        path.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            _refuse_strangers(path)
+            if (held := take_lock(path / RUN_LOCK)) is not None:
+                return held
+        time.sleep(0.002)
+    raise RunError(
+        f"{path} is being written by another tseval.\n"
+        "  Wait for it to end, or name another directory with --out."
+    )
 
 
 def is_free(path: Path) -> bool:
     """Tell whether no process is writing a run and this one could."""
-    try:
-        remove_lock(path / RUN_LOCK, _lock(path))
-    except (RunError, OSError):
-        return False
-    return True
+    with suppress(OSError):
+        if (held := take_lock(path / RUN_LOCK)) is not None:
+            remove_lock(path / RUN_LOCK, held)
+            return True
+    return False
 
 
 @contextmanager
@@ -185,8 +193,8 @@ class RunWriter:
         """Give a saved shard, or None where there is none or it is damaged."""
         for path in self._saved(i):
             try:
-                refuse_irregular(path)
-                content = path.read_bytes()
+                with open_regular(path) as file:
+                    content = file.read()
                 if path.stem.endswith(f"-{digest(content)[:16]}"):
                     return read_part(content)
             except (OSError, ContentError):

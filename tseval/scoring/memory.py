@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import torch
 
 from tseval.errors import ModelError
-from tseval.scoring.numerics.device import empty_caches
+from tseval.scoring.numerics.device import empty_caches, out_of_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,17 +62,10 @@ class Memory:
 
     def _halve(self, tried: int, error: MemoryError | RuntimeError) -> None:
         """Go on with half of what was tried, if it was memory that did not suffice."""
-        if not _out_of_memory(error):
+        if not out_of_memory(error):
             raise error
         if tried == 1:
             raise ModelError("not enough memory to score even one sentence: try another --device")
         self.at_once = tried // 2
         empty_caches()
         self.shortages.append(f"out of memory with {tried} {self.unit} at once; went on with {self.at_once}")
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    """Tell lack of memory, on either kind of device, from other faults."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return "allocate memory" in str(error)  # torch's CPU allocator raises a plain RuntimeError

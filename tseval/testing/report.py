@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, shortened
 from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Result:
         worst = "" if found.difference is None else f"{found.difference:.1e}"
         said = f"{self.claim}: {found.note}" if found.note else self.claim
         where = f"\n{'':34}in {found.sentence!r}" if found.sentence is not None else ""
-        return f"{self.name:<16}{found.verdict:<15}{worst:>9}  {said}{where}".rstrip()
+        return shortened(f"{self.name:<16}{found.verdict:<15}{worst:>9}  {said}{where}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)

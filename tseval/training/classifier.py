@@ -21,6 +21,7 @@ from tseval.training.language_model import READ_EVERY, provenance
 from tseval.training.remedy import remedy
 from tseval.training.resume import (
     Course,
+    enough_memory,
     fitting_together,
     identify,
     load_resume,
@@ -90,16 +91,17 @@ def train_classifier(
         Validation accuracy of the saved checkpoint.
 
     Raises:
-        TrainingError: If the loss is no longer finite (the best checkpoint so far stays), or the resume file
-            belongs to another run.
+        TrainingError: If the loss is no longer finite (the best checkpoint so far stays), memory runs out, or
+            the resume file belongs to another run.
         KeyboardInterrupt: On Ctrl-C or SIGTERM, after a resume file was written.
     """
-    run = _Run(model, vocabulary, examples, settings, destination)
-    run.begin()
+    with enough_memory(resume_path(destination.out)):
+        run = _Run(model, vocabulary, examples, settings, destination)
+        run.begin()
     course = run.course
     listener.start(run.examples_after(course.step), settings.epochs * len(examples[0]))
     read_at = time.monotonic()
-    with stop_signals() as stopping:
+    with enough_memory(run.resume), stop_signals() as stopping:
         while not run.ended:
             loss = run.advance()
             if time.monotonic() - read_at >= READ_EVERY:

@@ -20,6 +20,7 @@ from tseval.training.curves import curves_path, write_curves
 from tseval.training.remedy import remedy
 from tseval.training.resume import (
     HASHED,
+    enough_memory,
     fitting_together,
     identify,
     load_resume,
@@ -117,16 +118,17 @@ def train_language_model(
         Validation perplexity of the saved checkpoint, per token with `<eos>`, unknown words as `<unk>`.
 
     Raises:
-        TrainingError: If the loss is no longer finite (the best checkpoint so far stays), or the resume file
-            belongs to another run.
+        TrainingError: If the loss is no longer finite (the best checkpoint so far stays), memory runs out, or
+            the resume file belongs to another run.
         KeyboardInterrupt: On Ctrl-C or SIGTERM, after a resume file was written.
     """
-    run = _Run(model, vocabulary, text, settings, destination)
-    run.begin()
+    with enough_memory(resume_path(destination.out)):
+        run = _Run(model, vocabulary, text, settings, destination)
+        run.begin()
     state, course, schedule = run.state, run.state.course, run.schedule
     listener.start(schedule.tokens(course.step), schedule.tokens(schedule.steps))
     read_at = time.monotonic()
-    with stop_signals() as stopping:
+    with enough_memory(run.resume), stop_signals() as stopping:
         while course.step < schedule.steps:
             state.advance()
             if time.monotonic() - read_at >= READ_EVERY and (loss := state.read_losses()) is not None:

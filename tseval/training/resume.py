@@ -18,6 +18,7 @@ import torch
 from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
 from tseval.models.safe_file import read_plain
+from tseval.scoring.numerics.device import out_of_memory
 from tseval.training.corpus import STREAM_BLOCK
 from tseval.training.settings import ClassifierSettings, Settings
 
@@ -140,14 +141,41 @@ def fitting_together(path: Path) -> Iterator[None]:
     """Say in one message that the parts of a resume file do not fit the run.
 
     Raises:
-        TrainingError: For any error that such a part may cause.
+        TrainingError: For any error that such a part may cause; but lack of memory is none of the file's.
     """
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if out_of_memory(error):
+            raise
         raise TrainingError(
             f"{path}: does not fit together ({first_line(error)}). Remove {path} to start over."
         ) from None
+
+
+@contextmanager
+def enough_memory(path: Path) -> Iterator[None]:
+    """Say in one message that memory ran out, and what is kept.
+
+    Args:
+        path: The resume file, which nothing touches between two savings.
+
+    Raises:
+        TrainingError: For lack of memory on any device.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        smaller = "lower --batch or --hidden"
+        step = (
+            f"{path} holds what was learnt until it was saved last: with more memory free, or on another "
+            f"--device, add --resume to go on. If it never fits, remove it and {smaller}."
+            if path.exists()
+            else f"Choose another --device, or {smaller}."
+        )
+        raise TrainingError(f"the training ran out of memory.\n  {step}") from None
 
 
 def save_resume(path: Path, identity: Mapping[str, object], content: Mapping[str, object]) -> None:

@@ -20,7 +20,7 @@ from tseval.cli.train.options import (
     setting,
     size_options,
 )
-from tseval.cli.train.run import Bar, build, check_out, describe_model, finished, origin_of
+from tseval.cli.train.run import Bar, build, describe_model, finished, origin_of, reserved
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
 from tseval.models.classifier import Classifier
@@ -92,7 +92,7 @@ def _train(context: click.Context, task: str) -> None:
     console = Console(given["quiet"])
     apply_preset(context, CLASSIFIER_PRESETS)
     settings = ClassifierSettings(**{one.name: given[one.name] for one in fields(ClassifierSettings)})
-    check_out(out, resume)
+    context.with_resource(reserved(out, resume))
     # What can be wrong with the settings is said before the data are read; the vocabulary comes from them.
     sizes = _sizes(context, task)
     if done := finished(out, resume, sizes, settings):

@@ -11,7 +11,7 @@ import torch
 from tseval.cli.console import Console
 from tseval.cli.options import FILE
 from tseval.cli.train.options import apply_preset, chosen_settings, chosen_sizes, training_options
-from tseval.cli.train.run import Bar, build, check_out, describe_model, finished, origin_of
+from tseval.cli.train.run import Bar, build, describe_model, finished, origin_of, reserved
 from tseval.cli.train.text import chosen_language, read_training_text
 from tseval.errors import SuiteError, TsevalError
 from tseval.models.language_model import LanguageModel
@@ -43,7 +43,7 @@ def lm(
     language = chosen_language(context)
     apply_preset(context, language=language)
     settings = chosen_settings(context)
-    check_out(out, resume)
+    context.with_resource(reserved(out, resume))
     # What can be wrong with the settings is said before the text is read; the vocabulary comes from the text.
     sizes = chosen_sizes(context, vocabulary=1)
     if done := finished(out, resume, sizes, settings):

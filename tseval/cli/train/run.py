@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -14,11 +15,13 @@ import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tseval.errors import TrainingError
+from tseval.files import remove_lock, take_lock
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.language_model import Network, count_parameters
 from tseval.training.resume import resume_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from rich.console import Console
@@ -31,7 +34,28 @@ LINE_EVERY = 60.0  # seconds between lines where there is no terminal
 AnyNetwork = TypeVar("AnyNetwork", bound=Network)
 
 
-def check_out(out: Path, resume: bool) -> None:
+@contextmanager
+def reserved(out: Path, resume: bool) -> Iterator[None]:
+    """Hold the place of a checkpoint: no two trainings write there at once.
+
+    Raises:
+        TrainingError: Another process trains there, or what is there must not be overwritten.
+    """
+    _check_out(out, resume)
+    lock = out.with_name(f"{out.name}.lock")
+    held = take_lock(lock)
+    if held is None:
+        raise TrainingError(
+            f"{out} is being trained by another tseval.\n  Wait for it to end, or choose another --out."
+        )
+    try:
+        _check_out(out, resume)  # another may have ended before we held the lock
+        yield
+    finally:
+        remove_lock(lock, held)
+
+
+def _check_out(out: Path, resume: bool) -> None:
     """Refuse what cannot be written, or must not be overwritten, now rather than after hours.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.options import COUNT, FILE
-from tseval.errors import TrainingError, TsevalError
+from tseval.errors import TrainingError, TsevalError, shortened
 from tseval.models.cells import CELLS
 
 if TYPE_CHECKING:
@@ -51,9 +51,10 @@ def command(
     """
     from tseval.report import build_table, open_sources, render
     from tseval.training.zoo.plan import plan, read_corpus, settle
-    from tseval.training.zoo.publish import check_target, publish
+    from tseval.training.zoo.publish import publish
     from tseval.training.zoo.recipe import read_recipe
     from tseval.training.zoo.results import sources_of
+    from tseval.training.zoo.target import check_target
     from tseval.training.zoo.work import alone, make
 
     # What can be wrong is said before hours are spent.
@@ -75,10 +76,12 @@ def command(
     if target is not None and not failed:
         publish(target, recipe, done)
     for model in failed:
-        click.echo(f"tseval: {model.entry.name} failed: {model.said}\n  See {model.entry.log}.", err=True)
+        said = shortened(f"tseval: {model.entry.name} failed: {model.said}\n  See {model.entry.log}.")
+        click.echo(said, err=True)
     if failed:
         if target is not None:
-            click.echo(f"tseval: nothing was published to {target}: the zoo is not complete", err=True)
+            said = f"tseval: nothing was published to {target}: the zoo is not complete"
+            click.echo(shortened(said), err=True)
         raise click.exceptions.Exit(1)
 
 
@@ -117,7 +120,7 @@ def _ended_in_order(out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"\nWhat was done is saved in {out}: the same command goes on.", err=True)
+        click.echo(shortened(f"\nWhat was done is saved in {out}: the same command goes on."), err=True)
         raise
     finally:
         for number, handler in before.items():

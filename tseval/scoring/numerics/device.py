@@ -49,3 +49,11 @@ def empty_caches() -> None:
     found = accelerator()
     if found is not None:
         torch.get_device_module(found).empty_cache()
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Tell lack of memory, on either kind of device, from other faults."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    # torch's CPU allocator raises a plain RuntimeError, and so does what passes on the error of a device.
+    return any(said in str(error) for said in ("allocate memory", "out of memory"))

@@ -17,7 +17,7 @@ from typing import TypedDict, cast
 import pyarrow as pa
 
 from tseval.checked import ContentError, checked
-from tseval.files import cache_folder, write_whole
+from tseval.files import cache_folder, open_regular, write_whole
 from tseval.questions.contrast import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.items import Case, Suite
@@ -95,7 +95,8 @@ def save_suite(suite: Suite, key: str) -> None:
 def load_cached(key: str) -> Suite | None:
     """Read an expanded suite, or None where it is absent or damaged."""
     try:
-        checksum, _, content = _path(key).read_bytes().partition(b"\n")
+        with open_regular(_path(key)) as file:
+            checksum, _, content = file.read().partition(b"\n")
         if hashlib.sha256(content).hexdigest().encode() != checksum:
             return None
         first, _, streams = content.partition(b"\n")

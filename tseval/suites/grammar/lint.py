@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tseval.errors import shortened
 from tseval.suites.grammar.expansion import check_size, expand
 from tseval.suites.grammar.folder import SUITE_FILE, SuiteFolder, read_folder
 
@@ -43,7 +44,7 @@ class LintFinding:
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line is not None else f"{self.path}"
-        return f"{where}: {self.severity}: {self.message}"
+        return shortened(f"{where}: {self.severity}: {self.message}")
 
 
 def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFinding]:

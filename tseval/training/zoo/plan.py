@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping  # noqa: TC003 - the type of a field that is checked
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tseval.errors import RunError, TrainingError
+from tseval.checked import ContentError, checked, read_json
+from tseval.errors import LimitError, RunError, TrainingError
 from tseval.files import PARTIAL, write_text
 from tseval.runs import Run, read_run
 from tseval.training.numbered import file_sha256
@@ -168,6 +170,14 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
         entry.checkpoint.parent.mkdir(parents=True, exist_ok=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What `zoo.json` holds: digests of the texts, options of the models."""
+
+    texts: Mapping[str, str]
+    models: Mapping[str, list[str]]
+
+
 def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Read what a zoo is made from: digests of its texts, options of its models; empty for a new one.
 
@@ -177,9 +187,9 @@ def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
     if not zoo.exists() or (zoo.is_dir() and all(_BEGUN.fullmatch(one.name) for one in zoo.iterdir())):
         return {}, {}
     try:
-        record = json.loads((zoo / RECORD).read_text(encoding="utf-8"))
-        return dict(record["texts"]), dict(record["models"])
-    except (OSError, ValueError, TypeError, KeyError):
+        record = checked(read_json(zoo / RECORD), _Record)
+    except (OSError, ContentError, LimitError):
         raise TrainingError(
             f"{zoo} is there, but is no zoo: it has no {RECORD} that could be read.\n  Choose another --out."
         ) from None
+    return dict(record.texts), dict(record.models)

@@ -6,21 +6,20 @@ Where matplotlib is installed, the curves of all models are drawn into one figur
 from __future__ import annotations
 
 import json
-import re
-import shutil
 from typing import TYPE_CHECKING, cast
 
 import pyarrow.parquet as pq
 from tabulate import tabulate
 
-from tseval.errors import BoardError, TrainingError
-from tseval.files import PARTIAL, write_text
+from tseval.errors import TrainingError
+from tseval.files import read_bytes, write_text
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report import build_table, open_sources, render
-from tseval.report.boards import read_board
 from tseval.report.curves import PUBLISHED, read_curves, write_curves_figure
+from tseval.runs.files import read_intact
 from tseval.training.curves import curves_path
 from tseval.training.zoo.results import board_content, make_board
+from tseval.training.zoo.target import MANIFEST, MARK, TABLES, publishing, put_model, remove_models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,73 +30,48 @@ if TYPE_CHECKING:
     from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe
 
-FROM_RUN = ("table.csv", "table.md", "manifest.json")
+PAGE = "README.md"
 CURVES_FIGURE = "curves.svg"
 PAPER = "bhatt2020"
-_BEGUN = re.compile(rf"README\.md\.\d+{re.escape(PARTIAL)}")
-MARK = "Written by `tseval train zoo --publish DIR`; do not edit."
-
-
-def check_target(target: Path) -> None:
-    """Refuse a folder that holds anything but an earlier publication, before hours are spent.
-
-    One that was killed has at least begun its page, or left a partial one.
-
-    Raises:
-        TrainingError: Says what is there.
-    """
-    if not target.exists() or (
-        target.is_dir() and all(_BEGUN.fullmatch(one.name) for one in target.iterdir())
-    ):
-        return
-    try:
-        ours = MARK in (target / "README.md").read_text(encoding="utf-8")
-        if (target / "board.json").exists():
-            read_board(target)
-    except (OSError, ValueError, BoardError):
-        ours = False
-    if not ours:
-        raise TrainingError(
-            f"{target} holds something else than a published zoo.\n  Name a new folder with --publish."
-        )
 
 
 def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel]) -> None:
     """Write the board, a page, and a folder for each model; what an earlier publication left goes.
 
+    At any moment the folder of a model is whole or not there, and the board that of before or of now; until
+    all is written, the page says so. A publication that was killed is ended by the next.
+
     Raises:
-        TrainingError: The folder holds something else.
-        RunError: A file cannot be written.
+        TrainingError: The folder holds something else, or another process publishes there.
+        RunError: A file cannot be written, or one of a run is not what its manifest describes.
     """
-    check_target(target)
     board = make_board(entries, recipe, target.resolve().name)
-    target.mkdir(parents=True, exist_ok=True)
-    # The page comes first and last: with it, a folder whose publication was killed is known to be ours.
-    write_text(target / "README.md", f"{MARK} Unfinished: publish again.\n")
-    for folder in [one for one in target.iterdir() if one.is_dir() and _holds_model(one)]:
-        shutil.rmtree(folder)
-    for entry in entries:
-        place = target / entry.name
-        place.mkdir()
-        for name in FROM_RUN:
-            shutil.copyfile(entry.run / name, place / name)
-        shutil.copyfile(curves_path(entry.checkpoint), place / PUBLISHED)
-    write_text(target / "board.json", json.dumps(board_content(board), indent=1) + "\n")
-    drawn = _draw_curves(target / CURVES_FIGURE, entries)
-    write_text(target / "README.md", _page(recipe, entries, board, drawn))
+    with publishing(target):
+        # The page comes first and last: with it, a folder whose publication was killed is known to be ours.
+        write_text(target / PAGE, f"{MARK} Unfinished: publish again.\n")
+        for entry in entries:
+            put_model(target / entry.name, _contents(entry))
+        write_text(target / "board.json", json.dumps(board_content(board), indent=1) + "\n")
+        remove_models(target, but={entry.name for entry in entries})  # the board names them no more
+        drawn = _draw_curves(target / CURVES_FIGURE, entries)
+        write_text(target / PAGE, _page(recipe, entries, board, drawn))
 
 
-def _holds_model(folder: Path) -> bool:
-    """Tell whether a folder is a published model's; one that was being written or removed lacks files."""
-    return {entry.name for entry in folder.iterdir()} <= {*FROM_RUN, PUBLISHED}
+def _contents(entry: ZooModel) -> dict[str, bytes]:
+    """Give the files of a model's folder."""
+    run = entry.finished()
+    assert run is not None
+    tables = {name: read_intact(entry.run, run.manifest.files, name) for name in TABLES}
+    manifest = read_bytes(entry.run / MANIFEST, "document_bytes")
+    return {**tables, MANIFEST: manifest, PUBLISHED: read_bytes(curves_path(entry.checkpoint))}
 
 
 def _draw_curves(path: Path, entries: Sequence[ZooModel]) -> bool:
     """Draw the learning curves of all models, unless matplotlib is missing, and say whether they are."""
-    path.unlink(missing_ok=True)  # an older figure would show other models
     try:
         write_curves_figure([read_curves(curves_path(entry.checkpoint)) for entry in entries], [path])
     except TrainingError:
+        path.unlink(missing_ok=True)  # an older figure would show other models
         return False
     return True
 

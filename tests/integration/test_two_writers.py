@@ -1,0 +1,104 @@
+"""Two processes that write into one place at once: one succeeds, the other says that it may not."""
+
+import pytest
+from killing import in_a_process
+from systems import needs_posix
+
+# Both are forks of a process that has imported everything, and begin at one signal.
+PROGRAM = """
+    import contextlib, json, os, shutil, sys
+    from pathlib import Path
+    from in_process import call
+    from killing import different, files_below
+    from small_zoo import SmallZoo, timeless
+    from tseval.runs import writing
+    from tseval.scoring import engine
+
+    place, what, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    zoo = SmallZoo(place)
+    engine.SHARD = 1  # so that a run writes for a while
+    writing.ATTEMPTS = 1  # it is over before another would give up waiting
+
+    texts = "--train", place / "corpus/train.txt.gz", "--valid", place / "corpus/valid.txt.gz"
+    shape = "--arch srn --embedding 3 --hidden 3 --layers 1 --batch 2 --window 5".split()
+    course = "--epochs 5 --validate-every 1 --no-figure --quiet".split()
+    TRAINING = *shape, *course, *texts, "--out", "model.pt"
+
+    def run(*more):
+        suite = place / "marvin_linzen"
+        return call("run", "--model", place / "zoo/models/srn.pt", "--suite", suite, "--out", "run", *more)
+
+    ACTIONS = {
+        "run": lambda name: run(),
+        "resumed run": lambda name: run("--resume"),
+        # each of a zoo of its own: of one they would not come so far
+        "publication": lambda name: zoo.make("srn", out=place / name, more=["--publish", "tables"]),
+        "zoo": lambda name: zoo.make("srn"),
+        "training": lambda name: call("train", "lm", *TRAINING),
+        "resumed training": lambda name: call("train", "lm", *TRAINING, "--resume"),
+    }
+
+    def at_once(action, folder):
+        folder.mkdir()
+        waits, starts = os.pipe()
+        children = []
+        for name in ("one", "other"):
+            child = os.fork()
+            if child == 0:
+                os.close(starts)
+                os.read(waits, 1)
+                with contextlib.chdir(folder):
+                    done = action(name)
+                said = json.dumps([done.returncode, done.stderr])
+                (folder.parent / f"{folder.name}.{name}").write_text(said)
+                os._exit(0)
+            children.append(child)
+        os.close(waits)
+        os.close(starts)  # now both begin
+        for child in children:
+            os.waitpid(child, 0)
+        return [json.loads((folder.parent / f"{folder.name}.{n}").read_text()) for n in ("one", "other")]
+
+    made = zoo.make("srn", out=place / "zoo")
+    assert made.returncode == 0, made.stderr
+    for name in ("one", "other"):
+        shutil.copytree(place / "zoo", place / name)
+    (place / "alone").mkdir()
+    with contextlib.chdir(place / "alone"):
+        assert ACTIONS[what]("one").returncode == 0
+    whole, ends, damage = timeless(place / "alone"), [], []
+    for i in range(rounds):
+        ends.append(sorted(at_once(ACTIONS[what], place / str(i))))
+        damage += different(whole, timeless(place / str(i)))
+        if "by another tseval" in ends[-1][1][1]:  # they met
+            break
+    print(json.dumps([ends, damage]))
+"""
+# What the second hears: while the first writes, and when it has ended already.
+SECOND = {
+    "run": ("run is being written by another tseval.\n  Wait", "run holds a complete run.\n  Read it"),
+    "resumed run": ("run is being written by another tseval.\n  Wait", None),
+    "publication": ("tables is being written by another tseval.\n  When it has ended, give", None),
+    "zoo": ("zoo is being worked on by another tseval, or", None),
+    "training": ("model.pt is being trained by another tseval.\n  Wait", "model.pt: exists already."),
+    "resumed training": ("model.pt is being trained by another tseval.\n  Wait", None),
+}
+
+
+@needs_posix
+@pytest.mark.slow
+@pytest.mark.parametrize("what", SECOND)
+def test_of_two_writers_one_succeeds_and_the_other_says_that_it_may_not(tmp_path, what):
+    ends, damage = in_a_process(PROGRAM, tmp_path, what, 40)
+    assert damage == []
+    busy, late = SECOND[what]
+    heard = []
+    for (code, _), (second, said) in ends:
+        assert code == 0
+        assert second in ({0, 2} if late is None else {2}), said
+        if second:
+            heard.append(said)
+            assert said.startswith((f"tseval: {busy}", *([f"tseval: {late}"] if late else [])))
+            assert said.count("tseval: ") == 1
+            assert len(said) < 500
+    assert any(busy in said for said in heard), "they never met"

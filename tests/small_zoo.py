@@ -1,0 +1,61 @@
+"""A zoo of models of a few units, scored on two items, for programs that kill it or start it twice."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pandas as pd
+from in_process import call
+from killing import files_below
+
+from tseval.models.checkpoint import load_checkpoint
+from tseval.training.zoo import plan
+
+SUITE_FILES = {
+    "lexicon.yaml": "noun:\n  animate: [author, pilot]\n",
+    "simple.jinja": "---\nconstruction: Simple\nphenomenon: Agreement\nlexicon: lexicon.yaml\n"
+    "slots:\n  subject: {class: noun.animate, number: sing}\n---\n"
+    "grammatical:   the {{ subject }} laughs\nungrammatical: the {{ subject }} laugh\n",
+}
+RECIPE = "train: {embedding: 3, hidden: 3, layers: 1, batch: 2, window: 5, epochs: 1, no-figure: true}\n"
+
+
+class SmallZoo:
+    """What a zoo is made from, in a folder; the suite has the name of the one that zoos are scored on."""
+
+    def __init__(self, place: Path):
+        self.place = place
+        suite = place / plan.SUITE
+        suite.mkdir(parents=True)
+        for name, text in SUITE_FILES.items():
+            (suite / name).write_text(text)
+        plan.SUITE = str(suite)
+        (place / "corpus").mkdir()
+        lines = b"the author laughs .\nthe pilots laugh .\n" * 20
+        for name in plan.CORPUS_FILES:
+            (place / "corpus" / name).write_bytes(gzip.compress(lines, mtime=0))
+        (place / "tiny.yaml").write_text(RECIPE)
+
+    def make(self, *archs, out="zoo", more=()):
+        """Do what `tseval train zoo` does; give how it ended."""
+        wanted = [word for arch in archs for word in ("--arch", arch)]
+        common = "--corpus", self.place / "corpus", "--recipe", self.place / "tiny.yaml", "--jobs", "1"
+        return call("train", "zoo", *common, "--quiet", "--out", out, *wanted, *more)
+
+
+def timeless(folder):
+    """Give the files of a zoo without what tells how long it took, and how often it was begun."""
+    files: dict[str, object] = dict(files_below(folder))
+    for name in files:
+        path = folder / name
+        if path.name == "manifest.json":
+            manifest = json.loads(path.read_bytes())
+            manifest["counts"]["resumed_sentences"] = manifest["timings"] = manifest["seal"] = None
+            files[name] = manifest
+        elif path.suffix == ".pt":
+            files[name] = load_checkpoint(path).fingerprint
+        elif path.name.endswith(".curves.parquet"):
+            files[name] = pd.read_parquet(path).drop(columns="seconds").to_json(double_precision=15)
+        elif path.suffix == ".log":
+            files[name] = "what was said"
+    return files
