@@ -41,7 +41,7 @@ CAPS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
 BLOCK, ROWS = 64, 512
 # It keeps code for every number of rows that it has met: this many for each size of matrix.
 FEW = 32
-NOTHING_GAINED = "bfloat16 makes nothing faster here: no products of it with results in float32"
+NOTHING_GAINED = "bfloat16 makes nothing faster on this device: it has no such products with sums in float32"
 
 
 def rounded(tensor: Tensor) -> Tensor:
