@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class ModelProducts:
     """How the products of a model are made: by the quicker library, and in its own type but for the logits.
 
-    A model in bfloat16 would round its logits to eight binary digits, and probable words would tie. Its output
-    matrix is kept once more, in the order in which the processor multiplies.
+    A model in bfloat16 would round its logits to eight binary digits, and probable words would tie. Its
+    output matrix is kept once more, in the order in which the processor multiplies.
 
     Args:
         model: On its device.
@@ -61,8 +61,8 @@ def refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
     """
     if "precision" in arguments:
         raise ModelError(
-            f"{scheme}: a model of transformers computes in the type of its weights: leave --precision out, and "
-            f"give --model-args dtype={arguments['precision']}"
+            f"{scheme}: a model of transformers computes in the type of its weights: leave --precision out, "
+            f"and give --model-args dtype={arguments['precision']}"
         )
 
 

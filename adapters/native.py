@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tseval.checked import Json
     from tseval.models.cells.cell import State
 
-Precision = Literal["float32", "bfloat16"]
+ScoringPrecision = Literal["float32", "bfloat16"]
 
 
 class NativeModel:
@@ -54,7 +54,7 @@ class NativeModel:
     """
 
     def __init__(
-        self, name: str, checkpoint: Checkpoint, device: torch.device, precision: Precision = "float32"
+        self, name: str, checkpoint: Checkpoint, device: torch.device, precision: ScoringPrecision = "float32"
     ) -> None:
         self.model = checkpoint.model.to(device)
         self.vocabulary = checkpoint.vocabulary
@@ -170,7 +170,7 @@ class NativeClassifier(NativeModel):
     """
 
     def __init__(
-        self, name: str, checkpoint: Checkpoint, device: torch.device, precision: Precision = "float32"
+        self, name: str, checkpoint: Checkpoint, device: torch.device, precision: ScoringPrecision = "float32"
     ) -> None:
         super().__init__(name, checkpoint, device, precision)
         task = self.model.sizes.task
@@ -247,11 +247,13 @@ def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> Nat
     return kind(name, checkpoint, pick_device(device), precision)
 
 
-def _take_precision(arguments: dict[str, str]) -> Precision:
+def _take_precision(arguments: dict[str, str]) -> ScoringPrecision:
     value = arguments.pop("precision", "float32")
-    if value not in get_args(Precision):
-        raise ModelError(f"--model-args precision={value}: {suggest(value, get_args(Precision), 'Values')}")
-    return cast("Precision", value)
+    if value not in get_args(ScoringPrecision):
+        raise ModelError(
+            f"--model-args precision={value}: {suggest(value, get_args(ScoringPrecision), 'Values')}"
+        )
+    return cast("ScoringPrecision", value)
 
 
 def _load(path: Path, arguments: Mapping[str, str]) -> Checkpoint:

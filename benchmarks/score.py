@@ -38,7 +38,7 @@ from tabulate import tabulate
 from torch.nn import functional as F
 
 import tseval
-from tseval.adapters.native import NativeModel, Precision
+from tseval.adapters.native import NativeModel, ScoringPrecision
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
@@ -111,7 +111,7 @@ def score_as_syneval(model: LanguageModel, row: list[int]) -> float:
     return -sum(surprisal[word].item() for surprisal, word in zip(surprisals, row[1:], strict=False))
 
 
-def open_native(checkpoint: Path, precision: Precision = "float32") -> NativeModel:
+def open_native(checkpoint: Path, precision: ScoringPrecision = "float32") -> NativeModel:
     """Open the checkpoint as `tseval run` does."""
     return NativeModel(checkpoint.stem, load_checkpoint(checkpoint), torch.device("cpu"), precision)
 
