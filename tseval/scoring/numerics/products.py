@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 # On other processors PyTorch chooses well itself.
 HAS_ONEDNN = platform.machine() in {"x86_64", "AMD64"} and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-# The question about the processor has no public name. In bfloat16 torch takes oneDNN too, by a longer way.
-QUICK_TYPES = {torch.float32} | ({torch.bfloat16} if torch.cpu._is_avx512_bf16_supported() else set())
 # oneDNN first brings a matrix into an order of its own; below these sizes that costs more than it gains.
 LEAST_ROWS, LEAST_WEIGHTS = 32, 2**18
 
@@ -56,8 +54,7 @@ def _suits(inputs: Tensor, weight: Tensor) -> bool:
         HAS_ONEDNN
         and not torch.is_grad_enabled()  # it knows no gradients
         and inputs.device.type == weight.device.type == "cpu"
-        and inputs.dtype == weight.dtype
-        and inputs.dtype in QUICK_TYPES
+        and inputs.dtype == weight.dtype == torch.float32
         # Quantised and sparse weights have products of their own.
         and type(weight) in {Tensor, nn.Parameter}
         and weight.layout == torch.strided
