@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from tseval.adapters.bfloat16_head import ModelProducts, no_gain, refuse_precision
 from tseval.adapters.hf_check import choose_method
 from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors, take_option
 from tseval.errors import ModelError
 from tseval.scoring.numerics.head import chosen_logits, log_normaliser, log_sum_exp_
-from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import build_trie
@@ -61,6 +61,7 @@ class CausalModel:
         self.warnings: list[str] = []
         self.batch_tokens = opened.batch_tokens
         self._pieces = Pieces(self.tokenizer, leading_space)
+        self._products = ModelProducts(self.model)
         self.method, warning = choose_method(self)
         if warning:
             self.warnings.append(warning)
@@ -132,7 +133,7 @@ class CausalModel:
             )
             inputs = self._inputs(contexts, batch, method.packed)
             score = self._tiled_head if method.tiled_head else self._own_head
-            with fast_products(self.model.device):
+            with self._products.rerouted():
                 result[contexts.nodes[target]] = score(inputs, asked, rows, targets).cpu().numpy()
         return result
 
@@ -156,7 +157,8 @@ class CausalModel:
         hidden = hidden[asked.to(hidden.device)].to(output.weight.device, torch.float32)
         rows, targets = rows.to(hidden.device), targets.to(hidden.device)
         logits = chosen_logits(hidden[rows], output.weight, output.bias, targets)
-        return logits - log_normaliser(hidden, output.weight, output.bias)[rows]
+        matrix = self._products.output or output.weight
+        return logits - log_normaliser(hidden, matrix, output.bias)[rows]
 
     def _own_head(self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor) -> Tensor:
         """Log-probabilities from the logits that the model's own forward pass gives."""
@@ -223,9 +225,12 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
     Raises:
         ModelError: If the model cannot be used.
     """
+    refuse_precision("hf", arguments)
     remaining = dict(arguments)
     bos = remaining.pop("bos", "auto")
     leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
     opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device)
     with plain_errors("hf", rest):
-        return CausalModel(opened, bos, leading_space)
+        model = CausalModel(opened, bos, leading_space)
+    model.warnings += no_gain(arguments, opened.model.device)
+    return model

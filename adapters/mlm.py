@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import torch
 
+from tseval.adapters.bfloat16_head import ModelProducts, no_gain, refuse_precision
 from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, ordinary_tokens, plain_errors, take_option
 from tseval.errors import ModelError
 from tseval.scoring.numerics.head import log_sum_exp_
-from tseval.scoring.numerics.products import fast_products
 from tseval.scoring.protocol import ModelCard
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class MaskedModel:
         self.batch_tokens = opened.batch_tokens
         self.warnings: list[str] = []
         self._pieces = Pieces(opened.tokenizer, leading_space=False)
+        self._products = ModelProducts(self.model)
         self.head_at_masks = True
         if not self._agrees():
             self.head_at_masks = False
@@ -179,7 +180,7 @@ class MaskedModel:
         column = torch.from_numpy(places + len(self.before))
         row = torch.arange(len(copies))
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        with fast_products(self.model.device):
+        with self._products.rerouted():
             if not self.head_at_masks:
                 logits = self.model(**inputs).logits
                 return cast("Tensor", logits[row.to(logits.device), column.to(logits.device)].float())
@@ -250,8 +251,11 @@ def open_masked(rest: str, arguments: Mapping[str, str], device: str) -> MaskedM
     Raises:
         ModelError: If the model cannot be used.
     """
+    refuse_precision("mlm", arguments)
     remaining = dict(arguments)
     pll = take_option(remaining, "pll", METRICS)
     opened = open_pretrained("mlm", "AutoModelForMaskedLM", rest, remaining, device)
     with plain_errors("mlm", rest):
-        return MaskedModel(opened, pll)
+        model = MaskedModel(opened, pll)
+    model.warnings += no_gain(arguments, opened.model.device)
+    return model

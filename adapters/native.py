@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +23,24 @@ from tseval.models.published.torch_file import holds_object
 from tseval.models.published.word_model import load_published
 from tseval.models.tasks import TASKS
 from tseval.models.vocabulary import EOS, UNK
+from tseval.scoring.numerics.bfloat16 import (
+    NOTHING_GAINED,
+    Bfloat16Matrix,
+    Bfloat16Products,
+    has_fast_products,
+)
 from tseval.scoring.numerics.device import pick_device
-from tseval.scoring.numerics.head import best_words, log_normaliser, pair_logits
-from tseval.scoring.numerics.products import fast_products
+from tseval.scoring.numerics.head import best_words, bfloat16_logprobs, log_normaliser, pair_logits
+from tseval.scoring.numerics.products import Rerouted, fast_products
 from tseval.scoring.protocol import Encoded, ModelCard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tseval.checked import Json
     from tseval.models.cells.cell import State
+
+ScoringPrecision = Literal["float32", "bfloat16"]
 
 
 class NativeModel:
@@ -41,26 +50,38 @@ class NativeModel:
         name: For file names and headings.
         checkpoint: What was read.
         device: Where to compute.
+        precision: Type of the operands of large products; sums and states are float32.
     """
 
-    def __init__(self, name: str, checkpoint: Checkpoint, device: torch.device) -> None:
+    def __init__(
+        self, name: str, checkpoint: Checkpoint, device: torch.device, precision: ScoringPrecision = "float32"
+    ) -> None:
         self.model = checkpoint.model.to(device)
         self.vocabulary = checkpoint.vocabulary
         self.device = device
         self.warnings = list(checkpoint.warnings)
         self._ids = self.vocabulary.ids()
+        self._products: Bfloat16Products | None = None
+        if precision == "bfloat16":
+            self._products = Bfloat16Products(self.model.layers.parameters())
+            self._output = Bfloat16Matrix(self.model.output.weight)
+            if not has_fast_products(device):
+                self.warnings.append(NOTHING_GAINED)
+        protocol: dict[str, Json] = {
+            "start": EOS,
+            "state": "fresh",
+            "unknown": UNK,
+            "lowercase": self.vocabulary.lowercase,
+            "dtype": "float32",
+        }
+        if precision != "float32":
+            protocol["precision"] = precision
         sizes = self.model.sizes
         self.card = ModelCard(
             name=name,
             kind="native",
             fingerprint=checkpoint.fingerprint,
-            protocol={
-                "start": EOS,
-                "state": "fresh",
-                "unknown": UNK,
-                "lowercase": self.vocabulary.lowercase,
-                "dtype": "float32",
-            },
+            protocol=protocol,
             details={
                 "architecture": sizes.arch,
                 "embedding": sizes.embedding,
@@ -110,6 +131,7 @@ class NativeModel:
         distinct, which = np.unique(tokens, return_inverse=True)
         with fast_products(self.device):
             projected = self.model.project(torch.from_numpy(distinct).to(self.device))
+        with fast_products(self.device) if self._products is None else Rerouted(self._products.linear):
             return self.model.step(projected[torch.from_numpy(which).to(self.device)], state)
 
     def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
@@ -119,8 +141,12 @@ class NativeModel:
         """
         hidden, output = self.model.top(state), self.model.output
         row, token = (torch.from_numpy(index).to(self.device) for index in (rows, tokens))
-        logits = pair_logits(hidden, output.weight, output.bias, row, token)
-        result: np.ndarray = (logits - log_normaliser(hidden, output.weight, output.bias)[row]).cpu().numpy()
+        if self._products is None:
+            logits = pair_logits(hidden, output.weight, output.bias, row, token)
+            logprobs = logits - log_normaliser(hidden, output.weight, output.bias)[row]
+        else:
+            logprobs = bfloat16_logprobs(hidden, output, self._output, row, token)
+        result: np.ndarray = logprobs.cpu().numpy()
         return result
 
     def best_tokens(self, state: State) -> np.ndarray:
@@ -140,10 +166,13 @@ class NativeClassifier(NativeModel):
         name: For file names and headings.
         checkpoint: What was read, of a classifier.
         device: Where to compute.
+        precision: As of a language model.
     """
 
-    def __init__(self, name: str, checkpoint: Checkpoint, device: torch.device) -> None:
-        super().__init__(name, checkpoint, device)
+    def __init__(
+        self, name: str, checkpoint: Checkpoint, device: torch.device, precision: ScoringPrecision = "float32"
+    ) -> None:
+        super().__init__(name, checkpoint, device, precision)
         task = self.model.sizes.task
         assert task is not None, "a language model"
         self.task = task
@@ -203,15 +232,28 @@ class NativeClassifier(NativeModel):
 def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:
     """Open `--model PATH`: a checkpoint of tseval's own, or a published pickle with `vocab=FILE`.
 
+    Either takes `precision=bfloat16`.
+
     Raises:
         ModelError: If the checkpoint cannot be used, or an argument is not one of its kind.
     """
     path = Path(rest)
     # A file name need not be text; the model's name must be.
     name = path.stem.encode("utf-8", "replace").decode()
-    checkpoint = _load(path, arguments)
+    remaining = dict(arguments)
+    precision = _take_precision(remaining)
+    checkpoint = _load(path, remaining)
     kind = NativeModel if checkpoint.model.sizes.task is None else NativeClassifier
-    return kind(name, checkpoint, pick_device(device))
+    return kind(name, checkpoint, pick_device(device), precision)
+
+
+def _take_precision(arguments: dict[str, str]) -> ScoringPrecision:
+    value = arguments.pop("precision", "float32")
+    if value not in get_args(ScoringPrecision):
+        raise ModelError(
+            f"--model-args precision={value}: {suggest(value, get_args(ScoringPrecision), 'Values')}"
+        )
+    return cast("ScoringPrecision", value)
 
 
 def _load(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
@@ -219,7 +261,9 @@ def _load(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
     if not holds_object(path):
         checkpoint = load_checkpoint(path)
         if arguments:
-            raise ModelError(f"a tseval checkpoint takes no --model-args, but got {', '.join(arguments)}")
+            raise ModelError(
+                f"a tseval checkpoint takes no --model-args but precision, and got {', '.join(arguments)}"
+            )
         return checkpoint
     if unknown := sorted(arguments.keys() - {"vocab"}):
         raise ModelError(f"a pickled model takes --model-args vocab=FILE alone, not {', '.join(unknown)}")

@@ -7,14 +7,16 @@ Compares, on the whole of Marvin & Linzen (2018):
     one      one sentence at a time and nothing else: one forward pass, one log-softmax
     padded   batches of 64 distinct sentences sorted by length, fused layers, log-sum-exp
     trie     the engine of tseval
+    bfloat16 the same with --precision bfloat16
 
-The model has random weights: speed does not depend on their values. `trie` scores every sentence;
-the others would take minutes to hours, so they score evenly spaced sentences or batches of the
-length-sorted suite, and their log-probabilities are compared with those of the engine. Every method runs
-in a process of its own, which gives its peak memory.
+The model has random weights: speed does not depend on their values. `trie` and `bfloat16` score every
+sentence, or evenly spaced shards; the others would take minutes to hours, so they score evenly spaced
+sentences or batches of the length-sorted suite. All log-probabilities are compared with those of `trie`.
+Every method runs in a process of its own, which gives its peak memory.
 
     python benchmarks/score.py                       # LSTM, embedding 200, hidden 650, 10,000 words
     python benchmarks/score.py --vocabulary 50000
+    python benchmarks/score.py --vocabulary 50000 --threads 1 --shards 3 --sample 64    # in three minutes
 """
 
 from __future__ import annotations
@@ -36,16 +38,17 @@ from tabulate import tabulate
 from torch.nn import functional as F
 
 import tseval
-from tseval.adapters.native import NativeModel
+from tseval.adapters.native import NativeModel, ScoringPrecision
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.scoring import contexts, engine
 from tseval.scoring.scorers import recurrent, scorer_for
+from tseval.scoring.scorers import scorer as scorers
 from tseval.verdicts import sentences_of
 
 PADDED_BATCH = 64
-METHODS = ("syneval", "one", "padded", "trie")
+METHODS = ("syneval", "one", "padded", "trie", "bfloat16")
 
 
 def make_checkpoint(path: Path, vocabulary: int, embedding: int, hidden: int, layers: int) -> None:
@@ -108,11 +111,18 @@ def score_as_syneval(model: LanguageModel, row: list[int]) -> float:
     return -sum(surprisal[word].item() for surprisal, word in zip(surprisals, row[1:], strict=False))
 
 
-def measure(method: str, checkpoint: Path, sample: int) -> dict[str, object]:
+def open_native(checkpoint: Path, precision: ScoringPrecision = "float32") -> NativeModel:
+    """Open the checkpoint as `tseval run` does."""
+    return NativeModel(checkpoint.stem, load_checkpoint(checkpoint), torch.device("cpu"), precision)
+
+
+def measure(method: str, checkpoint: Path, sample: int, n_shards: int) -> dict[str, object]:
     """Run one method and give its speed, its peak memory and some log-probabilities."""
-    native = NativeModel(checkpoint.stem, load_checkpoint(checkpoint), torch.device("cpu"))
+    if method == "bfloat16":
+        return measure_trie(open_native(checkpoint, "bfloat16"), n_shards)
+    native = open_native(checkpoint)
     if method == "trie":
-        return measure_trie(native)
+        return measure_trie(native, n_shards)
     sentences, ids = by_length(native)
     if method != "padded":
         chosen = [[i] for i in np.linspace(0, len(ids) - 1, sample).astype(int)]
@@ -141,25 +151,30 @@ def measure(method: str, checkpoint: Path, sample: int) -> dict[str, object]:
     }
 
 
-def measure_trie(native: NativeModel) -> dict[str, object]:
-    """Run the engine on the whole suite, timing its parts."""
+def measure_trie(native: NativeModel, n_shards: int) -> dict[str, object]:
+    """Run the engine on the whole suite, or on some of its shards, timing its parts."""
     spent: dict[str, float] = {}
     timed(native, "encode", spent, "encode")
     timed(native, "advance", spent, "cell")
     timed(native, "logprobs", spent, "head")
     timed(recurrent, "build_trie", spent, "trie")
     timed(contexts, "take", spent, "gather")
-    timed(recurrent, "rows_of_words", spent, "table")
-    sentences = sentences_of(tseval.load_suite("marvin_linzen"))
+    timed(scorers, "rows_of_words", spent, "table")
+    parts = engine.shards(sentences_of(tseval.load_suite("marvin_linzen")))
+    if n_shards:
+        parts = [parts[i] for i in np.linspace(0, len(parts) - 1, n_shards).astype(int)]
     scorer = scorer_for(native)
+    scorer.score(parts[0].slice(0, PADDED_BATCH))
+    spent.clear()
+    before = scorer.n_contexts
     started, cpu = time.perf_counter(), time.process_time()
-    scored = pa.concat_tables([scorer.score(shard) for shard in engine.shards(sentences)])
+    scored = pa.concat_tables([scorer.score(part) for part in parts])
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     return {
-        "sentences": len(sentences),
+        "sentences": len(scored),
         "seconds": seconds,
         "cpu": cpu,
-        "contexts": scorer.n_contexts,
+        "contexts": scorer.n_contexts - before,
         "parts": {**spent, "everything else": seconds - sum(spent.values())},
         "scores": dict(zip(scored["sentence"].to_pylist(), scored["logprob"].to_pylist(), strict=True)),
     }
@@ -180,7 +195,7 @@ def timed(owner: object, name: str, spent: dict[str, float], part: str) -> None:
 
 def share_of_products(checkpoint: Path) -> float:
     """Give the share of the engine's time that is spent inside matrix products, on two shards."""
-    native = NativeModel(checkpoint.stem, load_checkpoint(checkpoint), torch.device("cpu"))
+    native = open_native(checkpoint)
     parts = engine.shards(sentences_of(tseval.load_suite("marvin_linzen")))
     scorer = scorer_for(native)
     scorer.score(parts[0].slice(0, 500))
@@ -194,10 +209,10 @@ def share_of_products(checkpoint: Path) -> float:
     return inside / 1e6 / seconds
 
 
-def child(method: str, checkpoint: Path, sample: int, threads: int) -> dict[str, Any]:
+def child(method: str, checkpoint: Path, sample: int, shards: int, threads: int) -> dict[str, Any]:
     """Measure one method in a process of its own."""
     command = [sys.executable, __file__, "--child", method, "--checkpoint", str(checkpoint)]
-    command += ["--sample", str(sample), "--threads", str(threads)]
+    command += ["--sample", str(sample), "--shards", str(shards), "--threads", str(threads)]
     result = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     content: dict[str, Any] = json.loads(result.stdout)
     return content
@@ -209,11 +224,12 @@ def child(method: str, checkpoint: Path, sample: int, threads: int) -> dict[str,
 @click.option("--hidden", default=650, show_default=True)
 @click.option("--layers", default=2, show_default=True)
 @click.option("--sample", default=1_000, show_default=True, help="Sentences that are scored one at a time.")
+@click.option("--shards", default=0, help="Evenly spaced shards that the engine scores; 0 for all.")
 @click.option("--threads", default=torch.get_num_threads(), show_default=True)
 @click.option("--child", "method", hidden=True)
 @click.option("--checkpoint", type=click.Path(path_type=Path), hidden=True)
 def main(
-    vocabulary: int, embedding: int, hidden: int, layers: int, sample: int, threads: int,
+    vocabulary: int, embedding: int, hidden: int, layers: int, sample: int, shards: int, threads: int,
     method: str | None, checkpoint: Path | None,
 ) -> None:  # fmt: skip
     """Print sentences per second, peak memory and ratios."""
@@ -222,7 +238,7 @@ def main(
         result = (
             {"share": share_of_products(checkpoint)}
             if method == "profile"
-            else measure(method, checkpoint, sample)
+            else measure(method, checkpoint, sample, shards)
         )
         result["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         click.echo(json.dumps(result))
@@ -230,8 +246,8 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Path(folder) / "lstm.pt"
         make_checkpoint(checkpoint, vocabulary, embedding, hidden, layers)
-        results = {name: child(name, checkpoint, sample, threads) for name in METHODS}
-        share = child("profile", checkpoint, sample, threads)["share"]
+        results = {name: child(name, checkpoint, sample, shards, threads) for name in METHODS}
+        share = child("profile", checkpoint, sample, shards, threads)["share"]
     report(results, share)
 
 
@@ -255,15 +271,22 @@ def report(results: dict[str, dict], share: float) -> None:
     ]
     click.echo(tabulate(rows, headings))
     trie = results["trie"]
-    for name in METHODS[:-1]:
-        pairs = [(score, trie["scores"][text]) for text, score in results[name]["scores"].items()]
+    for name in METHODS:
+        scores = results[name]["scores"].items()
+        pairs = [(score, trie["scores"][text]) for text, score in scores if text in trie["scores"]]
+        if name == "trie" or not pairs:
+            continue
         worst = max(abs(a - b) for a, b in pairs)
         click.echo(
             f"largest difference of a sentence's log-probability, {name} against trie: {worst:.1e} nats"
         )
-    parts = ", ".join(f"{name} {took / trie['seconds']:.1%}" for name, took in trie["parts"].items())
-    click.echo(f"{trie['contexts']:,} contexts; time of the engine: {parts}")
-    click.echo(f"inside matrix products: {share:.0%}")
+    for name in ("trie", "bfloat16"):
+        found = results[name]
+        parts = ", ".join(f"{part} {took / found['seconds']:.1%}" for part, took in found["parts"].items())
+        click.echo(f"{found['contexts']:,} contexts; time of {name}: {parts}")
+    gained = trie["cpu"] / results["bfloat16"]["cpu"]
+    click.echo(f"bfloat16 takes {gained:.2f} times less CPU time than float32")
+    click.echo(f"of trie inside matrix products: {share:.0%}")
 
 
 if __name__ == "__main__":

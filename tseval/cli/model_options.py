@@ -21,20 +21,27 @@ model_options = take_all([
 ])  # fmt: skip
 
 
-def open_chosen(spec: str, model_args: str, device: str) -> Model:
+def open_chosen(spec: str, model_args: str, device: str, precision: str = "float32") -> Model:
     """Open the model that was named; brings torch along.
 
     Raises:
-        ModelError: The model cannot be used, or its arguments are not `key=value,...`.
+        ModelError: The model cannot be used, or not in this precision, or its arguments are not
+            `key=value,...`.
     """
     arguments = read_arguments(model_args)
+    if precision != "float32" and arguments.setdefault("precision", precision) != precision:
+        raise ModelError(f"--precision {precision} and --model-args {model_args} exclude each other")
     with imported_for_good():
         import torch  # noqa: F401 - every adapter but few needs it, and its objects are to be left alone
 
         from tseval.adapters import open_model
 
     with without_collector():  # transformers is imported on the way
-        return open_model(spec, arguments, device)
+        model = open_model(spec, arguments, device)
+    # An adapter from outside may overlook what it does not know.
+    if precision not in {"float32", model.card.protocol.get("precision")}:
+        raise ModelError(f"--precision {precision}: {model.card.name} is not computed in it. Leave it out.")
+    return model
 
 
 def read_arguments(text: str) -> dict[str, str]:

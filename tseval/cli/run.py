@@ -37,13 +37,15 @@ RUNS = Path("runs")
 @click.option("--score", type=click.Choice(SCORES),
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip
+@click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True,
+              help="Of products in tseval's own checkpoints; sums stay in float32.")  # fmt: skip
 @click.option("--by", multiple=True, metavar="FEATURE", help="Break the table down by a feature.")
 @click.option("--out", type=FILE, help="Directory for the run.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
-    tokenise: bool, score: Score | None, by: tuple[str, ...], device: str, out: Path | None,
+    tokenise: bool, score: Score | None, precision: str, by: tuple[str, ...], device: str, out: Path | None,
     resume: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
@@ -56,7 +58,7 @@ def command(
     if repeated := {name for name in names if names.count(name) > 1}:
         raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
-    model = open_chosen(spec, model_args, device)
+    model = open_chosen(spec, model_args, device, precision)
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, score, where, resume, quiet)

@@ -64,8 +64,16 @@ def _suits(inputs: Tensor, weight: Tensor) -> bool:
     )
 
 
-class _Rerouted(TorchFunctionMode):
-    """Sends products that a model asks PyTorch for through `linear`."""
+class Rerouted(TorchFunctionMode):
+    """Sends products that a model asks PyTorch for through another function.
+
+    Args:
+        multiply: As `linear`.
+    """
+
+    def __init__(self, multiply: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self._multiply = multiply
 
     def __torch_function__(
         self,
@@ -75,12 +83,12 @@ class _Rerouted(TorchFunctionMode):
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
         if not kwargs and func is F.linear:
-            return linear(*args)
+            return self._multiply(*args)
         if not kwargs and func is torch.addmm:
             added, inputs, matrix = args
             if added.shape == matrix.shape[1:]:
-                return linear(inputs, matrix.t(), added)
-            return linear(inputs, matrix.t()).add_(added)
+                return self._multiply(inputs, matrix.t(), added)
+            return self._multiply(inputs, matrix.t()).add_(added)
         return func(*args, **(kwargs or {}))
 
 
@@ -90,4 +98,4 @@ def fast_products(device: torch.device) -> AbstractContextManager[object]:
     Args:
         device: Of the model; nothing changes but on a CPU.
     """
-    return _Rerouted() if HAS_ONEDNN and device.type == "cpu" else nullcontext()
+    return Rerouted(linear) if HAS_ONEDNN and device.type == "cpu" else nullcontext()

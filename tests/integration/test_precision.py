@@ -1,0 +1,185 @@
+"""`tseval run --precision bfloat16`, and transformers in bfloat16: what it computes, and what says so."""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from checkpoints import save_causal
+from in_process import call
+
+import tseval
+from tseval.adapters import open_model
+from tseval.models.checkpoint import load_checkpoint, save_checkpoint
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.vocabulary import Vocabulary
+from tseval.scoring.numerics.bfloat16 import NOTHING_GAINED
+from tseval.scoring.scorers import scorer_for
+from tseval.verdicts import sentences_of
+
+PRECISIONS = ("float32", "bfloat16")
+SUITE = ("--case", "simple_agrmt", "--case", "vp_coord", "--model", "bundled:lstm", "--device", "cpu")
+LOW = {"precision": "bfloat16"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a run of the bundled LSTM by default, and one in each precision."""
+    folder = tmp_path_factory.mktemp("runs")
+    assert call("run", *SUITE, "--out", "default", cwd=folder).returncode == 0
+    for precision in PRECISIONS:
+        result = call("run", *SUITE, "--precision", precision, "--out", precision, cwd=folder)
+        assert result.returncode == 0, result.stderr
+    return folder
+
+
+def manifest(path):
+    return json.loads((path / "manifest.json").read_text())
+
+
+def test_the_signature_and_the_manifest_say_bfloat16(folder):
+    said = {name: manifest(folder / name) for name in ("default", *PRECISIONS)}
+    assert "|precision:bfloat16|" in said["bfloat16"]["signature"]
+    assert said["bfloat16"]["key"]["protocol"]["precision"] == "bfloat16"
+    assert said["bfloat16"]["model"]["protocol"]["dtype"] == "float32"
+    # Float32 says nothing that it did not say before there was another.
+    assert "precision" not in said["default"]["signature"]
+    assert said["float32"]["signature"] == said["default"]["signature"]
+
+
+def test_float32_is_the_default_to_the_last_byte(folder):
+    for file in ("sentences.parquet", "verdicts.parquet", "table.csv"):
+        assert (folder / "float32" / file).read_bytes() == (folder / "default" / file).read_bytes()
+    assert (folder / "bfloat16" / "sentences.parquet").read_bytes() != (
+        folder / "default" / "sentences.parquet"
+    ).read_bytes()
+
+
+def test_few_verdicts_differ_and_none_is_a_tie(folder):
+    one, other = (pq.read_table(folder / name / "verdicts.parquet").to_pandas() for name in PRECISIONS)
+    assert len(one) == 980
+    assert 0 < (one["correct"] != other["correct"]).sum() <= 5
+    assert not other["tie"].any()
+    scores = [pq.read_table(folder / name / "sentences.parquet")["logprob"].to_numpy() for name in PRECISIONS]
+    assert 1e-4 < np.abs(scores[0] - scores[1]).max() < 0.05
+    # All sums of different words differ, as in float32.
+    assert len(np.unique(scores[1])) == len(np.unique(scores[0]))
+
+
+@pytest.mark.parametrize(("begun", "resumed"), [PRECISIONS, PRECISIONS[::-1]])
+def test_a_run_is_not_resumed_in_another_precision(folder, begun, resumed):
+    result = call("run", *SUITE, "--precision", resumed, "--resume", "--out", begun, cwd=folder)
+    assert result.returncode == 2
+    assert "cannot be resumed with this one (precision: " in result.stderr
+    same = call("run", *SUITE, "--precision", begun, "--resume", "--out", begun, cwd=folder)
+    assert same.returncode == 0, same.stderr
+
+
+def test_a_table_of_both_tells_them_apart(folder):
+    printed = call("table", *PRECISIONS, cwd=folder).stdout
+    assert "lstm (float32)" in printed
+    assert "lstm (bfloat16)" in printed
+    assert printed.count("precision:bfloat16") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--precision", "float16"), "'float16' is not one of"),
+        (("--model-args", "precision=half"), "precision=half: Values: bfloat16, float32"),
+        (("--precision", "bfloat16", "--model-args", "precision=float32"), "exclude each other"),
+        (("--precision", "bfloat16", "--model", "hf:causal"), "--model-args dtype=bfloat16"),
+        (("--precision", "bfloat16", "--model", "mlm:causal"), "--model-args dtype=bfloat16"),
+        (("--precision", "bfloat16", "--model", "oracle:dyck-lstm"), "takes no argument 'precision'"),
+    ],
+)
+def test_what_cannot_be_asked_for_gets_one_message(tmp_path, arguments, message):
+    save_causal(tmp_path / "causal")
+    result = call("run", "--model", "bundled:lstm", *arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr) < 500
+
+
+def test_without_the_instructions_it_runs_and_says_once_that_nothing_is_gained(folder):
+    """The same numbers but for the order of sums; now and then that moves a state to the next bfloat16."""
+    command = ["tseval", "run", *SUITE, "--precision", "bfloat16", "--out", "capped"]
+    environment = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count(NOTHING_GAINED) == 1
+    assert manifest(folder / "capped")["warnings"] == [NOTHING_GAINED]
+    capped, fast, exact = (
+        pq.read_table(folder / name / "sentences.parquet")["logprob"].to_numpy()
+        for name in ("capped", "bfloat16", "float32")
+    )
+    assert np.abs(capped - fast).mean() < 0.05 * np.abs(capped - exact).mean()
+
+
+def low(tensor):
+    return tensor.float().bfloat16().double()
+
+
+def oracle(model, ids):
+    """Log-probabilities by an LSTM in double precision whose operands alone are rounded, (words,)."""
+    weights = {name: value.double() for name, value in model.state_dict().items()}
+    states = [[torch.zeros(1, model.sizes.hidden, dtype=torch.float64)] * 2 for _ in model.layers]
+    found = []
+    for word, following in zip([0, *ids], ids, strict=False):
+        x = weights["embedding.weight"][word][None]
+        for depth, state in enumerate(states):
+            w_x, w_h, b_x, b_h = (
+                weights[f"layers.{depth}.layer.{name}_l0"]
+                for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            )
+            # Words are projected once each, in float32.
+            projected = x @ w_x.t() if depth == 0 else low(x) @ low(w_x).t()
+            i, f, g, o = (projected + low(state[0]) @ low(w_h).t() + b_x + b_h).chunk(4, dim=1)
+            state[1] = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
+            state[0] = x = o.sigmoid() * state[1].tanh()
+        matrix, bias = weights["output.weight"], weights["output.bias"]
+        logits = (low(x) @ low(matrix).t() + bias)[0]
+        logits[following] = x[0] @ matrix[following] + bias[following]
+        found.append(logits.log_softmax(0)[following].item())
+    return found
+
+
+def test_the_engine_gives_what_an_lstm_with_rounded_operands_gives(tmp_path):
+    suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt"])
+    sentences = sentences_of(suite).slice(0, 60)
+    words = sorted({word for text in sentences.to_pylist() for word in text.split()})
+    torch.manual_seed(0)
+    model = LanguageModel(Sizes("lstm", len(words) + 2, 30, 50, 2), initial_range=1.0)
+    for parameter in model.output.parameters():
+        torch.nn.init.normal_(parameter)
+    vocabulary = Vocabulary(("<eos>", "<unk>", *words), lowercase=True)
+    save_checkpoint(tmp_path / "m.pt", model, vocabulary, training={}, validation_perplexity=None)
+    saved = load_checkpoint(tmp_path / "m.pt").model
+    exact, found = (
+        scorer_for(open_model(tmp_path / "m.pt", arguments, "cpu")).score(sentences)["words"].to_pylist()
+        for arguments in ({}, LOW)
+    )
+    ids = vocabulary.ids()
+    expected = [oracle(saved, [ids[word] for word in text.split()]) for text in sentences.to_pylist()]
+    ours, theirs, wide = (
+        np.concatenate([np.array(row) for row in rows]) for rows in (found, expected, exact)
+    )
+    # A sum in another order moves a state to the next bfloat16 now and then; most words agree to the end.
+    assert np.median(np.abs(ours - theirs)) < 5e-6
+    assert np.abs(ours - theirs).mean() < 0.1 * np.abs(wide - theirs).mean()
+
+
+def test_a_classifier_is_scored_in_bfloat16_too(tmp_path):
+    from own_models import open_own  # noqa: PLC0415  it opens optional adapters
+
+    own = open_own("classifier number", tmp_path)
+    opened = open_model(tmp_path / "own.pt", LOW, "cpu")
+    assert opened.card.protocol["precision"] == "bfloat16"
+    sentences = pa.array(sorted(own.sentences))
+    one, other = (scorer_for(model).score(sentences)["logprob"].to_numpy() for model in (own.model, opened))
+    assert 0 < np.abs(one - other).max() < 0.05
