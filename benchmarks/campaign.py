@@ -18,6 +18,7 @@ import shutil
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 os.environ["OMP_NUM_THREADS"] = "1"
+
+COMMANDS = (
+    "adapters.hf", "adapters.mlm", "adapters.ngram", "evaluation", "cli.pair", "cli.run",
+    "cli.train.classifiers",
+    "cli.train.language_model", "cli.train.zoo",
+)  # fmt: skip
 
 
 @click.command()
@@ -60,11 +67,12 @@ def command(size: int, seed: int, only: tuple[str, ...], number: int | None) -> 
                 _say(f"{kind}: {time.monotonic() - began:.0f} s\n")
             rows.append((kind, len(numbers), str(len(numbers) - len(found))))
             for i, fault in found.items():
-                faults.append(f"{kind}, number {i}: {fault}\n  Again: make campaign SEED={seed} ONLY={kind!r} NUMBER={i}")
+                again = f"make campaign SEED={seed} ONLY={kind!r} NUMBER={i}"
+                faults.append(f"{kind}, number {i}: {fault}\n  Again: {again}")
                 click.echo(faults[-1], err=True)
-    click.echo(tabulate(rows, ["attack", "tried", "survived"], tablefmt="github", colalign=("left", "right", "right")))
-    for fault in faults:
-        click.echo(fault, err=True)
+    heads, sides = ("attack", "tried", "survived"), ("left", "right", "right")
+    click.echo(tabulate(rows, heads, tablefmt="github", colalign=sides))
+    click.echo("\n".join(faults), err=True)
     sys.exit(bool(faults))
 
 
@@ -105,17 +113,9 @@ def _prepared(folder: Path) -> Path:
 
 
 def _import_everything() -> None:
-    """Import what commands import, so that their processes, forked from this one, need not."""
-    import attacks  # noqa: F401, PLC0415 - brings tseval along, and fills ATTACKS
-    import tseval.adapters.hf  # noqa: PLC0415
-    import tseval.adapters.mlm
-    import tseval.adapters.ngram
-    import tseval.cli.pair
-    import tseval.cli.run
-    import tseval.cli.train.classifiers
-    import tseval.cli.train.language_model
-    import tseval.cli.train.zoo
-    import tseval.evaluation  # noqa: F401
+    """Import what commands import, so that processes forked from this one need not; fill `ATTACKS`."""
+    for name in ("attacks", *(f"tseval.{name}" for name in COMMANDS)):
+        import_module(name)
 
 
 if __name__ == "__main__":

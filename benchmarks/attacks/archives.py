@@ -21,12 +21,25 @@ if TYPE_CHECKING:
 
 Members = list[tuple[str, bytes]]
 _CENTRAL, _END = b"PK\x01\x02", b"PK\x05\x06"
-NAMES = (f"../{PLANTED}", f"/tmp/{PLANTED}", f"a/../../{PLANTED}", "\x1b]0;x\x07", "x" * 60_000, "", "a\\..\\b", "\ud7ff", "data.pkl/")  # noqa: S108 - a name in a file
+NAMES = (
+    f"../{PLANTED}",
+    f"/../{PLANTED}",
+    f"a/../../{PLANTED}",
+    "\x1b]0;x\x07",
+    "x" * 60_000,
+    "",
+    "a\\..\\b",
+    "\ud7ff",
+    "data.pkl/",
+)
 
 
 def _written(members: Members, packed: int = zipfile.ZIP_STORED) -> bytes:
     buffer = io.BytesIO()
-    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(buffer, "w", packed) as archive:  # of one name twice
+    with (
+        warnings.catch_warnings(action="ignore"),
+        zipfile.ZipFile(buffer, "w", packed) as archive,
+    ):  # of one name twice
         for name, content in members:
             archive.writestr(zipfile.ZipInfo(name), content, packed)
     return buffer.getvalue()
@@ -49,8 +62,15 @@ def _repeated(draw: random.Random, members: Members) -> bytes:
 def _packed(draw: random.Random, members: Members) -> bytes:
     """Compress the parts, of which one is then mostly zeros."""
     place, size = draw.randrange(len(members)), int(2 ** draw.uniform(10, 27))
-    bomb = [(name, content + bytes(size) if i == place else content) for i, (name, content) in enumerate(members)]
-    return _written(bomb, draw.choice([zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]) if size < 2**22 else zipfile.ZIP_DEFLATED)
+    bomb = [
+        (name, content + bytes(size) if i == place else content) for i, (name, content) in enumerate(members)
+    ]
+    return _written(
+        bomb,
+        draw.choice([zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+        if size < 2**22
+        else zipfile.ZIP_DEFLATED,
+    )
 
 
 def _many(draw: random.Random, members: Members) -> bytes:
@@ -63,12 +83,21 @@ def _lying(draw: random.Random, members: Members) -> bytes:
     content = bytearray(_written(members))
     starts = [i for i in range(len(content)) if content[i : i + 4] == _CENTRAL]
     start, (offset, form) = draw.choice(starts), draw.choice([
-        (8, "<H"), (10, "<H"), (16, "<I"), (20, "<I"), (24, "<I"), (28, "<H"), (30, "<H"), (38, "<I"), (42, "<I"),
+        (8, "<H"), (10, "<H"), (16, "<I"), (20, "<I"), (24, "<I"), (28, "<H"), (30, "<H"), (38, "<I"), (42,
+        "<I"),
     ])  # fmt: skip
     if draw.random() < 0.2:
-        start, offset, form = content.rindex(_END), *draw.choice([(8, "<H"), (10, "<H"), (12, "<I"), (16, "<I")])
+        start, offset, form = (
+            content.rindex(_END),
+            *draw.choice([(8, "<H"), (10, "<H"), (12, "<I"), (16, "<I")]),
+        )
     most = 256 ** struct.calcsize(form) - 1
-    struct.pack_into(form, content, start + offset, draw.choice([0, 1, most, most // 2 + 1, draw.randint(0, most), draw.randint(0, 500) % most]))
+    struct.pack_into(
+        form,
+        content,
+        start + offset,
+        draw.choice([0, 1, most, most // 2 + 1, draw.randint(0, most), draw.randint(0, 500) % most]),
+    )
     return bytes(content)
 
 
@@ -87,7 +116,9 @@ def _surrounded(draw: random.Random, members: Members) -> bytes:
     """Put something before or behind, or another archive."""
     whole, junk = _written(members), draw.randbytes(draw.randrange(1, 1000))
     other = _written([(name, draw.randbytes(len(content))) for name, content in members])
-    return draw.choice([junk + whole, whole + junk, b"PK" + whole, whole + other, other + whole, whole + whole])
+    return draw.choice(
+        [junk + whole, whole + junk, b"PK" + whole, whole + other, other + whole, whole + whole]
+    )
 
 
 WAYS: tuple[Callable[[random.Random, Members], bytes], ...] = (
@@ -97,7 +128,7 @@ WAYS: tuple[Callable[[random.Random, Members], bytes], ...] = (
 
 @attack("hostile archives", cheap=True)
 def hostile_archive(draw: random.Random, here: Path) -> str | None:
-    """Change the archive of a checkpoint or of a published model: the same numbers, or a refusal; no new file."""
+    """Change the archive of a checkpoint or of a published model: the same numbers, or a refusal."""
     words = draw.choice([(*PAIR, "model.pt"), (*PAIR, "published.pt", "--model-args", "vocab=words.txt")])
     file = here / words[len(PAIR)]
     expected = expected_of(here, words)

@@ -18,31 +18,36 @@ TEMPLATES = (
     "{{ 'a' * 9999999999 }}", "{{ ((9 ** 9) ** 9) ** 9 ** 9 }}", "{{ ''.__class__.__mro__ }}",
     "{{ x | center(99999999999) }}", "{{ '%99999999999d' % 1 }}", "{{ range(9999999999) | list }}",
     "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{{ '{:99999999999}'.format(1) }}",
-    "{{ x | replace('', x * 9999) | replace('', x * 9999) }}", "{% set y = x * 9 %}" * 3000 + "{{ y }}",
-    "{{ lipsum(n=99999999) }}", "{{ cycler.__init__.__globals__.os.mkdir('PLANTED') }}", "{{ x" + " ~ x" * 20_000 + " }}",
-    "{% include '/etc/passwd' %}", "{% import 'os' as os %}", "{{ [x] * 9999999999 }}", "{{ 10 ** 10 ** 10 }}",
-    "{{ (" * 5000 + "x" + ") }}" * 5000, "{{ x | " + "upper | " * 5000 + "upper }}", "{{ x.__getattribute__('a') }}",
+    "{{ x | replace('', x * 9999) | replace('', x * 9999) }}", "{% set x = x ~ x %}" * 64 + "{{ x }}",
+    "{{ lipsum(n=99999999) }}", "{{ cycler.__init__.__globals__.os.mkdir('PLANTED') }}",
+    "{% include '/etc/passwd' %}", "{% import 'os' as os %}", "{{ [x] * 9999999999 }}",
+    "{{ 10 ** 10 ** 10 }}",
+    "{{ x.__getattribute__('a') }}", "{{ " + "(" * 5000 + "x" + ")" * 5000 + " }}",
 )  # fmt: skip
+# These are only long.
+LONG = ("{{ x" + " ~ x" * 20_000 + " }}", "{{ x | " + "upper | " * 5000 + "upper }}", "{{ x }} " * 20_000)
 PLAIN = b"good\tbad\n" + b"the dog laughs .\tthe dog laugh .\n" * 20
 
 
 @attack("template bombs", cheap=True)
 def template(draw: random.Random, here: Path) -> str | None:
     """Give a grammar that would take time or memory without end, or reach out of its template."""
-    head = f"---\nconstruction: C\nphenomenon: P\nslots: {{x: [one, two], y: {list(range(draw.randint(1, 50)))}}}\n---\n"
+    bombs = draw.choice([TEMPLATES, TEMPLATES, LONG])
+    text = " ".join(draw.choices(bombs, k=draw.randint(1, 2)))
+    head = "---\nconstruction: C\nphenomenon: P\nslots: {x: [one, two]}\n---\n"
     (here / "bomb").mkdir()
-    (here / "bomb/one.jinja").write_text(f"{head}good: a {{{{ x }}}} {draw.choice(TEMPLATES)}\nbad: b {draw.random()}\n")
-    return tseval("expand", "./bomb", "--quiet", cwd=here).refusal()
+    (here / "bomb/one.jinja").write_text(f"{head}good: a {{{{ x }}}} {text}\nbad: b\n")
+    done = tseval("expand", "./bomb", "--quiet", cwd=here)
+    if (here / "PLANTED").exists():
+        return "executed"
+    return done.fault() if bombs is LONG else done.refusal()
 
 
 @attack("gzip bombs")
 def bomb(draw: random.Random, here: Path) -> str | None:
     """Give compressed data that unpacks to a thousand times its size, or to more lines than are read."""
-    one = draw.random() < 0.7
-    if one:
-        content = draw.choice([b"a", b"\n", b"\0"]) * int(2 ** draw.uniform(22, 27))
-    else:
-        content = draw.choice([b"a\tb\n", b"the dog laughs .\tthe dog laugh .\n"]) * draw.randint(3_100_000, 6_000_000)
+    one = draw.choice([b"a", b"\n", b"\0", None])
+    content = one * int(2 ** draw.uniform(22, 25)) if one else b"a\tb\n" * draw.randint(3_100_000, 4_000_000)
     packed = gzip.compress(content, mtime=0)
     if draw.random() < 0.3:
         packed = draw.choice([gzip.compress(PLAIN, mtime=0) + packed, gzip.compress(packed, mtime=0)])
@@ -63,7 +68,14 @@ def joined(draw: random.Random, here: Path) -> str | None:
     cut = draw.randrange(1, len(whole))
     refused = draw.random() < 0.5
     if refused:
-        packed = draw.choice([whole[:cut], b"".join([whole, *more, whole[:cut]]), whole + draw.randbytes(8), whole[cut:] + whole])
+        packed = draw.choice(
+            [
+                whole[:cut],
+                b"".join([whole, *more, whole[:cut]]),
+                whole + draw.randbytes(8),
+                whole[cut:] + whole,
+            ]
+        )
     else:
         packed = b"".join([whole, *more, bytes(draw.choice([0, 1, 512]))])
     (here / "pairs.tsv.gz").write_bytes(packed)
@@ -82,14 +94,17 @@ def document(draw: random.Random, here: Path) -> str | None:
     name, words = draw.choice([
         ("board/board.json", ("table", "./board")), ("gym.json", ("expand", "./gym.json", "--quiet")),
         ("whole/manifest.json", ("table", "whole")), ("pairs.jsonl", ("expand", "./pairs.jsonl", "--quiet")),
-        ("zoo/zoo.json", PUBLISH), ("recipe.yaml", PUBLISH), ("grammar/lexicon.yaml", ("expand", "./grammar", "--quiet")),
+        ("zoo/zoo.json", PUBLISH), ("recipe.yaml", PUBLISH), ("grammar/lexicon.yaml", ("expand", "./grammar",
+        "--quiet")),
         ("published/board.json", PUBLISH),
     ])  # fmt: skip
     deep = int(2 ** draw.uniform(7, 18))
     laughs = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 40))
     content = draw.choice([
-        "[" * deep, "[" * deep + "]" * deep, '{"a":' * deep, '{"a":' * deep + "1" + "}" * deep, "9" * deep + "0" * 5000,
-        '"' + "x" * deep, "- " * deep, "? " * deep, laughs, '{"format": ' + "9" * 5000 + "}", '"\\ud800"', "\0" * deep,
+        "[" * deep, "[" * deep + "]" * deep, '{"a":' * deep, '{"a":' * deep + "1" + "}" * deep,
+        "9" * deep + "0" * 5000,
+        '"' + "x" * deep, "- " * deep, "? " * deep, laughs, '{"format": ' + "9" * 5000 + "}", '"\\ud800"',
+        "\0" * deep,
         '{"format": 1e999}', "!!python/object/apply:os.mkdir [PLANTED]", "!!binary x", "1" * 17_000_000,
     ])  # fmt: skip
     (here / name).write_text(content)

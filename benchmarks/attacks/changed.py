@@ -1,11 +1,10 @@
-"""Files with something changed somewhere: the same result, or a refusal; where no digest tells, any result."""
+"""Files with something changed: the same result, or a refusal; where no digest tells, another result."""
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attacks.commands import Ended, tseval
@@ -16,11 +15,14 @@ from attacks.registry import attack
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
+    from pathlib import Path
 
 # What files were broken by, or might be.
 PIECES = (
-    b"", b"\t", b"\n", b"\r", b'"', b"\\", b"\0", b"\x1b[2J", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\\ud800",
-    b"NaN", b"-Infinity", b"1e999", b"null", b"true", b"-1", b"0", b"9" * 19, b"9" * 5000, b"[" * 300, b'{"a":' * 300,
+    b"", b"\t", b"\n", b"\r", b'"', b"\\", b"\0", b"\x1b[2J", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf",
+    b"\\ud800",
+    b"NaN", b"-Infinity", b"1e999", b"null", b"true", b"-1", b"0", b"9" * 19, b"9" * 5000, b"[" * 300,
+    b'{"a":' * 300,
     b"x" * 3000, b"x " * 3000, b"\n" * 300, b"{{", b"}}", b"{%", b"%}", b"---\n", b"*x", b"&x", b": ", b"- ",
 )  # fmt: skip
 
@@ -33,7 +35,8 @@ def mutated(draw: random.Random, content: bytes) -> bytes:
         content = draw.choice([
             before + bytes([after[0] ^ (1 << draw.randrange(8))]) + after[1:], before + after[size:],
             before + draw.randbytes(size) + after, before + after[:size] + after,
-            before + draw.randbytes(min(size, len(after))) + after[size:], before + draw.choice(PIECES) + after[size % 8 :],
+            before + draw.randbytes(min(size, len(after))) + after[size:],
+            before + draw.choice(PIECES) + after[size % 8 :],
             content[: -size % len(content)], before,
         ]) or b"\0"  # fmt: skip
     return content
@@ -126,7 +129,8 @@ for _name, _read in {
     "a published manifest": Read("published/srn/manifest.json", PUBLISH),
     "a zoo's record": Read("zoo/zoo.json", PUBLISH),
     "a recipe": Read("recipe.yaml", PUBLISH),
-    "a learning curve": Read("model.curves.parquet", ("train", "curves", "model.curves.parquet", "-o", "curves.svg")),
+    "a learning curve": Read("model.curves.parquet", ("train", "curves", "model.curves.parquet", "-o",
+    "curves.svg")),
     "a folder of transformers": Read("gpt2/*", (*PAIR, "hf:gpt2")),
 }.items():  # fmt: skip
     attack(_name, cheap=_read.command != PUBLISH)(_read)

@@ -54,7 +54,9 @@ class Ended:
 
     def refusal(self) -> str | None:
         """Say what is wrong where only a refusal is right."""
-        return self.fault() or (None if self.code == 2 else f"not refused: {self.out[-200:]}{self.err[-200:]}")
+        return self.fault() or (
+            None if self.code == 2 else f"not refused: {self.out[-200:]}{self.err[-200:]}"
+        )
 
 
 def tseval(
@@ -135,14 +137,24 @@ def die_at(call: int, half: bool = False) -> Callable[[], object]:
         call: Counted from 1; a command that makes fewer lives.
         half: Whether the file that it is about to move into place is cut in half first.
     """
-    changing = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "shutil.rmtree", "shutil.copyfile"}
+    changing = {
+        "os.rename",
+        "os.remove",
+        "os.mkdir",
+        "os.rmdir",
+        "os.chmod",
+        "shutil.rmtree",
+        "shutil.copyfile",
+    }
 
     def install() -> None:
         left = call
 
         def hook(event: str, arguments: tuple[object, ...]) -> None:
             nonlocal left
-            opened = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+            opened = (
+                event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+            )
             if event not in changing and not opened:
                 return
             left -= 1

@@ -49,7 +49,8 @@ ngram 2=3
 
 \\end\\
 """
-RECIPE = """train: {embedding: 8, hidden: 8, layers: 1, dropout: 0, batch: 16, max-tokens: 4000, learning-rate: 0.01}
+RECIPE = """train:
+  {embedding: 8, hidden: 8, layers: 1, dropout: 0, batch: 16, max-tokens: 4000, learning-rate: 0.01}
 """
 BOARD = Path(__file__).parents[2] / "leaderboards/bhatt2020/board.json"
 
@@ -74,7 +75,11 @@ def write(here: Path) -> None:
     }.items():
         (here / name).parent.mkdir(exist_ok=True)
         (here / name).write_text(content)
-    for name, content in {"pairs.tsv.gz": tsv, "corpus/train.txt.gz": text, "corpus/valid.txt.gz": text}.items():
+    for name, content in {
+        "pairs.tsv.gz": tsv,
+        "corpus/train.txt.gz": text,
+        "corpus/valid.txt.gz": text,
+    }.items():
         (here / name).parent.mkdir(exist_ok=True)
         (here / name).write_bytes(gzip.compress(content.encode(), mtime=0))
     pq.write_table(_examples(), here / "examples.parquet")

@@ -54,7 +54,10 @@ def forged_cache(draw: random.Random, here: Path) -> str | None:
     done = tseval(*EXPANDED, "--out", "run", cwd=here)
     if done.code:
         return done.fault() or done.err
-    stated, genuine = (json.loads((here / run / "manifest.json").read_text())["suite"]["digest"] for run in ("run", "expanded"))
+    stated, genuine = (
+        json.loads((here / run / "manifest.json").read_text())["suite"]["digest"]
+        for run in ("run", "expanded")
+    )
     return "another suite under the same digest" if stated == genuine else None
 
 
@@ -64,7 +67,9 @@ def _edited(draw: random.Random, case: Case) -> Case:
     sentences, n = case.sentences, case.sentences.num_rows
     if draw.random() < 0.3:
         kept = draw.randrange(1, n)
-        return replace(case, index=case.index[:kept], sentences=sentences[:kept], features=case.features[:kept])
+        return replace(
+            case, index=case.index[:kept], sentences=sentences[:kept], features=case.features[:kept]
+        )
     row = draw.randrange(n)
     columns = {name: sentences[name].to_pylist() for name in case.labels}
     if draw.random() < 0.5:
@@ -90,9 +95,12 @@ def manifest(draw: random.Random, here: Path) -> str | None:
     path = here / "whole/manifest.json"
     content = json.loads(path.read_text())
     part, name = draw.choice([
-        ("counts", "items"), ("counts", "contrasts"), ("counts", "correct"), ("counts", "tied"), ("counts", "undecidable"),
-        ("suite", "digest"), ("suite", "complete"), ("suite", "n_items"), ("suite", "n_contrasts"), ("suite", "name"),
-        ("suite", "terminator"), ("model", "fingerprint"), ("model", "name"), ("model", "protocol"), ("key", "score"),
+        ("counts", "items"), ("counts", "contrasts"), ("counts", "correct"), ("counts", "tied"), ("counts",
+        "undecidable"),
+        ("suite", "digest"), ("suite", "complete"), ("suite", "n_items"), ("suite", "n_contrasts"), ("suite",
+        "name"),
+        ("suite", "terminator"), ("model", "fingerprint"), ("model", "name"), ("model", "protocol"), ("key",
+        "score"),
         ("key", "items"), ("key", "tseval"), ("key", "suite_digest"), ("files", "verdicts.parquet"),
     ])  # fmt: skip
     old = content[part][name]
@@ -122,7 +130,13 @@ def tables(draw: random.Random, here: Path) -> str | None:
     (here / "whole/verdicts.parquet").write_bytes(sink.getvalue())
     content["files"]["verdicts.parquet"] = hashlib.sha256(sink.getvalue()).hexdigest()
     _seal(path, content)
-    words = draw.choice([("table", "whole"), (*RUN, "--out", "whole", "--resume"), ("analyze", "pairwise", "whole", "expanded")])
+    words = draw.choice(
+        [
+            ("table", "whole"),
+            (*RUN, "--out", "whole", "--resume"),
+            ("analyze", "pairwise", "whole", "expanded"),
+        ]
+    )
     return tseval(*words, cwd=here).refusal()
 
 

@@ -39,7 +39,10 @@ def model_differs(model: Path, whole: Path) -> str | None:
 
     if load_checkpoint(model).fingerprint != load_checkpoint(whole).fingerprint:
         return "other weights"
-    left = {path.name for path in model.parent.glob(f"{model.stem}.*")} - {model.name, f"{model.stem}.curves.parquet"}
+    left = {path.name for path in model.parent.glob(f"{model.stem}.*")} - {
+        model.name,
+        f"{model.stem}.curves.parquet",
+    }
     return f"left behind: {sorted(left)}" if left else None
 
 
@@ -76,7 +79,10 @@ def _kill_training(draw: random.Random, here: Path, train: tuple[str, ...], whol
 @attack("kill a zoo")
 def kill_a_zoo(draw: random.Random, here: Path) -> str | None:
     """Kill a zoo, with or without the training that it started, which then goes on alone."""
-    words = tuple("fresh" if word == "zoo" and before == "--out" else word for before, word in zip(("", *ZOO), ZOO, strict=False))
+    words = tuple(
+        "fresh" if word == "zoo" and before == "--out" else word
+        for before, word in zip(("", *ZOO), ZOO, strict=False)
+    )
     interrupt(draw, words, here, 8)
     done = _once_free(words, here)
     if done.code:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
-from attacks.files import NOUNS, VERBS
 from torch import nn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+from attacks.files import NOUNS, VERBS
 
 WORDS = ["<eos>", "<unk>", "the", ".", *NOUNS, *VERBS, *(f"{verb}s" for verb in VERBS)]
 
@@ -43,9 +47,8 @@ def _write_gpt2(folder: Path) -> None:
     ids = {word: i for i, word in enumerate(WORDS)}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))  # noqa: S106 - no password
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<eos>", eos_token="<eos>", unk_token="<unk>"  # noqa: S106 - likewise
-    ).save_pretrained(folder)
+    special = {"bos_token": "<eos>", "eos_token": "<eos>", "unk_token": "<unk>"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
     sizes = transformers.GPT2Config(
         vocab_size=len(WORDS), n_embd=8, n_layer=1, n_head=2, n_positions=16, bos_token_id=0, eos_token_id=0
     )

@@ -24,7 +24,8 @@ _MAGIC = 0x1950A86A20F9469CFC6C
 # What a pickle may call, with its argument; those after the first five take memory without end.
 CALLS = (
     ("os", "mkdir", PLANTED), ("os", "system", f"mkdir {PLANTED}"), ("posix", "mkdir", PLANTED),
-    ("builtins", "exec", f"import os; os.mkdir({PLANTED!r})"), ("builtins", "eval", f"__import__('os').mkdir({PLANTED!r})"),
+    ("builtins", "exec", f"import os; os.mkdir({PLANTED!r})"), ("builtins", "eval",
+    f"__import__('os').mkdir({PLANTED!r})"),
     ("builtins", "bytearray", 6 * 10**9), ("builtins", "list", 6 * 10**9),
 )  # fmt: skip
 
@@ -50,7 +51,9 @@ def call(draw: random.Random) -> bytes:
 def hidden(draw: random.Random, call: bytes) -> bytes:
     """Write a pickle that makes a call, alone or somewhere in data like that of a checkpoint."""
     for _ in range(draw.randrange(4)):
-        call = draw.choice([b"](" + call + b"e", call + b"\x85", b"}(" + text("deep") + call + b"u", b"N" + call + b"\x86"])
+        call = draw.choice(
+            [b"](" + call + b"e", call + b"\x85", b"}(" + text("deep") + call + b"u", b"N" + call + b"\x86"]
+        )
     like_ours = b"}(" + text("format") + text("tseval-checkpoint") + text("version") + b"K\x01"
     field = text(draw.choice(["weights", "training", "vocabulary", "sizes"]))
     return b"\x80\x02" + draw.choice([call, like_ours + field + call + b"u", b"N0" + call]) + b"."
@@ -60,7 +63,12 @@ def in_zip(pickled: bytes, more: dict[str, bytes] | None = None) -> bytes:
     """Put a pickle where torch puts it."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in {"data.pkl": pickled, "data/0": bytes(16), "version": b"3\n", **(more or {})}.items():
+        for name, content in {
+            "data.pkl": pickled,
+            "data/0": bytes(16),
+            "version": b"3\n",
+            **(more or {}),
+        }.items():
             archive.writestr(f"archive/{name}", content)
     return buffer.getvalue()
 
@@ -121,7 +129,7 @@ def hostile_legacy(draw: random.Random, here: Path) -> str | None:
 
 @attack("hostile published pickles", cheap=True)
 def hostile_published(draw: random.Random, here: Path) -> str | None:
-    """Give a published model, with another function in it; what stands for the name of its own class is not used."""
+    """Give a published model with another function in it; the name of its own class is read, not used."""
     whole = expected_of(here, (*PAIR, "published.pt", "--model-args", "vocab=words.txt"))
     if draw.random() < 0.5:
         content = corrupted(draw, (here / "legacy.pt").read_bytes())
@@ -137,20 +145,25 @@ def code(draw: random.Random, here: Path) -> str | None:
     """Open a folder of transformers that brings code along, or a hostile pickle for weights."""
     folder = here / "gpt2"
     (folder / "own.py").write_text(f"import os\nos.mkdir({str(here / PLANTED)!r})\n")
-    named = {name: "own.Own" for name in ("AutoConfig", "AutoModelForCausalLM", "AutoModelForMaskedLM")}
+    named = dict.fromkeys(("AutoConfig", "AutoModelForCausalLM", "AutoModelForMaskedLM"), "own.Own")
     edits: dict[str, dict[str, object]] = {"config.json": {}, "tokenizer_config.json": {}}
     if draw.random() < 0.7:
         edits["config.json"]["auto_map"] = named
     if draw.random() < 0.5:
         edits["config.json"]["model_type"] = "own"
     if draw.random() < 0.5:
-        edits["tokenizer_config.json"] |= {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}, "tokenizer_class": "Own"}
+        edits["tokenizer_config.json"] |= {
+            "auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]},
+            "tokenizer_class": "Own",
+        }
     for name, changes in edits.items():
         content = json.loads((folder / name).read_text())
         (folder / name).write_text(json.dumps(content | changes))
     if draw.random() < 0.5:
         (folder / "model.safetensors").unlink()
         pickled = hidden(draw, call(draw))
-        (folder / "pytorch_model.bin").write_bytes(draw.choice([in_zip(pickled), in_old_format(pickled), pickled]))
+        (folder / "pytorch_model.bin").write_bytes(
+            draw.choice([in_zip(pickled), in_old_format(pickled), pickled])
+        )
     done = tseval(*PAIR, f"{draw.choice(['hf', 'mlm'])}:gpt2", cwd=here)
     return "executed" if (here / PLANTED).exists() else done.fault()

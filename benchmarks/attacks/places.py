@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from attacks.commands import tseval
@@ -48,7 +49,8 @@ def full_disk(draw: random.Random, here: Path) -> str | None:
     words, differs = draw.choice([
         ((*RUN, "--out", "disk/run", "--resume"), lambda: run_differs(disk / "run", here / "whole")),
         ((*TRAIN, "--out", "disk/m.pt", "--resume"), lambda: model_differs(disk / "m.pt", here / "model.pt")),
-        ((*CLASSIFY, "--out", "disk/m.pt", "--resume"), lambda: model_differs(disk / "m.pt", here / "classifier.pt")),
+        ((*CLASSIFY, "--out", "disk/m.pt", "--resume"), lambda: model_differs(disk / "m.pt",
+        here / "classifier.pt")),
         ((*PUBLISH[:-1], "disk/published"), lambda: None),
         (("expand", "./grammar", "--quiet", "-o", "disk/items.tsv"), lambda: None),
         (("convert", "legacy.pt", "--vocab", "words.txt", "-o", "disk/converted.pt"), lambda: None),
@@ -78,7 +80,8 @@ def read_only(draw: random.Random, here: Path) -> str | None:
         return _with_read_only_cache(here)
     out = draw.choice(["/proc/run", "/dev/null", "/dev/null/run", "model.pt", "disk/run", "disk/half"])
     words = draw.choice([
-        (*RUN, "--resume", "--out", out), (*TRAIN, "--out", f"{out}/m.pt"), (*PUBLISH[:-1], f"{out}/published"),
+        (*RUN, "--resume", "--out", out), (*TRAIN, "--out", f"{out}/m.pt"), (*PUBLISH[:-1],
+        f"{out}/published"),
         ("expand", "./grammar", "--quiet", "-o", f"{out}/items.tsv"), (*PUBLISH[:-1], "disk/published"),
     ])  # fmt: skip
     return tseval(*words, cwd=here).refusal()
@@ -94,7 +97,9 @@ def _with_read_only_cache(here: Path) -> str | None:
         return f"with a read-only cache: {done.err[-200:]}"
     (here / "whole/.lock").touch()
     read = tseval("table", "disk/whole", cwd=here)
-    return f"a read-only run: {read.err[-200:]}" if read.code else run_differs(here / "run", here / "expanded")
+    return (
+        f"a read-only run: {read.err[-200:]}" if read.code else run_differs(here / "run", here / "expanded")
+    )
 
 
 @attack("another user's places")
@@ -116,8 +121,10 @@ def closed(draw: random.Random, here: Path) -> str | None:
     if draw.random() < 0.7:
         (here / secret).chmod(0)
         words = {
-            "grammar": ("expand", "./grammar", "--quiet"), "whole": ("table", "whole"), "board": ("table", "./board"),
-            "model.arpa": (*PAIR, "ngram:model.arpa"), "words.txt": (*PAIR, "legacy.pt", "--model-args", "vocab=words.txt"),
+            "grammar": ("expand", "./grammar", "--quiet"), "whole": ("table", "whole"), "board": ("table",
+            "./board"),
+            "model.arpa": (*PAIR, "ngram:model.arpa"), "words.txt": (*PAIR, "legacy.pt", "--model-args",
+            "vocab=words.txt"),
             "pairs.tsv": ("expand", "./pairs.tsv"), "model.pt": (*PAIR, "model.pt"),
         }[secret.partition("/")[0]]  # fmt: skip
     return tseval(*words, cwd=here, before=_become_nobody).fault()
@@ -130,7 +137,8 @@ def _become_nobody() -> None:
 
 
 COMMANDS = (
-    (*RUN, "--out", "run"), (*TRAIN, "--out", "mine.pt"), ("table", "whole", "./board"), ("expand", "./grammar"),
+    (*RUN, "--out", "run"), (*TRAIN, "--out", "mine.pt"), ("table", "whole", "./board"), ("expand",
+    "./grammar"),
     (*PAIR, "model.safetensors"), (*PUBLISH[:-1], "published"), ("expand", "./pairs.tsv.gz"),
 )  # fmt: skip
 
@@ -177,7 +185,7 @@ def two_writers(draw: random.Random, here: Path) -> str | None:
         (here / "other").mkdir()
         words = (str(here / word) if (here / word).is_file() else word for word in RUN)
         os._exit(tseval(*words, "--out", str(here / "run"), cwd=here / "other").code)
-    import time  # noqa: PLC0415
+
     time.sleep(draw.uniform(0, 0.3))
     done = tseval(*RUN, "--out", "run", cwd=here)
     other = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])

@@ -6,6 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import click
+
 from attacks import files, models
 from attacks.commands import die_at, tseval
 
@@ -13,10 +14,34 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RUN = ("run", "--model", "model.pt", "--suite", "pairs.tsv", "--quiet")
-_SHAPE = ("--arch", "srn", "--embedding", "8", "--hidden", "8", "--epochs", "2", "--save-every", "0.001", "--quiet")
+_SHAPE = (
+    "--arch",
+    "srn",
+    "--embedding",
+    "8",
+    "--hidden",
+    "8",
+    "--epochs",
+    "2",
+    "--save-every",
+    "0.001",
+    "--quiet",
+)
 TRAIN = ("train", "lm", *_SHAPE, "--no-figure", "--train", "text.txt", "--valid", "text.txt")
 CLASSIFY = ("train", "number", *_SHAPE, "--data", "examples.parquet", "--min-count", "1")
-ZOO = ("train", "zoo", "--corpus", "corpus", "--recipe", "recipe.yaml", "--out", "zoo", "--arch", "srn", "--quiet")
+ZOO = (
+    "train",
+    "zoo",
+    "--corpus",
+    "corpus",
+    "--recipe",
+    "recipe.yaml",
+    "--out",
+    "zoo",
+    "--arch",
+    "srn",
+    "--quiet",
+)
 PUBLISH = (*ZOO, "--publish", "published")
 # A run of the grammar, whose expansion is kept in the cache.
 EXPANDED = ("run", "--model", "model.pt", "--suite", "./grammar", "--quiet")

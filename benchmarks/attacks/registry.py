@@ -18,7 +18,7 @@ CHEAP = 10  # times as many of the attacks that are one short command
 
 
 class NotHereError(Exception):
-    """This system does not allow the attack; says why."""
+    """Says why the system does not allow an attack."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from killing import files_below, in_a_process
 from small import finished_run, make_case, make_key, make_run, make_suite, score
+from systems import needs_posix
 
 from tseval.files import remove_lock, take_lock
 from tseval.runs import find_interrupted, fresh_directory, read_run, start_run
@@ -116,6 +117,19 @@ def test_a_reader_removes_nothing_that_tseval_did_not_write(uncleared):
     (path / "parts/thesis.tex").write_text("mine")
     read_run(path)
     assert files_below(path) == whole | {"parts": b"", "parts/thesis.tex": b"mine"}
+
+
+@needs_posix  # links
+def test_files_of_the_same_kind_that_lie_where_parts_do_stay(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.parquet").write_text("mine")
+    for name, make in {"folder": lambda at: at.mkdir(), "link": lambda at: at.symlink_to("../mine")}.items():
+        (tmp_path / name).mkdir()
+        make(tmp_path / name / "parts")
+        (tmp_path / name / "parts/data.parquet").write_text("mine")
+        make_run(SUITE, {}, path=tmp_path / name)
+        assert (tmp_path / name / "parts/data.parquet").read_text() == "mine"
+    assert (tmp_path / "mine/thesis.parquet").read_text() == "mine"
 
 
 def test_a_complete_run_that_may_not_be_cleared_is_read_all_the_same():

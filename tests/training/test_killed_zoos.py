@@ -44,3 +44,19 @@ def test_only_folders_of_models_are_replaced(tmp_path):
     assert _holds_model(tmp_path)  # half copied, or half removed
     (tmp_path / "thesis.tex").touch()
     assert not _holds_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        '{"texts": {"a": 1}, "models": {}}',
+        '{"texts": {}, "models": {"srn": 1}}',
+        "\ud800",
+    ],
+)
+def test_a_record_that_cannot_be_read_is_one_message(tmp_path, record):
+    (tmp_path / "zoo.json").write_text(record, errors="surrogatepass")
+    with pytest.raises(TrainingError, match=r"no zoo: it has no zoo\.json that could be read"):
+        read_record(tmp_path)

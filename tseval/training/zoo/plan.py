@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tseval.checked import ContentError, checked, read_json
 from tseval.errors import RunError, TrainingError
 from tseval.files import PARTIAL, write_text
 from tseval.runs import Run, read_run
@@ -161,9 +162,17 @@ def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
     if not zoo.exists() or (zoo.is_dir() and all(_BEGUN.fullmatch(one.name) for one in zoo.iterdir())):
         return {}, {}
     try:
-        record = json.loads((zoo / RECORD).read_text(encoding="utf-8"))
-        return dict(record["texts"]), dict(record["models"])
-    except (OSError, ValueError, TypeError, KeyError):
+        record = checked(read_json(zoo / RECORD), _Record)
+    except (OSError, ContentError):
         raise TrainingError(
             f"{zoo} is there, but is no zoo: it has no {RECORD} that could be read.\n  Choose another --out."
         ) from None
+    return record.texts, record.models
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What `zoo.json` holds."""
+
+    texts: dict[str, str]
+    models: dict[str, list[str]]
