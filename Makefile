@@ -22,9 +22,10 @@ PUBLISH ?=
 # Budget of `make formal`: cpu or full.
 BUDGET ?= cpu
 
-# Settings of `make campaign`; ONLY and NUMBER repeat one attack.
+# Settings of `make campaign`: how many attacks of each kind, in how many minutes at most; ONLY and NUMBER repeat one.
 SIZE ?= 2
 SEED ?= 0
+MINUTES ?=
 ONLY ?=
 NUMBER ?=
 
@@ -89,7 +90,8 @@ bench: setup
 # Attacks on runs, trainings and files, drawn from SEED: SIZE of each kind, and ten times as many of the cheap ones
 # (docs/reliability.md).
 campaign: setup .venv/kenlm
-	$(BIN)/python benchmarks/campaign.py --size $(SIZE) --seed $(SEED) $(if $(ONLY),--only "$(ONLY)") $(if $(NUMBER),--number $(NUMBER))
+	$(BIN)/python benchmarks/campaign.py --size $(SIZE) --seed $(SEED) $(if $(MINUTES),--minutes $(MINUTES)) \
+		$(if $(ONLY),--only "$(ONLY)") $(if $(NUMBER),--number $(NUMBER))
 
 # Every architecture, trained, scored and ranked. Run again, it goes on where it was stopped.
 zoo: setup

@@ -12,29 +12,27 @@ process forked from this one, which has all imports behind it.
 
 from __future__ import annotations
 
+import math
 import os
 import random
+import shlex
 import shutil
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from attacks.registry import ATTACKS, NotHereError
 from tabulate import tabulate
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 os.environ["OMP_NUM_THREADS"] = "1"
 
 COMMANDS = (
     "adapters.hf", "adapters.mlm", "adapters.ngram", "evaluation", "cli.pair", "cli.run",
-    "cli.train.classifiers",
-    "cli.train.language_model", "cli.train.zoo",
+    "cli.train.classifiers", "cli.train.language_model", "cli.train.zoo",
 )  # fmt: skip
 
 
@@ -44,61 +42,73 @@ COMMANDS = (
     help="Attacks of each kind; ten times as many of the kinds that are one short command.",
 )  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="What the attacks are drawn from.")
+@click.option("--minutes", type=float, help="Stop after so many; all kinds are attacked in turns.")
 @click.option("--only", multiple=True, metavar="ATTACK", help="This kind of attack alone; may be repeated.")
 @click.option("--number", type=click.IntRange(min=0), help="This one of each kind alone.")
-def command(size: int, seed: int, only: tuple[str, ...], number: int | None) -> None:
+def command(size: int, seed: int, minutes: float | None, only: tuple[str, ...], number: int | None) -> None:
     """Attack tseval, and print how much was survived."""
     _import_everything()
     if unknown := sorted(set(only) - set(ATTACKS)):
         raise click.UsageError(f"there is no attack {unknown[0]!r}. Attacks: {', '.join(ATTACKS)}")
-    rows, faults = [], []
+    ends = time.monotonic() + (math.inf if minutes is None else 60 * minutes)
+    tallies = {kind: Tally() for kind in only or ATTACKS}
+    faults = []
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)  # another user must get in, where that is the attack
         prepared = _prepared(Path(name))
-        for kind in only or ATTACKS:
-            numbers = range(size * ATTACKS[kind].times) if number is None else [number]
-            began = time.monotonic()
-            try:
-                found = dict(_faults(kind, seed, numbers, prepared))
-            except NotHereError as reason:
-                rows.append((kind, 0, f"not here: {reason}"))
-                continue
-            finally:
-                _say(f"{kind}: {time.monotonic() - began:.0f} s\n")
-            rows.append((kind, len(numbers), str(len(numbers) - len(found))))
-            for i, fault in found.items():
-                again = f"make campaign SEED={seed} ONLY={kind!r} NUMBER={i}"
-                faults.append(f"{kind}, number {i}: {fault}\n  Again: {again}")
-                click.echo(faults[-1], err=True)
+        for turn in range(size if number is None else 1):
+            _say(f"turn {turn + 1} of {size}, {len(faults)} not survived", often=False)
+            for kind, tally in tallies.items():
+                times = ATTACKS[kind].times
+                for i in range(turn * times, (turn + 1) * times) if number is None else [number]:
+                    if time.monotonic() > ends or tally.not_here:
+                        break
+                    _say(f"turn {turn + 1} of {size}, {len(faults)} not survived; {kind}, number {i}")
+                    if fault := _attack(kind, seed, i, prepared, tally):
+                        again = f"make campaign SEED={seed} ONLY={shlex.quote(kind)} NUMBER={i}"
+                        faults.append(f"{kind}, number {i}: {fault}\n  Again: {again}")
+    _say("")
+    rows = [(kind, tally.tried, tally.not_here or str(tally.survived)) for kind, tally in tallies.items()]
     heads, sides = ("attack", "tried", "survived"), ("left", "right", "right")
     click.echo(tabulate(rows, heads, tablefmt="github", colalign=sides))
-    click.echo("\n".join(faults), err=True)
+    for fault in faults:
+        click.echo(fault, err=True)
     sys.exit(bool(faults))
 
 
-def _faults(kind: str, seed: int, numbers: range | list[int], prepared: Path) -> Iterator[tuple[int, str]]:
-    """Make attacks of a kind, each in a folder of its own; give what was not survived."""
+@dataclass
+class Tally:
+    """How often an attack was made, and survived; or why it is not possible here."""
+
+    tried: int = 0
+    survived: int = 0
+    not_here: str = ""
+
+
+def _attack(kind: str, seed: int, i: int, prepared: Path, tally: Tally) -> str | None:
+    """Make an attack in a folder of its own, and count it; give what was not survived."""
     here = prepared.with_name("here")
-    for done, i in enumerate(numbers):
-        if sys.stderr.isatty():
-            _say(f"{kind}: {done} of {len(numbers)}")
-        shutil.copytree(prepared, here, symlinks=True)
-        try:
-            fault = ATTACKS[kind].make(random.Random(f"{seed} {kind} {i}"), here)
-        except NotHereError:
-            raise
-        except Exception as error:
-            fault = f"the attack itself failed: {error!r}"
-        finally:
-            shutil.rmtree(here)
-        if fault is not None:
-            yield i, fault
+    shutil.copytree(prepared, here, symlinks=True)
+    try:
+        fault = ATTACKS[kind].make(random.Random(f"{seed} {kind} {i}"), here)
+    except NotHereError as reason:
+        tally.not_here = f"not here: {reason}"
+        return None
+    except Exception as error:
+        fault = f"the attack itself failed: {error!r}"
+    finally:
+        shutil.rmtree(here)
+    tally.tried += 1
+    tally.survived += fault is None
+    return fault
 
 
-def _say(text: str) -> None:
-    """Say how far it is, on a line that the next one overwrites."""
-    sys.stderr.write(f"\r\x1b[K{text}" if sys.stderr.isatty() else text)
-    sys.stderr.flush()
+def _say(text: str, often: bool = True) -> None:
+    """Say how far it is: on a terminal, on a line that the next one overwrites; elsewhere, not often."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+    elif not often:
+        click.echo(text, err=True)
 
 
 def _prepared(folder: Path) -> Path:
@@ -107,7 +117,7 @@ def _prepared(folder: Path) -> Path:
 
     prepared = folder / "prepared"
     prepared.mkdir()
-    _say("preparing\n")
+    _say("preparing")
     prepare(prepared)
     return prepared
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIMIT = 120.0  # seconds after which a command is said not to end
+LIMIT = 60  # seconds of the processor after which a command is said not to end
+WAIT = 900.0  # seconds by the clock: other programs may need the processor too
 MESSAGE = 500  # characters of the longest message
 MEMORY = 2 * 10**9  # bytes that a command may take: each of the files here has kilobytes
 ADDRESSES = 16 * 2**30  # bytes of the address space of a command, so that a bomb harms nobody
@@ -80,7 +81,7 @@ def tseval(
     child = os.fork()
     if child == 0:
         _be_tseval([str(word) for word in words], cwd, before)
-    ends = began + (LIMIT if kill_after is None else kill_after)
+    ends = began + (WAIT if kill_after is None else kill_after)
     while not (ended := os.wait4(child, os.WNOHANG))[0]:
         if time.monotonic() > ends:
             started = _started_by(child) if kin else []
@@ -110,6 +111,7 @@ def _be_tseval(words: list[str], cwd: Path, before: Callable[[], object] | None)
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
         os.environ |= {"XDG_CACHE_HOME": str(cwd / ".cache"), "XDG_DATA_HOME": str(cwd / ".data")}
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
         sys.argv = ["tseval", *words]
         if before:
             before()

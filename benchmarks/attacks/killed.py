@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from typing import TYPE_CHECKING
 
-from attacks.commands import LIMIT, Ended, die_at, tseval
+from attacks.commands import WAIT, Ended, die_at, tseval
 from attacks.prepared import CLASSIFY, PUBLISH, RUN, TRAIN, ZOO
 from attacks.registry import attack
 
@@ -39,10 +40,8 @@ def model_differs(model: Path, whole: Path) -> str | None:
 
     if load_checkpoint(model).fingerprint != load_checkpoint(whole).fingerprint:
         return "other weights"
-    left = {path.name for path in model.parent.glob(f"{model.stem}.*")} - {
-        model.name,
-        f"{model.stem}.curves.parquet",
-    }
+    made = {model.suffix, *(f".curves.{kind}" for kind in ("parquet", "svg", "png"))}
+    left = {path.name for path in model.parent.glob(f"{model.stem}.*")} - {model.stem + end for end in made}
     return f"left behind: {sorted(left)}" if left else None
 
 
@@ -79,28 +78,21 @@ def _kill_training(draw: random.Random, here: Path, train: tuple[str, ...], whol
 @attack("kill a zoo")
 def kill_a_zoo(draw: random.Random, here: Path) -> str | None:
     """Kill a zoo, with or without the training that it started, which then goes on alone."""
-    words = tuple(
-        "fresh" if word == "zoo" and before == "--out" else word
-        for before, word in zip(("", *ZOO), ZOO, strict=False)
-    )
+    if draw.random() < 0.5:  # as it is when the model was trained
+        shutil.copytree(here / "zoo", here / "fresh")
+        shutil.rmtree(here / "fresh/runs")
+    words = (*ZOO, "--out", "fresh")
     interrupt(draw, words, here, 8)
     done = _once_free(words, here)
     if done.code:
         return f"did not go on: {done.err[-300:]}"
-    for name in (".srn.pt.resume", "models/srn.pt.resume"):
-        if (here / "fresh" / name).exists():
-            return f"left behind: {name}"
-    from tseval.models.checkpoint import load_checkpoint  # noqa: PLC0415 - brings torch along
-
-    prints = [load_checkpoint(here / zoo / "models/srn.pt").fingerprint for zoo in ("fresh", "zoo")]
-    return run_differs(here / "fresh/runs/srn", here / "zoo/runs/srn") or (
-        None if prints[0] == prints[1] else "other weights"
-    )
+    models = (here / zoo / "models/srn.pt" for zoo in ("fresh", "zoo"))
+    return model_differs(*models) or run_differs(here / "fresh/runs/srn", here / "zoo/runs/srn")
 
 
 def _once_free(words: tuple[str, ...], here: Path) -> Ended:
     """Start a zoo's command again until no training is left that holds the zoo."""
-    ends = time.monotonic() + LIMIT
+    ends = time.monotonic() + WAIT
     while (done := tseval(*words, cwd=here)).code == 2 and "another tseval" in done.err:
         if time.monotonic() > ends:
             break

@@ -25,7 +25,14 @@ def cut_off(draw: random.Random, here: Path) -> str | None:
         ((*PAIR, "hf:some/model"), 2), ((*PAIR, "mlm:some/model"), 2), (("suites", "fetch", "blimp"), 2),
         (("suites", "fetch", "clams"), 2), ((*PAIR, "hf:gpt2"), 0), ((*PAIR, "hf:./gpt2"), 0),
     ])  # fmt: skip
-    done = tseval(*words, cwd=here, before=lambda: os.environ.update(HF_HOME=str(here / "hub")))
-    if done.code != code:
-        return f"{words[-1]}: {done.fault() or done.err[-200:]}"
-    return done.fault() or (f"{words[-1]} took {done.seconds:.1f} s" if done.seconds > SECONDS else None)
+    tries = [
+        tseval(*words, cwd=here, before=lambda: os.environ.update(HF_HOME=str(here / "hub")))
+        for _ in range(3)
+    ]
+    for done in tries:
+        if done.code != code:
+            return f"{words[-1]}: {done.fault() or done.err[-200:]}"
+        if fault := done.fault():
+            return fault
+    fastest = min(done.seconds for done in tries)  # others may have slowed one down
+    return f"{words[-1]} took {fastest:.1f} s" if fastest > SECONDS else None

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 PLANTED = "PLANTED"  # what appears where something was executed
 _MAGIC = 0x1950A86A20F9469CFC6C
-# What a pickle may call, with its argument; those after the first five take memory without end.
-CALLS = (
+# What a pickle may call, with its argument: what shows that it was executed, and what takes memory.
+EXECUTED = (
     ("os", "mkdir", PLANTED), ("os", "system", f"mkdir {PLANTED}"), ("posix", "mkdir", PLANTED),
-    ("builtins", "exec", f"import os; os.mkdir({PLANTED!r})"), ("builtins", "eval",
-    f"__import__('os').mkdir({PLANTED!r})"),
-    ("builtins", "bytearray", 6 * 10**9), ("builtins", "list", 6 * 10**9),
+    ("builtins", "exec", f"import os; os.mkdir({PLANTED!r})"),
+    ("builtins", "eval", f"__import__('os').mkdir({PLANTED!r})"),
 )  # fmt: skip
+GREEDY = (("builtins", "bytearray", 6 * 10**9), ("builtins", "list", 6 * 10**9))
 
 
 def text(value: str) -> bytes:
@@ -35,9 +35,9 @@ def text(value: str) -> bytes:
     return b"X" + struct.pack("<I", len(value)) + value.encode()
 
 
-def call(draw: random.Random) -> bytes:
+def call(draw: random.Random, calls: tuple[tuple[str, str, str | int], ...] = EXECUTED + GREEDY) -> bytes:
     """Write a call, in one of the ways that pickles have for it."""
-    module, name, argument = draw.choice(CALLS)
+    module, name, argument = draw.choice(calls)
     given = text(argument) if isinstance(argument, str) else pickle.dumps(argument, 2)[2:-1]
     named = f"{module}\n{name}\n".encode()
     return draw.choice([
@@ -83,7 +83,7 @@ def corrupted(draw: random.Random, content: bytes) -> bytes:
     """Let a sound pickle name something hostile in the place of one of its classes or functions."""
     names = list(re.finditer(rb"c[\w.]+\n[\w.]+\n", content))
     found = draw.choice(names)
-    module, name, _ = draw.choice(CALLS)
+    module, name, _ = draw.choice(EXECUTED + GREEDY)
     return content[: found.start()] + f"c{module}\n{name}\n".encode() + content[found.end() :]
 
 
@@ -142,7 +142,10 @@ def hostile_published(draw: random.Random, here: Path) -> str | None:
 
 @attack("folders with code")
 def code(draw: random.Random, here: Path) -> str | None:
-    """Open a folder of transformers that brings code along, or a hostile pickle for weights."""
+    """Open a folder of transformers that brings code along, or a hostile pickle for weights.
+
+    Such weights are read by torch's own reader, which executes nothing but may be made to take memory.
+    """
     folder = here / "gpt2"
     (folder / "own.py").write_text(f"import os\nos.mkdir({str(here / PLANTED)!r})\n")
     named = dict.fromkeys(("AutoConfig", "AutoModelForCausalLM", "AutoModelForMaskedLM"), "own.Own")
@@ -161,7 +164,7 @@ def code(draw: random.Random, here: Path) -> str | None:
         (folder / name).write_text(json.dumps(content | changes))
     if draw.random() < 0.5:
         (folder / "model.safetensors").unlink()
-        pickled = hidden(draw, call(draw))
+        pickled = hidden(draw, call(draw, EXECUTED))
         (folder / "pytorch_model.bin").write_bytes(
             draw.choice([in_zip(pickled), in_old_format(pickled), pickled])
         )

@@ -29,20 +29,8 @@ _SHAPE = (
 )
 TRAIN = ("train", "lm", *_SHAPE, "--no-figure", "--train", "text.txt", "--valid", "text.txt")
 CLASSIFY = ("train", "number", *_SHAPE, "--data", "examples.parquet", "--min-count", "1")
-ZOO = (
-    "train",
-    "zoo",
-    "--corpus",
-    "corpus",
-    "--recipe",
-    "recipe.yaml",
-    "--out",
-    "zoo",
-    "--arch",
-    "srn",
-    "--quiet",
-)
-PUBLISH = (*ZOO, "--publish", "published")
+ZOO = ("train", "zoo", "--corpus", "corpus", "--recipe", "recipe.yaml", "--arch", "srn", "--quiet")
+PUBLISH = (*ZOO, "--out", "zoo", "--publish", "published")
 # A run of the grammar, whose expansion is kept in the cache.
 EXPANDED = ("run", "--model", "model.pt", "--suite", "./grammar", "--quiet")
 PAIR = ("pair", "the dog laughs .", "the dog laugh .", "--format", "tsv", "--model")
