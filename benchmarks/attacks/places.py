@@ -78,7 +78,7 @@ def read_only(draw: random.Random, here: Path) -> str | None:
     mount(disk, "remount,ro")
     if draw.random() < 0.3:
         return _with_read_only_cache(here)
-    out = draw.choice(["/proc/run", "/dev/null", "/dev/null/run", "model.pt", "disk/run", "disk/half"])
+    out = draw.choice(["/proc/run", "/sys/run", "model.pt", "disk/run", "disk/half"])
     words = draw.choice([
         (*RUN, "--resume", "--out", out), (*TRAIN, "--out", f"{out}/m.pt"), (*PUBLISH[:-1],
         f"{out}/published"),
