@@ -52,27 +52,28 @@ def command(size: int, seed: int, minutes: float | None, only: tuple[str, ...], 
         raise click.UsageError(f"there is no attack {unknown[0]!r}. Attacks: {', '.join(ATTACKS)}")
     ends = time.monotonic() + (math.inf if minutes is None else 60 * minutes)
     tallies = {kind: Tally() for kind in only or ATTACKS}
-    faults = []
+    faults = 0
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)  # another user must get in, where that is the attack
         prepared = _prepared(Path(name))
         for turn in range(size if number is None else 1):
-            _say(f"turn {turn + 1} of {size}, {len(faults)} not survived", often=False)
+            _say(f"turn {turn + 1} of {size}, {faults} not survived", often=False)
             for kind, tally in tallies.items():
                 times = ATTACKS[kind].times
                 for i in range(turn * times, (turn + 1) * times) if number is None else [number]:
                     if time.monotonic() > ends or tally.not_here:
                         break
-                    _say(f"turn {turn + 1} of {size}, {len(faults)} not survived; {kind}, number {i}")
+                    _say(f"turn {turn + 1} of {size}, {faults} not survived; {kind}, number {i}")
                     if fault := _attack(kind, seed, i, prepared, tally):
+                        faults += 1
+                        _say("")
+                        click.echo(f"{kind}, number {i}: {fault}", err=True)
                         again = f"make campaign SEED={seed} ONLY={shlex.quote(kind)} NUMBER={i}"
-                        faults.append(f"{kind}, number {i}: {fault}\n  Again: {again}")
+                        click.echo(f"  Again: {again}", err=True)
     _say("")
     rows = [(kind, tally.tried, tally.not_here or str(tally.survived)) for kind, tally in tallies.items()]
     heads, sides = ("attack", "tried", "survived"), ("left", "right", "right")
     click.echo(tabulate(rows, heads, tablefmt="github", colalign=sides))
-    for fault in faults:
-        click.echo(fault, err=True)
     sys.exit(bool(faults))
 
 
