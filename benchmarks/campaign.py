@@ -23,10 +23,14 @@ import time
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from attacks.registry import ATTACKS, NotHereError
 from tabulate import tabulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -34,6 +38,9 @@ COMMANDS = (
     "adapters.hf", "adapters.mlm", "adapters.ngram", "evaluation", "cli.pair", "cli.run",
     "cli.train.classifiers", "cli.train.language_model", "cli.train.zoo",
 )  # fmt: skip
+
+EVERY = 60  # seconds between two lines about the progress, where they cannot be overwritten
+_said = [-math.inf]
 
 
 @click.command()
@@ -56,25 +63,31 @@ def command(size: int, seed: int, minutes: float | None, only: tuple[str, ...], 
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)  # another user must get in, where that is the attack
         prepared = _prepared(Path(name))
-        for turn in range(size if number is None else 1):
-            _say(f"turn {turn + 1} of {size}, {faults} not survived", often=False)
-            for kind, tally in tallies.items():
-                times = ATTACKS[kind].times
-                for i in range(turn * times, (turn + 1) * times) if number is None else [number]:
-                    if time.monotonic() > ends or tally.not_here:
-                        break
-                    _say(f"turn {turn + 1} of {size}, {faults} not survived; {kind}, number {i}")
-                    if fault := _attack(kind, seed, i, prepared, tally):
-                        faults += 1
-                        _say("")
-                        click.echo(f"{kind}, number {i}: {fault}", err=True)
-                        again = f"make campaign SEED={seed} ONLY={shlex.quote(kind)} NUMBER={i}"
-                        click.echo(f"  Again: {again}", err=True)
+        for turn, kind, i in _in_turns(tallies, size, number):
+            if time.monotonic() > ends:
+                break
+            if tallies[kind].not_here:
+                continue
+            _say(f"turn {turn + 1} of {size}, {faults} not survived; {kind}, number {i}")
+            if fault := _attack(kind, seed, i, prepared, tallies[kind]):
+                faults += 1
+                again = f"make campaign SEED={seed} ONLY={shlex.quote(kind)} NUMBER={i}"
+                _say("")
+                click.echo(f"{kind}, number {i}: {fault}\n  Again: {again}", err=True)
     _say("")
     rows = [(kind, tally.tried, tally.not_here or str(tally.survived)) for kind, tally in tallies.items()]
     heads, sides = ("attack", "tried", "survived"), ("left", "right", "right")
     click.echo(tabulate(rows, heads, tablefmt="github", colalign=sides))
     sys.exit(bool(faults))
+
+
+def _in_turns(kinds: Iterable[str], size: int, number: int | None) -> Iterator[tuple[int, str, int]]:
+    """Give the turn, the kind, and the number of each attack."""
+    for turn in range(size if number is None else 1):
+        for kind in kinds:
+            times = ATTACKS[kind].times
+            for i in range(turn * times, (turn + 1) * times) if number is None else [number]:
+                yield turn, kind, i
 
 
 @dataclass
@@ -104,11 +117,12 @@ def _attack(kind: str, seed: int, i: int, prepared: Path, tally: Tally) -> str |
     return fault
 
 
-def _say(text: str, often: bool = True) -> None:
-    """Say how far it is: on a terminal, on a line that the next one overwrites; elsewhere, not often."""
+def _say(text: str) -> None:
+    """Say how far it is, on a line of the terminal that the next one overwrites; elsewhere now and then."""
     if sys.stderr.isatty():
         click.echo(f"\r\x1b[K{text}", nl=False, err=True)
-    elif not often:
+    elif text and time.monotonic() - _said[-1] > EVERY:
+        _said.append(time.monotonic())
         click.echo(text, err=True)
 
 
