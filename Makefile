@@ -90,8 +90,7 @@ bench: setup
 # Attacks on runs, trainings and files, drawn from SEED: SIZE of each kind, and ten times as many of the cheap ones
 # (docs/reliability.md).
 campaign: setup .venv/kenlm
-	$(BIN)/python benchmarks/campaign.py --size $(SIZE) --seed $(SEED) $(if $(MINUTES),--minutes $(MINUTES)) \
-		$(if $(ONLY),--only "$(ONLY)") $(if $(NUMBER),--number $(NUMBER))
+	$(BIN)/python benchmarks/campaign.py --size $(SIZE) --seed $(SEED) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only "$(ONLY)") $(if $(NUMBER),--number $(NUMBER))
 
 # Every architecture, trained, scored and ranked. Run again, it goes on where it was stopped.
 zoo: setup

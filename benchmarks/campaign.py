@@ -20,25 +20,28 @@ import shutil
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING
 
 import click
 from attacks.registry import ATTACKS, NotHereError
 from tabulate import tabulate
 
+import tseval
+from tseval.errors import TsevalError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
-COMMANDS = (
-    "adapters.hf", "adapters.mlm", "adapters.ngram", "evaluation", "cli.pair", "cli.run",
-    "cli.train.classifiers", "cli.train.language_model", "cli.train.zoo",
-)  # fmt: skip
-
+# What commands import when they need it, beside all modules of tseval but those that bring lm-eval along.
+NEEDED = ("conllu", "filelock", "matplotlib.backends.backend_svg", "platformdirs", "torch._dynamo", "attacks")
+NOT_NEEDED = ("tseval.__main__", "tseval.harness", "tseval.adapters.lm_eval_backend")
 EVERY = 60  # seconds between two lines about the progress, where they cannot be overwritten
 _said = [-math.inf]
 
@@ -139,8 +142,10 @@ def _prepared(folder: Path) -> Path:
 
 def _import_everything() -> None:
     """Import what commands import, so that processes forked from this one need not; fill `ATTACKS`."""
-    for name in ("attacks", *(f"tseval.{name}" for name in COMMANDS)):
-        import_module(name)
+    modules = [found.name for found in walk_packages(tseval.__path__, "tseval.", onerror=lambda _: None)]
+    for name in (*(name for name in modules if not name.startswith(NOT_NEEDED)), *NEEDED):
+        with suppress(ImportError, TsevalError):  # what is not installed is not attacked
+            import_module(name)
 
 
 if __name__ == "__main__":

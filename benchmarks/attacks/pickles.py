@@ -10,7 +10,6 @@ import struct
 import zipfile
 from typing import TYPE_CHECKING
 
-from attacks.changed import expected_of
 from attacks.commands import tseval
 from attacks.prepared import PAIR, TRAIN
 from attacks.registry import attack
@@ -80,22 +79,22 @@ def in_old_format(pickled: bytes) -> bytes:
 
 
 def corrupted(draw: random.Random, content: bytes) -> bytes:
-    """Let a sound pickle name something hostile in the place of one of its classes or functions."""
-    names = list(re.finditer(rb"c[\w.]+\n[\w.]+\n", content))
+    """Let a sound pickle name something hostile in the place of a class or a function that torch has."""
+    names = list(re.finditer(rb"c(?:torch|collections)[\w.]*\n[\w.]+\n", content))
     found = draw.choice(names)
     module, name, _ = draw.choice(EXECUTED + GREEDY)
     return content[: found.start()] + f"c{module}\n{name}\n".encode() + content[found.end() :]
 
 
-def refused(here: Path, words: tuple[str, ...], unless: str | None = None) -> str | None:
-    """Say what is wrong, where a command must refuse a file and leave no trace, unless it prints this."""
+def refused(here: Path, words: tuple[str, ...]) -> str | None:
+    """Say what is wrong, where a command must refuse a file and leave no trace."""
     before = _names(here)
     done = tseval(*words, cwd=here)
     if (here / PLANTED).exists():
         return "executed"
     if appeared := _names(here) - before - {".out", ".err"}:
         return f"made {sorted(appeared)}"
-    return done.fault() if done.code == 0 and done.out == unless else done.refusal()
+    return done.refusal()
 
 
 def _names(folder: Path) -> set[str]:
@@ -129,15 +128,14 @@ def hostile_legacy(draw: random.Random, here: Path) -> str | None:
 
 @attack("hostile published pickles", cheap=True)
 def hostile_published(draw: random.Random, here: Path) -> str | None:
-    """Give a published model with another function in it; the name of its own class is read, not used."""
-    whole = expected_of(here, (*PAIR, "published.pt", "--model-args", "vocab=words.txt"))
+    """Give a published model with another function in it."""
     if draw.random() < 0.5:
         content = corrupted(draw, (here / "legacy.pt").read_bytes())
     else:
         with zipfile.ZipFile(here / "published.pt") as archive:
             parts = {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
         content = in_zip(corrupted(draw, parts.pop("data.pkl")), parts)
-    return refused(here, reader(draw, here, content), whole.out)
+    return refused(here, reader(draw, here, content))
 
 
 @attack("folders with code")
