@@ -107,8 +107,8 @@ def _be_tseval(words: list[str], cwd: Path, before: Callable[[], object] | None)
     code = 70
     try:
         os.chdir(cwd)
-        for name, stream in ((".out", 1), (".err", 2)):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+        for name, number in ((".out", 1), (".err", 2)):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         os.environ |= {"XDG_CACHE_HOME": str(cwd / ".cache"), "XDG_DATA_HOME": str(cwd / ".data")}
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
         resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
