@@ -24,6 +24,22 @@ def test_the_record_stands_before_anything_else_of_a_zoo(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"zoo.json"}
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        '{"texts": {"a": 1}, "models": {}}',
+        '{"texts": {}, "models": {"srn": 1}}',
+        "\ud800",
+    ],
+)
+def test_a_record_that_cannot_be_read_is_one_message(tmp_path, record):
+    (tmp_path / "zoo.json").write_text(record, errors="surrogatepass")
+    with pytest.raises(TrainingError, match=r"no zoo: it has no zoo\.json that could be read"):
+        read_record(tmp_path)
+
+
 @pytest.mark.parametrize("left", [["README.md.11.partial"], ["README.md"], ["README.md", "srn"]])
 def test_a_publication_killed_before_its_board_is_taken_up(tmp_path, left):
     for name in left:
@@ -44,19 +60,3 @@ def test_only_folders_of_models_are_replaced(tmp_path):
     assert _holds_model(tmp_path)  # half copied, or half removed
     (tmp_path / "thesis.tex").touch()
     assert not _holds_model(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        "[" * 100_000,
-        '{"a":' * 100_000,
-        '{"texts": {"a": 1}, "models": {}}',
-        '{"texts": {}, "models": {"srn": 1}}',
-        "\ud800",
-    ],
-)
-def test_a_record_that_cannot_be_read_is_one_message(tmp_path, record):
-    (tmp_path / "zoo.json").write_text(record, errors="surrogatepass")
-    with pytest.raises(TrainingError, match=r"no zoo: it has no zoo\.json that could be read"):
-        read_record(tmp_path)

@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 RUN_LOCK = ".lock"
 PARTS = "parts"
-# All that a run may hold before its first manifest.
-BEFORE_MANIFEST = {RUN_LOCK, PARTS, f"{NAME}{PARTIAL}"}
-
 # A part: its number, and the start of its digest.
 _PART = re.compile(rf"\d{{6,}}-[0-9a-f]+\.parquet({re.escape(PARTIAL)})?")
+# All that a run may hold before its first manifest.
+BEFORE_MANIFEST = {RUN_LOCK, PARTS, f"{NAME}{PARTIAL}"}
 
 
 def clear_complete(path: Path) -> None:

@@ -6,12 +6,13 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Mapping  # noqa: TC003 - the type of a field that is checked
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tseval.checked import ContentError, checked, read_json
-from tseval.errors import RunError, TrainingError
-from tseval.files import PARTIAL, write_text
+from tseval.errors import LimitError, RunError, TrainingError
+from tseval.files import PARTIAL, open_regular, write_text
 from tseval.runs import Run, read_run
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ def read_corpus(folder: Path) -> Corpus:
     digests = {}
     for name in CORPUS_FILES:
         try:
-            digests[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+            with open_regular(folder / name) as file:
+                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise TrainingError(
                 f"{folder / name}: {error.strerror}.\n"
@@ -153,6 +155,14 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
         entry.checkpoint.parent.mkdir(parents=True, exist_ok=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What `zoo.json` holds: digests of the texts, options of the models."""
+
+    texts: Mapping[str, str]
+    models: Mapping[str, list[str]]
+
+
 def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Read what a zoo is made from: digests of its texts, options of its models; empty for a new one.
 
@@ -163,16 +173,8 @@ def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
         return {}, {}
     try:
         record = checked(read_json(zoo / RECORD), _Record)
-    except (OSError, ContentError):
+    except (OSError, ContentError, LimitError):
         raise TrainingError(
             f"{zoo} is there, but is no zoo: it has no {RECORD} that could be read.\n  Choose another --out."
         ) from None
-    return record.texts, record.models
-
-
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """What `zoo.json` holds."""
-
-    texts: dict[str, str]
-    models: dict[str, list[str]]
+    return dict(record.texts), dict(record.models)
