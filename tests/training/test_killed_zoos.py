@@ -17,13 +17,6 @@ def test_a_zoo_killed_before_its_first_record_is_taken_up(tmp_path):
     assert read_record(tmp_path)[1].keys() == {"srn"}
 
 
-def test_the_record_stands_before_anything_else_of_a_zoo(tmp_path):
-    (tmp_path / "zoo.json").mkdir()  # so that it cannot be written
-    with pytest.raises(TrainingError):
-        settle(tmp_path, Corpus(tmp_path, {}), plan(read_recipe("small"), ["srn"], 1, tmp_path))
-    assert {path.name for path in tmp_path.iterdir()} == {"zoo.json"}
-
-
 @pytest.mark.parametrize(
     "record",
     [
@@ -38,6 +31,13 @@ def test_a_record_that_cannot_be_read_is_one_message(tmp_path, record):
     (tmp_path / "zoo.json").write_text(record, errors="surrogatepass")
     with pytest.raises(TrainingError, match=r"no zoo: it has no zoo\.json that could be read"):
         read_record(tmp_path)
+
+
+def test_the_record_stands_before_anything_else_of_a_zoo(tmp_path):
+    (tmp_path / "zoo.json").mkdir()  # so that it cannot be written
+    with pytest.raises(TrainingError):
+        settle(tmp_path, Corpus(tmp_path, {}), plan(read_recipe("small"), ["srn"], 1, tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {"zoo.json"}
 
 
 @pytest.mark.parametrize("left", [["README.md.11.partial"], ["README.md"], ["README.md", "srn"]])
