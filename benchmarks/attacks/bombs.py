@@ -94,9 +94,8 @@ def document(draw: random.Random, here: Path) -> str | None:
     name, words = draw.choice([
         ("board/board.json", ("table", "./board")), ("gym.json", ("expand", "./gym.json", "--quiet")),
         ("whole/manifest.json", ("table", "whole")), ("pairs.jsonl", ("expand", "./pairs.jsonl", "--quiet")),
-        ("zoo/zoo.json", PUBLISH), ("recipe.yaml", PUBLISH), ("grammar/lexicon.yaml", ("expand", "./grammar",
-        "--quiet")),
-        ("published/board.json", PUBLISH),
+        ("zoo/zoo.json", PUBLISH), ("recipe.yaml", PUBLISH), ("published/board.json", PUBLISH),
+        ("grammar/lexicon.yaml", ("expand", "./grammar", "--quiet")),
     ])  # fmt: skip
     deep = int(2 ** draw.uniform(7, 18))
     laughs = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 40))

@@ -20,6 +20,12 @@ WAIT = 900.0  # seconds by the clock: other programs may need the processor too
 MESSAGE = 500  # characters of the longest message
 MEMORY = 2 * 10**9  # bytes that a command may take: each of the files here has kilobytes
 ADDRESSES = 16 * 2**30  # bytes of the address space of a command, so that a bomb harms nobody
+# What Python tells of calls that change the file system, beside files that it opens to write.
+CHANGING = {
+    *(f"os.{call}" for call in ("rename", "remove", "mkdir", "rmdir", "chmod")),
+    "shutil.rmtree",
+    "shutil.copyfile",
+}
 _UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of one unit of a process's largest memory
 
 
@@ -139,25 +145,17 @@ def die_at(call: int, half: bool = False) -> Callable[[], object]:
         call: Counted from 1; a command that makes fewer lives.
         half: Whether the file that it is about to move into place is cut in half first.
     """
-    changing = {
-        "os.rename",
-        "os.remove",
-        "os.mkdir",
-        "os.rmdir",
-        "os.chmod",
-        "shutil.rmtree",
-        "shutil.copyfile",
-    }
 
     def install() -> None:
         left = call
 
         def hook(event: str, arguments: tuple[object, ...]) -> None:
             nonlocal left
-            opened = (
-                event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
-            )
-            if event not in changing and not opened:
+            if event == "open":
+                flags = arguments[2]
+                if not isinstance(flags, int) or not flags & (os.O_WRONLY | os.O_RDWR):
+                    return
+            elif event not in CHANGING:
                 return
             left -= 1
             if left == 0:

@@ -89,20 +89,22 @@ def _same_run(here: Path) -> str | None:
     return (done.fault() or done.err) if done.code else run_differs(here / "run", here / "expanded")
 
 
+# What follows from other fields, or from the tables.
+DERIVED = (
+    *(("counts", name) for name in ("items", "contrasts", "correct", "tied", "undecidable")),
+    *(("suite", name) for name in ("name", "digest", "complete", "n_items", "n_contrasts", "terminator")),
+    *(("model", name) for name in ("name", "fingerprint", "protocol")),
+    *(("key", name) for name in ("score", "items", "tseval", "suite_digest")),
+    ("files", "verdicts.parquet"),
+)
+
+
 @attack("a manifest, sealed anew", cheap=True)
 def manifest(draw: random.Random, here: Path) -> str | None:
     """Edit what follows from something else in the run, and seal it anew: refused."""
     path = here / "whole/manifest.json"
     content = json.loads(path.read_text())
-    part, name = draw.choice([
-        ("counts", "items"), ("counts", "contrasts"), ("counts", "correct"), ("counts", "tied"), ("counts",
-        "undecidable"),
-        ("suite", "digest"), ("suite", "complete"), ("suite", "n_items"), ("suite", "n_contrasts"), ("suite",
-        "name"),
-        ("suite", "terminator"), ("model", "fingerprint"), ("model", "name"), ("model", "protocol"), ("key",
-        "score"),
-        ("key", "items"), ("key", "tseval"), ("key", "suite_digest"), ("files", "verdicts.parquet"),
-    ])  # fmt: skip
+    part, name = draw.choice(DERIVED)
     old = content[part][name]
     content[part][name] = (
         not old if isinstance(old, bool) else old + draw.choice([-1, 1]) if isinstance(old, int)

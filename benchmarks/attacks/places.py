@@ -75,6 +75,7 @@ def read_only(draw: random.Random, here: Path) -> str | None:
     for name in ("whole", "half", "published"):
         shutil.copytree(here / name, disk / name)
     shutil.copytree(here / ".cache", disk / ".cache")
+    (disk / "whole/.lock").touch()  # as a kill at the very end leaves it
     mount(disk, "remount,ro")
     if draw.random() < 0.3:
         return _with_read_only_cache(here)
@@ -95,11 +96,21 @@ def _with_read_only_cache(here: Path) -> str | None:
     done = tseval(*EXPANDED, "--out", "run", cwd=here)
     if done.code:
         return f"with a read-only cache: {done.err[-200:]}"
-    (here / "whole/.lock").touch()
     read = tseval("table", "disk/whole", cwd=here)
-    return (
-        f"a read-only run: {read.err[-200:]}" if read.code else run_differs(here / "run", here / "expanded")
-    )
+    if read.code:
+        return f"a read-only run: {read.err[-200:]}"
+    return run_differs(here / "run", here / "expanded")
+
+
+READERS: dict[str, tuple[str, ...]] = {
+    "grammar": ("expand", "./grammar", "--quiet"),
+    "whole": ("table", "whole"),
+    "board": ("table", "./board"),
+    "pairs.tsv": ("expand", "./pairs.tsv"),
+    "model.pt": (*PAIR, "model.pt"),
+    "model.arpa": (*PAIR, "ngram:model.arpa"),
+    "words.txt": (*PAIR, "legacy.pt", "--model-args", "vocab=words.txt"),
+}
 
 
 @attack("another user's places")
@@ -116,17 +127,11 @@ def closed(draw: random.Random, here: Path) -> str | None:
     ])  # fmt: skip
     words: tuple[str, ...] = draw.choice([
         (*RUN, "--out", "run"), (*RUN, "--out", "whole", "--resume"), (*RUN, "--out", "half", "--resume"),
-        (*TRAIN, "--out", "mine.pt"), (*PUBLISH[:-1], "published"),
+        (*TRAIN, "--out", "mine.pt"), PUBLISH,
     ])  # fmt: skip
     if draw.random() < 0.7:
         (here / secret).chmod(0)
-        words = {
-            "grammar": ("expand", "./grammar", "--quiet"), "whole": ("table", "whole"), "board": ("table",
-            "./board"),
-            "model.arpa": (*PAIR, "ngram:model.arpa"), "words.txt": (*PAIR, "legacy.pt", "--model-args",
-            "vocab=words.txt"),
-            "pairs.tsv": ("expand", "./pairs.tsv"), "model.pt": (*PAIR, "model.pt"),
-        }[secret.partition("/")[0]]  # fmt: skip
+        words = READERS[secret.partition("/")[0]]
     return tseval(*words, cwd=here, before=_become_nobody).fault()
 
 
@@ -137,9 +142,8 @@ def _become_nobody() -> None:
 
 
 COMMANDS = (
-    (*RUN, "--out", "run"), (*TRAIN, "--out", "mine.pt"), ("table", "whole", "./board"), ("expand",
-    "./grammar"),
-    (*PAIR, "model.safetensors"), (*PUBLISH[:-1], "published"), ("expand", "./pairs.tsv.gz"),
+    (*RUN, "--out", "run"), (*TRAIN, "--out", "mine.pt"), ("table", "whole", "./board"),
+    ("expand", "./grammar"), (*PAIR, "model.safetensors"), PUBLISH, ("expand", "./pairs.tsv.gz"),
 )  # fmt: skip
 
 
