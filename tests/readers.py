@@ -12,6 +12,7 @@ from tseval.report.boards import read_board
 from tseval.suites.agreement.conversion import convert
 from tseval.suites.agreement.splitting import Shares
 from tseval.suites.load import load_suite
+from tseval.suites.parsing.text import open_text
 from tseval.training.corpus import count_words, file_facts
 from tseval.training.zoo.recipe import read_recipe
 
@@ -111,5 +112,7 @@ READERS = {
     "vocabulary": Reader("vocab.txt", WORDS, read_words),
     "board": Reader("board.json", board(), _table),
     "recipe": Reader("recipe.yaml", RECIPE, lambda path: read_recipe(str(path))),
+    "text to parse": Reader("t.txt", b"the dog barks .\n", lambda path: open_text(path, tokenised=True)),
+    "treebank to parse": Reader("t.conllu", TREES, lambda path: open_text(path, tokenised=True)),
     "training text": Reader("text.txt", b"the author laughs .\n", _text),
 }

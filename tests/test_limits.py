@@ -142,6 +142,8 @@ def test_a_byte_that_is_no_text_is_named_by_its_place_in_the_file(tmp_path):
         ("syntaxgym", "document_bytes"), ("board", "document_bytes"), ("vocabulary", "document_bytes"),
         ("syntaxgym", "depth"), ("grammar", "grammar_bytes"), ("recipe", "grammar_bytes"),
         ("training text", "text_bytes"), ("training text", "line_chars"), ("treebank", "sentence_words"),
+        ("text to parse", "text_bytes"), ("text to parse", "sentence_chars"),
+        ("text to parse", "sentence_words"), ("treebank to parse", "sentence_words"),
         ("pairs", "sentence_chars"), ("syntaxgym", "sentence_chars"), ("examples", "sentence_chars"),
     ],
 )  # fmt: skip

@@ -34,6 +34,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"tseval.parquet", "tseval.suites.items", "tseval.suites.records"},
         {"conllu", "pyarrow", "tabulate"},
     ),
+    "tseval.suites.parsing": ({"tseval.suites.records"}, {"spacy"}),
     "tseval.suites.formal": ({"tseval.questions", "tseval.suites.items"}, ARROW),
     "tseval.suites.datasets": (
         {"tseval.questions", "tseval.suites.agreement", "tseval.suites.items", "tseval.suites.records"},
@@ -130,6 +131,7 @@ WITHOUT_TORCH = [
     "suites.grammar.export",
     "suites.grammar.lint",
     "suites.agreement.conversion",
+    "suites.parsing.writing",
     "suites.load",
     "verdicts",
     "runs",

@@ -29,14 +29,14 @@ class Limits:
 
     Attributes:
         file_bytes: Of a file of data (suites, treebanks, tables of examples), on disk and unpacked.
-        rows: Lines of a file of data.
-        line_chars: Of one line of data or of training text.
+        rows: Lines of a file of data; of a treebank, sentences.
+        line_chars: Of one line of data or of a text.
         document_bytes: Of a file that is read as one piece: JSON, and vocabularies.
         grammar_bytes: Of a grammar, a lexicon or a recipe.
-        text_bytes: Of a training text, on disk and unpacked.
+        text_bytes: Of a text to train on or to parse, on disk and unpacked.
         ratio: How many times as large as on disk a compressed file may be.
         depth: Lists and mappings inside one another, in data in JSON.
-        sentence_chars: Of a sentence that is to be scored, or read from a data set.
+        sentence_chars: Of a sentence that is to be scored or read from a data set, or a line to be parsed.
         sentence_words: Words, and lines about them, of a sentence in a treebank.
     """
 

@@ -44,6 +44,9 @@ COMMANDS = {
     "lint, vocabulary": ["lint", "marvin_linzen", "--vocab", "./X"],
     "convert": ["convert", "./X", "out.pt"],
     "data": ["data", "agreement", "./X", "-o", "out.tsv"],
+    "data, text": ["data", "parse", "./X", "-o", "./X.conllu", "--parser", "X"],
+    "data, parser": ["data", "parse", __file__, "-o", "out.conllu", "--parser", "X"],
+    "data, tables": ["data", "compare", "./X", "./X"],
 }
 
 

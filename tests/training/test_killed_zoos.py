@@ -3,7 +3,7 @@
 import pytest
 
 from tseval.errors import TrainingError
-from tseval.training.zoo.plan import Corpus, plan, read_record, settle
+from tseval.training.zoo.plan import Corpus, plan, read_corpus, read_record, settle
 from tseval.training.zoo.publish import MARK, _holds_model, check_target
 from tseval.training.zoo.recipe import read_recipe
 
@@ -38,6 +38,42 @@ def test_the_record_stands_before_anything_else_of_a_zoo(tmp_path):
     with pytest.raises(TrainingError):
         settle(tmp_path, Corpus(tmp_path, {}), plan(read_recipe("small"), ["srn"], 1, tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {"zoo.json"}
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A corpus, and another text beside it."""
+    for name in ("corpus/train.txt.gz", "corpus/valid.txt.gz", "more/extra.txt", "more/train.txt.gz"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    return tmp_path
+
+
+def test_more_texts_are_handed_on_to_every_model_in_order(texts):
+    corpus = read_corpus(texts / "corpus", (texts / "more/extra.txt",))
+    (model,) = plan(read_recipe("small"), ["srn"], 1, texts / "zoo")
+    (_, training), _ = model.stages(corpus)
+    given = [training[at + 1] for at, word in enumerate(training) if word == "--train"]
+    assert given == [str(texts / name) for name in ("corpus/train.txt.gz", "more/extra.txt")]
+
+
+def test_a_zoo_is_not_taken_up_with_more_or_fewer_texts(texts):
+    some = read_corpus(texts / "corpus")
+    more = read_corpus(texts / "corpus", (texts / "more/extra.txt",))
+    for begun, other in ((some, more), (more, some)):
+        zoo = texts / f"zoo-{len(begun.digests)}"
+        zoo.mkdir()
+        settle(zoo, begun, [])
+        settle(zoo, begun, [])
+        with pytest.raises(TrainingError, match=r"trained on train.txt.gz, valid.txt.gz.*, not on train"):
+            settle(zoo, other, [])
+
+
+def test_texts_of_a_zoo_have_names_of_their_own_and_are_there(texts):
+    with pytest.raises(TrainingError, match=r"more/train.txt.gz: the corpus has a train.txt.gz already"):
+        read_corpus(texts / "corpus", (texts / "more/train.txt.gz",))
+    with pytest.raises(TrainingError, match=r"absent.txt: No such file or directory"):
+        read_corpus(texts / "corpus", (texts / "absent.txt",))
 
 
 @pytest.mark.parametrize("left", [["README.md.11.partial"], ["README.md"], ["README.md", "srn"]])

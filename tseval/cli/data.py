@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import FILE
+from tseval.cli.options import COUNT, FILE
+from tseval.cli.progress import progress_bar
 from tseval.errors import SuiteError
+from tseval.files import write_text
+from tseval.report.render import FORMATS, render
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tseval.report.render import Format
 
 
 @click.group()
@@ -27,10 +32,16 @@ def command() -> None:
               help="Documents for training.")  # fmt: skip
 @click.option("--valid", type=click.FloatRange(0, 100), default=10.0, show_default=True, metavar="PERCENT",
               help="Documents for validation; the rest is for testing.")  # fmt: skip
+@click.option("--frequent", type=COUNT, metavar="N",
+              help="Keep the N most frequent words of treebanks; for all others write their Penn tags.",
+)  # fmt: skip
+@click.option("--counts-from", "counted", type=FILE, metavar="TEXT",
+              help="Count them in a tokenised text.  [default: in the treebanks]")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def agreement(
-    files: tuple[Path, ...], output: Path, source: str | None, train: float, valid: float, quiet: bool
-) -> None:
+    files: tuple[Path, ...], output: Path, source: str | None, train: float, valid: float,
+    frequent: int | None, counted: Path | None, quiet: bool,
+) -> None:  # fmt: skip
     """Find verbs that agree with a noun, and write them as a table of examples.
 
     FILE is a treebank in CoNLL-U, the table of Linzen et al. 2016, or a NAME.text with NAME.gold beside it;
@@ -38,6 +49,7 @@ def agreement(
     """
     from tseval.suites.agreement.conversion import convert
     from tseval.suites.agreement.examples import EXAMPLE_ENDINGS, write_examples
+    from tseval.suites.agreement.rare_words import Frequent
     from tseval.suites.agreement.splitting import Shares
     from tseval.suites.agreement.summary import summarise, warnings_about
 
@@ -49,11 +61,89 @@ def agreement(
         raise SuiteError(f"{output.parent}: no such folder")
     if train + valid > 100:
         raise click.UsageError(f"--train {train:g} and --valid {valid:g} are more than 100 percent.")
+    if counted and frequent is None:
+        raise click.UsageError(f"--counts-from {counted}: say with --frequent how many words to keep.")
     shares = Shares(train, valid)
-    table, tally = convert(files, shares, source)
+    table, tally = convert(files, shares, source, Frequent(frequent, counted) if frequent else None)
     write_examples(table, output)
     for warning in warnings_about(table, shares):
         click.echo(f"Warning: {warning}", err=True)
     if not quiet:
         click.echo(f"{summarise(table, tally)}\n")
         click.echo(output, err=True)
+
+
+@command.command("parse")
+@click.argument("text", type=FILE, metavar="TEXT")
+@click.option("-o", "--output", type=FILE, required=True, metavar="FILE",
+              help="The trees, .conllu or .conllu.gz.")  # fmt: skip
+@click.option("--parser", "model", required=True, metavar="MODEL",
+              help="A model of spaCy: an installed package, or a folder.")  # fmt: skip
+@click.option("--untokenised", is_flag=True,
+              help="TEXT is running text, a paragraph a line: the parser finds sentences and words.",
+)  # fmt: skip
+@click.option("--resume", is_flag=True, help="Go on with an interrupted parse.")
+@click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
+def parse_command(text: Path, output: Path, model: str, untokenised: bool, resume: bool, quiet: bool) -> None:
+    """Parse a text into trees, for `tseval data agreement`.
+
+    TEXT has one sentence a line, with spaces between its words, and may be compressed (.gz); or it is a
+    treebank in CoNLL-U, of which the words are taken. Sentences for which the parser gives no tree are left
+    out and counted. Stopped and run again with --resume, it writes the same bytes.
+    """
+    from tseval.suites.parsing.parser import open_parser
+    from tseval.suites.parsing.text import open_text
+    from tseval.suites.parsing.writing import check_trees_path, parse_text
+
+    check_trees_path(output, resume)
+    opened = open_text(text, not untokenised)
+    if opened.n_glued > opened.n_lines / 2:
+        click.echo(
+            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop on it. "
+            "If the text is not tokenised, add --untokenised",
+            err=True,
+        )
+    parser = open_parser(model)
+    try:
+        with progress_bar(f"parsing {text.name}", quiet) as progress:
+            parsed = parse_text(opened, output, parser, progress)
+    except KeyboardInterrupt:
+        click.echo("\nWhat was parsed is saved: add --resume to go on.", err=True)
+        raise
+    if quiet:
+        return
+    if parsed is None:
+        click.echo(f"{output}: finished already", err=True)
+    else:
+        told = (
+            f"{parsed.sentences:,} sentences, {parsed.words:,} words; {parsed.left_out:,} left out: no trees"
+        )
+        click.echo(f"{told}\n{output}", err=True)
+
+
+@command.command("compare")
+@click.argument("gold", type=FILE)
+@click.argument("parsed", type=FILE)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
+@click.option("-o", "output", type=FILE, metavar="FILE", help="Write to a file.")
+def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None) -> None:
+    """Print how good examples from parsed trees are, by attractors.
+
+    GOLD and PARSED are tables of examples by `tseval data agreement`, of gold trees and of parsed trees of
+    the same sentences.
+    """
+    from tseval.analysis.found_examples import EQUAL, compare_examples
+    from tseval.report.found_examples import found_examples
+    from tseval.suites.agreement.reading import read_examples
+
+    frames = []
+    for path in (gold, parsed):
+        table = read_examples(path)
+        if missing := [name for name in EQUAL if name not in table.column_names]:
+            raise SuiteError(f"{path}: does not say {missing[0]}, which is compared.")
+        frames.append(table.to_pandas())
+    text = render(found_examples(compare_examples(*frames), gold.name, parsed.name), form)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(output, text)

@@ -12,7 +12,8 @@ from torch.nn import functional as F
 
 from tseval.errors import ModelError, suggest
 from tseval.models.cells import CELLS
-from tseval.models.cells.cell import LARGEST, complete_options
+from tseval.models.cells.cell import LARGEST, by_window, complete_options
+from tseval.models.cells.window import thinned
 from tseval.models.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -161,24 +162,30 @@ class Network(nn.Module):
         Returns:
             Outputs of the last layer, (time, batch, hidden), and the state after the window.
         """
-        dropout = self.sizes.dropout
         x = words
         after: State = ()
         for depth, cell in enumerate(self.cells):
             before, state = state[: cell.n_states], state[cell.n_states :]
             x, last = cell(x, before) if depth else self._first_layer(words, before)
-            x = F.dropout(x, dropout, self.training)
+            x = self._dropped(x)
             after += last
         return x, after
 
     def _first_layer(self, words: Tensor, state: State) -> tuple[Tensor, State]:
         """Read a window with the first layer alone; see `forward`."""
-        first, dropout = self.cells[0], self.sizes.dropout
+        first = self.cells[0]
         if first.costly_projection:
             distinct, which = torch.unique(words, return_inverse=True)
-            vectors = F.dropout(self.embedding(distinct), dropout, self.training)
+            vectors = self._dropped(self.embedding(distinct))
             return first.scan_words(first.project(vectors), which, state)
-        return first(F.dropout(self.embedding(words), dropout, self.training), state)  # type: ignore[no-any-return]
+        return first(self._dropped(self.embedding(words)), state)  # type: ignore[no-any-return]
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        """Apply dropout, while training."""
+        share = self.sizes.dropout
+        if share and self.training and by_window(x):
+            return thinned(x, share)
+        return F.dropout(x, share, self.training)
 
     def project(self, words: Tensor) -> Tensor:
         """Give the words' part of the first layer's update, (words, ...) as the cell has it."""

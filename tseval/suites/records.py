@@ -44,26 +44,31 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
             yield f"{path}:{number}", line
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path, limit: str = "file_bytes", rows: bool = True) -> Iterator[tuple[int, str]]:
     """Give every line of a text with its number, from 1, without its end; reads no more than it gives.
+
+    Args:
+        path: The file.
+        limit: Name of the limit on its size.
+        rows: Whether the number of lines is limited too.
 
     Raises:
         SuiteError: The file cannot be read, or is not UTF-8.
         LimitError: It is larger than what is read.
     """
     within, number = limits(), 0
-    for block in _blocks(path, within):
+    for block in _blocks(path, limit, within):
         for line in block:
             number += 1
-            if number > within.rows:
+            if rows and number > within.rows:
                 raise beyond("rows", path, "has more lines than")
             yield number, line.rstrip("\r")
 
 
-def _blocks(path: Path, within: Limits) -> Iterator[list[str]]:
+def _blocks(path: Path, limit: str, within: Limits) -> Iterator[list[str]]:
     """Give the lines of a text, many at once: to decode each by itself would take longer."""
     number, start = 0, 0
-    with _reading(path), open_limited(path) as file:
+    with _reading(path), open_limited(path, limit) as file:
         rest = file.read(_BLOCK).removeprefix(codecs.BOM_UTF8)
         while rest:
             more = file.read(_BLOCK)

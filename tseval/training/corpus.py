@@ -1,26 +1,26 @@
-"""Training text: tokenised sentences, one a line, as one stream of word ids."""
+"""Training text: tokenised sentences, one a line, as one stream of word ids, in memory or on disk."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import zlib
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from tseval.errors import TrainingError, reason
-from tseval.files import bounded_lines, open_limited, open_regular
-from tseval.models.vocabulary import EOS, UNK, Vocabulary, words_of
+from tseval.errors import TrainingError
+from tseval.models.vocabulary import EOS, UNK, Vocabulary
+from tseval.training.numbered import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from torch import Tensor
+    from numpy.typing import NDArray
+
+BLOCK = 1 << 19  # tokens of a stream in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,66 +38,116 @@ class TextFile:
     tokens: int
 
 
-def text_lines(path: Path) -> Iterator[str]:
-    """Give the lines of a text file, plain or gzip-compressed.
+def count_words(paths: Sequence[Path], *, lowercase: bool) -> Counter[str]:
+    """Count the words of all files together.
 
     Raises:
-        TrainingError: If the file is missing, damaged or not UTF-8.
+        TrainingError: If a file cannot be read.
     """
-    try:
-        with open_limited(path, "text_bytes") as file:
-            yield from bounded_lines(io.TextIOWrapper(file, encoding="utf-8"), path, rows=False)
-    except (OSError, EOFError, zlib.error) as error:
-        raise TrainingError(f"{path}: cannot be read ({reason(error)})") from None
-    except UnicodeDecodeError as error:
-        raise TrainingError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-
-
-def count_words(paths: Sequence[Path], *, lowercase: bool) -> Counter[str]:
-    """Count the words of all files together."""
     counts: Counter[str] = Counter()
-    for path in paths:
-        for line in text_lines(path):
-            counts.update(words_of(line, lowercase=lowercase))
+    for text in map(number_text, paths):
+        often = np.zeros(len(text.words), dtype=np.int64)
+        for start in range(0, len(text.numbers), BLOCK):
+            often += np.bincount(text.numbers[start : start + BLOCK], minlength=len(often))
+        for word, times in zip(text.words[1:], often[1:].tolist(), strict=True):
+            counts[word.lower() if lowercase else word] += times
     return counts
 
 
-def encode_text(paths: Sequence[Path], vocabulary: Vocabulary) -> Tensor:
-    """Turn text into one stream of word ids: `<eos>`, then every sentence closed by `<eos>`.
+@dataclass(frozen=True, slots=True)
+class EncodedText:
+    """Files as one stream of word ids: `<eos>`, then every sentence closed by `<eos>`. Most of it is on disk.
 
-    Blank lines are left out.
+    Stands in for a tensor of (tokens,) int64 where it is read in parts.
 
-    Returns:
-        Word ids, (tokens,) int64.
+    Attributes:
+        eos: The id of `<eos>`.
+        parts: Of each file, the numbers of its words, and the id of each number.
+    """
+
+    eos: int
+    parts: tuple[tuple[NDArray[np.uint32], NDArray[np.int64]], ...]
+
+    def __len__(self) -> int:
+        return 1 + sum(len(numbers) for numbers, _ in self.parts)
+
+    def __getitem__(self, places: Tensor) -> Tensor:
+        """Gather the ids at some places of the stream, of any shape."""
+        wanted = places.numpy() - 1
+        found = np.full(wanted.shape, self.eos)
+        for numbers, ids in self.parts:
+            here = (wanted >= 0) & (wanted < len(numbers))
+            found[here] = ids[numbers[wanted[here]]]
+            wanted = wanted - len(numbers)
+        return torch.from_numpy(found)
+
+    def split(self, size: int) -> Iterator[Tensor]:
+        """Give all ids in order, in blocks of at most `size`."""
+        yield torch.tensor([self.eos])
+        for numbers, ids in self.parts:
+            for start in range(0, len(numbers), size):
+                yield torch.from_numpy(ids[numbers[start : start + size]])
+
+
+Stream = Tensor | EncodedText
+
+
+def open_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
+    """Bring text files to a vocabulary, as one stream. Blank lines are left out.
 
     Raises:
-        TrainingError: If the files hold no words.
+        TrainingError: If a file cannot be read, or has no words.
     """
-    ids = vocabulary.ids()
-    eos, unk = ids[EOS], ids[UNK]
-    stream = [np.array([eos], dtype=np.int32)]
-    for path in paths:
-        block: list[int] = []
-        for line in text_lines(path):
-            if words := list(words_of(line, lowercase=vocabulary.lowercase)):
-                block.extend(ids.get(word, unk) for word in words)
-                block.append(eos)
-        stream.append(np.array(block, dtype=np.int32))
-    joined = np.concatenate(stream)
-    if len(joined) == 1:
-        raise TrainingError(f"{', '.join(map(str, paths))}: no words in the text")
-    return torch.from_numpy(joined.astype(np.int64))
+    known = vocabulary.ids()
+    eos, unk = known[EOS], known[UNK]
+    parts = []
+    for path, text in zip(paths, map(number_text, paths), strict=True):
+        if not len(text.numbers):
+            raise TrainingError(f"{path}: no words in the text")
+        words = (word.lower() if vocabulary.lowercase else word for word in text.words)
+        ids = np.fromiter((known.get(word, unk) for word in words), np.int64, len(text.words))
+        ids[0] = eos
+        parts.append((text.numbers, ids))
+    return EncodedText(eos, tuple(parts))
+
+
+def encode_text(paths: Sequence[Path], vocabulary: Vocabulary) -> Tensor:
+    """Do the same in memory: word ids, (tokens,) int64."""
+    return torch.cat(list(open_text(paths, vocabulary).split(BLOCK)))
 
 
 def file_facts(path: Path) -> TextFile:
     """Hash a file and count its tokens, for the record."""
-    with open_regular(path) as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    tokens = sum(len(line.split()) + 1 for line in text_lines(path) if line.strip())
-    return TextFile(path.name, digest, tokens)
+    text = number_text(path)
+    return TextFile(path.name, text.sha256, len(text.numbers))
 
 
-def columns(stream: Tensor, batch: int) -> Tensor:
+@dataclass(frozen=True, slots=True)
+class FoldedText:
+    """A stream on disk as parallel columns; stands in for a tensor of (time, batch).
+
+    Attributes:
+        stream: What is folded.
+        shape: Time and batch.
+    """
+
+    stream: EncodedText
+    shape: tuple[int, int]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> Tensor:
+        """Read some rows."""
+        time, batch = self.shape
+        return self.stream[torch.arange(*rows.indices(time))[:, None] + torch.arange(batch) * time]
+
+
+@overload
+def columns(stream: Tensor, batch: int) -> Tensor: ...
+@overload
+def columns(stream: Stream, batch: int) -> Tensor | FoldedText: ...
+def columns(stream: Stream, batch: int) -> Tensor | FoldedText:
     """Fold a stream into `batch` parallel columns, (time, batch); a remainder at the end is dropped.
 
     Raises:
@@ -108,4 +158,6 @@ def columns(stream: Tensor, batch: int) -> Tensor:
         raise TrainingError(
             f"the text has {len(stream)} tokens: too few for a batch of {batch}. Lower --batch."
         )
+    if isinstance(stream, EncodedText):
+        return FoldedText(stream, (time, batch))
     return stream[: time * batch].view(batch, time).t().contiguous()

@@ -18,6 +18,7 @@ from tseval.models.vocabulary import EOS
 from tseval.training.corpus import columns
 from tseval.training.curves import curves_path, write_curves
 from tseval.training.resume import (
+    HASHED,
     fitting_together,
     identify,
     load_resume,
@@ -34,11 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from torch import Tensor
-
     from tseval.checked import Json
     from tseval.models.language_model import LanguageModel
     from tseval.models.vocabulary import Vocabulary
+    from tseval.training.corpus import Stream
     from tseval.training.settings import ClassifierSettings, Settings
     from tseval.training.windows import Windows
 
@@ -97,7 +97,7 @@ class Listener(Protocol):
 def train_language_model(
     model: LanguageModel,
     vocabulary: Vocabulary,
-    text: tuple[Tensor, Tensor],
+    text: tuple[Stream, Stream],
     settings: Settings,
     destination: Destination,
     listener: Listener,
@@ -107,7 +107,7 @@ def train_language_model(
     Args:
         model: With its initial weights, on the device to train on.
         vocabulary: Its words.
-        text: Training and validation streams of word ids, each (tokens,).
+        text: Training and validation streams of word ids, each (tokens,), in memory or on disk.
         settings: How to train.
         destination: Where to write, and whether to go on with an earlier run.
         listener: Hears of the training as it goes.
@@ -152,7 +152,7 @@ class _Run:
         self,
         model: LanguageModel,
         vocabulary: Vocabulary,
-        text: tuple[Tensor, Tensor],
+        text: tuple[Stream, Stream],
         settings: Settings,
         destination: Destination,
     ) -> None:
@@ -220,7 +220,12 @@ class _Run:
 
     def _keep(self, model: LanguageModel) -> None:
         course = self.state.course
-        record = {**self.destination.origin, **provenance(self.settings), "course": course.validations}
+        record: dict[str, Json] = {
+            **self.destination.origin,
+            "digests": {name: str(self.identity[name]) for name in HASHED},
+            **provenance(self.settings),
+            "course": list(course.validations),
+        }
         save_checkpoint(
             self.out, model, self.vocabulary,
             training=record, validation_perplexity=course.best, dtype=self.settings.stored,
@@ -257,7 +262,7 @@ class _Run:
 
 
 def windows_of(
-    text: tuple[Tensor, Tensor], vocabulary: Vocabulary, settings: Settings
+    text: tuple[Stream, Stream], vocabulary: Vocabulary, settings: Settings
 ) -> tuple[Windows, Windows]:
     """Cut training and validation streams into what is read at once.
 

@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
+from tseval.models.cells.window import column_sums
 from tseval.scoring.numerics.device import widest_float
+from tseval.scoring.numerics.products import linear
 
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
 
-# Logits held at once: few enough on a CPU that a tile stays in the cache; a GPU wants many.
+TINY = torch.finfo(torch.float32).tiny
+# Logits computed at once: few enough on a CPU that a tile stays in the cache; a GPU wants many.
 LOSS_TILE_LOGITS = {"cpu": 2**20}
 LOSS_ON_ACCELERATOR = 2**26
-LEAST_TILE_ROWS = 128
+LEAST_TILE_ROWS = 256
+# Derivatives by logits held at once. The gradient of the matrix is as large as the matrix itself: each
+# product that adds to it should be over many rows.
+HELD_SLOPES = 2**26
 
 
 class _TiledCrossEntropy(torch.autograd.Function):
@@ -26,31 +33,41 @@ class _TiledCrossEntropy(torch.autograd.Function):
         ctx: FunctionCtx, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, dtype: torch.dtype
     ) -> Tensor:
         low_hidden, low_weight, low_bias = hidden.to(dtype), weight.to(dtype), bias.to(dtype)
-        gradients = torch.empty_like(hidden), torch.zeros_like(weight), torch.zeros_like(bias)
+        by_hidden, by_bias = torch.empty_like(hidden), torch.zeros_like(bias)
+        by_weight: Tensor | None = None
         loss = hidden.new_zeros((), dtype=widest_float(hidden.device))
         tile = max(
             LEAST_TILE_ROWS, LOSS_TILE_LOGITS.get(hidden.device.type, LOSS_ON_ACCELERATOR) // len(weight)
         )
-        for start in range(0, len(hidden), tile):
-            rows = slice(start, start + tile)
-            target = targets[rows, None]
-            logits = torch.addmm(low_bias, low_hidden[rows], low_weight.t())
-            logprobs = logits.log_softmax(1, dtype=weight.dtype)
-            loss -= logprobs.gather(1, target).sum()
-            # d loss / d logits = softmax - one-hot
-            slope = logprobs.exp_()
-            slope.scatter_add_(1, target, slope.new_full(target.shape, -1.0))
-            low_slope = slope.to(dtype)
-            gradients[0][rows] = low_slope @ low_weight
-            gradients[1].add_(low_slope.t() @ low_hidden[rows])
-            gradients[2].add_(low_slope.sum(0))
-        ctx.save_for_backward(*(gradient / len(hidden) for gradient in gradients))
+        held = max(1, HELD_SLOPES // (len(weight) * tile)) * tile
+        slopes = low_hidden.new_empty((min(held, len(hidden)), len(weight)))
+        for first in range(0, len(hidden), held):
+            for start in range(first, min(first + held, len(hidden)), tile):
+                rows = slice(start, min(start + tile, first + held, len(hidden)))
+                slope = slopes[start - first : rows.stop - first]
+                logits = linear(low_hidden[rows], low_weight, low_bias)
+                torch.softmax(logits, 1, out=slope)
+                # Where the targets stand, as if the rows were one after the other: `scatter_` takes a copy.
+                where = targets[rows] + torch.arange(len(slope), device=targets.device) * len(weight)
+                chosen = slope.take(where)
+                loss -= chosen.clamp(min=TINY).log().sum(dtype=loss.dtype)
+                # d loss / d logits = softmax - one-hot
+                slope.put_(where, chosen - 1)
+                by_hidden[rows] = linear(slope, low_weight.t())
+            part = slopes[: min(held, len(hidden) - first)]
+            product = linear(part.t(), low_hidden[first : first + held].t())
+            by_weight = product.to(weight.dtype) if by_weight is None else by_weight.add_(product)
+            by_bias += column_sums(part)
+        assert by_weight is not None, "no rows"
+        ctx.save_for_backward(by_hidden, by_weight, by_bias)
         return (loss / len(hidden)).to(hidden.dtype)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: FunctionCtx, upstream: Tensor) -> tuple[Tensor | None, ...]:
         saved: tuple[Tensor, ...] = ctx.saved_tensors  # type: ignore[attr-defined]
-        return (*(gradient * upstream for gradient in saved), None, None)
+        each = upstream / len(saved[0])
+        return (*(gradient.mul_(each) for gradient in saved), None, None)
 
 
 def cross_entropy(

@@ -18,6 +18,7 @@ import torch
 from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
 from tseval.models.safe_file import read_plain
+from tseval.training.corpus import BLOCK
 from tseval.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tseval.checked import Json
     from tseval.models.language_model import Network
     from tseval.models.vocabulary import Vocabulary
+    from tseval.training.corpus import Stream
     from tseval.training.curves import CurveRow
     from tseval.training.settings import ClassifierSettings
 
@@ -66,7 +68,7 @@ def resume_path(out: Path) -> Path:
 def identify(
     model: Network,
     vocabulary: Vocabulary,
-    text: tuple[Tensor, Tensor],
+    text: tuple[Stream, Stream],
     settings: Settings | ClassifierSettings,
 ) -> dict[str, object]:
     """Name everything that decides the result of a run, as a user knows it; long things by their SHA-256.
@@ -77,14 +79,21 @@ def identify(
         text: All that is learnt from and validated on, (numbers,) each.
         settings: How to train.
     """
-    contents = (ids.numpy().tobytes() for ids in text), ("\n".join(vocabulary.words).encode(),)
-    hashes = (hashlib.sha256(content).hexdigest() for part in contents for content in part)
+    words = hashlib.sha256("\n".join(vocabulary.words).encode()).hexdigest()
     return {
         **model.sizes.to_mapping(),
         **asdict(settings),
         "lowercase": vocabulary.lowercase,
-        **dict(zip(HASHED, hashes, strict=True)),
+        **dict(zip(HASHED, (*map(_sha256, text), words), strict=True)),
     }
+
+
+def _sha256(stream: Stream) -> str:
+    """Hash a stream as it was read, whatever a cache may say of it."""
+    digest = hashlib.sha256()
+    for block in stream.split(BLOCK):
+        digest.update(block.numpy().data)
+    return digest.hexdigest()
 
 
 def snapshot(model: Network, optimiser: Optimizer, course: Course) -> dict[str, object]:

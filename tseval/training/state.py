@@ -12,6 +12,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from tseval.errors import TrainingError
 from tseval.models.cells.cell import FusedCell
+from tseval.scoring.numerics.products import HAS_ONEDNN
 from tseval.training.curves import watched_scalars
 from tseval.training.loss import cross_entropy
 from tseval.training.resume import Course, snapshot, take_up
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from tseval.models.language_model import LanguageModel
     from tseval.training.schedule import Schedule
+    from tseval.training.settings import Precision
 
 TRY = "Lower --learning-rate or --clip."
 
@@ -49,6 +51,15 @@ class LanguageCourse(Course):
         return (self.loss - mark[1]) / windows if windows else None
 
 
+def product_type(precision: Precision, device: torch.device) -> torch.dtype:
+    """Give the type in which products are made.
+
+    A processor without products in bfloat16 would imitate them, slower than it multiplies in float32.
+    """
+    imitated = device.type == "cpu" and HAS_ONEDNN and not torch.cpu._is_avx512_bf16_supported()
+    return torch.float32 if imitated else cast("torch.dtype", getattr(torch, precision))
+
+
 class TrainingState:
     """A model in training, with all that decides how it goes on.
 
@@ -64,11 +75,12 @@ class TrainingState:
         kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
         self.optimiser = kinds[settings.optimiser](model.parameters(), lr=settings.learning_rate, fused=True)
         self.carried = model.initial_state(settings.batch)
-        # torch's fused layers would keep their state in the low type as well. On a CPU an LSTM then learns
-        # word frequencies and no more (perplexity 494 instead of 241 after 450,000 tokens), so these layers
-        # stay in float32; the output layer, where most of the work is, has low products with every cell.
+        self._low = product_type(settings.precision, self.device)
+        # On a GPU torch's fused layers would keep their state in the low type as well: an LSTM then learns
+        # word frequencies and no more (perplexity 494 instead of 241 after 450,000 tokens). These layers
+        # stay in float32 there; the output layer, where most of the work is, has low products in any case.
         fused = any(isinstance(module, FusedCell) for module in model.modules())
-        self._mixed = settings.precision != "float32" and not fused
+        self._mixed = self._low is not torch.float32 and not (fused and self.device.type != "cpu")
         self.course = LanguageCourse()
         self._unread: list[Tensor] = []
         self._clock = time.monotonic()
@@ -76,7 +88,7 @@ class TrainingState:
     def advance(self) -> None:
         """Learn from one more window of text."""
         settings, course = self.settings, self.course
-        low = getattr(torch, settings.precision)
+        low = self._low
         text = self.schedule.text
         window = text.read(course.step % text.n_windows, self.device)
         before = self.model.initial_state(window.words.shape[1]) if window.fresh else self.carried

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
+from tseval.training.corpus import BLOCK
+
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from tseval.training.corpus import FoldedText, Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +63,12 @@ class Columns:
     """A text folded into columns that are read side by side; all but the first row is predicted.
 
     Attributes:
-        text: Word ids, (time, batch).
+        text: Word ids, (time, batch), in memory or on disk.
         length: Rows predicted at once.
         fresh_state: Whether every window starts from the fresh state; otherwise the first alone.
     """
 
-    text: Tensor
+    text: Tensor | FoldedText
     length: int
     fresh_state: bool = False
 
@@ -100,8 +104,8 @@ class Lines:
         batch: Lines read at once; the last batch may hold fewer.
     """
 
-    def __init__(self, stream: Tensor, eos: int, batch: int) -> None:
-        ends = (stream == eos).nonzero().flatten()
+    def __init__(self, stream: Stream, eos: int, batch: int) -> None:
+        ends = _places_of(eos, stream)
         self.stream, self.eos, self.batch = stream, eos, batch
         self.starts, self.lengths = ends[:-1], ends.diff()
         # Words predicted up to the end of each batch.
@@ -133,3 +137,12 @@ class Lines:
         return Window(
             words.to(device), targets.to(device), None if rows is None else rows.to(device), fresh=True
         )
+
+
+def _places_of(word: int, stream: Stream) -> Tensor:
+    """Find a word in a stream, block by block."""
+    found, start = [], 0
+    for block in stream.split(BLOCK):
+        found.append((block == word).nonzero().flatten() + start)
+        start += len(block)
+    return torch.cat(found)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+import torch
 
 from tseval.cli.console import Console
 from tseval.cli.options import FILE
@@ -21,6 +22,7 @@ from tseval.suites.load import load_suite
 from tseval.training.curves import curves_path
 from tseval.training.early_evaluation import EarlyEvaluation, accuracy_path
 from tseval.training.language_model import Destination, train_language_model
+from tseval.training.state import product_type
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +56,8 @@ def lm(
     vocabulary = text.vocabulary
     model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
     console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
+    if product_type(settings.precision, place) is not getattr(torch, settings.precision):
+        console.out(f"--precision {settings.precision} gains nothing: this processor lacks such products")
     probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every) if suites else None
     destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
     with Bar(console, "tokens", "window {}: validation perplexity {:.2f}") as bar:

@@ -90,17 +90,20 @@ CHECKPOINT = [
                  help="Seconds between savings that --resume goes on from."),
 ]  # fmt: skip
 TEXT = [
-    click.option("--train", "train_files", type=FILE, multiple=True, help="Training text."),
+    click.option("--train", "train_files", type=FILE, multiple=True,
+                 help="Training text; may be repeated, and is read file after file."),
     click.option("--valid", "valid_file", type=FILE, help="Validation text."),
     click.option(
         "--suite",
         metavar="LANGUAGE",
         help="Draw both texts from a formal language, such as 'cross_serial(8)'; by whole lines.",
     ),
+    click.option("--vocab-from", type=FILE,
+                 help="Make the vocabulary from this text alone; else from all training texts."),
     click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),
     click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave out rarer words."),
     LOWERCASE,
-]
+]  # fmt: skip
 MODEL = [
     *size_options(embedding=200, hidden=650, layers=2, dropout=0.2),
     click.option("--tied", is_flag=True, help="Share embedding and output matrix."),

@@ -10,17 +10,17 @@ from click.core import ParameterSource
 from tseval.errors import TrainingError
 from tseval.models.vocabulary import SPECIAL_WORDS, Vocabulary
 from tseval.suites.formal.languages import parse_language
-from tseval.training.corpus import count_words, encode_text, file_facts
+from tseval.training.corpus import count_words, encode_text, file_facts, open_text
 from tseval.training.drawn import describe_drawn, draw_text, vocabulary_of
 
 if TYPE_CHECKING:
     import click
-    from torch import Tensor
 
     from tseval.checked import Json
     from tseval.suites.formal.languages import Language
+    from tseval.training.corpus import Stream
 
-OF_FILES = ("train_files", "valid_file", "vocab_size", "min_count", "lowercase")
+OF_FILES = ("train_files", "valid_file", "vocab_from", "vocab_size", "min_count", "lowercase")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class TrainingText:
 
     Attributes:
         vocabulary: The words.
-        streams: Training and validation text as word ids, each (tokens,).
+        streams: Training and validation text as word ids, each (tokens,); of files, the first is on disk.
         files: What the checkpoint records about where they come from.
     """
 
     vocabulary: Vocabulary
-    streams: tuple[Tensor, Tensor]
+    streams: tuple[Stream, Stream]
     files: list[Json]
 
 
@@ -74,15 +74,19 @@ def read_training_text(context: click.Context, language: Language | None) -> Tra
         return TrainingText(vocabulary_of(language), streams, list(files))
     train_files, valid_file = context.params["train_files"], context.params["valid_file"]
     lowercase, min_count = context.params["lowercase"], context.params["min_count"]
-    counts = count_words(train_files, lowercase=lowercase)
+    vocab_from = context.params["vocab_from"]
+    of_words = train_files if vocab_from is None else [vocab_from]
+    counts = count_words(of_words, lowercase=lowercase)
     if not counts:
-        raise TrainingError(f"{', '.join(map(str, train_files))}: no words to train on")
+        raise TrainingError(f"{', '.join(map(str, of_words))}: no words to train on")
     vocabulary = Vocabulary.from_counts(
         counts, size=context.params["vocab_size"], min_count=min_count, lowercase=lowercase
     )
     if len(vocabulary) == SPECIAL_WORDS:
-        raise TrainingError(f"no word of the training text occurs {min_count} times: lower --min-count")
-    streams = encode_text(train_files, vocabulary), encode_text([valid_file], vocabulary)
+        text = "the training text" if vocab_from is None else vocab_from
+        raise TrainingError(f"no word of {text} occurs {min_count} times: lower --min-count")
     return TrainingText(
-        vocabulary, streams, [asdict(file_facts(path)) for path in [*train_files, valid_file]]
+        vocabulary,
+        (open_text(train_files, vocabulary), encode_text([valid_file], vocabulary)),
+        [asdict(file_facts(path)) for path in [*train_files, valid_file]],
     )

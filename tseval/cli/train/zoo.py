@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 @click.command("zoo")
 @click.option("--corpus", "texts", type=FILE, required=True,
               help="Folder with train.txt.gz and valid.txt.gz.")  # fmt: skip
+@click.option("--train", "more_texts", type=FILE, multiple=True,
+              help="More training text, after the corpus's own, whose words it adds none to.")  # fmt: skip
 @click.option("--out", type=FILE, required=True, help="Folder of the zoo: models, runs and logs.")
 @click.option("--recipe", "recipe_name", default="paper", show_default=True,
               help="paper, cpu, small, or a YAML file.")  # fmt: skip
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
 @click.option("--publish", "target", type=FILE, help="Also write the tables, no weights, to this folder.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
-    texts: Path, out: Path, recipe_name: str, archs: tuple[str, ...], seeds: int | None, jobs: int | None,
-    beside: tuple[str, ...], target: Path | None, quiet: bool,
+    texts: Path, more_texts: tuple[Path, ...], out: Path, recipe_name: str, archs: tuple[str, ...],
+    seeds: int | None, jobs: int | None, beside: tuple[str, ...], target: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Train every architecture on the same text, score each on Marvin & Linzen, print the ranked table.
 
@@ -61,7 +63,7 @@ def command(
     boards = open_sources(beside)
     if target is not None:
         check_target(target)
-    corpus = read_corpus(texts)
+    corpus = read_corpus(texts, more_texts)
     entries = plan(recipe, chosen, seeds or recipe.seeds, out)
     with alone(out) as lock, _ended_in_order(out), _shown(quiet) as watch:
         settle(out, corpus, entries)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class AblatedLSTM(AdditiveCell):
@@ -30,6 +35,11 @@ class AblatedLSTM(AdditiveCell):
     def recurrent_weight(self) -> Tensor:
         """W_o over W_c, (2 * hidden, hidden)."""
         return self.recurrent
+
+    @property
+    def update_parameters(self) -> Sequence[Tensor]:
+        """The two constant gates."""
+        return self.forget, self.admit
 
     def update(self, drive: Tensor, state: State) -> State:
         """Advance the state; see `AdditiveCell.update`."""

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tseval.errors import ModelError, suggest
+from tseval.models.cells.window import read_window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 State = tuple[Tensor, ...]
 Option = bool | int | float | str
@@ -117,6 +118,7 @@ class AdditiveCell(Cell):
 
     def __init__(self, input_size: int, hidden_size: int, drive_size: int) -> None:
         super().__init__(input_size, hidden_size)
+        self.drive_size = drive_size
         self.input = nn.Linear(input_size, drive_size)
 
     def project(self, x: Tensor) -> Tensor:
@@ -131,6 +133,25 @@ class AdditiveCell(Cell):
         """Turn the drive, (batch, drive), and the previous state into the next state."""
         raise NotImplementedError
 
+    @property
+    def update_parameters(self) -> Sequence[Tensor]:
+        """Parameters that `update` reads; see `Recurrence`."""
+        return ()
+
+    def update_backward(
+        self, drive: Tensor, before: State, _: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`.
+
+        Here autograd does it, which computes the update once more; a cell whose derivative is short gives it.
+        """
+        with torch.enable_grad():
+            given = [tensor.detach().requires_grad_() for tensor in (drive, *before)]
+            after = self.update(given[0], tuple(given[1:]))
+        wanted = *given, *self.update_parameters
+        found = torch.autograd.grad(after, wanted, slopes, materialize_grads=True)
+        return found[0], found[1 : 1 + self.n_states], found[1 + self.n_states :]
+
     def step(self, projected: Tensor, state: State) -> State:
         """Advance by one word; see `Cell.step`."""
         weight = self.recurrent_weight()
@@ -143,6 +164,8 @@ class AdditiveCell(Cell):
         adds up.
         """
         weight, device = self.recurrent_weight(), projected.device.type
+        if by_window(projected):
+            return read_window(self, projected, weight, None, state)
         if weight is not None and torch.is_autocast_enabled(device):
             weight = weight.to(torch.get_autocast_dtype(device))
         outputs = []
@@ -153,23 +176,50 @@ class AdditiveCell(Cell):
         return torch.stack(outputs), state
 
 
+def by_window(projected: Tensor) -> bool:
+    """Tell whether a window is read for its gradients, with narrow products, on a CPU.
+
+    A GPU runs the many small operations of that way slower than torch's fused layers.
+    """
+    device = projected.device.type
+    return device == "cpu" and torch.is_grad_enabled() and torch.is_autocast_enabled(device)
+
+
 class FusedCell(Cell):
     """A cell that torch has a fused layer for; that layer holds the weights and reads windows."""
 
     layer_type: ClassVar[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]]
     layer: nn.RNNBase
+    update_parameters: Sequence[Tensor] = ()
 
     def __init__(self, input_size: int, hidden_size: int, layer: nn.RNNBase | None = None) -> None:
         super().__init__(input_size, hidden_size)
         self.layer = self.layer_type(input_size, hidden_size) if layer is None else layer
+        self.drive_size = len(self.weights[0])
 
     @property
     def weights(self) -> list[nn.Parameter]:
         """Input weights U, recurrent weights W, and torch's two bias vectors."""
         return self.layer.all_weights[0]
 
+    def update(self, drive: Tensor, state: State) -> State:
+        """Turn the drive into the next state; see `Recurrence`."""
+        raise NotImplementedError
+
+    def update_backward(
+        self, drive: Tensor, before: State, after: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`."""
+        raise NotImplementedError
+
+    def recurrent(self) -> tuple[Tensor, Tensor | None]:
+        """W and its own bias, in the order of the drive's first columns; see `read_window`."""
+        return self.weights[1], None
+
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Read a window; see `Cell.forward`."""
+        if by_window(x):
+            return read_window(self, self.project(x), *self.recurrent(), state)
         before = tuple(tensor[None] for tensor in state)
         outputs, after = self.layer(x, before if self.n_states > 1 else before[0])
         return outputs, tuple(tensor[0] for tensor in (after if self.n_states > 1 else (after,)))

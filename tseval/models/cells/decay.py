@@ -11,9 +11,14 @@ from torch import Tensor, nn
 from tseval.models.cells.cell import AdditiveCell, State, require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
+# The derivative of the loss before the activation, from that after it and from the activation's value.
+DERIVATIVES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "tanh": torch.ops.aten.tanh_backward,
+    "relu": lambda slope, value: torch.ops.aten.threshold_backward(slope, value, 0),
+}
 BOUNDS = ("sigmoid", "none")
 
 
@@ -48,6 +53,7 @@ class DecayCell(AdditiveCell):
         require("activation", activation, activation in ACTIVATIONS, "tanh or relu")
         self.bounded = alpha_bound == "sigmoid"
         self.activation = ACTIVATIONS[activation]
+        self.activation_backward = DERIVATIVES[activation]
         if self.bounded:
             require("initial_alpha", initial_alpha, 0 < initial_alpha < 1, "between 0 and 1")
         else:
@@ -71,6 +77,22 @@ class DecayCell(AdditiveCell):
     def update(self, drive: Tensor, state: State) -> State:
         """Advance the state; see `AdditiveCell.update`."""
         return (self.activation(torch.lerp(drive, state[0], self.alpha)),)
+
+    @property
+    def update_parameters(self) -> Sequence[Tensor]:
+        """What α comes from."""
+        return (self.decay,)
+
+    def update_backward(
+        self, drive: Tensor, before: State, after: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`."""
+        alpha = self.alpha
+        slope = self.activation_backward(slopes[0], after[0])
+        by_alpha = torch.dot(slope.flatten(), (before[0] - drive).flatten())
+        if self.bounded:
+            by_alpha *= alpha * (1 - alpha)
+        return slope * (1 - alpha), (slope * alpha,), (by_alpha,)
 
 
 def logit(share: float) -> float:

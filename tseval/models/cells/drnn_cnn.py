@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -9,6 +11,9 @@ from torch.nn import functional as F
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
 from tseval.models.cells.dale import dale_signs
 from tseval.models.cells.decay import ACTIVATIONS, logit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 INITIAL_ALPHA = 0.8
 MAX_WINDOW = 1000  # words; a sentence is shorter
@@ -47,6 +52,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
         self.taps = nn.Linear(input_size, window, bias=False)
         self.decay = nn.Parameter(torch.tensor(logit(INITIAL_ALPHA)))
         self.recurrent = recurrent_matrix(hidden_size, hidden_size)
+        self.drive_size += window
         self.register_buffer("signs", dale_signs(hidden_size), persistent=False)
 
     def initial_state(self, batch: int) -> State:
@@ -61,6 +67,11 @@ class ConvolutionalDecayRNN(AdditiveCell):
     def recurrent_weight(self) -> Tensor:
         """ReLU(W) D, (hidden + window, hidden); the state adds nothing to the convolution."""
         return F.pad(self.recurrent.relu() * self.signs, (0, 0, 0, self.taps.out_features))
+
+    @property
+    def update_parameters(self) -> Sequence[Tensor]:
+        """The constant b_α."""
+        return (self.decay,)
 
     def update(self, drive: Tensor, state: State) -> State:
         """Advance the state; see `AdditiveCell.update`."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
 from tseval.models.cells.dale import dale_signs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class EIRNN(AdditiveCell):
@@ -64,3 +68,10 @@ class EIRNN(AdditiveCell):
         if self.training and self.sigma:
             s = s + math.sqrt(2 * self.beta) * self.sigma * torch.randn_like(s)
         return s.relu(), s
+
+    def update_backward(
+        self, _: Tensor, __: State, after: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`. The noise adds nothing to it."""
+        slope = torch.ops.aten.threshold_backward(slopes[0], after[0], 0) + slopes[1]
+        return slope * self.beta, (torch.zeros_like(slope), slope * (1 - self.beta)), ()

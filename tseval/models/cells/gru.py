@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tseval.models.cells.cell import FusedCell, State
+from tseval.models.cells.window import tanh_
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+aten = torch.ops.aten
 
 
 class GRU(FusedCell):
@@ -22,6 +31,10 @@ class GRU(FusedCell):
 
     layer_type = nn.GRU
 
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__(input_size, hidden_size)
+        self.drive_size = 4 * hidden_size
+
     def project(self, x: Tensor) -> Tensor:
         """U x + b for the three gates, (..., 3 * hidden)."""
         u, _, b, _ = self.weights
@@ -37,3 +50,29 @@ class GRU(FusedCell):
         r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()
         n = (x_n + r * h_n).tanh()
         return (n + z * (h - n),)
+
+    def recurrent(self) -> tuple[Tensor, Tensor]:
+        """W and b' in the order n, r, z."""
+        _, w, _, b_recurrent = self.weights
+        return w.roll(self.hidden_size, 0), b_recurrent.roll(self.hidden_size, 0)
+
+    def update(self, drive: Tensor, state: State) -> State:
+        """Turn the drive into the next state; it holds W_n h + b'_n, then r and z, then U_n x + b_n."""
+        h_n, r, z, x_n = drive.chunk(4, dim=1)
+        n = (x_n + r.sigmoid() * h_n).tanh()
+        return (n + z.sigmoid() * (state[0] - n),)
+
+    def update_backward(
+        self, drive: Tensor, before: State, _: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`."""
+        h_n, r, z, x_n = drive.chunk(4, dim=1)
+        drive[:, self.hidden_size : 3 * self.hidden_size].sigmoid_()
+        n = tanh_(x_n.addcmul_(r, h_n))
+        by_h, by_z = slopes[0] * z, slopes[0] * (before[0] - n)
+        aten.tanh_backward.grad_input(slopes[0] - by_h, n, grad_input=x_n)
+        aten.sigmoid_backward.grad_input(by_z, z, grad_input=z)
+        by_r = x_n * h_n
+        torch.mul(x_n, r, out=h_n)
+        aten.sigmoid_backward.grad_input(by_r, r, grad_input=r)
+        return drive, (by_h,), ()

@@ -16,6 +16,7 @@ from tseval.suites.agreement.published import (
     read_linzen_table,
     read_target_pairs,
 )
+from tseval.suites.agreement.rare_words import frequent_words, with_tags
 from tseval.suites.agreement.treebank import read_treebank
 from tseval.suites.records import bare_name
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tseval.suites.agreement.examples import Example
+    from tseval.suites.agreement.rare_words import Frequent
     from tseval.suites.agreement.splitting import Shares
 
 REPEATED = "the same verb in the same sentence, again"
@@ -48,7 +50,9 @@ class Tally:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def convert(files: Sequence[Path], shares: Shares, source: str | None = None) -> tuple[pa.Table, Tally]:
+def convert(
+    files: Sequence[Path], shares: Shares, source: str | None = None, frequent: Frequent | None = None
+) -> tuple[pa.Table, Tally]:
     """Find the agreement examples of files of one kind, which their content tells.
 
     Args:
@@ -56,14 +60,15 @@ def convert(files: Sequence[Path], shares: Shares, source: str | None = None) ->
             All may be gzip-compressed.
         shares: Of the splits.
         source: Name of the source; None for the name of each file.
+        frequent: Which words of treebanks stay, where Penn tags are to stand in for the others.
 
     Returns:
         The examples, as `read_examples` would give them, and what was counted. The same verb in the same
         sentence is taken once.
 
     Raises:
-        SuiteError: A file is of no known kind or malformed, the files are of several kinds, or there is no
-            example.
+        SuiteError: A file is of no known kind or malformed, the files are of several kinds, there is no
+            example, or no tag that could stand in for a word.
     """
     kinds = [_kind(file) for file in files]
     for file, kind in zip(files, kinds, strict=True):
@@ -72,8 +77,17 @@ def convert(files: Sequence[Path], shares: Shares, source: str | None = None) ->
                 f"{file} is {SOURCES[kind]}, but {files[0]} is {SOURCES[kinds[0]]}.\n"
                 "  Make a table of each: they know different things about a verb."
             )
+    if frequent and kinds[0] != "treebank":
+        raise SuiteError(
+            f"{files[0]} is {SOURCES[kinds[0]]}: tags stand in for rare words of treebanks only.\n"
+            "  Leave --frequent out."
+        )
     tally = Tally()
-    table = gather_examples(_once(_read(files, kinds[0], shares, source, tally), tally))
+    if kinds[0] == "treebank":
+        found = _from_treebanks(files, shares, source, frequent, tally)
+    else:
+        found = _published(files, kinds[0], shares, source, tally)
+    table = gather_examples(_once(found, tally))
     if not table.num_rows:
         reasons = ", ".join(f"{reason} ({n:,})" for reason, n in tally.left_out.most_common())
         raise SuiteError(
@@ -102,21 +116,26 @@ def _kind(path: Path) -> str:
     raise SuiteError(f"{path}: neither {' nor '.join(SOURCES.values())} (NAME.text with NAME.gold beside it)")
 
 
-def _read(
-    files: Sequence[Path], kind: str, shares: Shares, source: str | None, tally: Tally
+def _from_treebanks(
+    files: Sequence[Path], shares: Shares, source: str | None, frequent: Frequent | None, tally: Tally
 ) -> Iterator[Example]:
     forms = Forms()
-    if kind == "treebank":
-        _learn_forms(files, forms)
+    _learn_forms(files, forms)
+    kept = frequent_words(files, frequent) if frequent else None
     for file in files:
-        name = source or Path(bare_name(file)).stem
-        if kind == "treebank":
-            for sentence in read_treebank(file):
-                tally.n_sentences += 1
-                yield from find_examples(sentence, name, shares, forms, tally.left_out)
-            continue
-        read = read_linzen_table if kind == "linzen" else read_target_pairs
-        for example in read(file, name, shares, tally.left_out):
+        for sentence in read_treebank(file):
+            tally.n_sentences += 1
+            name = source or Path(bare_name(file)).stem
+            for example in find_examples(sentence, name, shares, forms, tally.left_out):
+                yield example if kept is None else with_tags(example, sentence, kept)
+
+
+def _published(
+    files: Sequence[Path], kind: str, shares: Shares, source: str | None, tally: Tally
+) -> Iterator[Example]:
+    read = read_linzen_table if kind == "linzen" else read_target_pairs
+    for file in files:
+        for example in read(file, source or Path(bare_name(file)).stem, shares, tally.left_out):
             tally.n_sentences += 1
             if example is not None:
                 yield example

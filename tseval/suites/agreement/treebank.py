@@ -29,6 +29,7 @@ class TaggedWord:
     Attributes:
         form: As written; white space inside it is `_`.
         lemma: Its base form, or None.
+        tag: In the treebank's own tag set (Penn's where its sentence says so), or None.
         head: Position of its head in the sentence, from 0; None for the root.
         relation: To its head, with subtype (`nsubj:pass`).
         noun: Number of a common noun, else None.
@@ -40,6 +41,7 @@ class TaggedWord:
 
     form: str
     lemma: str | None
+    tag: str | None
     head: int | None
     relation: str
     noun: str | None
@@ -73,8 +75,8 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
         SuiteError: `conllu` is not installed; a line is malformed, or a head is no word of its sentence, with
             file and line; there are neither Penn tags nor numbers.
     """
-    penn = any(f"\t{tag}\t" in line for _, line in numbered_lines(path) for tag in VERB_TAGS)
-    if not penn and not any("Number=" in line for _, line in numbered_lines(path)):
+    penn = any(f"\t{tag}\t" in line for _, line in numbered_lines(path, rows=False) for tag in VERB_TAGS)
+    if not penn and not any("Number=" in line for _, line in numbered_lines(path, rows=False)):
         raise SuiteError(
             f"{path}: nothing says which words are singular: there are no Penn tags (VBZ, VBP) in column 5 "
             "and no Number in column 6.\n  Agreement needs a treebank with one of them."
@@ -102,14 +104,20 @@ def _document_of(sent_id: str | None) -> str | None:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Give the lines of each sentence, and the number of the first one."""
+    """Give the lines of each sentence, and the number of the first one.
+
+    Sentences are what is counted as rows: lines are not kept, and a text of ten million words has as many.
+    """
     block: list[str] = []
-    first, most = 1, limits().sentence_words
-    for number, line in numbered_lines(path):
+    n_sentences, first, within = 0, 1, limits()
+    for number, line in numbered_lines(path, rows=False):
         if line.strip():
-            first = number if not block else first
+            if not block:
+                first, n_sentences = number, n_sentences + 1
+                if n_sentences > within.rows:
+                    raise beyond("rows", path, "has more sentences than")
             block.append(line)
-            if len(block) > most:
+            if len(block) > within.sentence_words:
                 raise beyond("sentence_words", f"{path}:{first}", "the sentence has more lines than")
         elif block:
             yield first, block
@@ -185,6 +193,7 @@ def _word(token: Token, penn: bool) -> TaggedWord:
     return TaggedWord(
         form="_".join(token["form"].split()),
         lemma=None if token["lemma"] == "_" else token["lemma"],
+        tag="_".join(tag.split()) if tag and tag != "_" else None,
         head=token["head"] - 1 if token["head"] else None,
         relation=token["deprel"],
         noun=noun,

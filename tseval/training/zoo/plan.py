@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sys
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 from tseval.checked import ContentError, checked, read_json
 from tseval.errors import LimitError, RunError, TrainingError
-from tseval.files import PARTIAL, open_regular, write_text
+from tseval.files import PARTIAL, write_text
 from tseval.runs import Run, read_run
+from tseval.training.numbered import file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +40,12 @@ class Corpus:
     Attributes:
         folder: Holds `train.txt.gz` and `valid.txt.gz`.
         digests: SHA-256 of each file, by name.
+        more: Training texts that are read after the folder's. The vocabulary comes from the folder's alone.
     """
 
     folder: Path
     digests: dict[str, str]
+    more: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,11 @@ class ZooModel:
     def stages(self, corpus: Corpus) -> list[tuple[Stage, list[str]]]:
         """Name the steps that make the model, with the command of each; every one can be repeated."""
         tseval = [sys.executable, "-m", "tseval"]
-        text, valid = (str(corpus.folder / name) for name in CORPUS_FILES)
-        train = ["train", "lm", "--arch", self.arch, "--train", text, "--valid", valid, *self.options]
+        text, valid = (corpus.folder / name for name in CORPUS_FILES)
+        texts = [word for path in (text, *corpus.more) for word in ("--train", str(path))]
+        # So that perplexities compare with those of models that learnt from the corpus alone.
+        texts += ["--vocab-from", str(text)] if corpus.more else []
+        train = ["train", "lm", "--arch", self.arch, *texts, "--valid", str(valid), *self.options]
         train += ["--seed", str(self.seed), "--out", str(self.checkpoint), "--resume"]
         score = ["run", "--model", str(self.checkpoint), "--suite", SUITE, "--out", str(self.run), "--resume"]
         return [("training", [*tseval, *train]), ("scoring", [*tseval, *score])]
@@ -101,24 +106,29 @@ class ZooModel:
             return None
 
 
-def read_corpus(folder: Path) -> Corpus:
+def read_corpus(folder: Path, more: tuple[Path, ...] = ()) -> Corpus:
     """Find the texts and hash them.
 
+    Args:
+        folder: Holds `train.txt.gz` and `valid.txt.gz`.
+        more: Training texts that are read after the folder's.
+
     Raises:
-        TrainingError: A text is not there or cannot be read.
+        TrainingError: A text is not there or cannot be read; two have one name.
     """
-    digests = {}
-    for name in CORPUS_FILES:
+    digests: dict[str, str] = {}
+    for path in (*(folder / name for name in CORPUS_FILES), *more):
+        if path.name in digests:
+            raise TrainingError(f"{path}: the corpus has a {path.name} already. Rename one of them.")
         try:
-            with open_regular(folder / name) as file:
-                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
+            digests[path.name] = file_sha256(path)
         except OSError as error:
             raise TrainingError(
-                f"{folder / name}: {error.strerror}.\n"
+                f"{path}: {error.strerror}.\n"
                 f"  A corpus is a folder with {' and '.join(CORPUS_FILES)}, one tokenised sentence a line. "
                 "Name yours with --corpus, or make zoo CORPUS=DIR."
             ) from None
-    return Corpus(folder, digests)
+    return Corpus(folder, digests, more)
 
 
 def plan(recipe: Recipe, archs: Sequence[str], seeds: int, zoo: Path) -> list[ZooModel]:
@@ -140,6 +150,11 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
     for name, digest in corpus.digests.items():
         if texts.get(name, digest) != digest:
             raise TrainingError(f"{zoo} holds a zoo trained on another {name}.\n  {_ELSEWHERE}")
+    if texts and list(texts) != list(corpus.digests):
+        raise TrainingError(
+            f"{zoo} holds a zoo trained on {', '.join(texts)}, not on {', '.join(corpus.digests)}.\n"
+            f"  {_ELSEWHERE}"
+        )
     for entry in entries:
         before = models.get(entry.name, [])
         if entry.begun and before != list(entry.options):

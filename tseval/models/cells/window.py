@@ -1,0 +1,181 @@
+"""Training's way through a window: products in a narrow type, sums and states in float32.
+
+Autograd would keep every intermediate value of every word, and add up a gradient of the recurrent weights
+word by word. Here the words' part of the update is there beforehand, one product a word carries the state on,
+and the gradient of the recurrent weights is a single product over the whole window.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch.autograd.function import FunctionCtx
+
+    class Context(FunctionCtx):
+        """What the derivative needs of the loop."""
+
+        cell: Recurrence
+        matrix: Tensor | None  # W in the type of the products
+        has_bias: bool
+        n_columns: int  # that the words feed
+        drives: Tensor
+        states: list[Tensors]  # before the first word and after each
+        recalled: Tensor  # their first tensors in the type of the products
+
+
+Tensors = tuple[Tensor, ...]  # a state, or the derivatives by one
+
+
+class Recurrence(Protocol):
+    """A cell whose update is element-wise, given the drive: what word and state add up to.
+
+    The drive, (batch, drive), may begin with columns that the state alone feeds and end with columns that the
+    word alone feeds; the others get the sum of both.
+    """
+
+    @property
+    def n_states(self) -> int:
+        """Tensors that make up the state."""
+        ...
+
+    @property
+    def drive_size(self) -> int:
+        """Width of the drive."""
+        ...
+
+    @property
+    def update_parameters(self) -> Sequence[Tensor]:
+        """Parameters that `update` reads besides the drive, such as a decay rate."""
+        ...
+
+    def update(self, drive: Tensor, state: Tensors) -> Tensors:
+        """Turn the drive and the previous state into the next state."""
+        ...
+
+    def update_backward(
+        self, drive: Tensor, before: Tensors, after: Tensors, slopes: Tensors, /
+    ) -> tuple[Tensor, Tensors, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`.
+
+        Args:
+            drive: What `update` was given; may be overwritten.
+            before: The state it was given.
+            after: The state it gave.
+            slopes: Derivatives of the loss by `after`.
+
+        Returns:
+            Derivatives by the drive, by `before` (but for what goes through the drive), and by each of
+            `update_parameters`.
+        """
+        ...
+
+
+def read_window(
+    cell: Recurrence, projected: Tensor, weight: Tensor | None, bias: Tensor | None, state: Tensors
+) -> tuple[Tensor, Tensors]:
+    """Advance through a window, with gradients.
+
+    Args:
+        cell: What becomes of the drive.
+        projected: The words' part of the drive, its last columns, (time, batch, columns); its type is that of
+            all products.
+        weight: W, (rows, hidden), whose product with the state's first tensor makes the first columns of the
+            drive; None if the state has no part in it.
+        bias: Added to that product, (rows,), or None.
+        state: Tensors before the window, float32.
+
+    Returns:
+        Outputs, (time, batch, hidden), and the state after the window, float32.
+    """
+    outputs, *after = _Window.apply(cell, projected, weight, bias, *state, *cell.update_parameters)  # type: ignore[no-untyped-call]
+    return outputs, tuple(after)
+
+
+class _Window(torch.autograd.Function):
+    """The loop over a window, and its derivative from the last word to the first."""
+
+    @staticmethod
+    def forward(
+        ctx: Context, cell: Recurrence, projected: Tensor, weight: Tensor | None, bias: Tensor | None,
+        *tensors: Tensor,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        state, low = tensors[: cell.n_states], projected.dtype
+        rows = 0 if weight is None else len(weight)
+        matrix = None if weight is None else weight.to(low)
+        added = None if bias is None else bias.to(low)
+        # The state before each word, as the products read it.
+        recalled = state[0].new_empty((len(projected), *state[0].shape), dtype=low)
+        drives = state[0].new_empty((len(projected), len(state[0]), cell.drive_size))
+        alone = cell.drive_size - projected.shape[2]  # columns that the state alone feeds
+        drives[..., :alone] = 0
+        states = [state]
+        for word, drive, recall in zip(projected, drives, recalled, strict=True):
+            drive[:, alone:] = word
+            if matrix is not None:
+                recall.copy_(state[0])
+                drive[:, :rows] += torch.nn.functional.linear(recall, matrix, added)
+            state = cell.update(drive, state)
+            states.append(state)
+        ctx.cell, ctx.matrix, ctx.has_bias = cell, matrix, bias is not None
+        ctx.drives, ctx.states, ctx.recalled, ctx.n_columns = drives, states, recalled, projected.shape[2]
+        return torch.stack([after[0] for after in states[1:]]), *(tensor.clone() for tensor in state)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Context, outputs: Tensor, *after: Tensor) -> tuple[Tensor | None, ...]:
+        cell, matrix, drives, states = ctx.cell, ctx.matrix, ctx.drives, ctx.states
+        rows = 0 if matrix is None else len(matrix)
+        by_drives = torch.empty_like(drives, dtype=ctx.recalled.dtype)
+        by_parameters = [torch.zeros_like(parameter) for parameter in cell.update_parameters]
+        slopes: Tensors = after
+        for t in reversed(range(len(drives))):
+            first, *others = slopes
+            by_drive, slopes, by_own = cell.update_backward(
+                drives[t], states[t], states[t + 1], (first + outputs[t], *others)
+            )
+            by_drives[t] = by_drive
+            by_parameters = [total + part for total, part in zip(by_parameters, by_own, strict=True)]
+            if matrix is not None:
+                slopes[0].add_(by_drives[t, :, :rows] @ matrix)
+        by_projected = by_drives[..., cell.drive_size - ctx.n_columns :]
+        by_weight = by_bias = None
+        if matrix is not None:
+            by_products = by_drives[..., :rows].flatten(0, 1)
+            by_weight = (by_products.t() @ ctx.recalled.flatten(0, 1)).to(drives.dtype)
+            by_bias = column_sums(by_products).to(drives.dtype) if ctx.has_bias else None
+        return None, by_projected, by_weight, by_bias, *slopes, *by_parameters
+
+
+def column_sums(matrix: Tensor) -> Tensor:
+    """Add up the rows of a matrix in a narrow type, (rows, columns) to (columns,).
+
+    As a product, because its sums are in float32; `Tensor.sum` would first copy the matrix into a wider type.
+    """
+    return matrix.new_ones(1, len(matrix)).mm(matrix)[0]
+
+
+def tanh_(x: Tensor) -> Tensor:
+    """Hyperbolic tangent in place, as 2 σ(2x) - 1: torch's own took ten times as long on an AMD processor.
+
+    Its absolute error is that of a float, 1e-7; the relative one is larger near 0: it serves gradients alone.
+    """
+    return x.mul_(2).sigmoid_().mul_(2).sub_(1)
+
+
+def thinned(x: Tensor, share: float) -> Tensor:
+    """Drop a share of a tensor's entries and scale up the others, as dropout does.
+
+    Torch draws each entry by itself on a CPU, which takes up to a tenth of a whole training step. Here four
+    entries share 64 random bits, so that the share is met to 1/65,536.
+    """
+    kept = round((1 - share) * 2**16)
+    bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    chosen = bits.view(torch.int16)[: x.numel()].view(x.shape) < kept - 2**15
+    return x * chosen * (2**16 / kept)

@@ -1,0 +1,1 @@
+"""Text to trees: sentences through a dependency parser, written in CoNLL-U."""
