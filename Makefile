@@ -22,9 +22,12 @@ PUBLISH ?=
 # Budget of `make formal`: cpu or full.
 BUDGET ?= cpu
 
-# Settings of `make campaign`.
-SIZE ?= 20
+# Settings of `make campaign`: how many attacks of each kind, in how many minutes at most; ONLY and NUMBER repeat one.
+SIZE ?= 2
 SEED ?= 0
+MINUTES ?=
+ONLY ?=
+NUMBER ?=
 
 # Settings of `make agreement`: the folder of the tables of examples, where models and runs go.
 EXAMPLES ?= ../shared/data/agreement
@@ -84,9 +87,10 @@ bench: setup
 	$(BIN)/python benchmarks/urn.py
 	$(BIN)/python benchmarks/formal.py
 
-# Attacks on runs, trainings and files, SIZE of each kind, drawn from SEED (docs/reliability.md).
-campaign: setup
-	$(BIN)/python benchmarks/campaign.py --size $(SIZE) --seed $(SEED)
+# Attacks on runs, trainings and files, drawn from SEED: SIZE of each kind, and ten times as many of the cheap ones
+# (docs/reliability.md).
+campaign: setup .venv/kenlm
+	$(BIN)/python benchmarks/campaign.py --size $(SIZE) --seed $(SEED) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only "$(ONLY)") $(if $(NUMBER),--number $(NUMBER))
 
 # Every architecture, trained, scored and ranked. Run again, it goes on where it was stopped.
 zoo: setup

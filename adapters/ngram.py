@@ -115,13 +115,16 @@ def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramMod
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         model = kenlm.Model(os.fsencode(path), config)
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:  # what kenlm says quotes the file, which may be no text
         raise ModelError(f"{path}: not a sound ARPA file or KenLM binary ({_reason(error)})") from None
     return NgramModel(path, model, eos=eos == "true")
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: OSError | UnicodeDecodeError) -> str:
     """Take what kenlm says of the file out of what it says of its own source code."""
-    said = str(error).partition("' (")[2].removesuffix(")")
+    if isinstance(error, UnicodeDecodeError):
+        said = error.object.decode("utf-8", "replace")
+    else:
+        said = str(error).partition("' (")[2].removesuffix(")")
     said = re.sub(r"^.*? threw \w+(?: because `.*?')?\.\s*", "", said)
     return "".join(letter if letter.isprintable() else "?" for letter in said)[:200]

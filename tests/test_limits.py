@@ -13,7 +13,7 @@ import pytest
 from in_process import call
 from readers import READERS
 from small import make_case, make_suite
-from systems import needs_posix
+from systems import needs_linux, needs_posix
 
 import tseval
 from tseval.errors import GrammarError, LimitError, RunError, SuiteError, TsevalError, shortened
@@ -258,3 +258,24 @@ def test_the_message_of_a_grammar_is_cut_as_a_whole_and_keeps_its_fix():
     assert len(str(error)) <= 480
     assert str(error).startswith("g.jinja:3: unknown kkk")
     assert str(error).endswith("kkk\n  Correct it.")
+
+
+SHORT_OF_MEMORY = """
+import resource, sys
+import tseval.suites.load
+from tseval.cli import main
+main.__globals__["tseval"].get_command(None, "expand")
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 60 * 10**6,) * 2)
+main()
+"""
+
+
+@needs_linux
+def test_too_little_memory_is_one_message(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("good\tbad\n" + "".join(f"a {i}\tb {i}\n" for i in range(400_000)))
+    words = [sys.executable, "-c", SHORT_OF_MEMORY, "expand", "pairs.tsv"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "tseval: there is not enough memory for this.\n  Close other programs" in done.stderr

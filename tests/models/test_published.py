@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from in_process import call
 from torch import nn
 
 import tseval
@@ -95,6 +96,17 @@ def test_the_old_format_warns_that_it_has_no_checksums_and_nothing_else_does(fol
         assert "tseval convert" in warning
     assert scorer_for(open_published(folder, "lstm-zip")).warnings == []
     assert scorer_for(tseval.load_model("bundled:lstm")).warnings == []
+
+
+@pytest.mark.parametrize("command", [["pair", "the guard", "near guard"], ["surprisal", "text"]])
+def test_commands_without_a_manifest_say_once_that_the_old_format_has_no_checksums(folder, tmp_path, command):
+    (tmp_path / "text").write_text("the guard\nnear guard\n")
+    for name, times in (("lstm-old", 1), ("lstm-zip", 0)):
+        words = "--model-args", f"vocab={folder / 'vocab.txt'}"
+        done = call(*command, "--model", folder / f"{name}.pt", *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("warning: the checkpoint is in torch's old format") == times
+        assert done.stderr.count("`tseval convert`") == times
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])

@@ -133,3 +133,11 @@ def test_the_bundled_blimp_board_is_the_published_one_and_gives_its_means():
         for name, key in names.items():
             found = sum(float(row.accuracy[name]) for row in rows) / len(rows)
             assert found == pytest.approx(mean[key], abs=1e-9)
+
+
+def test_half_a_character_is_refused(tmp_path):
+    content = json.loads((BUNDLED_BOARDS / "bhatt2020/board.json").read_text())
+    content["rows"][0]["phenomenon"] = "agree\ud800ment"
+    (tmp_path / "board.json").write_text(json.dumps(content))
+    with pytest.raises(BoardError, match="the file: has half a character in a text"):
+        read_board(tmp_path)

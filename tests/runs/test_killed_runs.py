@@ -133,6 +133,19 @@ def test_a_reader_removes_nothing_that_tseval_did_not_write(uncleared):
     assert files_below(path) == whole | {"parts": b"", "parts/thesis.tex": b"mine"}
 
 
+@needs_posix  # links
+def test_files_of_the_same_kind_that_lie_where_parts_do_stay(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.parquet").write_text("mine")
+    for name, make in {"folder": lambda at: at.mkdir(), "link": lambda at: at.symlink_to("../mine")}.items():
+        (tmp_path / name).mkdir()
+        make(tmp_path / name / "parts")
+        (tmp_path / name / "parts/data.parquet").write_text("mine")
+        make_run(SUITE, {}, path=tmp_path / name)
+        assert (tmp_path / name / "parts/data.parquet").read_text() == "mine"
+    assert (tmp_path / "mine/thesis.parquet").read_text() == "mine"
+
+
 def test_a_complete_run_that_may_not_be_cleared_is_read_all_the_same():
     program = """
         import os, sys

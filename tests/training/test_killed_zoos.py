@@ -18,6 +18,22 @@ def test_a_zoo_killed_before_its_first_record_is_taken_up(tmp_path):
     assert read_record(tmp_path)[1].keys() == {"srn"}
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        '{"texts": {"a": 1}, "models": {}}',
+        '{"texts": {}, "models": {"srn": 1}}',
+        "\ud800",
+    ],
+)
+def test_a_record_that_cannot_be_read_is_one_message(tmp_path, record):
+    (tmp_path / "zoo.json").write_text(record, errors="surrogatepass")
+    with pytest.raises(TrainingError, match=r"no zoo: it has no zoo\.json that could be read"):
+        read_record(tmp_path)
+
+
 def test_the_record_stands_before_anything_else_of_a_zoo(tmp_path):
     (tmp_path / "zoo.json").mkdir()  # so that it cannot be written
     with pytest.raises(TrainingError):

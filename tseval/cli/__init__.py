@@ -104,6 +104,8 @@ def main() -> None:
         sys.exit(0)
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+    except MemoryError:
+        _fail("there is not enough memory for this.\n  Close other programs, or give it less at a time.", 2)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", 130)
     finally:

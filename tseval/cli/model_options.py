@@ -44,6 +44,12 @@ def open_chosen(spec: str, model_args: str, device: str, precision: str = "float
     return model
 
 
+def say_warnings(model: Model) -> None:
+    """Say on standard error what a reader of a model's numbers should know, where no manifest keeps it."""
+    for warning in getattr(model, "warnings", ()):
+        click.echo(f"warning: {warning}", err=True)
+
+
 def read_arguments(text: str) -> dict[str, str]:
     """Read `key=value,...`."""
     pairs = [pair.partition("=") for pair in text.split(",") if pair]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.model_options import model_options, open_chosen
+from tseval.cli.model_options import model_options, open_chosen, say_warnings
 from tseval.cli.surprisal import SURPRISAL_FORMATS, chosen_format
 from tseval.errors import SuiteError
 
@@ -33,12 +33,14 @@ def command(good: str, bad: str, spec: str, model_args: str, form: str | None, d
     from tseval.report.surprisal import as_picture, as_rows
     from tseval.scoring.surprisal import surprisals
 
-    found = surprisals(open_chosen(spec, model_args, device), [good, bad])
+    model = open_chosen(spec, model_args, device)
+    found = surprisals(model, [good, bad])
     if (form or chosen_format()) == "picture":
         click.echo(as_picture(found))
     else:
         click.echo(as_rows(["good", "bad"], found, form or "tsv"), nl=False)
     click.echo(_verdict(*found), err=True)
+    say_warnings(model)
 
 
 def _verdict(good: Sequence[Token], bad: Sequence[Token]) -> str:

@@ -7,7 +7,7 @@ from typing import TextIO
 
 import click
 
-from tseval.cli.model_options import model_options, open_chosen
+from tseval.cli.model_options import model_options, open_chosen, say_warnings
 from tseval.cli.options import read_open_text
 from tseval.errors import SuiteError
 
@@ -26,7 +26,8 @@ def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | N
     from tseval.report.surprisal import as_picture, as_rows
     from tseval.scoring.surprisal import by_word, surprisals
 
-    found = surprisals(open_chosen(spec, model_args, device), list(sentences.values()))
+    model = open_chosen(spec, model_args, device)
+    found = surprisals(model, list(sentences.values()))
     if words:
         found = [by_word(tokens) for tokens in found]
     form = form or chosen_format()
@@ -34,6 +35,7 @@ def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | N
         click.echo(as_picture(found), nl=False)
     else:
         click.echo(as_rows(list(sentences), found, form), nl=False)
+    say_warnings(model)
 
 
 def chosen_format() -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping  # noqa: TC003 - the type of a field that is checked
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tseval.checked import ContentError, checked, read_json
@@ -91,6 +92,7 @@ def read_board(path: Path) -> Board:
         if version != BOARD_FORMAT:
             raise ContentError(f"is {version}, but this tseval reads format {BOARD_FORMAT}", "format")
         board = checked(content, Board)
+        _check_texts(board)
         _check_models(board)
         _check_rows(board)
     except (OSError, ContentError) as error:
@@ -101,6 +103,14 @@ def read_board(path: Path) -> Board:
 @dataclass(frozen=True, slots=True)
 class _Version:
     format: int
+
+
+def _check_texts(board: Board) -> None:
+    """Refuse half a character: JSON can write one, and no table can hold it."""
+    try:
+        json.dumps(asdict(board), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ContentError("has half a character in a text", "the file") from None
 
 
 def _check_models(board: Board) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 RUN_LOCK = ".lock"
 PARTS = "parts"
+# A part: its number, and the start of its digest.
+_PART = re.compile(rf"\d{{6,}}-[0-9a-f]+\.parquet({re.escape(PARTIAL)})?")
 # All that a run may hold before its first manifest.
 BEFORE_MANIFEST = {RUN_LOCK, PARTS, f"{NAME}{PARTIAL}"}
 
@@ -66,10 +68,15 @@ def clear_complete(path: Path) -> None:
 
 
 def remove_parts(path: Path) -> None:
-    """Remove the saved parts of a run whose lock is held; what tseval did not write stays."""
+    """Remove the saved parts of a run whose lock is held; what tseval did not write stays.
+
+    So does all that a link leads to: it was not made by tseval, and may lie in anybody's folder.
+    """
     parts = path / PARTS
+    if parts.is_symlink():
+        return
     with suppress(OSError):
-        for pattern in ("*.parquet", f"*{PARTIAL}"):
-            for part in parts.glob(pattern):
+        for part in parts.iterdir():
+            if _PART.fullmatch(part.name):
                 part.unlink()
         parts.rmdir()

@@ -1,0 +1,71 @@
+"""What is attacked: a file of each kind, small models, runs and a zoo that nobody disturbed."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+import click
+
+from attacks import files, models
+from attacks.commands import die_at, tseval
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUN = ("run", "--model", "model.pt", "--suite", "pairs.tsv", "--quiet")
+_SHAPE = (
+    "--arch",
+    "srn",
+    "--embedding",
+    "8",
+    "--hidden",
+    "8",
+    "--epochs",
+    "2",
+    "--save-every",
+    "0.001",
+    "--quiet",
+)
+TRAIN = ("train", "lm", *_SHAPE, "--no-figure", "--train", "text.txt", "--valid", "text.txt")
+CLASSIFY = ("train", "number", *_SHAPE, "--data", "examples.parquet", "--min-count", "1")
+ZOO = ("train", "zoo", "--corpus", "corpus", "--recipe", "recipe.yaml", "--arch", "srn", "--quiet")
+PUBLISH = (*ZOO, "--out", "zoo", "--publish", "published")
+# A run of the grammar, whose expansion is kept in the cache.
+EXPANDED = ("run", "--model", "model.pt", "--suite", "./grammar", "--quiet")
+PAIR = ("pair", "the dog laughs .", "the dog laugh .", "--format", "tsv", "--model")
+
+UNDISTURBED = (
+    (*TRAIN, "--out", "model.pt"),
+    (*TRAIN, "--out", "model.safetensors"),
+    (*CLASSIFY, "--out", "classifier.pt"),
+    (*RUN, "--out", "whole"),
+    (*EXPANDED, "--out", "expanded"),
+    PUBLISH,
+)
+
+
+def prepare(here: Path) -> None:
+    """Fill a folder.
+
+    Raises:
+        click.ClickException: A command did not end as it should.
+    """
+    files.write(here)
+    models.write(here)
+    for words in UNDISTURBED:
+        done = tseval(*words, cwd=here)
+        if done.code:
+            raise click.ClickException(f"tseval {' '.join(words)} failed: {done.err}")
+    _interrupt((*RUN, "--out", "half"), here, "half/parts/*.parquet")
+    _interrupt((*TRAIN, "--out", "half.pt"), here, "half.pt.resume")
+
+
+def _interrupt(words: tuple[str, ...], here: Path, left: str) -> None:
+    """Kill a command as soon as it has left a file, always at the same place."""
+    for call in count(1):
+        done = tseval(*words, "--resume", cwd=here, before=die_at(call))
+        if any(here.glob(left)):
+            return
+        if done.code == 0:
+            raise click.ClickException(f"tseval {' '.join(words)} never left {left}")
