@@ -270,6 +270,29 @@ def test_a_preset_may_share_its_paper_with_classifiers_and_not_its_settings(corp
     )
 
 
+def test_the_words_may_come_from_one_text_alone(corpus):
+    (corpus / "more.txt").write_text("the zebra laughs .\n" * 50)
+    given = "--train", "more.txt", "--vocab-from", "train.txt", "--epochs", 1
+    assert train(corpus, *given).returncode == 0
+    words = load_checkpoint(corpus / "model.pt").vocabulary.words
+    assert set(words) == {"<eos>", "<unk>", *"the author authors pilot pilots laugh laughs .".split()}
+    result = train(corpus, *given, "--min-count", 10_000, out="other.pt")
+    assert result.returncode == 2
+    assert result.stderr == "tseval: no word of train.txt occurs 10000 times: lower --min-count\n"
+
+
+def test_a_processor_without_bfloat16_computes_in_float32_and_says_so(corpus, monkeypatch):
+    settings = "--precision", "bfloat16", "--epochs", 1
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    said = train(corpus, *settings, by=call)
+    assert (
+        "--precision bfloat16 gains nothing: this processor lacks such products" in said.stderr + said.stdout
+    )
+    assert train(corpus, "--epochs", 1, out="wide.pt", by=call).returncode == 0
+    narrow, wide = (load_checkpoint(corpus / name).model.state_dict() for name in ("model.pt", "wide.pt"))
+    assert all(torch.equal(tensor, wide[name]) for name, tensor in narrow.items())
+
+
 def test_a_text_without_words_is_named(corpus):
     (corpus / "train.txt").write_text("\n \n")
     result = train(corpus)
