@@ -5,8 +5,9 @@ to `_compute`, which sees where its operands are. So a tensor made on the wrong 
 or an index that stayed behind raises an error on any machine. In one thing it is stricter than a GPU, which
 takes indices from the CPU: each makes it wait.
 
-Registering it changes what torch takes for the machine's accelerator, in this process and for good; so it is
-registered by the first test that needs it, and there only while `second_device` is entered.
+Registering it changes what torch takes for the machine's accelerator, in this process and for good; it is
+there only while `second_device` is entered. It has to be registered before anything is differentiated:
+autograd counts the devices once.
 """
 
 import functools
@@ -215,7 +216,7 @@ def _lowered(product):
 
 
 @functools.cache
-def _register():
+def register():
     """Make the device known to torch; gives what must be kept for as long as it is."""
     _setup_privateuseone_for_python_backend(NAME, backend_module=MACHINE)
     others = torch.library.Library("_", "IMPL", "AutocastPrivateUse1")
@@ -249,7 +250,7 @@ def _no_inference_mode():
 @contextmanager
 def second_device():
     """Plug the second device in, and give it."""
-    _register()
+    register()
     MACHINE.begin()
     MACHINE.there = True
     try:

@@ -2,10 +2,12 @@
 
 import pytest
 import torch
-from second_device import MACHINE, NAME, REAL, on_device, second_device
+from second_device import MACHINE, NAME, REAL, on_device, register, second_device
 
 # The real one first: once registered, the one in software hides it.
 NAMES = [*([REAL.type] if REAL else []), NAME]
+
+register()  # tests of other folders may train before those here
 
 
 @pytest.fixture(params=NAMES, scope="session")

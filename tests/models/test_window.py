@@ -16,6 +16,7 @@ BY_WINDOW = [arch for arch, cell in CELLS.items() if issubclass(cell, AdditiveCe
 VARIANTS: list[Any] = [(arch, {}) for arch in BY_WINDOW]
 VARIANTS += [(arch, RELU) for arch in ("srn", "gru", "lstm", "drnn", "sdrnn", "abdrnn", "drnn-cnn")]
 VARIANTS += [(arch, {"inhibitory": "0.5:drawn:2"}) for arch in ("drnn", "drnn-cnn", "eirnn")]
+VARIANTS += [("drnn-cnn", {"window": 1})]
 VARIANTS += [("drnn", {**RELU, "alpha_bound": "none", "initial_alpha": 1.2})]
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix
+from tseval.models.cells.window import aten, tanh_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,3 +47,19 @@ class AblatedLSTM(AdditiveCell):
         o, candidate = drive.chunk(2, dim=1)
         c = self.forget.sigmoid() * state[1] + self.admit.sigmoid() * candidate.tanh()
         return o.sigmoid() * c.tanh(), c
+
+    def update_backward(
+        self, drive: Tensor, before: State, after: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`."""
+        o, candidate = drive.chunk(2, dim=1)
+        o.sigmoid_()
+        tanh_(candidate)
+        forget, admit = self.forget.sigmoid(), self.admit.sigmoid()
+        bounded = tanh_(after[1].clone())
+        by_c = slopes[1] + aten.tanh_backward(slopes[0] * o, bounded)
+        by_forget, by_admit = (by_c * before[1]).sum(0), (by_c * candidate).sum(0)
+        aten.sigmoid_backward.grad_input(slopes[0] * bounded, o, grad_input=o)
+        aten.tanh_backward.grad_input(by_c * admit, candidate, grad_input=candidate)
+        by_gates = by_forget * forget * (1 - forget), by_admit * admit * (1 - admit)
+        return drive, (torch.zeros_like(by_c), by_c * forget), by_gates

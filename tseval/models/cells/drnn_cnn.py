@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
 from tseval.models.cells.dale import INHIBITORY, dale_signs
-from tseval.models.cells.decay import ACTIVATIONS, logit
+from tseval.models.cells.decay import ACTIVATIONS, DERIVATIVES, logit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
         require("window", window, 0 < window <= MAX_WINDOW, f"from 1 to {MAX_WINDOW}")
         require("activation", activation, activation in ACTIVATIONS, "tanh or relu")
         super().__init__(input_size, hidden_size, hidden_size)
-        self.activation = ACTIVATIONS[activation]
+        self.activation, self.activation_backward = ACTIVATIONS[activation], DERIVATIVES[activation]
         self.taps = nn.Linear(input_size, window, bias=False)
         self.decay = nn.Parameter(torch.tensor(logit(INITIAL_ALPHA)))
         self.recurrent = recurrent_matrix(hidden_size, hidden_size)
@@ -94,3 +94,16 @@ class ConvolutionalDecayRNN(AdditiveCell):
         sums = taps + F.pad(pending, (0, 1))
         alpha = (sums[:, :1] + self.decay).sigmoid()
         return self.activation(torch.lerp(c, h, alpha)), sums[:, 1:]
+
+    def update_backward(
+        self, drive: Tensor, before: State, after: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`."""
+        c, taps = drive[:, : self.hidden_size], drive[:, self.hidden_size :]
+        h, pending = before
+        alpha = (taps[:, :1] + F.pad(pending, (0, 1))[:, :1] + self.decay).sigmoid()
+        slope = self.activation_backward(slopes[0], after[0])
+        by_alpha = (slope * (h - c)).sum(1, keepdim=True) * alpha * (1 - alpha)
+        by_sums = torch.cat((by_alpha, slopes[1]), 1)
+        by_drive = torch.cat((slope * (1 - alpha), by_sums), 1)
+        return by_drive, (slope * alpha, by_sums[:, :-1]), (by_alpha.sum(),)
