@@ -14,6 +14,7 @@ from torch import nn
 
 from tseval.adapters.hub import stays_here
 from tseval.errors import ModelError, suggest
+from tseval.models.published.torch_file import STATE_LIMITS, read_object
 from tseval.scoring.numerics.device import pick_device
 from tseval.shown import shown
 
@@ -41,6 +42,7 @@ TOLERANCES = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 0.03, tor
 QUANTISATION = ("load_in_", "bnb_", "llm_int8_")
 # Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
+PICKLED_WEIGHTS = "*_model*.bin"  # of a model, or of an adapter to one
 OTHER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json",
                "added_tokens.json", "*.model", "*.tiktoken", "*.py")  # fmt: skip
 
@@ -199,11 +201,19 @@ def open_pretrained(
 
 
 def _check_folder(scheme: str, rest: str) -> None:
-    """Refuse a folder that holds pipes or devices before transformers waits for them."""
+    """Refuse a folder that holds pipes or devices before transformers waits for them, or hostile pickles.
+
+    Torch's own reader executes nothing in a pickle of weights, but takes any memory that it asks for.
+    """
     with suppress(OSError):  # what cannot be looked at is told by transformers
         for path in Path(rest).iterdir():
             if path.exists() and not path.is_file() and not path.is_dir():
                 raise ModelError(f"{scheme}:{rest}: holds {path.name!r}, which is not a regular file")
+            if path.is_file() and path.match(PICKLED_WEIGHTS):
+                try:
+                    read_object(path, frozenset(), STATE_LIMITS)
+                except ModelError as error:
+                    raise ModelError(f"{scheme}:{rest}: {path.name}: {error}") from None
 
 
 def fuse_activations(model: nn.Module) -> None:

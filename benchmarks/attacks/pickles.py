@@ -34,9 +34,9 @@ def text(value: str) -> bytes:
     return b"X" + struct.pack("<I", len(value)) + value.encode()
 
 
-def call(draw: random.Random, calls: tuple[tuple[str, str, str | int], ...] = EXECUTED + GREEDY) -> bytes:
+def call(draw: random.Random) -> bytes:
     """Write a call, in one of the ways that pickles have for it."""
-    module, name, argument = draw.choice(calls)
+    module, name, argument = draw.choice(EXECUTED + GREEDY)
     given = text(argument) if isinstance(argument, str) else pickle.dumps(argument, 2)[2:-1]
     named = f"{module}\n{name}\n".encode()
     return draw.choice([
@@ -162,7 +162,7 @@ def code(draw: random.Random, here: Path) -> str | None:
         (folder / name).write_text(json.dumps(content | changes))
     if draw.random() < 0.5:
         (folder / "model.safetensors").unlink()
-        pickled = hidden(draw, call(draw, EXECUTED))
+        pickled = hidden(draw, call(draw))
         (folder / "pytorch_model.bin").write_bytes(
             draw.choice([in_zip(pickled), in_old_format(pickled), pickled])
         )

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import torch
 import transformers
 from checkpoints import CONFIGS, TEXT, bpe_tokenizer, save_causal, save_masked, spread
+from hostile_pickles import PICKLES
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
@@ -236,6 +238,30 @@ def test_a_folder_that_holds_a_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "config.json")
     with pytest.raises(ModelError, match=r"holds 'config.json', which is not a regular file"):
         open_model(f"hf:{tmp_path}", {}, "cpu")
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_weights_in_a_pickle_are_read_if_they_are_nothing_else(tmp_path, zipped):
+    folder = save_causal(tmp_path / "model")
+    want = transformers.AutoModelForCausalLM.from_pretrained(folder).state_dict()
+    (folder / "model.safetensors").unlink()
+    # Saved models of old hold masks besides, which transformers leaves out.
+    state = {**want, "transformer.h.0.attn.bias": torch.ones(2, dtype=torch.bool)}
+    torch.save(state, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+    opened: Any = open_model(f"hf:{folder}", {}, "cpu")
+    assert all(torch.equal(opened.model.state_dict()[name], tensor) for name, tensor in want.items())
+
+
+@pytest.mark.parametrize("kind", ["bytearray", "code", "many lists", "lone mark"])
+@pytest.mark.parametrize(
+    "named", ["pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "adapter_model.bin"]
+)
+def test_a_pickle_that_asks_for_more_than_weights_is_refused_before_torch_sees_it(tmp_path, kind, named):
+    folder = save_causal(tmp_path / "model")
+    with zipfile.ZipFile(folder / named, "w") as archive:
+        archive.writestr("archive/data.pkl", PICKLES[kind])
+    with pytest.raises(ModelError, match=rf"hf:.*model: {named}: (refused|truncated or damaged|no file)"):
+        open_model(f"hf:{folder}", {}, "cpu")
 
 
 def test_a_masked_model_is_refused(tmp_path):

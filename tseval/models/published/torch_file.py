@@ -76,6 +76,7 @@ class PickleLimits:
 
 
 PUBLISHED_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS))
+STATE_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS | _OTHERS))
 # Words and learning curves stand in the pickle: two instructions for each word, two dozen for each point.
 OWN_LIMITS = PickleLimits(2**26, 2**22, _storages(_FLOATS | _OTHERS))
 
@@ -206,12 +207,15 @@ def holds_object(path: Path) -> bool:
         return False
 
 
-def read_object(path: Path, callable_names: frozenset[str]) -> TorchFile:
+def read_object(
+    path: Path, callable_names: frozenset[str], limits: PickleLimits = PUBLISHED_LIMITS
+) -> TorchFile:
     """Read the pickle in a file; of the numbers only the places are noted.
 
     Args:
-        path: A file for which `holds_object` is true.
+        path: A file of torch, zip or in its old format.
         callable_names: What the pickle may call besides what makes tensors; such calls become records.
+        limits: What the file may hold.
 
     Raises:
         ModelError: If the file is damaged, or the pickle asks for anything else.
@@ -219,8 +223,8 @@ def read_object(path: Path, callable_names: frozenset[str]) -> TorchFile:
     with path.open("rb") as file:
         is_zip = file.read(2) == b"PK"
     if is_zip:
-        return read_zip(path, zip_parts(path), callable_names, PUBLISHED_LIMITS)
-    return _read_old(path, callable_names, PUBLISHED_LIMITS)
+        return read_zip(path, zip_parts(path), callable_names, limits)
+    return _read_old(path, callable_names, limits)
 
 
 def read_zip(
