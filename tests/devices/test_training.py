@@ -163,7 +163,7 @@ def test_a_training_out_of_memory_says_so_and_goes_on_from_what_it_saved(tmp_pat
     assert heard.started[0] > 0, "it began anew"
 
 
-@pytest.mark.parametrize("apart", [1, 30, 300])
+@pytest.mark.parametrize("apart", [1, 30, 200])
 def test_a_classifier_out_of_memory_says_so_and_loses_no_resume_file(tmp_path, machine, apart):
     expected = train_a_classifier(tmp_path / "whole.pt", NAME)
     with pytest.raises(KeyboardInterrupt):

@@ -82,7 +82,7 @@ def parse(folder, *more):
 @pytest.fixture
 def stopped(tmp_path, monkeypatch):
     """A folder in which a parse was stopped after its first block."""
-    monkeypatch.setattr(writing, "BLOCK", 2)
+    monkeypatch.setattr(writing, "BLOCK_LINES", 2)
     (tmp_path / "text.txt").write_text("the dog barks .\nthe dogs bark .\n" * 3)
     n_blocks = 0
 
