@@ -31,7 +31,7 @@ if TYPE_CHECKING:
               help="More training text, after the corpus's own, whose words it adds none to.")  # fmt: skip
 @click.option("--out", type=FILE, required=True, help="Folder of the zoo: models, runs and logs.")
 @click.option("--recipe", "recipe_name", default="paper", show_default=True,
-              help="paper, cpu, small, or a YAML file.")  # fmt: skip
+              help="paper, wide, cpu, small, or a YAML file.")  # fmt: skip
 @click.option("--arch", "archs", type=click.Choice(list(CELLS)), multiple=True,
               help="Only this architecture; may be repeated.")  # fmt: skip
 @click.option("--seeds", type=COUNT,
