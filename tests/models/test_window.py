@@ -16,7 +16,7 @@ BY_WINDOW = [arch for arch, cell in CELLS.items() if issubclass(cell, AdditiveCe
 VARIANTS: list[Any] = [(arch, {}) for arch in BY_WINDOW]
 VARIANTS += [(arch, RELU) for arch in ("srn", "gru", "lstm", "drnn", "sdrnn", "abdrnn", "drnn-cnn")]
 VARIANTS += [(arch, {"inhibitory": "0.5:drawn:2"}) for arch in ("drnn", "drnn-cnn", "eirnn")]
-VARIANTS += [("drnn-cnn", {"window": 1})]
+VARIANTS += [("drnn-cnn", {"window": 1}), ("onlstm", {"chunk": 2}), ("onlstm", {"chunk": 3})]
 VARIANTS += [("drnn", {**RELU, "alpha_bound": "none", "initial_alpha": 1.2})]
 
 
@@ -55,6 +55,22 @@ def test_a_window_read_at_once_has_the_outputs_and_gradients_of_single_steps(var
         found.append([outputs, *after, *(t.grad for t in inputs), *(p.grad for p in cell.parameters())])
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("arch", [arch for arch in BY_WINDOW if issubclass(CELLS[arch], AdditiveCell)])
+def test_a_cell_without_a_derivative_of_its_own_is_differentiated_by_autograd(arch):
+    torch.manual_seed(4)
+    cell: Any = CELLS[arch](INPUT, HIDDEN).double().eval()
+    drive = torch.randn(BATCH, cell.drive_size, dtype=torch.float64)
+    before = tuple(torch.rand_like(tensor) for tensor in cell.initial_state(BATCH))
+    with torch.no_grad():
+        after = cell.update(drive, before)
+    slopes = tuple(torch.randn_like(tensor) for tensor in after)
+    by_autograd = AdditiveCell.update_backward(cell, drive.clone(), before, after, slopes)
+    with torch.no_grad():
+        by_hand = cell.update_backward(drive.clone(), before, after, slopes)
+    for ours, torchs in zip(by_hand, by_autograd, strict=True):
+        torch.testing.assert_close(ours, torchs)
 
 
 @pytest.mark.parametrize("name", BY_WINDOW)

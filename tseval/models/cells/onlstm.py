@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch.nn import functional as F
 
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
+from tseval.models.cells.window import aten, tanh_
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
 CHUNK = 10
@@ -69,6 +73,39 @@ class ONLSTM(AdditiveCell):
         c = f * state[1] + i * g.tanh()
         return o.sigmoid() * c.tanh(), c
 
+    def update_backward(
+        self, drive: Tensor, before: State, after: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`."""
+        forget, admit, gates = drive.tensor_split((self.master, 2 * self.master), dim=1)
+        i, f, o, g = gates.chunk(4, dim=1)
+        gates[:, : 3 * self.hidden_size].sigmoid_()
+        tanh_(g)
+        forgets, admits = forget.softmax(1), admit.softmax(1)
+        m_f, m_i = self._spread(forgets.cumsum(1)), 1 - self._spread(admits.cumsum(1))
+        w = m_f * m_i
+        kept, admitted = f * w + (m_f - w), i * w + (m_i - w)
+        bounded = tanh_(after[1].clone())
+        by_c = slopes[1] + aten.tanh_backward(slopes[0] * o, bounded)
+        by_kept, by_admitted = by_c * before[1], by_c * g
+        by_w = by_kept * (f - 1) + by_admitted * (i - 1)
+        forget.copy_(self._cumax_backward(by_kept + by_w * m_i, forgets))
+        admit.copy_(self._cumax_backward(by_admitted + by_w * m_f, admits).neg_())
+        for gate, slope in ((i, by_admitted * w), (f, by_kept * w), (o, slopes[0] * bounded)):
+            aten.sigmoid_backward.grad_input(slope, gate, grad_input=gate)
+        aten.tanh_backward.grad_input(by_c * admitted, g, grad_input=g)
+        return drive, (torch.zeros_like(by_c), by_c * kept), ()
+
     def _cumax(self, x: Tensor) -> Tensor:
         """Rise from 0 to 1 over the master units: (batch, hidden / chunk) to (batch, hidden)."""
-        return x.softmax(1).cumsum(1).repeat_interleave(self.chunk, dim=1)
+        return self._spread(x.softmax(1).cumsum(1))
+
+    def _cumax_backward(self, slopes: Tensor, shares: Tensor) -> Tensor:
+        """Give derivatives by what `_cumax` was given, from those by its result; `shares` is the softmax."""
+        by_sums = slopes.view(len(slopes), self.master, self.chunk).sum(2)
+        by_shares = by_sums.flip(1).cumsum(1).flip(1)
+        return shares * (by_shares - (by_shares * shares).sum(1, keepdim=True))
+
+    def _spread(self, x: Tensor) -> Tensor:
+        """Give each unit the value of its master gate."""
+        return x.repeat_interleave(self.chunk, dim=1)
