@@ -34,9 +34,9 @@ def text(value: str) -> bytes:
     return b"X" + struct.pack("<I", len(value)) + value.encode()
 
 
-def call(draw: random.Random) -> bytes:
+def call(draw: random.Random, calls: tuple[tuple[str, str, str | int], ...] = EXECUTED + GREEDY) -> bytes:
     """Write a call, in one of the ways that pickles have for it."""
-    module, name, argument = draw.choice(EXECUTED + GREEDY)
+    module, name, argument = draw.choice(calls)
     given = text(argument) if isinstance(argument, str) else pickle.dumps(argument, 2)[2:-1]
     named = f"{module}\n{name}\n".encode()
     return draw.choice([

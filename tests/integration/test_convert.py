@@ -17,7 +17,7 @@ from tseval.errors import ModelError
 from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
 
 WRITE = Path(__file__).parents[1] / "models" / "published" / "write.py"
-SELECTION = ["--case", "simple_agrmt", "--quiet"]
+SELECTION = ["--case", "simple_agrmt"]
 
 
 def command(*arguments, cwd):
