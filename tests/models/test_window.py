@@ -58,18 +58,18 @@ def test_a_window_read_at_once_has_the_outputs_and_gradients_of_single_steps(var
 
 
 @pytest.mark.parametrize("arch", [arch for arch in BY_WINDOW if issubclass(CELLS[arch], AdditiveCell)])
-def test_a_cell_without_a_derivative_of_its_own_is_differentiated_by_autograd(arch):
+def test_a_cell_that_says_nothing_of_its_derivative_is_differentiated_by_autograd(arch):
+    inherited = {name: getattr(AdditiveCell, name) for name in ("update_backward", "update_parameters")}
     torch.manual_seed(4)
-    cell: Any = CELLS[arch](INPUT, HIDDEN).double().eval()
-    drive = torch.randn(BATCH, cell.drive_size, dtype=torch.float64)
-    before = tuple(torch.rand_like(tensor) for tensor in cell.initial_state(BATCH))
-    with torch.no_grad():
-        after = cell.update(drive, before)
-    slopes = tuple(torch.randn_like(tensor) for tensor in after)
-    by_autograd = AdditiveCell.update_backward(cell, drive.clone(), before, after, slopes)
-    with torch.no_grad():
-        by_hand = cell.update_backward(drive.clone(), before, after, slopes)
-    for ours, torchs in zip(by_hand, by_autograd, strict=True):
+    cell: Any = type("Plain", (CELLS[arch],), inherited)(INPUT, HIDDEN).double().eval()
+    x = torch.randn(TIME, BATCH, INPUT, dtype=torch.float64)
+    weight = torch.randn(TIME, BATCH, HIDDEN, dtype=torch.float64)
+    found = []
+    for read in (by_window, by_steps):
+        cell.zero_grad()
+        (read(cell, x, cell.initial_state(BATCH))[0] * weight).sum().backward()
+        found.append([parameter.grad for parameter in cell.parameters()])
+    for ours, torchs in zip(*found, strict=True):
         torch.testing.assert_close(ours, torchs)
 
 

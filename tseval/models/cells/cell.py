@@ -155,15 +155,16 @@ class AdditiveCell(Cell):
 
     @property
     def update_parameters(self) -> Sequence[Tensor]:
-        """Parameters that `update` reads; see `Recurrence`."""
-        return ()
+        """Parameters that `update` may read; see `Recurrence`. A cell that reads fewer had better say so."""
+        return [parameter for name, parameter in self.named_parameters() if not name.startswith("input.")]
 
     def update_backward(
         self, drive: Tensor, before: State, _: State, slopes: State, /
     ) -> tuple[Tensor, State, Sequence[Tensor]]:
         """Carry the gradient back through one `update`; see `Recurrence`.
 
-        Here autograd does it, which computes the update once more; a cell whose derivative is short gives it.
+        Here autograd does it, which computes the update once more: a cell that draws at random must give its
+        own derivative, others are quicker for it.
         """
         with torch.enable_grad():
             given = [tensor.detach().requires_grad_() for tensor in (drive, *before)]

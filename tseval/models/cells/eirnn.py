@@ -65,6 +65,11 @@ class EIRNN(AdditiveCell):
         """ReLU(W) D, (hidden, hidden), with a zero diagonal unless there are self-connections."""
         return self.recurrent.relu() * self.mask
 
+    @property
+    def update_parameters(self) -> Sequence[Tensor]:
+        """There are none."""
+        return ()
+
     def update(self, drive: Tensor, state: State) -> State:
         """Advance the state; see `AdditiveCell.update`."""
         s = torch.lerp(state[1], drive, self.beta)

@@ -63,6 +63,11 @@ class ONLSTM(AdditiveCell):
         """All six W one over the other, (drive, hidden), some weights dropped in training."""
         return F.dropout(self.recurrent, self.weight_drop, self.training)
 
+    @property
+    def update_parameters(self) -> Sequence[Tensor]:
+        """There are none."""
+        return ()
+
     def update(self, drive: Tensor, state: State) -> State:
         """Advance the state; see `AdditiveCell.update`."""
         forget, admit, gates = drive.tensor_split((self.master, 2 * self.master), dim=1)
