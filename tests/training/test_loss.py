@@ -35,3 +35,13 @@ def test_bfloat16_products_stay_close():
     assert rounded.dtype == torch.float32
     torch.testing.assert_close(rounded, exact, rtol=5e-3, atol=0)
     assert rounded != exact
+
+
+def test_under_bfloat16_the_loss_is_a_logarithm_in_float32():
+    for row in range(20):
+        hidden, weight, bias, targets = problem(20)
+        loss = cross_entropy(hidden[row : row + 1], weight, bias, targets[:1], torch.bfloat16)
+        # The probability is a number of bfloat16, its logarithm is not rounded to one.
+        probability = torch.exp(-loss.detach())
+        torch.testing.assert_close(probability.bfloat16().float(), probability, rtol=1e-5, atol=0)
+        torch.testing.assert_close(loss, -probability.bfloat16().float().log(), rtol=1e-6, atol=1e-7)

@@ -50,7 +50,7 @@ class _TiledCrossEntropy(torch.autograd.Function):
                 # Where the targets stand, as if the rows were one after the other: `scatter_` takes a copy.
                 where = targets[rows] + torch.arange(len(slope), device=targets.device) * len(weight)
                 chosen = slope.take(where)
-                loss -= chosen.clamp(min=TINY).log().sum(dtype=loss.dtype)
+                loss -= chosen.float().clamp(min=TINY).log().sum(dtype=loss.dtype)
                 # d loss / d logits = softmax - one-hot
                 slope.put_(where, chosen - 1)
                 by_hidden[rows] = linear(slope, low_weight.t())

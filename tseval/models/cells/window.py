@@ -90,7 +90,7 @@ def read_window(
         weight: W, (rows, hidden), whose product with the state's first tensor makes the first columns of the
             drive; None if the state has no part in it.
         bias: Added to that product, (rows,), or None.
-        state: Tensors before the window, float32.
+        state: State before the window, float32.
 
     Returns:
         Outputs, (time, batch, hidden), and the state after the window, float32.
