@@ -11,7 +11,7 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 from tseval.errors import TrainingError
-from tseval.scoring.numerics.products import HAS_ONEDNN
+from tseval.scoring.numerics.products import HAS_ONEDNN, multiplies_bfloat16
 from tseval.training.curves import watched_scalars
 from tseval.training.loss import cross_entropy
 from tseval.training.remedy import remedy
@@ -54,7 +54,7 @@ def product_type(precision: Precision, device: torch.device) -> torch.dtype:
 
     A processor without products in bfloat16 would imitate them, slower than it multiplies in float32.
     """
-    imitated = device.type == "cpu" and HAS_ONEDNN and not torch.cpu._is_avx512_bf16_supported()
+    imitated = device.type == "cpu" and HAS_ONEDNN and not multiplies_bfloat16()
     return torch.float32 if imitated else cast("torch.dtype", getattr(torch, precision))
 
 

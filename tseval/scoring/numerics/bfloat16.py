@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from tseval.scoring.numerics.products import linear
+from tseval.scoring.numerics.products import linear, multiplies_bfloat16
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -52,8 +52,7 @@ def rounded(tensor: Tensor) -> Tensor:
 @cache
 def _library() -> tuple[Kernel, Callable[[bool], None]] | None:
     """Find the kernel, and what gives its registers back; None where it cannot be used."""
-    # The question has no public name.
-    if not torch.cpu._is_avx512_bf16_supported() or any(name in os.environ for name in CAPS):
+    if not multiplies_bfloat16() or any(name in os.environ for name in CAPS):
         return None
     try:
         library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))

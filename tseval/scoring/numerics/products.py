@@ -30,6 +30,11 @@ HAS_ONEDNN = platform.machine() in {"x86_64", "AMD64"} and torch.backends.mkldnn
 LEAST_ROWS, LEAST_WEIGHTS = 32, 2**18
 
 
+def multiplies_bfloat16() -> bool:
+    """Tell whether this processor has products in bfloat16; the question has no public name."""
+    return bool(torch.cpu._is_avx512_bf16_supported())
+
+
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Give x Wᵀ + b, as `torch.nn.functional.linear` does.
 
