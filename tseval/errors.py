@@ -7,6 +7,7 @@
     ├── TrainingError           training text or settings that cannot be used
     ├── RunError                a run directory that cannot be read, written or resumed
     ├── BoardError              a leaderboard file that does not hold what it should
+    ├── EvidenceError           evidence that a run's numbers do not follow from
     └── LimitError              more than is read of a file; names the limit and how to raise it
 
 Anything else that reaches a user is a bug of ours.
@@ -71,6 +72,10 @@ class RunError(TsevalError):
 
 class BoardError(TsevalError):
     """A leaderboard file that does not hold what it should."""
+
+
+class EvidenceError(TsevalError):
+    """Evidence that cannot be read, or from which a run's numbers do not follow."""
 
 
 class LimitError(TsevalError):

@@ -1,0 +1,174 @@
+"""Evidence: what a run's numbers follow from, given the suite; enough to make every table of it again.
+
+A causal model's evidence is one log-probability for each node of the prefix trie of the suite's sentences. There
+is no sentence in it: the suite has them. Equal prefixes have one number because there is only one place for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import EvidenceError
+from tseval.evidence.prefixes import Words, common, kept, spread, words_of
+from tseval.shown import counted, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+Unit = Literal["prefix", "word", "sentence"]
+# A causal model computes a prefix anew only where scoring was cut into shards. A model that does so in more
+# sentences than this share has words that depend on what follows them.
+MOST_APART = 0.02
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Log-probabilities that follow from no others.
+
+    Attributes:
+        suite_digest: Of the suite whose sentences they belong to.
+        unit: What one row stands for. `prefix`: a node of the prefix trie of the suite's distinct sentences,
+            sorted by code point, in preorder. `word`: a word of them, where words depend on the whole
+            sentence, or something is asked before them. `sentence`: a sentence, where no word is known.
+        apart: Sentences whose shared prefix was computed once more, with another last bit: the row among the
+            distinct sentences to the number of words that are still shared with the sentence before.
+        table: `logprob` (nats; float32, float64 for sentences) and `seen`, the word or sentence as the
+            model sees it, null where that is the suite's own; `right` and `wrong` (nats, float64) where
+            something is asked before words.
+    """
+
+    suite_digest: str
+    unit: Unit
+    apart: Mapping[int, int]
+    table: pa.Table
+
+    def __repr__(self) -> str:
+        return shown(self, self.suite_digest[:8], counted(self.table.num_rows, "row"))
+
+
+def gather(scored: pa.Table, suite_digest: str) -> Evidence:
+    """Keep of scored sentences what does not follow from the suite.
+
+    Args:
+        scored: All distinct sentences of a suite, sorted, as `sentences.parquet` of a run holds them.
+        suite_digest: Of the suite.
+
+    Raises:
+        EvidenceError: The model saw sentences as other numbers of words than they have.
+    """
+    sentences = _column(scored, "sentence")
+    values = pc.list_flatten(scored["words"]).combine_chunks()
+    if values.null_count:
+        logprob = _column(scored, "logprob")
+        return Evidence(suite_digest, "sentence", {}, _table(logprob, _column(scored, "seen"), sentences))
+    words, seen = words_of(sentences), words_of(_column(scored, "seen"))
+    if not np.array_equal(words.lengths, seen.lengths):
+        row = int(np.flatnonzero(words.lengths != seen.lengths)[0])
+        raise EvidenceError(
+            f"the model sees {sentences[row].as_py()!r} as {seen.lengths[row]} words, and evidence is kept "
+            f"word by word.\n  Its adapter should give one word for each of the {words.lengths[row]}."
+        )
+    table = _table(values, seen.texts, words.texts)
+    if "right" in scored.column_names:
+        for name in ("right", "wrong"):
+            table = table.append_column(name, pc.list_flatten(scored[name]))
+        return Evidence(suite_digest, "word", {}, table)
+    look = seen.texts.dictionary_encode().indices.to_numpy().astype(np.int64)
+    bits = values.to_numpy().view(np.uint32)
+    shared = common(look << 32 | bits, words, words.shared)
+    apart = np.flatnonzero(shared != words.shared)
+    if len(apart) > MOST_APART * len(shared):
+        return Evidence(suite_digest, "word", {}, table)
+    exceptions = dict(zip(apart.tolist(), shared[apart].tolist(), strict=True))
+    return Evidence(suite_digest, "prefix", exceptions, table.filter(pa.array(kept(words, shared))))
+
+
+def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
+    """Make scored sentences from evidence, bit for bit those that it was gathered from.
+
+    Args:
+        evidence: Of a run on a suite.
+        sentences: The suite's distinct sentences, sorted (`tseval.verdicts.sentences_of`).
+
+    Returns:
+        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right` and `wrong` where
+        there are such, as `sentences.parquet` holds them.
+
+    Raises:
+        EvidenceError: It has another number of rows than these sentences need.
+    """
+    if evidence.unit == "sentence":
+        return _sentences_again(evidence, sentences)
+    words = words_of(sentences)
+    place = _places(evidence, words)
+    table = evidence.table.take(pa.array(place))
+    seen = pc.coalesce(_column(table, "seen"), words.texts)
+    values = _column(table, "logprob")
+    sums = np.add.reduceat(values.to_numpy().astype(np.float64), words.starts)
+    offsets = pa.array(np.concatenate(([0], np.cumsum(words.lengths))), pa.int32())
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {  # type: ignore[type-arg]
+        "sentence": sentences,
+        "seen": pc.binary_join(pa.ListArray.from_arrays(offsets, seen), " "),
+        "logprob": pa.array(sums),
+        "words": pa.ListArray.from_arrays(offsets, values),
+    }
+    for name in set(table.column_names) & {"right", "wrong"}:
+        columns[name] = pa.ListArray.from_arrays(offsets, _column(table, name))
+    return pa.table(columns)
+
+
+def _places(evidence: Evidence, words: Words) -> NDArray[np.int64]:
+    """Find the row of evidence for every word."""
+    if evidence.unit == "word":
+        _refuse_other_size(evidence, len(words.texts))
+        return np.arange(len(words.texts))
+    shared = words.shared.copy()
+    for row, depth in evidence.apart.items():
+        if not 0 <= row < len(shared) or not 0 <= depth < shared[row]:
+            raise EvidenceError(f"sentence {row} of the suite does not share more than {depth} words")
+        shared[row] = depth
+    _refuse_other_size(evidence, int((words.lengths - shared).sum()))
+    return spread(words, shared)
+
+
+def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
+    _refuse_other_size(evidence, len(sentences))
+    lengths = words_of(sentences).lengths
+    offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
+    nothing = pa.nulls(int(lengths.sum()), pa.float32())
+    return pa.table(
+        {
+            "sentence": sentences,
+            "seen": pc.coalesce(_column(evidence.table, "seen"), sentences),
+            "logprob": _column(evidence.table, "logprob"),
+            "words": pa.ListArray.from_arrays(offsets, nothing),
+        }
+    )
+
+
+def _refuse_other_size(evidence: Evidence, needed: int) -> None:
+    found = evidence.table.num_rows
+    if found != needed:
+        raise EvidenceError(
+            f"holds {found:,} rows, one for each {evidence.unit}, but the suite needs {needed:,}: it is cut, or "
+            "of another suite"
+        )
+
+
+def _table(logprob: pa.Array, seen: pa.StringArray, own: pa.StringArray) -> pa.Table:  # type: ignore[type-arg]
+    """Lay evidence out; what the model sees is null where it is the suite's own."""
+    same = pc.equal(seen, own)
+    return pa.table({"logprob": logprob, "seen": pc.if_else(same, pa.scalar(None, pa.string()), seen)})
+
+
+def _column(table: pa.Table, name: str) -> pa.StringArray:
+    """Give a column in one piece."""
+    column = table[name].combine_chunks()
+    return cast("pa.StringArray", column)

@@ -1,0 +1,89 @@
+"""`evidence.parquet`: evidence as a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tseval.checked import ContentError, checked, parse_json
+from tseval.errors import EvidenceError
+from tseval.evidence.evidence import Evidence, Unit
+from tseval.parquet import read_parquet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVIDENCE_FORMAT = 1
+KEY = b"tseval.evidence"
+_TYPES = {"seen": pa.string(), "right": pa.float64(), "wrong": pa.float64()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What stands in the metadata of the file."""
+
+    format: int
+    suite_digest: str
+    unit: Unit
+    apart: tuple[tuple[int, int], ...]
+
+
+def evidence_bytes(evidence: Evidence) -> bytes:
+    """Give the bytes of `evidence.parquet`."""
+    head = {
+        "format": EVIDENCE_FORMAT,
+        "suite_digest": evidence.suite_digest,
+        "unit": evidence.unit,
+        "apart": list(evidence.apart.items()),
+    }
+    table = evidence.table.replace_schema_metadata({KEY: json.dumps(head).encode()})
+    floats = [field.name for field in table.schema if pa.types.is_floating(field.type)]
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        compression_level=19,
+        use_dictionary=["seen"],  # type: ignore[arg-type]
+        column_encoding=dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
+    )
+    return sink.getvalue().to_pybytes()
+
+
+def read_evidence(source: Path | bytes) -> Evidence:
+    """Read evidence from a file, or from its bytes.
+
+    Raises:
+        OSError: The file cannot be opened.
+        EvidenceError: It holds something else, or was written by a newer tseval.
+    """
+    try:
+        table = read_parquet(source, _TYPES, needed=["seen"])
+        head = _head(table)
+        wanted = pa.float64() if head.unit == "sentence" else pa.float32()
+        _check_columns(table, wanted)
+    except ContentError as error:
+        raise EvidenceError(f"is not evidence: {error}") from None
+    return Evidence(head.suite_digest, head.unit, dict(head.apart), table.replace_schema_metadata(None))
+
+
+def _head(table: pa.Table) -> _Head:
+    try:
+        content = parse_json((table.schema.metadata or {})[KEY].decode())
+    except (KeyError, ValueError, RecursionError):
+        raise ContentError("its metadata does not say of what") from None
+    if isinstance(content, dict) and isinstance(version := content.get("format"), int) and version > EVIDENCE_FORMAT:
+        raise ContentError(f"it has format {version}, but this tseval reads {EVIDENCE_FORMAT}")
+    return checked(content, _Head)
+
+
+def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
+    names = table.column_names
+    if names not in (["logprob", "seen"], ["logprob", "seen", "right", "wrong"]):
+        raise ContentError(f"it has the columns {', '.join(names)}")
+    if table["logprob"].type != wanted or table["logprob"].null_count:
+        raise ContentError(f"column 'logprob' should hold {wanted}, none of them missing")
