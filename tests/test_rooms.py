@@ -71,6 +71,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "tseval.verdicts": ({"tseval.questions", "tseval.suites.items"}, ARROW),
     "tseval.analysis": ({"tseval.suites.items"}, {"numpy", "pandas", "scipy"}),
+    "tseval.evidence": ({"tseval.parquet"}, ARROW),
     "tseval.runs": (
         {"tseval.analysis", "tseval.parquet", "tseval.scoring", "tseval.suites.items"},
         ARROW | {"pandas"},
@@ -99,6 +100,19 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.runs",
             "tseval.scoring",
             "tseval.suites.items",
+            "tseval.verdicts",
+        },
+        ARROW,
+    ),
+    "tseval.verifying": (
+        {
+            "tseval.evaluation",
+            "tseval.evidence",
+            "tseval.questions",
+            "tseval.report",
+            "tseval.runs",
+            "tseval.scoring",
+            "tseval.suites",
             "tseval.verdicts",
         },
         ARROW,

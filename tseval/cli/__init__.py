@@ -26,6 +26,7 @@ from tseval.errors import TsevalError, shortened, suggest
 COMMANDS = {
     "run": ("run", "Score a model on a suite, write the run, print the table."),
     "table": ("table", "Print runs and published boards side by side, with ranks."),
+    "verify": ("verify", "Check that runs are whole, follow from suite and evidence, and can be."),
     "analyze": (
         "analyze",
         "Analyse runs: attractors, confidence word by word, pairs of models, formal languages.",

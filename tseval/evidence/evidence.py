@@ -1,7 +1,7 @@
 """Evidence: what a run's numbers follow from, given the suite; enough to make every table of it again.
 
-A causal model's evidence is one log-probability for each node of the prefix trie of the suite's sentences. There
-is no sentence in it: the suite has them. Equal prefixes have one number because there is only one place for it.
+A causal model's evidence is one log-probability for each node of the prefix trie of the suite's sentences.
+There is no sentence in it: the suite has them. Equal prefixes have one number: there is one place for it.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ def _refuse_other_size(evidence: Evidence, needed: int) -> None:
     found = evidence.table.num_rows
     if found != needed:
         raise EvidenceError(
-            f"holds {found:,} rows, one for each {evidence.unit}, but the suite needs {needed:,}: it is cut, or "
-            "of another suite"
+            f"holds {found:,} rows, one for each {evidence.unit}, but the suite needs {needed:,}: "
+            "it is cut, or of another suite"
         )
 
 

@@ -76,7 +76,11 @@ def _head(table: pa.Table) -> _Head:
         content = parse_json((table.schema.metadata or {})[KEY].decode())
     except (KeyError, ValueError, RecursionError):
         raise ContentError("its metadata does not say of what") from None
-    if isinstance(content, dict) and isinstance(version := content.get("format"), int) and version > EVIDENCE_FORMAT:
+    if (
+        isinstance(content, dict)
+        and isinstance(version := content.get("format"), int)
+        and version > EVIDENCE_FORMAT
+    ):
         raise ContentError(f"it has format {version}, but this tseval reads {EVIDENCE_FORMAT}")
     return checked(content, _Head)
 

@@ -1,7 +1,7 @@
 """Which words of sorted sentences begin a prefix that no sentence before them has.
 
-In sentences sorted by code point those with a common prefix stand together. So the nodes of their prefix trie,
-in preorder, are the words that remain when every sentence leaves out what it shares with the one before.
+In sentences sorted by code point those with a common prefix stand together. So the nodes of their prefix
+trie, in preorder, are the words that remain when each sentence leaves out what it shares with the last.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Rows = NDArray[np.int64]
+    _Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -30,27 +30,27 @@ class Words:
     """
 
     texts: pa.StringArray
-    lengths: Rows
+    lengths: _Rows
 
     @cached_property
-    def starts(self) -> Rows:
+    def starts(self) -> _Rows:
         """First word of each sentence, (sentences,)."""
         return np.cumsum(self.lengths) - self.lengths
 
     @cached_property
-    def shared(self) -> Rows:
+    def shared(self) -> _Rows:
         """Words that each sentence has in common with the one before, from the first on, (sentences,)."""
         ids = self.texts.dictionary_encode().indices.to_numpy()
         return common(ids, self)
 
 
 def words_of(sentences: pa.StringArray) -> Words:
-    """Split sentences at single spaces, as models are given them."""
-    split = pc.split_pattern(sentences, " ")
+    """Split sentences into the words that models read; before the terminator of an empty string is none."""
+    split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
     return Words(split.flatten(), pc.list_value_length(split).to_numpy().astype(np.int64))
 
 
-def common(values: NDArray[np.generic], words: Words, most: Rows | None = None) -> Rows:
+def common(values: NDArray[np.generic], words: Words, most: _Rows | None = None) -> _Rows:
     """Count the leading words whose values each sentence shares with the sentence before.
 
     Args:
@@ -72,13 +72,13 @@ def common(values: NDArray[np.generic], words: Words, most: Rows | None = None) 
     return shared
 
 
-def kept(words: Words, shared: Rows) -> NDArray[np.bool_]:
+def kept(words: Words, shared: _Rows) -> NDArray[np.bool_]:
     """Mark the words that are not shared with the sentence before, (words,)."""
     depth = np.arange(len(words.texts)) - np.repeat(words.starts, words.lengths)
     return np.asarray(depth >= np.repeat(shared, words.lengths))
 
 
-def spread(words: Words, shared: Rows) -> Rows:
+def spread(words: Words, shared: _Rows) -> _Rows:
     """Find for every word the one among the kept that stands for it, by its place among them, (words,).
 
     A word that a sentence shares stands where the sentence before has it, or the one before that.

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import pyarrow as pa
 
@@ -22,7 +23,11 @@ from tseval.questions.contrast import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.items import Case, Suite
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 CACHE_FORMAT = 1
+_afresh: ContextVar[bool] = ContextVar("afresh", default=False)
 
 
 class _CaseFacts(TypedDict):
@@ -92,8 +97,20 @@ def save_suite(suite: Suite, key: str) -> None:
         write_whole(path, checksum + b"\n" + content, shared=True)
 
 
+@contextmanager
+def afresh() -> Iterator[None]:
+    """Inside, nothing is read from the cache: whoever verifies expands again."""
+    token = _afresh.set(True)
+    try:
+        yield
+    finally:
+        _afresh.reset(token)
+
+
 def load_cached(key: str) -> Suite | None:
     """Read an expanded suite, or None where it is absent or damaged."""
+    if _afresh.get():
+        return None
     try:
         with open_regular(_path(key)) as file:
             checksum, _, content = file.read().partition(b"\n")

@@ -1,0 +1,296 @@
+"""Verification: an honest run holds, and every forgery is found at the level that can see it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from tseval.adapters import open_model
+from tseval.evaluation import evaluate
+from tseval.report import build_table, render
+from tseval.runs import Run, read_run
+from tseval.runs.files import digest, read_intact, to_parquet
+from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest
+from tseval.suites.load import load_suite
+from tseval.verdicts import judge, sentences_of
+from tseval.verifying import verify_run
+from tseval.verifying.claim import claim_of_run
+from tseval.verifying.rescore import chosen
+
+CASES = ["simple_agrmt", "simple_npi_anim", "reflexive_sent_comp"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return open_model("bundled:lstm")
+
+
+@pytest.fixture(scope="module")
+def honest(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("verify") / "honest"
+    evaluate(model, load_suite("marvin_linzen", cases=CASES, limit=60), out=path)
+    return path
+
+
+@pytest.fixture
+def forge(honest, tmp_path):
+    """Write a run that is whole in every digest and count, with other sentences, verdicts or tables."""
+
+    def forged(*, sentences=None, verdicts=None, tables=True, **changes):
+        path = tmp_path / "forged"
+        shutil.copytree(honest, path)
+        run = read_run(honest)
+        scored = run.load_sentences() if sentences is None else sentences
+        judged = run.load_verdicts() if verdicts is None else verdicts
+        counts = replace(run.manifest.counts, **count_sentences(scored), **count_verdicts(judged))
+        manifest = replace(run.manifest, counts=counts, **changes)
+        shown = Run(run.name, manifest, lambda: scored, lambda: judged)
+        contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(judged)}
+        for name in ("table.md", "table.csv"):
+            again = render(build_table([shown]), name.rpartition(".")[2]).encode()
+            contents[name] = again if tables else read_intact(honest, run.manifest.files, name)
+        for name, content in contents.items():
+            (path / name).write_bytes(content)
+        files = {name: digest(content) for name, content in contents.items()}
+        (path / "manifest.json").write_bytes(dump_manifest(manifest.sealed(files)))
+        return path
+
+    return forged
+
+
+def changed(scored, edit):
+    """Edit the log-probabilities of words, (words,), and let the sums follow."""
+    lengths = pc.list_value_length(scored["words"]).to_numpy()
+    words = pc.list_flatten(scored["words"]).to_numpy().copy()
+    edit(words, np.cumsum(lengths) - lengths)
+    sums = np.add.reduceat(words.astype(np.float64), np.cumsum(lengths) - lengths)
+    offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, pa.array(words, pa.float32()))
+    scored = scored.set_column(scored.column_names.index("logprob"), "logprob", pa.array(sums))
+    return scored.set_column(scored.column_names.index("words"), "words", lists)
+
+
+def levels(report):
+    return [(check.level, check.ok) for check in report.checks]
+
+
+def wrong_at(report, level):
+    """The message of the only level that is wrong, which is the last."""
+    assert [check.level for check in report.checks if not check.ok] == [level]
+    assert not report.ok
+    return report.checks[-1].found
+
+
+def test_an_honest_run_holds_at_every_level(honest, model):
+    report = verify_run(honest, model=model, share=0.2)
+    assert levels(report) == [
+        ("whole", True), ("recomputed", True), ("plausible", True), ("rescored", True)
+    ]  # fmt: skip
+    assert report.level == "rescored"
+    assert verify_run(honest, model=model, share=1.0).level == "rerun"
+
+
+def test_nothing_is_taken_from_the_cache_of_suites(honest, monkeypatch):
+    def poisoned(*_):
+        raise AssertionError("the cache was read")
+
+    monkeypatch.setattr("tseval.suites.grammar.cache.open_regular", poisoned)
+    assert verify_run(honest).ok
+
+
+def test_a_run_of_other_numbers_that_agrees_with_itself_is_honest_too(forge):
+    # What `forge` writes is whole, and what is changed below is the only thing that is wrong.
+    assert verify_run(forge()).ok
+
+
+def test_verdicts_that_are_all_correct_do_not_follow(honest, forge):
+    verdicts = read_run(honest).load_verdicts()
+    place = verdicts.column_names.index("correct")
+    all_correct = verdicts.set_column(place, "correct", pa.array([True] * verdicts.num_rows))
+    said = wrong_at(verify_run(forge(verdicts=all_correct)), "recomputed")
+    assert said.startswith("verdicts: correct of ")
+    assert "is True, but False follows" in said
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda v: v.slice(0, v.num_rows - 1), "verdicts, but"),
+        (lambda v: pa.concat_tables([v, v]), "verdicts, but"),
+        (lambda v: v.drop_columns(["number"]) if "number" in v.column_names else v.drop_columns(
+            [v.column_names[-1]]), "the verdicts have no column"),
+        (lambda v: v.append_column("more", v["item"]), "the verdicts have a column 'more'"),
+        (lambda v: v.set_column(v.column_names.index("construction"), "construction",
+                                pa.array(["Easy"] * v.num_rows)), "construction of"),
+        (lambda v: v.set_column(v.column_names.index("better_score"), "better_score",
+                                pc.add(v["better_score"], 1e-9)), "better_score of"),
+    ],
+)  # fmt: skip
+def test_verdicts_of_another_shape_do_not_follow(honest, forge, edit, said):
+    path = forge(verdicts=edit(read_run(honest).load_verdicts()), tables=False)
+    report = verify_run(path)
+    # Counts of items that contradict the manifest are found before anything is computed.
+    assert said in report.checks[-1].found or "was edited: counts" in report.checks[-1].found
+    assert not report.ok
+
+
+def test_a_table_that_says_something_else_is_found(honest, forge):
+    path = forge()
+    text = (path / "table.md").read_text().replace("0.", "1.", 1)
+    (path / "table.md").write_text(text)
+    manifest = read_run(honest).manifest
+    files = {name: digest((path / name).read_bytes()) for name in manifest.files}
+    (path / "manifest.json").write_bytes(dump_manifest(manifest.sealed(files)))
+    assert wrong_at(verify_run(path), "recomputed") == "table.md is not the table of these verdicts"
+
+
+def test_an_edited_file_is_not_whole(honest, tmp_path):
+    for name in ("sentences.parquet", "verdicts.parquet", "table.md", "table.csv", "manifest.json"):
+        path = tmp_path / name
+        shutil.copytree(honest, path)
+        content = bytearray((path / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (path / name).write_bytes(content)
+        assert name in wrong_at(verify_run(path), "whole")
+
+
+def test_sentences_of_another_suite_are_found(honest, forge):
+    scored = read_run(honest).load_sentences()
+    first, *others = scored["sentence"].to_pylist()
+    texts = [first.replace(first.split()[0], "zebras"), *others]
+    said = wrong_at(
+        verify_run(forge(sentences=scored.set_column(0, "sentence", pa.array(texts)))), "recomputed"
+    )
+    assert "its sentences are not those of the suite: 'zebras " in said
+
+
+def forged_numbers(honest, forge, edit):
+    """A run whose verdicts follow from numbers that no model gave."""
+    suite = load_suite("marvin_linzen", cases=CASES, limit=60)
+    scored = changed(read_run(honest).load_sentences(), edit)
+    return forge(sentences=scored, verdicts=judge(suite, scored))
+
+
+def test_a_log_probability_above_zero_cannot_be(honest, forge):
+    def edit(words, starts):
+        words[starts[:]] = 0.5  # the first word of every sentence
+
+    assert "a log-probability is 0.5, above 0" in wrong_at(
+        verify_run(forged_numbers(honest, forge, edit)), "plausible"
+    )
+
+
+def test_what_may_follow_a_prefix_cannot_have_more_than_all(honest, forge):
+    sentences = read_run(honest).load_sentences()["sentence"].to_pylist()
+    heads = {" ".join(s.split()[:2]) for s in sentences}
+    firsts = [s.split()[1] for s in sentences if s.split()[0] == "the"]
+    assert len(set(firsts)) > 1
+
+    def edit(words, starts):
+        for start, sentence in zip(starts, sentences, strict=True):
+            if sentence.split()[0] == "the":
+                words[start + 1] = -0.1
+
+    said = wrong_at(verify_run(forged_numbers(honest, forge, edit)), "plausible")
+    assert said.startswith("what may follow 'the' has "), heads
+    assert f"{len(set(firsts)) * np.exp(-0.1):.4g} of all probability" in said
+
+
+def test_a_prefix_with_two_numbers_cannot_be(honest, forge):
+    sentences = read_run(honest).load_sentences()["sentence"].to_pylist()
+    second = next(i for i, s in enumerate(sentences[1:], 1) if s.split()[0] == sentences[i - 1].split()[0])
+
+    def edit(words, starts):
+        words[starts[second]] -= 0.01
+
+    said = wrong_at(verify_run(forged_numbers(honest, forge, edit)), "plausible")
+    assert "has two numbers, 0.01 nats apart" in said
+
+
+def test_plausible_numbers_that_no_model_gave_are_found_by_asking(honest, forge, model):
+    def edit(words, starts):
+        words -= 0.01  # less probable, everywhere: nothing sums to more
+
+    path = forged_numbers(honest, forge, edit)
+    assert verify_run(path).ok
+    said = wrong_at(verify_run(path, model=model, share=0.01), "rescored")
+    assert "where" in said
+    assert "is claimed" in said
+
+
+def test_another_model_is_not_asked(honest, tmp_path):
+    from own_models import open_own  # noqa: PLC0415 - brings torch along
+
+    other = open_own("native lstm", tmp_path).model
+    said = wrong_at(verify_run(honest, model=other), "rescored")
+    assert said.startswith("this model, opened so, is not the one of the claim: ")
+    assert "fingerprint: " in said
+
+
+def test_who_is_asked_about_cannot_be_chosen(honest):
+    claim = claim_of_run(honest)
+    sentences = sentences_of(load_suite("marvin_linzen", cases=CASES, limit=60))
+    rows = chosen(claim, sentences, 0.25)
+    assert len(rows) / len(sentences) == pytest.approx(0.25, abs=0.08)
+    assert (chosen(claim, sentences, 0.25) == rows).all()
+    key = replace(claim.manifest.key, fingerprint="b" * 64)
+    other = chosen(replace(claim, manifest=replace(claim.manifest, key=key)), sentences, 0.25)
+    assert set(other) != set(rows)
+    assert len(chosen(claim, sentences, 1e-9)) == 1
+    assert len(chosen(claim, sentences, 1.0)) == len(sentences)
+
+
+def tseval(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "tseval", *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+    )
+
+
+def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
+    good = tseval("verify", honest, "--model", "bundled:lstm", "--rescore", "all")
+    assert good.returncode == 0, good.stderr
+    assert [line.split()[0] for line in good.stdout.splitlines()[1:]] == [
+        "whole", "recomputed", "plausible", "rerun"
+    ]  # fmt: skip
+    bad = tseval("verify", honest, forge(verdicts=read_run(honest).load_verdicts().slice(1)), "--json")
+    assert bad.returncode == 1
+    reports = json.loads(bad.stdout)
+    assert [report["ok"] for report in reports] == [True, False]
+    assert {"name", "what", "ok", "level", "checks"} == set(reports[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "there is no run at 'nowhere'.\n  Name the directory of a run."),
+        ([".", "--rescore", "1%"], "--rescore needs the model: name it with --model"),
+        ([".", "--rescore", "1"], "'1' is no share: write 1%, 0.5% or all"),
+        ([".", "--rescore", "0%"], "'0%' is no share: write 1%, 0.5% or all"),
+        ([".", "--rescore", "nan%"], "'nan%' is no share: write 1%, 0.5% or all"),
+    ],
+)
+def test_bad_input_is_told_in_a_message(arguments, said, tmp_path):
+    done = tseval("verify", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_suite_that_is_not_here_is_asked_for(tmp_path, model):
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text('{"sentence_good": "the author laughs .", "sentence_bad": "the author laugh ."}\n')
+    evaluate(model, load_suite(pairs), out=tmp_path / "run")
+    done = tseval("verify", tmp_path / "run", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Say where the suite of run is, as for tseval run: --suite" in done.stderr
+    assert tseval("verify", tmp_path / "run", "--suite", pairs, cwd=tmp_path).returncode == 0

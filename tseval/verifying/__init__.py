@@ -1,0 +1,6 @@
+"""Check what others claim: is it whole, does it follow, can it be, and does the model say so?"""
+
+from tseval.verifying.report import VERIFY_LEVELS, Verification, VerifyLevel
+from tseval.verifying.verify import verify_run
+
+__all__ = ["VERIFY_LEVELS", "Verification", "VerifyLevel", "verify_run"]

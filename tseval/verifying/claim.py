@@ -1,0 +1,83 @@
+"""What is verified: the numbers of a run, and what they are said to be of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from tseval.errors import EvidenceError, LimitError, RunError
+from tseval.evidence.evidence import Evidence, gather
+from tseval.runs import read_run
+from tseval.runs.files import read_intact
+from tseval.verifying.report import Wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tseval.questions.scores import Score
+    from tseval.runs import Manifest, RunKey
+
+_TABLES = ("table.md", "table.csv")
+# How far two computations of one number may differ, in nats: by their last bits alone.
+LAST_BITS = {"float64": 1e-4, "float32": 1e-4, "float16": 0.03, "bfloat16": 0.25}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Numbers, with all that they should follow from.
+
+    Attributes:
+        name: Of the run.
+        manifest: What it says of itself.
+        evidence: The log-probabilities.
+        sentences: The sentences that these are said to belong to.
+        verdicts: The verdicts that are said to follow.
+        tables: File name to the table that is said to be theirs.
+    """
+
+    name: str
+    manifest: Manifest
+    evidence: Evidence
+    sentences: pa.StringArray
+    verdicts: pa.Table
+    tables: Mapping[str, str]
+
+    @property
+    def key(self) -> RunKey:
+        """What identifies the run."""
+        return self.manifest.key
+
+    @property
+    def score(self) -> Score:
+        """What sentences are compared by."""
+        return cast("Score", self.key.score)
+
+    @property
+    def last_bits(self) -> float:
+        """How far two computations of one number may differ, in nats."""
+        return LAST_BITS.get(str(self.key.protocol.get("dtype")), LAST_BITS["float32"])
+
+
+def claim_of_run(path: Path) -> Claim:
+    """Read all that a run claims: every file, held to its digest, and the manifest to its seal.
+
+    Raises:
+        RunError: There is no run.
+        Wrong: A file of it is not what the manifest describes, or the manifest contradicts itself.
+    """
+    if not path.is_dir():
+        raise RunError(f"there is no run at {str(path)!r}.\n  Name the directory of a run.")
+    try:
+        run = read_run(path)
+        files = run.manifest.files
+        contents = {name: read_intact(path, files, name) for name in files}
+        scored, verdicts = run.load_sentences(), run.load_verdicts()
+        tables = {name: contents[name].decode() for name in _TABLES if name in files}
+        evidence = gather(scored, run.manifest.suite.digest)
+    except (RunError, LimitError, EvidenceError, UnicodeDecodeError) as error:
+        raise Wrong(str(error).partition("\n")[0]) from None
+    sentences = cast("pa.StringArray", scored["sentence"].combine_chunks())
+    return Claim(run.name, run.manifest, evidence, sentences, verdicts, tables)

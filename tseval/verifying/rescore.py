@@ -1,0 +1,105 @@
+"""Levels rescored and rerun: the model is asked again, about a share of the sentences or all."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.evaluation import make_plan
+from tseval.questions.asks import Asked
+from tseval.scoring.engine import score_all
+from tseval.verifying.report import Wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from tseval.scoring.protocol import Model
+    from tseval.verifying.claim import Claim
+    from tseval.verifying.recompute import Again
+
+_NUMBERS = ("logprob", "words", "right", "wrong")
+
+
+def chosen(claim: Claim, sentences: pa.StringArray, share: float) -> NDArray[np.int64]:
+    """Choose a share of the sentences by hash: of the suite, the model and the sentence; at least one.
+
+    Whoever makes evidence cannot choose which sentences will be asked about: another choice takes another
+    model. So if the numbers of n sentences were made up, one of them is found with probability
+    1 - (1 - share)**n.
+    """
+    salt = f"{claim.key.suite_digest} {claim.key.fingerprint} ".encode()
+    texts = (str(text).encode() for text in sentences.to_pylist())
+    drawn = [int.from_bytes(sha256(salt + text).digest()[:8]) for text in texts]
+    bar = share * 2.0**64
+    rows = np.flatnonzero(np.array([number < bar for number in drawn]))
+    return rows if len(rows) else np.array([int(np.argmin(drawn))])
+
+
+def rescore(
+    claim: Claim,
+    again: Again,
+    model: Model,
+    share: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """Score sentences with the model again, and compare.
+
+    Raises:
+        ModelError: The model cannot be asked.
+        Wrong: It is another model, sees other words, or gives other numbers.
+    """
+    plan = make_plan(model, again.suite, claim.score)
+    mine = plan.key.differences(claim.key)
+    if other := [part for part in mine if not part.startswith("tseval: ")]:
+        raise Wrong(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
+    rows = chosen(claim, plan.sentences, share)
+    asked = None if plan.asked is None else Asked(plan.asked.asks, [plan.asked.before[row] for row in rows])
+    taken = pa.array(rows)
+    scored = score_all(plan.scorer, plan.sentences.take(taken), asked, None, progress).table
+    claimed = again.scored.take(taken)
+    _compare_seen(claimed, scored)
+    worst = max(_largest_difference(name, claimed, scored, claim.last_bits) for name in _NUMBERS)
+    return (
+        f"{len(rows):,} of {len(plan.sentences):,} sentences, largest difference {worst:.2g} nats "
+        f"(at most {claim.last_bits:g})"
+    )
+
+
+def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
+    same = pc.equal(claimed["seen"], scored["seen"])
+    if not pc.all(same).as_py():
+        row = pc.index(same, pa.scalar(False)).as_py()
+        raise Wrong(
+            f"the model sees {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, "
+            f"not as {claimed['seen'][row].as_py()!r}"
+        )
+
+
+def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, tolerance: float) -> float:
+    """Compare a column of numbers, or of lists of them; the sum over a sentence may differ for each word."""
+    if name not in scored.column_names or name not in claimed.column_names:
+        return 0.0
+    lengths = pc.list_value_length(scored["words"]).to_numpy()
+    stated, found = (_flat(table, name) for table in (claimed, scored))
+    rows = np.arange(len(lengths)) if name == "logprob" else np.repeat(np.arange(len(lengths)), lengths)
+    difference = np.abs(np.nan_to_num(stated) - np.nan_to_num(found))
+    allowed = tolerance * (lengths if name == "logprob" else np.ones(len(stated)))
+    if (difference > allowed).any():
+        at = int((difference - allowed).argmax())
+        sentence = scored["sentence"][int(rows[at])].as_py()
+        raise Wrong(
+            f"the model gives {found[at]:.6g} nats in {sentence!r}, where {stated[at]:.6g} is claimed"
+        )
+    return 0.0 if name == "logprob" else float(difference.max(initial=0.0))
+
+
+def _flat(table: pa.Table, name: str) -> NDArray[np.float64]:
+    column = table[name]
+    flat = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+    return flat.to_numpy().astype(np.float64)
