@@ -39,7 +39,7 @@ def test_every_number_of_a_run_follows_from_suite_and_evidence(name, tmp_path):
     again = scored_again(evidence, sentences_of(suite))
     for column in again.column_names:
         assert again[column].to_pylist() == run.load_sentences()[column].to_pylist(), column
-    assert judge(suite, again, run.manifest.key.score).equals(run.load_verdicts())
+    assert judge(suite, again, suite.score).equals(run.load_verdicts())
 
 
 def small_suite():

@@ -13,7 +13,7 @@ import pytest
 
 from tseval.adapters import open_model
 from tseval.evaluation import evaluate
-from tseval.report import build_table, render
+from tseval.report import Format, build_table, render
 from tseval.runs import Run, read_run
 from tseval.runs.files import digest, read_intact, to_parquet
 from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest
@@ -23,6 +23,7 @@ from tseval.verifying import verify_run
 from tseval.verifying.claim import claim_of_run
 from tseval.verifying.rescore import chosen
 
+FORMS: dict[str, Format] = {"table.md": "md", "table.csv": "csv"}
 CASES = ["simple_agrmt", "simple_npi_anim", "reflexive_sent_comp"]
 
 
@@ -52,8 +53,8 @@ def forge(honest, tmp_path):
         manifest = replace(run.manifest, counts=counts, **changes)
         shown = Run(run.name, manifest, lambda: scored, lambda: judged)
         contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(judged)}
-        for name in ("table.md", "table.csv"):
-            again = render(build_table([shown]), name.rpartition(".")[2]).encode()
+        for name, form in FORMS.items():
+            again = render(build_table([shown]), form).encode()
             contents[name] = again if tables else read_intact(honest, run.manifest.files, name)
         for name, content in contents.items():
             (path / name).write_bytes(content)

@@ -13,7 +13,7 @@ from tseval.cli.progress import progress_bar
 from tseval.errors import RunError
 
 
-class Share(click.ParamType):
+class Share(click.ParamType[float]):
     """A share of sentences: `1%`, `0.5%` or `all`."""
 
     name = "SHARE"
@@ -38,12 +38,13 @@ class Share(click.ParamType):
 @click.option("--model", "spec", help="Ask the model again: checkpoint, or SCHEME:REST.")
 @MODEL_ARGS
 @DEVICE
-@click.option("--rescore", "share", type=Share(), default=0.01, show_default="1%",
-              help="How many of the sentences the model is asked about, chosen by hash.")  # fmt: skip
+@click.option("--rescore", "share", type=Share(),
+              help="How many sentences the model is asked about, chosen by hash: 1% (default) to all.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 def command(
-    runs: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str, share: float,
-    as_json: bool,
+    runs: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
+    share: float | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Check that runs are whole, follow from suite and evidence, and can be.
 
@@ -52,13 +53,13 @@ def command(
     """
     from tseval.verifying import verify_run
 
-    if spec is None and click.get_current_context().get_parameter_source("share").name != "DEFAULT":
+    if spec is None and share is not None:
         raise RunError("--rescore needs the model: name it with --model")
     model = None if spec is None else open_chosen(spec, model_args, device)
     reports = []
     for run in runs:
         with progress_bar(f"asking {spec} about {run}") as progress:
-            report = verify_run(run, suite=suite, model=model, share=share, progress=progress)
+            report = verify_run(run, suite=suite, model=model, share=share or 0.01, progress=progress)
         reports.append(report)
         if not as_json:
             click.echo(str(report))

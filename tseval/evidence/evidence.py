@@ -63,12 +63,14 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
     Raises:
         EvidenceError: The model saw sentences as other numbers of words than they have.
     """
-    sentences = _column(scored, "sentence")
-    values = pc.list_flatten(scored["words"]).combine_chunks()
+    sentences = whole_column(scored, "sentence")
+    values = flat_column(scored, "words")
     if values.null_count:
-        logprob = _column(scored, "logprob")
-        return Evidence(suite_digest, "sentence", {}, _table(logprob, _column(scored, "seen"), sentences))
-    words, seen = words_of(sentences), words_of(_column(scored, "seen"))
+        logprob = whole_column(scored, "logprob")
+        return Evidence(
+            suite_digest, "sentence", {}, _table(logprob, whole_column(scored, "seen"), sentences)
+        )
+    words, seen = words_of(sentences), words_of(whole_column(scored, "seen"))
     if not np.array_equal(words.lengths, seen.lengths):
         row = int(np.flatnonzero(words.lengths != seen.lengths)[0])
         raise EvidenceError(
@@ -108,19 +110,19 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
         return _sentences_again(evidence, sentences)
     words = words_of(sentences)
     place = _places(evidence, words)
-    table = evidence.table.take(pa.array(place))
-    seen = pc.coalesce(_column(table, "seen"), words.texts)
-    values = _column(table, "logprob")
+    table = evidence.table.take(pa.array(place, pa.int64()))
+    seen = pc.coalesce(whole_column(table, "seen"), words.texts)
+    values = whole_column(table, "logprob")
     sums = np.add.reduceat(values.to_numpy().astype(np.float64), words.starts)
     offsets = pa.array(np.concatenate(([0], np.cumsum(words.lengths))), pa.int32())
-    columns: dict[str, pa.Array | pa.ChunkedArray] = {  # type: ignore[type-arg]
+    columns: dict[str, pa.Array] = {  # type: ignore[type-arg]
         "sentence": sentences,
-        "seen": pc.binary_join(pa.ListArray.from_arrays(offsets, seen), " "),
+        "seen": cast("pa.StringArray", pc.binary_join(pa.ListArray.from_arrays(offsets, seen), " ")),
         "logprob": pa.array(sums),
         "words": pa.ListArray.from_arrays(offsets, values),
     }
     for name in set(table.column_names) & {"right", "wrong"}:
-        columns[name] = pa.ListArray.from_arrays(offsets, _column(table, name))
+        columns[name] = pa.ListArray.from_arrays(offsets, whole_column(table, name))
     return pa.table(columns)
 
 
@@ -146,8 +148,8 @@ def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
     return pa.table(
         {
             "sentence": sentences,
-            "seen": pc.coalesce(_column(evidence.table, "seen"), sentences),
-            "logprob": _column(evidence.table, "logprob"),
+            "seen": pc.coalesce(whole_column(evidence.table, "seen"), sentences),
+            "logprob": whole_column(evidence.table, "logprob"),
             "words": pa.ListArray.from_arrays(offsets, nothing),
         }
     )
@@ -168,7 +170,12 @@ def _table(logprob: pa.Array, seen: pa.StringArray, own: pa.StringArray) -> pa.T
     return pa.table({"logprob": logprob, "seen": pc.if_else(same, pa.scalar(None, pa.string()), seen)})
 
 
-def _column(table: pa.Table, name: str) -> pa.StringArray:
-    """Give a column in one piece."""
-    column = table[name].combine_chunks()
-    return cast("pa.StringArray", column)
+def whole_column(table: pa.Table, name: str) -> pa.StringArray:
+    """Give a column of text in one piece."""
+    return cast("pa.StringArray", table[name].combine_chunks())
+
+
+def flat_column(table: pa.Table, name: str) -> pa.FloatArray:
+    """Give the numbers of a column of lists end to end."""
+    lists = cast("pa.ListArray[pa.FloatScalar]", table[name].combine_chunks())
+    return cast("pa.FloatArray", lists.flatten())

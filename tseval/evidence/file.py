@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EVIDENCE_FORMAT = 1
 KEY = b"tseval.evidence"
-_TYPES = {"seen": pa.string(), "right": pa.float64(), "wrong": pa.float64()}
+_TYPES: dict[str, pa.DataType] = {"seen": pa.string(), "right": pa.float64(), "wrong": pa.float64()}
 
 
 @dataclass(frozen=True, slots=True)

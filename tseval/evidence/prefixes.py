@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +47,9 @@ class Words:
 def words_of(sentences: pa.StringArray) -> Words:
     """Split sentences into the words that models read; before the terminator of an empty string is none."""
     split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
-    return Words(split.flatten(), pc.list_value_length(split).to_numpy().astype(np.int64))
+    return Words(
+        cast("pa.StringArray", split.flatten()), pc.list_value_length(split).to_numpy().astype(np.int64)
+    )
 
 
 def common(values: NDArray[np.generic], words: Words, most: _Rows | None = None) -> _Rows:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from tseval.errors import EvidenceError, LimitError, RunError
-from tseval.evidence.evidence import Evidence, gather
+from tseval.evidence.evidence import Evidence, gather, whole_column
 from tseval.runs import read_run
 from tseval.runs.files import read_intact
 from tseval.verifying.report import Wrong
@@ -79,5 +79,4 @@ def claim_of_run(path: Path) -> Claim:
         evidence = gather(scored, run.manifest.suite.digest)
     except (RunError, LimitError, EvidenceError, UnicodeDecodeError) as error:
         raise Wrong(str(error).partition("\n")[0]) from None
-    sentences = cast("pa.StringArray", scored["sentence"].combine_chunks())
-    return Claim(run.name, run.manifest, evidence, sentences, verdicts, tables)
+    return Claim(run.name, run.manifest, evidence, whole_column(scored, "sentence"), verdicts, tables)

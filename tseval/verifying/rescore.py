@@ -60,7 +60,7 @@ def rescore(
         raise Wrong(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
     rows = chosen(claim, plan.sentences, share)
     asked = None if plan.asked is None else Asked(plan.asked.asks, [plan.asked.before[row] for row in rows])
-    taken = pa.array(rows)
+    taken = pa.array(rows, pa.int64())
     scored = score_all(plan.scorer, plan.sentences.take(taken), asked, None, progress).table
     claimed = again.scored.take(taken)
     _compare_seen(claimed, scored)

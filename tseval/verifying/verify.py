@@ -39,7 +39,9 @@ def verify_run(
         ModelError: The model cannot be asked.
     """
     path = Path(path)
-    what, level, checks = "unread", "whole", []
+    what = "unread"
+    level: VerifyLevel = "whole"
+    checks: list[Check] = []
 
     def holds(found: str) -> None:
         checks.append(Check(level, True, found))
@@ -48,7 +50,7 @@ def verify_run(
         claim = claim_of_run(path)
         what = f"{claim.key.model} on {claim.key.suite}"
         holds(f"manifest, seal and {counted(len(claim.manifest.files), 'file')}")
-        level: VerifyLevel = "recomputed"
+        level = "recomputed"
         again = recompute(claim, suite)
         follows = (
             f"{counted(len(claim.sentences), 'sentence')}, {counted(again.verdicts.num_rows, 'verdict')}"
