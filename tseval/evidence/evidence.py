@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError
-from tseval.evidence.prefixes import Words, common, kept, spread, words_of
+from tseval.evidence.prefixes import Words, common, kept, split_words, spread
 from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
         return Evidence(
             suite_digest, "sentence", {}, _table(logprob, whole_column(scored, "seen"), sentences)
         )
-    words, seen = words_of(sentences), words_of(whole_column(scored, "seen"))
+    words, seen = split_words(sentences), split_words(whole_column(scored, "seen"))
     if not np.array_equal(words.lengths, seen.lengths):
         row = int(np.flatnonzero(words.lengths != seen.lengths)[0])
         raise EvidenceError(
@@ -108,7 +108,7 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
     """
     if evidence.unit == "sentence":
         return _sentences_again(evidence, sentences)
-    words = words_of(sentences)
+    words = split_words(sentences)
     place = _places(evidence, words)
     table = evidence.table.take(pa.array(place, pa.int64()))
     seen = pc.coalesce(whole_column(table, "seen"), words.texts)
@@ -142,7 +142,7 @@ def _places(evidence: Evidence, words: Words) -> NDArray[np.int64]:
 
 def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
     _refuse_other_size(evidence, len(sentences))
-    lengths = words_of(sentences).lengths
+    lengths = split_words(sentences).lengths
     offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
     nothing = pa.nulls(int(lengths.sum()), pa.float32())
     return pa.table(

@@ -44,7 +44,7 @@ class Words:
         return common(ids, self)
 
 
-def words_of(sentences: pa.StringArray) -> Words:
+def split_words(sentences: pa.StringArray) -> Words:
     """Split sentences into the words that models read; before the terminator of an empty string is none."""
     split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
     return Words(

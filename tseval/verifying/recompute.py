@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, SuiteError
 from tseval.evidence.evidence import scored_again, whole_column
-from tseval.evidence.prefixes import spread, words_of
+from tseval.evidence.prefixes import split_words, spread
 from tseval.report import build_table, render
 from tseval.runs import Run
 from tseval.suites.digest import suite_digest
@@ -173,7 +173,7 @@ def check_plausible(claim: Claim, again: Again) -> str:
 
 def _check_prefixes(claim: Claim, again: Again) -> float:
     """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum."""
-    words = words_of(whole_column(again.scored, "sentence"))
+    words = split_words(whole_column(again.scored, "sentence"))
     # Every word by the node of the trie that it is, and by that before it: 0 for the first.
     node = spread(words, words.shared) + 1
     before = np.concatenate(([0], node[:-1]))
@@ -188,7 +188,7 @@ def _check_prefixes(claim: Claim, again: Again) -> float:
     if claim.manifest.model.kind in PIECED:
         return 0.0
     # Words that look alike to the model are one event.
-    look = words_of(whole_column(again.scored, "seen")).texts.dictionary_encode().indices.to_numpy()
+    look = split_words(whole_column(again.scored, "seen")).texts.dictionary_encode().indices.to_numpy()
     parents, looks = before[first], look[first].astype(np.int64)
     event = np.unique(parents * (int(looks.max()) + 1) + looks, return_index=True)[1]
     sums = np.bincount(parents[event], weights=np.exp(values[first][event]))
