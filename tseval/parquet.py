@@ -91,6 +91,8 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 def _kind(kind: pa.DataType) -> str:
+    if isinstance(kind, pa.DictionaryType):
+        kind = kind.value_type
     tests = {
         "text": (pa.types.is_string, pa.types.is_large_string),
         "whole": (pa.types.is_integer,),

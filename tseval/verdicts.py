@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
 from tseval.questions.scored import ScoredSentences
-from tseval.suites.items import RESERVED_NAMES
+from tseval.suites.items import ENTRIES, ENTRY, RESERVED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,8 @@ def judge(suite: Suite, scored: pa.Table, score: Score = "sentence") -> pa.Table
     Returns:
         Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,
         `construction`, `phenomenon`, `dependency`, `contrast`, `better_score`, `worse_score`,
-        `correct`, `tie`, `undecidable`, then every feature of the suite, null where a case lacks it.
+        `correct`, `tie`, `undecidable`, then every feature of the suite, then for every lexical factor NAME
+        a column `NAME.entry` with the lexicon entry; features and entries are null where a case lacks them.
         A tie is wrong, and what is undecidable neither correct nor a tie.
 
     Raises:
@@ -78,15 +79,17 @@ def judge(suite: Suite, scored: pa.Table, score: Score = "sentence") -> pa.Table
     """
     sentences = ScoredSentences(scored)
     sentences.check_finite()
-    features = _feature_types(suite)
+    known = _feature_types(suite) | _factor_types(suite)
     check_score(suite, score)
     tables = [
         _lay_out(case, decided)
         for case, rows in _rows_by_label(suite, sentences.find(all_sentences(suite)))
         for decided in case.question.decide(sentences, rows, case.features, score)
     ]
-    names = tables[0].column_names[: len(RESERVED_NAMES)] + list(features)
-    return pa.concat_tables(tables, promote_options="default").select(names)
+    names = tables[0].column_names[: len(RESERVED_NAMES)] + list(known)
+    verdicts = pa.concat_tables(tables, promote_options="default").select(names)
+    # One list of entries for all cases: parquet would write the columns in full.
+    return verdicts.unify_dictionaries()
 
 
 def _rows_by_label(
@@ -100,7 +103,7 @@ def _rows_by_label(
 
 
 def _lay_out(case: Case, decided: Decided) -> pa.Table:
-    """Lay out the verdicts of one case on one thing that counts, features after them."""
+    """Lay out the verdicts of one case on one thing that counts, features and entries after them."""
     n_verdicts, decidable = len(decided.correct), ~decided.undecidable
     columns: dict[str, pa.Array[Any] | pa.ChunkedArray[Any]] = {
         "case": _repeat(case.name, n_verdicts),
@@ -116,6 +119,7 @@ def _lay_out(case: Case, decided: Decided) -> pa.Table:
         "undecidable": pa.array(decided.undecidable),
     }
     of_items = {name: case.features[name] for name in case.features.column_names}
+    of_items |= {f"{name}{ENTRY}": case.entries[name] for name in case.entries.column_names}
     if decided.items is not None:
         place = pa.array(decided.items, pa.int64())
         columns["item"] = case.index.take(place)
@@ -143,3 +147,9 @@ def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
                     f"{case.name!r}.\n  Give it values of one type in both."
                 )
     return {name: kind for name, (kind, _) in types.items()}
+
+
+def _factor_types(suite: Suite) -> dict[str, pa.DataType]:
+    """Collect the columns of the lexical factors of all cases, in order of appearance."""
+    names = (name for case in suite.cases for name in case.entries.column_names)
+    return {f"{name}{ENTRY}": ENTRIES for name in names}

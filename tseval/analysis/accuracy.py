@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tseval.errors import SuiteError, suggest
-from tseval.suites.items import RESERVED_NAMES
+from tseval.suites.items import ENTRY, RESERVED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -47,12 +47,15 @@ def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
     by = as_names(by)
     _check_known(by, [str(name) for name in verdicts.columns if name not in RESERVED_NAMES])
     counts = count_groups(verdicts, [*ROW, *by]).reset_index()
+    # Lexicon entries come in the order of first appearance; the table sorts them as it does all features.
+    entries = [name for name in by if name.endswith(ENTRY)]
+    counts = counts.astype(dict.fromkeys(entries, "str"))
     return with_accuracy(in_table_order(counts.astype(dict.fromkeys(COUNTS, "int64")), by))
 
 
 def count_groups(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Count the verdicts of each group, in order of first appearance, in the columns of `COUNTS`."""
-    return verdicts.groupby([*by], sort=False, dropna=False).agg(
+    return verdicts.groupby([*by], sort=False, dropna=False, observed=True).agg(
         n_items=("correct", "size"),
         n_correct=("correct", "sum"),
         n_tied=("tie", "sum"),

@@ -14,6 +14,8 @@ from tseval.cli.options import COUNT, FILE
 from tseval.cli.progress import progress_bar
 from tseval.errors import RunError, SuiteError, shortened
 from tseval.questions.scores import SCORES
+from tseval.suites.clusters import cluster_by
+from tseval.suites.items import ENTRY
 from tseval.suites.load import load_suite
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ RUNS = Path("runs")
 @click.option("--limit", type=COUNT, help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True,
               help="Split punctuation and clitics off the words of data, for word-level models.")  # fmt: skip
+@click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
+              help="Items with the same value are not independent, whatever the suite says; may be repeated.",
+)  # fmt: skip
 @click.option("--score", type=click.Choice(SCORES),
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip
@@ -45,13 +50,15 @@ RUNS = Path("runs")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
-    tokenise: bool, score: Score | None, precision: str, by: tuple[str, ...], device: str, out: Path | None,
-    resume: bool, quiet: bool,
+    tokenise: bool, clusters: tuple[str, ...], score: Score | None, precision: str, by: tuple[str, ...],
+    device: str, out: Path | None, resume: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     if out == Path():
         raise RunError("--out is empty: name a directory for the run")
-    loaded = [load_suite(name, cases=cases, limit=limit, tokenise=tokenise) for name in suites]
+    loaded = [
+        cluster_by(load_suite(name, cases=cases, limit=limit, tokenise=tokenise), clusters) for name in suites
+    ]
     for suite in loaded:
         check_features(suite, by)
     names = [suite.name for suite in loaded]
@@ -62,6 +69,7 @@ def command(
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, score, where, resume, quiet)
+        _check_clusters(run, path, clusters)
         _print(run, path, by, quiet)
 
 
@@ -84,6 +92,17 @@ def _score(
         said = f"\nWhat was scored is saved: add --resume --out {out} to go on."
         click.echo(shortened(said), err=True)
         raise
+
+
+def _check_clusters(run: Run, path: Path, clusters: tuple[str, ...]) -> None:
+    """Refuse a run that was complete before, and was judged without these columns."""
+    columns = run.load_verdicts().column_names if clusters else []
+    for name in clusters:
+        if f"{name}{ENTRY}" not in columns:
+            raise RunError(
+                f"{path} is complete, and was scored without --cluster {name}.\n"
+                "  Score it again into another directory, without --resume."
+            )
 
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:

@@ -6,7 +6,7 @@ Items are held by column (Arrow tables), because a suite has hundreds of thousan
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,6 +25,9 @@ Feature = str | int | float | bool
 
 # Features of a question about the beginning of a sentence: how many words it has, and the last of them.
 POSITION, WORD = "position", "word"
+# What the column of a lexical factor is called among the verdicts: `verb.entry`.
+ENTRY = ".entry"
+ENTRIES = pa.dictionary(pa.int32(), pa.string())
 # Columns of a verdict that are not features; no feature may take one of these names.
 RESERVED_NAMES = frozenset(
     {"case", "item", "construction", "phenomenon", "dependency", "contrast"}
@@ -68,6 +71,9 @@ class Case:
         index: Each item's position in the full expansion, (items,) int64.
         sentences: One string column per label, in label order, (items, labels).
         features: One column per feature, (items, features).
+        entries: One column per lexical factor, a place of the sentence whose word varies: which lexicon entry
+            an item has there, whatever its form; null where it has none. Items that share an entry are not
+            independent. (items, factors), dictionary-encoded (`as_entries`).
     """
 
     name: str
@@ -78,6 +84,7 @@ class Case:
     index: pa.Int64Array
     sentences: pa.Table
     features: pa.Table
+    entries: pa.Table = field(default_factory=lambda: pa.table({}))
 
     def __repr__(self) -> str:
         return shown(self, self.name, counted(self.n_items, "item"), counted(self.n_verdicts, "verdict"))
@@ -104,8 +111,9 @@ class Case:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Features of the verdicts."""
-        return tuple(field.name for field in (*self.features.schema, *self.question.feature_types()))
+        """What verdicts can be told apart by: the features, then the columns of the lexical factors."""
+        features = (column.name for column in (*self.features.schema, *self.question.feature_types()))
+        return (*features, *(f"{name}{ENTRY}" for name in self.entries.column_names))
 
     def take(self, rows: Sequence[int]) -> Case:
         """Give the same case with some of its items, by their places."""
@@ -117,8 +125,8 @@ class Case:
             question=self.question.take(index),
             index=self.index.take(index),
             sentences=self.sentences.take(index),
-            # A table without columns cannot be indexed: it does not know its rows.
-            features=self.features.take(index) if self.features.num_columns else self.features,
+            features=take_rows(self.features, index),
+            entries=take_rows(self.entries, index),
         )
 
     def items(self) -> Iterator[Item]:
@@ -132,6 +140,16 @@ class Case:
             for index, texts, values in zip(indices, sentences, features, strict=True):
                 assert index is not None
                 yield Item(self.name, index, texts, values)
+
+
+def take_rows(table: pa.Table, rows: pa.Int64Array) -> pa.Table:
+    """Take rows of features or entries; a table without columns does not know its rows, and stays."""
+    return table.take(rows) if table.num_columns else table
+
+
+def as_entries(levels: Sequence[str | None]) -> pa.DictionaryArray:
+    """Make the column of a lexical factor from the entry of each item; an empty name is none."""
+    return pa.array([level or None for level in levels], pa.string()).dictionary_encode()
 
 
 def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from tseval.errors import SuiteError, suggest
 from tseval.questions.contrast import Contrast
 from tseval.questions.pairs import ENDING, Pairs
 from tseval.suites.digest import suite_digest
-from tseval.suites.items import POSITION, WORD
+from tseval.suites.items import POSITION, WORD, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,8 +164,7 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
         for question in view.ask(row, pair, _coin(seed, case.name, numbers[row]))
     ]
     rows = pa.array([question.row for question in questions], pa.int64())
-    # A table without columns cannot be indexed: it does not know its rows.
-    features = case.features.take(rows) if case.features.num_columns else case.features
+    features = take_rows(case.features, rows)
     added = dict(zip(view.features, zip(*(q.features for q in questions), strict=True), strict=True))
     for name, values in ({ENDING: [1] * len(questions)} | added).items():
         if name in features.column_names:
@@ -182,6 +181,7 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
             }
         ),
         features=features,
+        entries=take_rows(case.entries, rows),
     )
 
 

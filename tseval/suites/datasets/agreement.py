@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
 from tseval.suites.agreement.targets import read_targets
-from tseval.suites.datasets.entries import AGREEMENT, DataItem
+from tseval.suites.datasets.entries import AGREEMENT, DataItem, first_places
 from tseval.suites.records import is_count, read_lines
 
 if TYPE_CHECKING:
@@ -33,12 +33,17 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
     Raises:
         SuiteError: As `read_targets` does.
     """
-    for target in read_targets(text):
+    targets = list(read_targets(text))
+    sentences = first_places(" ".join(target.words) for target in targets)
+    for target, sentence in zip(targets, sentences, strict=True):
         prefix, attractors = target.words[: target.position], target.attractors
         counts = "no attractors" if attractors == 0 else f"{attractors} attractor{'s'[: attractors > 1]}"
         row = f"attractors_{attractors}", counts[0].upper() + counts[1:], AGREEMENT, None
         forms = {"correct": " ".join([*prefix, target.right]), "wrong": " ".join([*prefix, target.wrong])}
-        yield DataItem(target.place, row, forms, {"n_attractors": attractors, "position": target.position})
+        features = {"n_attractors": attractors, "position": target.position}
+        # The file does not say which form is the singular.
+        singular = max((target.right, target.wrong), key=lambda form: (form.endswith("s"), len(form)))
+        yield DataItem(target.place, row, forms, features, verb_entries(sentence, singular))
 
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:
@@ -57,13 +62,21 @@ def read_gulordava(path: Path) -> Iterator[DataItem]:
             )
         if right["type"] not in SENTENCE_TYPES:
             raise SuiteError(f"{place}: neither {' nor '.join(SENTENCE_TYPES)}, but {right['type']!r}")
+        singular = (right if right["correct_number"] == "sing" else wrong)["form"]
         numbers = {feature: _whole(place, right, name) for feature, name in NUMBER_FEATURES.items()}
         yield DataItem(
             place,
             (right["type"], SENTENCE_TYPES[right["type"]], AGREEMENT, None),
             {form["class"]: f"{form['prefix']} {form['form']}" for form in (right, wrong)},
             {"pattern": right["pattern"], "number": right["correct_number"], **numbers},
+            # The nonce versions of a sentence have its words in all other places.
+            verb_entries(f"{right['pattern']} {right['constr_id']}", singular),
         )
+
+
+def verb_entries(sentence: str, singular: str) -> dict[str, str]:
+    """Name what verbs in running text may share: the sentence, and the verb, by its singular."""
+    return {"sentence": sentence, "verb": singular.lower()}
 
 
 def _whole(place: str, row: dict[str, str], name: str) -> int:

@@ -10,9 +10,11 @@ import pyarrow.compute as pc
 from tseval.errors import SuiteError
 from tseval.questions.contrast import Contrast
 from tseval.questions.pairs import Pairs
+from tseval.suites.agreement.examples import SINGULAR
 from tseval.suites.agreement.reading import read_examples
-from tseval.suites.datasets.entries import AGREEMENT
-from tseval.suites.items import Case
+from tseval.suites.datasets.agreement import verb_entries
+from tseval.suites.datasets.entries import AGREEMENT, first_places
+from tseval.suites.items import Case, as_entries
 from tseval.suites.records import bare_name, read_tsv
 
 if TYPE_CHECKING:
@@ -59,13 +61,24 @@ def read_agreement(files: Sequence[Path]) -> tuple[Case, ...]:
     if unsplit and len(unsplit) < len(files):
         raise SuiteError(f"{unsplit[0]}: has no column 'split', but other tables beside it have one")
     table = pa.concat_tables(part.select(sorted(shared)) for part in tables)
+    entries = _entries(table)
     if unsplit:
-        return (_case(bare_name(files[0]).partition(".")[0], table),)
-    cases = (
-        _case(name, table.filter(pc.equal(table["split"], pa.scalar(name))))
-        for name in _in_order(table["split"].to_pylist())
-    )
-    return tuple(cases)
+        return (_case(bare_name(files[0]).partition(".")[0], table, entries),)
+    parts = {
+        name: pc.equal(table["split"], pa.scalar(name)) for name in _in_order(table["split"].to_pylist())
+    }
+    return tuple(_case(name, table.filter(part), entries.filter(part)) for name, part in parts.items())
+
+
+def _entries(table: pa.Table) -> pa.Table:
+    """Say of every example which sentence it is from, and which verb it is about."""
+    columns = (table[name].to_pylist() for name in ("sentence", "number", "verb_form", "opp_verb_form"))
+    sentences, *verbs = columns
+    named = [
+        verb_entries(sentence, form if number == SINGULAR else opposite)
+        for sentence, number, form, opposite in zip(first_places(sentences), *verbs, strict=True)
+    ]
+    return pa.table({factor: as_entries([one[factor] for one in named]) for factor in named[0]})
 
 
 def _in_order(splits: list[Any]) -> list[str]:
@@ -77,7 +90,7 @@ def _in_order(splits: list[Any]) -> list[str]:
     ]
 
 
-def _case(name: str, table: pa.Table) -> Case:
+def _case(name: str, table: pa.Table, entries: pa.Table) -> Case:
     """Make items of examples: each sentence with the verb as found, and in the other number."""
     found: list[str] = []
     changed: list[str] = []
@@ -96,4 +109,5 @@ def _case(name: str, table: pa.Table) -> Case:
         index=pa.array(range(table.num_rows), pa.int64()),
         sentences=pa.table({CONTRAST.better: found, CONTRAST.worse: changed}),
         features=table.select(list(held.values())).rename_columns(list(held)),
+        entries=entries,
     )

@@ -6,6 +6,7 @@ A folder for each language (`en_evalset`), a text file for each construction. Ev
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
@@ -58,19 +59,23 @@ def read_clams(files: Sequence[Path]) -> Iterator[DataItem]:
         if known is None:
             raise SuiteError(f"{file}: no construction of CLAMS is called {case!r}")
         construction, phenomenon, dependency = known
-        yield from _pairs(file, (case, construction, phenomenon, dependency), features)
+        pairs = list(_pairs(file, (case, construction, phenomenon, dependency), features))
+        # Items may share a sentence with several twins; which words they share the files do not say.
+        shares = len({pair.entries["sentence"] for pair in pairs}) < len(pairs)
+        yield from pairs if shares else (replace(pair, entries={}) for pair in pairs)
 
 
 def _pairs(file: Path, row: TableRow, features: Mapping[str, str]) -> Iterator[DataItem]:
     """Pair every ungrammatical sentence with the grammatical one before it."""
-    good = None
+    good, good_place = None, ""
     for place, line in read_lines(file):
         label, tab, sentence = line.partition("\t")
         if label not in {"True", "False"} or not tab:
             raise SuiteError(f"{place}: neither True nor False, a tab and a sentence: {line[:60]!r}")
         if label == "True":
-            good = sentence
+            good, good_place = sentence, f"{file.name}:{place.rpartition(':')[2]}"
         elif good is None:
             raise SuiteError(f"{place}: an ungrammatical sentence before any grammatical one")
         else:
-            yield DataItem(place, row, {"grammatical": good, "ungrammatical": sentence}, features)
+            forms = {"grammatical": good, "ungrammatical": sentence}
+            yield DataItem(place, row, forms, features, {"sentence": good_place})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from tseval.errors import SuiteError
 from tseval.questions.contrast import Contrast
 from tseval.questions.pairs import Pairs
-from tseval.suites.items import RESERVED_NAMES, Case, Feature
+from tseval.suites.items import ENTRY, RESERVED_NAMES, Case, Feature, as_entries
 from tseval.suites.records import fits
 
 if TYPE_CHECKING:
@@ -33,12 +33,14 @@ class DataItem:
         row: Case, construction, phenomenon and dependency.
         sentences: Label to sentence, the better ones first.
         features: Feature name to value.
+        entries: Lexical factor to what the item shares with others there; the same factors in a whole case.
     """
 
     place: str
     row: TableRow
     sentences: Mapping[str, str]
     features: Mapping[str, Feature]
+    entries: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,12 @@ def build_cases(entries: Iterable[DataItem]) -> tuple[Case, ...]:
     return tuple(_case(group) for group in groups.values())
 
 
+def first_places(texts: Iterable[str]) -> list[str]:
+    """Give each text the number of the place where it stands first, from 1, so that equal ones share it."""
+    places: dict[str, str] = {}
+    return [places.setdefault(text, str(place)) for place, text in enumerate(texts, 1)]
+
+
 def _case(entries: Sequence[DataItem]) -> Case:
     first = entries[0]
     for entry in entries:
@@ -89,6 +97,9 @@ def _case(entries: Sequence[DataItem]) -> Case:
         index=pa.array(range(len(entries)), pa.int64()),
         sentences=pa.table({label: pa.array(texts, pa.string()) for label, texts in sentences.items()}),
         features=pa.table(features),
+        entries=pa.table(
+            {factor: as_entries([e.entries[factor] for e in entries]) for factor in first.entries}
+        ),
     )
 
 
@@ -104,9 +115,9 @@ def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
                 f"{entry.place}: {what} {mine!r}, but {theirs!r} in {first.place}.\n"
                 f"  All items of the case {first.row[0]!r} need the same."
             )
-    if reserved := sorted(set(entry.features) & RESERVED_NAMES):
+    if reserved := [name for name in entry.features if name in RESERVED_NAMES or name.endswith(ENTRY)]:
         raise SuiteError(
-            f"{entry.place}: {reserved[0]!r} is no name for a feature: tables use it.\n  Rename it."
+            f"{entry.place}: {min(reserved)!r} is no name for a feature: tables use it.\n  Rename it."
         )
 
 

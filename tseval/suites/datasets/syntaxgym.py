@@ -14,7 +14,7 @@ from tseval.checked import ContentError, checked
 from tseval.errors import SuiteError
 from tseval.questions.formula import parse, regions_of
 from tseval.questions.regions import Prediction, Regions
-from tseval.suites.items import Case
+from tseval.suites.items import Case, as_entries
 from tseval.suites.records import bare_name, fits, parse_data, read_text
 
 if TYPE_CHECKING:
@@ -137,4 +137,6 @@ def _case(name: str, items: Sequence[NumberedItem], predictions: tuple[Predictio
         index=pa.array(range(len(items)), pa.int64()),
         sentences=pa.table({label: pa.array(column, pa.string()) for label, column in texts.items()}),
         features=pa.table({"number": pa.array([number for number, _ in items], pa.int64())}),
+        # An item is asked about by every prediction; numbers begin anew in every suite.
+        entries=pa.table({"item": as_entries([f"{name} {number}" for number, _ in items])}),
     )

@@ -1,6 +1,6 @@
 """Expanded suites on disk, so that the second run need not expand again.
 
-One file holds a checksum of all that follows, a JSON line about the suite, and three Arrow streams per
+One file holds a checksum of all that follows, a JSON line about the suite, and four Arrow streams per
 case. It is keyed by the content of every source file and of the code that expands them. Whatever is
 wrong with the cache, the suite is expanded again.
 """
@@ -21,12 +21,12 @@ from tseval.checked import ContentError, checked
 from tseval.files import cache_folder, open_regular, write_whole
 from tseval.questions.contrast import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
-from tseval.suites.items import Case, Suite
+from tseval.suites.items import ENTRIES, Case, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CACHE_FORMAT = 1
+CACHE_FORMAT = 2
 _afresh: ContextVar[bool] = ContextVar("afresh", default=False)
 
 
@@ -85,7 +85,7 @@ def save_suite(suite: Suite, key: str) -> None:
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     for case in suite.cases:
         index = pa.table({"index": case.index})
-        for table in (index, case.sentences, case.features):
+        for table in (index, case.sentences, case.features, case.entries):
             with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
                 writer.write_table(table)
     head = {"suite": _facts(suite, _SuiteFacts), "cases": [_facts(case, _CaseFacts) for case in suite.cases]}
@@ -127,7 +127,7 @@ def load_cached(key: str) -> Suite | None:
 
 
 def _read_case(facts: _CaseFacts, source: pa.BufferReader) -> Case:
-    index, sentences, features = (pa.ipc.open_stream(source).read_all() for _ in range(3))
+    index, sentences, features, entries = (pa.ipc.open_stream(source).read_all() for _ in range(4))
     numbers = cast("pa.Int64Array", index.column("index").combine_chunks())
     return Case(
         name=facts["name"],
@@ -138,6 +138,7 @@ def _read_case(facts: _CaseFacts, source: pa.BufferReader) -> Case:
         index=numbers,
         sentences=sentences,
         features=features,
+        entries=entries,
     )
 
 
@@ -147,6 +148,8 @@ def _is_sound(case: Case) -> bool:
         case.index.type == pa.int64()
         and len(case.index) == case.sentences.num_rows == case.features.num_rows
         and set(case.sentences.schema.types) == {pa.string()}
+        and (not case.entries.num_columns or len(case.index) == case.entries.num_rows)
+        and set(case.entries.schema.types) <= {ENTRIES}
         and len(case.contrasts) > 0
         and all({contrast.better, contrast.worse} <= set(case.labels) for contrast in case.contrasts)
     )

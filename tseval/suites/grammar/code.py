@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jinja2 import TemplateSyntaxError, UndefinedError
 
 from tseval.errors import GrammarError
-from tseval.suites.grammar.sandbox import Sandbox, as_text
+from tseval.suites.grammar.sandbox import Sandbox, as_entry, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +58,16 @@ class Code:
             return value
         with self._located():
             return as_text(value)
+
+    def entry(self, bindings: Mapping[str, Binding]) -> str:
+        """Evaluate a lexical factor: name the lexicon entry.
+
+        Raises:
+            GrammarError: As in `text`, or the value is neither a word nor a text.
+        """
+        _, value = self._run(bindings)
+        with self._located():
+            return as_entry(value)
 
     def start_block(self) -> None:
         """Allow the full rendering time again."""

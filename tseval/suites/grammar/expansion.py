@@ -13,7 +13,7 @@ from tseval.errors import GrammarError
 from tseval.questions.pairs import Pairs
 from tseval.suites.grammar.code import Code
 from tseval.suites.grammar.lexicon import Word
-from tseval.suites.items import Case, Feature
+from tseval.suites.items import Case, Feature, as_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,6 +97,7 @@ def expand(grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int])
         index=pa.array(index, type=pa.int64()),
         sentences=pa.table({label: block.sentence(line) for label, line in grammar.sentences.items()}),
         features=pa.table(block.features()),
+        entries=pa.table(block.entries()),
     )
 
 
@@ -152,19 +153,37 @@ class _Block:
                 raise self._grammar.document.error(message, "features", name, fix=fix) from None
         return columns
 
+    def entries(self) -> dict[str, ArrowColumn]:
+        """Give the lexicon entry of every lexical factor."""
+        columns: dict[str, ArrowColumn] = {}
+        for name, factor in self._grammar.factors.items():
+            slots, level = (
+                (factor.slots, factor.entry)
+                if isinstance(factor, Code)
+                else ((factor.name,), lambda binding: str(_lemma(*binding.values())))
+            )
+            values, places = self._rendered(slots, level)
+            columns[name] = as_entries(values).take(places)
+        return columns
+
     def _column(self, names: tuple[str, ...], render: Render) -> ArrowColumn:
-        """Render once per distinct binding of some slots, then give every item its value."""
+        """Give every item the value that follows from some slots."""
+        values, places = self._rendered(names, render)
+        column: ArrowColumn = pa.array(values).take(places)
+        return column
+
+    def _rendered(self, names: tuple[str, ...], render: Render) -> tuple[list[Any], ArrowColumn]:
+        """Render once per distinct binding of some slots; say which of these values every item has."""
         if names not in self._distinct:
             self._distinct[names] = self._distinct_bindings(names)
         rows, inverse = self._distinct[names]
         slots = [self._slots[name] for name in names]
         codes = [self._codes[name][rows].tolist() for name in names]
-        values: list[Any] = [
+        values = [
             render({slot.name: slot.binding(code) for slot, code in zip(slots, binding, strict=True)})
             for binding in (zip(*codes, strict=True) if names else [()] * len(rows))
         ]
-        column: ArrowColumn = pa.array(values).take(inverse)
-        return column
+        return values, inverse
 
     def _distinct_bindings(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], ArrowColumn]:
         """Find one row for every distinct binding of some slots, and every row's binding."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import GrammarError, suggest
 from tseval.questions.contrast import Contrast
 from tseval.suites.grammar.draw import Draw, drawn_codes, read_draw
+from tseval.suites.grammar.factors import read_factors
 from tseval.suites.grammar.lexicon import Lexicon, load_lexicon
 from tseval.suites.grammar.slots import Slot, read_slots, slot_codes
 from tseval.suites.grammar.source import YamlDocument, YamlValue, describe, parse_yaml, read_grammar_text
@@ -26,7 +27,17 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.code import Code
 
 _ROW_KEYS = ("construction", "phenomenon", "dependency")
-GRAMMAR_KEYS = (*_ROW_KEYS, "source", "lexicon", "slots", "draw", "features", "contrasts", "expect")
+GRAMMAR_KEYS = (
+    *_ROW_KEYS,
+    "source",
+    "lexicon",
+    "slots",
+    "draw",
+    "features",
+    "factors",
+    "contrasts",
+    "expect",
+)
 _DEPENDENCIES = ("short", "long")
 _MAX_BODY = 1 << 16
 _FENCE = "---"
@@ -48,6 +59,7 @@ class Grammar:
         draw: Which part of all combinations is taken, or None for all.
         sentences: Label to fragments, in order.
         features: Name of each declared feature to its code, or to its value where that is fixed.
+        factors: Name of each lexical factor to the slot that it is, or to its code.
         contrasts: The contrasts it declares, or None.
         expect: What it says of itself: `items`, and labels with the first item's sentences.
         document: The front matter, for messages.
@@ -64,6 +76,7 @@ class Grammar:
     draw: Draw | None
     sentences: Mapping[str, Sequence[Code]]
     features: Mapping[str, Code | Feature]
+    factors: Mapping[str, Code | Slot]
     contrasts: tuple[Contrast, ...] | None
     expect: Mapping[str, str | int]
     document: YamlDocument
@@ -121,6 +134,7 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None) -> Gra
         draw=read_draw(document, slots, sentences),
         sentences=sentences.fragments(),
         features=_features(document, sentences),
+        factors=read_factors(document, slots, sentences),
         contrasts=read_contrasts(document, tuple(sentences.labels)),
         expect=_expect(document, tuple(sentences.labels)),
         document=document,

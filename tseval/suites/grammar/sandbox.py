@@ -88,6 +88,22 @@ def as_text(value: object) -> str:
     )
 
 
+def as_entry(value: object) -> str:
+    """Name the lexicon entry of a word, whatever its form; a text names itself.
+
+    Raises:
+        GrammarError: Anything else, a number for example.
+    """
+    if isinstance(value, Word):
+        return value.lemma
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Undefined):
+        as_text(value)
+    fix = "Give a word, such as 'verb' or 'nouns | last'."
+    raise GrammarError(f"{_kind(value)} is no entry of a lexicon.", fix=fix)
+
+
 def agree(word: object, with_: object) -> Word:
     """Inflect a word for the number of another (or `sing`, `plur`).
 
