@@ -38,6 +38,13 @@ def test_a_sound_table_comes_back_and_whole_numbers_may_stand_for_numbers():
     assert nothing["accuracy"].to_pylist() == [None]
 
 
+def test_texts_may_be_dictionary_encoded_and_stay_so():
+    entries = pa.array(["laughs", None, "laughs"]).dictionary_encode()
+    table = read_parquet(content(step=[1, 2, 3], accuracy=[0.5] * 3, suite=["x"] * 3, verb=entries), TYPES)
+    assert table["verb"].type == entries.type
+    assert table["verb"].to_pylist() == ["laughs", None, "laughs"]
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

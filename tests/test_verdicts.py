@@ -8,6 +8,7 @@ import pytest
 from small import make_case, make_suite, score
 
 from tseval.errors import ModelError, SuiteError
+from tseval.suites.items import ENTRIES, RESERVED_NAMES, as_entries
 from tseval.verdicts import judge, sentences_of
 
 NPI = ("grammatical", "intrusive", "ungrammatical")
@@ -239,3 +240,29 @@ def test_a_suite_of_the_size_of_marvin_and_linzen_is_judged_in_seconds():
         started = time.process_time()
         assert judge(suite, scored, mode).num_rows == 140_000
         assert time.process_time() - started < 4  # a loop per row takes longer
+
+
+def test_entries_stand_after_the_features_and_are_null_where_a_case_lacks_the_factor():
+    first = make_case("a", [("a laughs", "a laugh"), ("a swims", "a swim")], features={"n": [1, 2]})
+    second = make_case("b", [("the laughs", "the laugh"), ("the runs", "the run")], labels=NPI[::2])
+    first = replace(first, entries=pa.table({"verb": as_entries(["laughs", "swims"])}))
+    second = replace(
+        second,
+        entries=pa.table({"verb": as_entries(["laughs", ""]), "determiner": as_entries(["the", "the"])}),
+        features=pa.table({"m": [1, 1]}),
+    )
+    suite = make_suite(first, second, make_case("c", [("x y", "x z")]))
+    verdicts = judge(suite, score(suite, {}))
+    assert verdicts.column_names[len(RESERVED_NAMES) :] == ["n", "m", "verb.entry", "determiner.entry"]
+    assert verdicts["verb.entry"].to_pylist() == ["laughs", "swims", "laughs", None, None]
+    assert verdicts["determiner.entry"].to_pylist() == [None, None, "the", "the", None]
+    for name in ("verb.entry", "determiner.entry"):
+        assert verdicts[name].type == ENTRIES
+        assert len({str(chunk.dictionary) for chunk in verdicts[name].chunks}) == 1
+
+
+def test_every_contrast_of_an_item_has_its_entries():
+    rows = [("no a", "the a", "most a"), ("no b", "the b", "most b")]
+    case = make_case("npi", rows, labels=NPI, contrasts=[NPI[:2], NPI[1:]])
+    suite = make_suite(replace(case, entries=pa.table({"subject": as_entries(["a", "b"])})))
+    assert judge(suite, score(suite, {}))["subject.entry"].to_pylist() == ["a", "b"] * 2

@@ -68,7 +68,11 @@ def _edited(draw: random.Random, case: Case) -> Case:
     if draw.random() < 0.3:
         kept = draw.randrange(1, n)
         return replace(
-            case, index=case.index[:kept], sentences=sentences[:kept], features=case.features[:kept]
+            case,
+            index=case.index[:kept],
+            sentences=sentences[:kept],
+            features=case.features[:kept],
+            entries=case.entries[:kept],
         )
     row = draw.randrange(n)
     columns = {name: sentences[name].to_pylist() for name in case.labels}

@@ -115,3 +115,14 @@ def test_the_interval_is_scipys_to_the_last_bit(counts):
 
 def test_no_items_have_no_interval():
     assert wilson(0, 0) is None
+
+
+def test_lexicon_entries_break_a_table_down_as_the_same_texts_do():
+    marks = [("A", "+"), ("A", "-"), ("A", "+"), ("A", "-")]
+    words = ["swims", "laughs", "swims", None]
+    frame = verdicts(*marks, verb=words).assign(**{"verb.entry": pd.Categorical(words, ["swims", "laughs"])})
+    by_entry, by_text = count(frame, "verb.entry"), count(frame, "verb")
+    assert by_entry["verb.entry"].tolist()[:2] == by_text["verb"].tolist()[:2] == ["laughs", "swims"]
+    assert by_entry["verb.entry"].isna().tolist() == [False, False, True]
+    rest = [name for name in by_text if name != "verb"]
+    assert by_entry[rest].equals(by_text[rest])

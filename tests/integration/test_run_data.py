@@ -78,3 +78,36 @@ def test_a_score_that_the_data_does_not_allow_is_refused(pairs):
     assert "does not say how long the endings are" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (pairs / "run").exists()  # told before anything was scored
+
+
+def test_a_column_that_items_share_is_kept_with_the_run(pairs):
+    result = run("--suite", "pairs.jsonl", "--cluster", "number", "--by", "number.entry", cwd=pairs)
+    assert result.returncode == 0, result.stderr
+    assert "pairs, number.entry plur" in result.stdout
+    found = read_run(pairs / "run")
+    assert found.verdicts["number.entry"].tolist() == ["sing", "plur"]
+    assert found.manifest.suite.digest == load_suite(pairs / "pairs.jsonl").digest
+    selected = ["tseval", "analyze", "pairwise", "run", "--where", "number.entry=dual"]
+    refused = subprocess.run(selected, cwd=pairs, capture_output=True, text=True, check=False)
+    assert "no item has number.entry 'dual'.\n  Values: plur, sing." in refused.stderr
+
+
+def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):
+    result = run("--suite", "pairs.jsonl", "--cluster", "numbr", cwd=pairs)
+    assert result.returncode == 2
+    assert result.stderr.endswith(
+        "the suite 'pairs' has no column 'numbr' to cluster its items by.\n"
+        "  Did you mean 'number'? Columns: number.\n"
+    )
+    assert not (pairs / "run").exists()
+
+
+def test_a_complete_run_that_lacks_the_column_is_not_taken_for_one_with_it(pairs):
+    assert run("--suite", "pairs.jsonl", cwd=pairs).returncode == 0
+    assert run("--suite", "pairs.jsonl", "--resume", cwd=pairs).returncode == 0
+    result = run("--suite", "pairs.jsonl", "--resume", "--cluster", "number", cwd=pairs)
+    assert result.returncode == 2
+    assert result.stderr.endswith(
+        "run is complete, and was scored without --cluster number.\n"
+        "  Score it again into another directory, without --resume.\n"
+    )

@@ -34,7 +34,7 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
         wanted = [value for other, value in where if other == name]
         for value in wanted:
             if not (values == value).any():
-                present = [str(one) for one in verdicts[name].dropna().sort_values().unique()]
+                present = [str(one) for one in sorted(verdicts[name].dropna().unique())]
                 more = f" and {len(present) - _SHOWN} more" if len(present) > _SHOWN else ""
                 raise SuiteError(
                     f"no item has {name} {value!r}.\n  Values: {', '.join(present[:_SHOWN]) or 'none'}{more}."

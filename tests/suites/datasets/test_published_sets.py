@@ -127,6 +127,7 @@ def one_item(suite, case, i):
         index=case.index.take(index),
         sentences=case.sentences.take(index),
         features=case.features.take(index),
+        entries=case.entries.take(index),
     )
     return replace(suite, cases=(taken,))
 
