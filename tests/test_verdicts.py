@@ -1,6 +1,7 @@
 import math
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -258,7 +259,8 @@ def test_entries_stand_after_the_features_and_are_null_where_a_case_lacks_the_fa
     assert verdicts["determiner.entry"].to_pylist() == [None, None, "the", "the", None]
     for name in ("verb.entry", "determiner.entry"):
         assert verdicts[name].type == ENTRIES
-        assert len({str(chunk.dictionary) for chunk in verdicts[name].chunks}) == 1
+        chunks: list[Any] = verdicts[name].chunks
+        assert len({str(chunk.dictionary) for chunk in chunks}) == 1
 
 
 def test_every_contrast_of_an_item_has_its_entries():

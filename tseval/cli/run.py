@@ -96,7 +96,7 @@ def _score(
 
 def _check_clusters(run: Run, path: Path, clusters: tuple[str, ...]) -> None:
     """Refuse a run that was complete before, and was judged without these columns."""
-    columns = run.load_verdicts().column_names if clusters else []
+    columns = run.verdicts.columns if clusters else ()
     for name in clusters:
         if f"{name}{ENTRY}" not in columns:
             raise RunError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,10 +56,10 @@ def _columns(case: Case) -> list[str]:
     return [*case.features.column_names, *case.entries.column_names]
 
 
-def _levels(case: Case, name: str) -> pa.ChunkedArray | pa.DictionaryArray:  # type: ignore[type-arg]
+def _levels(case: Case, name: str) -> pa.Array[Any]:
     """Name what the items share; a factor of the suite comes before a feature of its name."""
     if name in case.entries.column_names:
-        return case.entries[name]
+        return case.entries[name].combine_chunks()
     levels = as_entries(case.features[name].cast(pa.string()).to_pylist())
     if levels.null_count:
         item = case.index[pc.index(levels.is_null(), pa.scalar(True)).as_py()]

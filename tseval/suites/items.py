@@ -7,7 +7,7 @@ Items are held by column (Arrow tables), because a suite has hundreds of thousan
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -147,7 +147,7 @@ def take_rows(table: pa.Table, rows: pa.Int64Array) -> pa.Table:
     return table.take(rows) if table.num_columns else table
 
 
-def as_entries(levels: Sequence[str | None]) -> pa.DictionaryArray:
+def as_entries(levels: Sequence[str | None]) -> pa.Array[Any]:
     """Make the column of a lexical factor from the entry of each item; an empty name is none."""
     return pa.array([level or None for level in levels], pa.string()).dictionary_encode()
 

@@ -100,8 +100,8 @@ def test_no_digest_depends_on_factors(write_grammar: WriteGrammar) -> None:
 def test_some_items_have_the_entries_that_they_have_in_the_whole(write_grammar: WriteGrammar) -> None:
     path = write_grammar(BODY, SLOTS)
     whole = factors(path).entries.to_pylist()
-    for options in ({"limit": 5}, {"sample": 7, "seed": 3}):
-        (case,) = load_suite(path, **options).cases
+    for part in (load_suite(path, limit=5), load_suite(path, sample=7, seed=3)):
+        (case,) = part.cases
         assert case.entries.to_pylist() == [whole[index] for index in case.index.to_pylist()]
 
 

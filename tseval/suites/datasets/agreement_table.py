@@ -72,13 +72,17 @@ def read_agreement(files: Sequence[Path]) -> tuple[Case, ...]:
 
 def _entries(table: pa.Table) -> pa.Table:
     """Say of every example which sentence it is from, and which verb it is about."""
-    columns = (table[name].to_pylist() for name in ("sentence", "number", "verb_form", "opp_verb_form"))
-    sentences, *verbs = columns
+    sentences, *verbs = (_texts(table, name) for name in ("sentence", "number", "verb_form", "opp_verb_form"))
     named = [
         verb_entries(sentence, form if number == SINGULAR else opposite)
         for sentence, number, form, opposite in zip(first_places(sentences), *verbs, strict=True)
     ]
     return pa.table({factor: as_entries([one[factor] for one in named]) for factor in named[0]})
+
+
+def _texts(table: pa.Table, name: str) -> list[str]:
+    texts: list[Any] = table[name].to_pylist()
+    return texts
 
 
 def _in_order(splits: list[Any]) -> list[str]:
