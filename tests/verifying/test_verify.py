@@ -17,6 +17,8 @@ from tseval.report import Format, build_table, render
 from tseval.runs import Run, read_run
 from tseval.runs.files import digest, read_intact, to_parquet
 from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest
+from tseval.suites.clusters import cluster_by
+from tseval.suites.items import ENTRY, as_entries
 from tseval.suites.load import load_suite
 from tseval.verdicts import judge, sentences_of
 from tseval.verifying import verify_run
@@ -139,6 +141,33 @@ def test_verdicts_of_another_shape_do_not_follow(honest, forge, edit, said):
     # Counts of items that contradict the manifest are found before anything is computed.
     assert said in report.checks[-1].found or "was edited: counts" in report.checks[-1].found
     assert not report.ok
+
+
+def test_a_run_from_before_lexical_factors_holds_without_them(honest, forge):
+    verdicts = read_run(honest).load_verdicts()
+    old = verdicts.drop_columns([name for name in verdicts.column_names if name.endswith(ENTRY)])
+    assert old.num_columns < verdicts.num_columns
+    assert verify_run(forge(verdicts=old)).ok
+
+
+def test_entries_that_are_not_those_of_the_items_are_found(honest, forge):
+    verdicts = read_run(honest).load_verdicts()
+    other = as_entries([f"word {row}" for row in range(verdicts.num_rows)])
+    place = verdicts.column_names.index("verb.entry")
+    said = wrong_at(verify_run(forge(verdicts=verdicts.set_column(place, "verb.entry", other))), "recomputed")
+    assert said.startswith("verdicts: verb.entry of ")
+    more = verdicts.append_column("noise.entry", other)
+    said = wrong_at(verify_run(forge(verdicts=more)), "recomputed")
+    assert said == "the verdicts have a column 'noise.entry' that the suite does not know"
+
+
+def test_columns_that_a_user_named_follow_from_the_data(model, tmp_path):
+    rows = ("good\tbad\tverb", "he laughs\the laugh\tlaugh", "he swims\the swim\tswim")
+    (tmp_path / "pairs.tsv").write_text("\n".join(rows))
+    suite = cluster_by(load_suite(tmp_path / "pairs.tsv"), ["verb"])
+    evaluate(model, suite, out=tmp_path / "run")
+    report = verify_run(tmp_path / "run", suite=str(tmp_path / "pairs.tsv"))
+    assert report.ok
 
 
 def test_a_table_that_says_something_else_is_found(honest, forge):

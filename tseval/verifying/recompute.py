@@ -14,8 +14,10 @@ from tseval.evidence.evidence import scored_again, whole_column
 from tseval.evidence.prefixes import split_words, spread
 from tseval.report import build_table, render
 from tseval.runs import Run
+from tseval.suites.clusters import cluster_by
 from tseval.suites.digest import suite_digest
 from tseval.suites.grammar.cache import afresh
+from tseval.suites.items import ENTRY
 from tseval.suites.load import load_suite
 from tseval.verdicts import judge, sentences_of
 from tseval.verifying.report import Wrong
@@ -71,7 +73,7 @@ def recompute(claim: Claim, spec: str | None) -> Again:
         scored = scored_again(claim.evidence, sentences)
     except EvidenceError as error:
         raise Wrong(f"the evidence {error}") from None
-    verdicts = judge(suite, scored, claim.score)
+    verdicts = judge(_with_factors(suite, claim), scored, claim.score)
     _compare_verdicts(claim.verdicts, verdicts)
     again = Again(suite, scored, verdicts)
     for name, text in claim.tables.items():
@@ -94,6 +96,18 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
         return suite
     cases = tuple(_chosen(suite, claim))
     return replace(suite, cases=cases, digest=suite_digest(suite.terminator, cases), complete=False)
+
+
+def _with_factors(suite: Suite, claim: Claim) -> Suite:
+    """Give the suite the lexical factors of the claim: `--cluster` names others, and old runs have none."""
+    held = [name.removesuffix(ENTRY) for name in claim.verdicts.column_names if name.endswith(ENTRY)]
+    known = {name for case in suite.cases for name in case.entries.column_names}
+    if not held:
+        return replace(suite, cases=tuple(replace(case, entries=pa.table({})) for case in suite.cases))
+    try:
+        return suite if known.issuperset(held) else cluster_by(suite, held)
+    except SuiteError:
+        return suite  # the comparison names the column
 
 
 def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
@@ -127,8 +141,9 @@ def _compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
     for name in found.column_names:
         if name not in claimed.column_names:
             raise Wrong(f"the verdicts have no column {name!r}")
-        follows = found[name].combine_chunks()
-        stated = claimed[name].cast(follows.type).combine_chunks()
+        # Two dictionaries of one column may be in different orders.
+        kind = pa.string() if name.endswith(ENTRY) else found[name].type
+        follows, stated = (table[name].cast(kind).combine_chunks() for table in (found, claimed))
         if not stated.equals(follows):
             same = pc.fill_null(pc.equal(stated, follows), pc.and_(pc.is_null(stated), pc.is_null(follows)))
             row = pc.index(same, pa.scalar(False)).as_py()
