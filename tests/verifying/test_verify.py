@@ -152,12 +152,15 @@ def test_a_run_from_before_lexical_factors_holds_without_them(honest, forge):
 
 def test_entries_that_are_not_those_of_the_items_are_found(honest, forge):
     verdicts = read_run(honest).load_verdicts()
-    other = as_entries([f"word {row}" for row in range(verdicts.num_rows)])
-    place = verdicts.column_names.index("verb.entry")
+    place, other = verdicts.column_names.index("verb.entry"), as_entries(["laughs"] * verdicts.num_rows)
     said = wrong_at(verify_run(forge(verdicts=verdicts.set_column(place, "verb.entry", other))), "recomputed")
     assert said.startswith("verdicts: verb.entry of ")
-    more = verdicts.append_column("noise.entry", other)
-    said = wrong_at(verify_run(forge(verdicts=more)), "recomputed")
+
+
+def test_a_factor_that_neither_suite_nor_data_have_is_found(honest, forge):
+    verdicts = read_run(honest).load_verdicts()
+    noise = as_entries([f"word {row}" for row in range(verdicts.num_rows)])
+    said = wrong_at(verify_run(forge(verdicts=verdicts.append_column("noise.entry", noise))), "recomputed")
     assert said == "the verdicts have a column 'noise.entry' that the suite does not know"
 
 
