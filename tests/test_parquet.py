@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import subprocess
+import sys
 from dataclasses import asdict
 from hashlib import sha256
 
@@ -36,6 +38,15 @@ def test_a_sound_table_comes_back_and_whole_numbers_may_stand_for_numbers():
     assert table.schema.types == [pa.int64(), pa.float64(), pa.string()]
     nothing = read_parquet(content(**SOUND | {"accuracy": pa.nulls(1)}), TYPES)
     assert nothing["accuracy"].to_pylist() == [None]
+
+
+def test_a_process_that_quits_right_after_reading_ends_as_it_says(tmp_path):
+    # With torch in memory, threads that Arrow had just started made every other such process abort.
+    make_run(make_suite(make_case("a", [("a b", "a c")])), {}, path=tmp_path / "run")
+    read = "from tseval.runs import read_run; read_run(sys.argv[1]).load_verdicts()"
+    command = [sys.executable, "-c", f"import sys, torch; {read}; sys.exit(3)", str(tmp_path / "run")]
+    started = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [(process.communicate()[1], process.returncode) for process in started] == [("", 3)] * 4
 
 
 def test_texts_may_be_dictionary_encoded_and_stay_so():
