@@ -147,7 +147,8 @@ class Design:
         Returns:
             (columns,).
         """
-        return np.maximum(np.diag(self.covariance(influence)), (influence**2).sum(axis=0))
+        independent: NDArray[np.float64] = (influence**2).sum(axis=0)
+        return np.maximum(np.diag(self.covariance(influence)), independent)
 
     def fewest_words(self) -> float:
         """Say how many items these are worth at worst: if each entry were wholly right or wholly wrong.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tseval.analysis.inference.design import Design
 
 ERROR_RATE = 0.05
-Word = Literal["better", "worse", "equivalent", "undecided"]
+Outcome = Literal["better", "worse", "equivalent", "undecided"]
 # Of a variance; below it, what is left of a difference of variances is rounding.
 _ROUNDING = 1e-9
 
@@ -79,7 +79,7 @@ class Comparison:
 
     p_holm: float
     p_beyond: float
-    word: Word
+    word: Outcome
 
 
 def differences(correct: NDArray[np.bool_], design: Design) -> list[Difference]:
@@ -192,7 +192,7 @@ def holm(p: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _word(value: float, p: float, beyond: float) -> Word:
+def _word(value: float, p: float, beyond: float) -> Outcome:
     if beyond < ERROR_RATE:
         return "equivalent"
     if p < ERROR_RATE:
