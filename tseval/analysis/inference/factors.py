@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tseval.suites.items import ENTRY
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -39,6 +41,16 @@ class Factors:
         for place, (_, column) in enumerate(entries.items()):
             codes[:, place] = pd.factorize(column)[0]
         return cls(tuple(map(str, entries.columns)), codes)
+
+    @classmethod
+    def of_verdicts(cls, verdicts: pd.DataFrame) -> Factors:
+        """Read the lexical factors of verdicts from their columns, `verb.entry` and the like.
+
+        Args:
+            verdicts: As `tseval.verdicts.judge` gives them; without such a column, items are independent.
+        """
+        names = [name for name in map(str, verdicts.columns) if name.endswith(ENTRY)]
+        return cls.of(verdicts[names].rename(columns=lambda name: name.removesuffix(ENTRY)))
 
     def take(self, items: NDArray[np.bool_]) -> Factors:
         """Keep the items that are chosen."""
