@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tseval.analysis.attractors import by_non_attractors, joint_grid
-from tseval.analysis.pairwise import holm, mcnemar, pairwise
+from tseval.analysis.inference.differences import holm
+from tseval.analysis.pairwise import mcnemar, pairwise
 from tseval.analysis.profiles import profile
 from tseval.analysis.selection import select
 from tseval.errors import SuiteError

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import sqrt
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from tseval.analysis.inference.estimates import score_interval
+from tseval.analysis.inference.quantiles import Z
 from tseval.errors import SuiteError, suggest
 from tseval.suites.items import ENTRY, RESERVED_NAMES
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 # What makes a row of the table. Cases that agree in all four are pooled by item.
 ROW = ("dependency", "phenomenon", "construction", "contrast")
 COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
-# Within ± this lie 95% of a standard normal distribution.
-Z = 1.959963984540054
 
 
 def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
@@ -124,15 +123,7 @@ def wilson(n_correct: int, n_items: int) -> tuple[float, float] | None:
 
     The interval treats items as independent draws. Items made from one template are not, so it is
     a lower bound on the uncertainty.
-
-    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", JASA; in the
-    order of operations of scipy's `binomtest`, with which it agrees to the last bit. `scipy.stats` itself
-    takes longer to import than a table to print.
     """
     if n_items == 0:
         return None
-    p = n_correct / n_items
-    scale = 2 * (n_items + Z**2)
-    centre = (2 * n_items * p + Z**2) / scale
-    half = Z / scale * sqrt(4 * n_items * p * (1 - p) + Z**2)
-    return 0.0 if n_correct == 0 else centre - half, 1.0 if n_correct == n_items else centre + half
+    return score_interval(n_correct / n_items, n_items, Z)

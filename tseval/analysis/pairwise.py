@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from tseval.analysis.inference.differences import holm
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 PAIR_COLUMNS = ("first", "second", "n_items", "both", "only_first", "only_second", "neither", "p", "p_holm")
 
@@ -69,12 +71,3 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
     discordant = only_first + only_second
     return float(binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Correct several p for their number, step by step from the smallest; the order is kept."""
-    adjusted, largest = [0.0] * len(p), 0.0
-    for step, place in enumerate(sorted(range(len(p)), key=p.__getitem__)):
-        largest = max(largest, min(1.0, (len(p) - step) * p[place]))
-        adjusted[place] = largest
-    return adjusted

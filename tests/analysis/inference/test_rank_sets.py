@@ -1,0 +1,146 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from drawn_items import design_of, draw_items
+from scipy.stats import studentized_range
+
+from tseval.analysis.inference.differences import differences
+from tseval.analysis.inference.rank_sets import rank_sets, ranks_that_may_be
+
+
+def of_independent(means, errors, df=None):
+    """Rank sets of models whose means were estimated apart from one another."""
+    covariance = np.diag(np.square(errors))
+    variances = np.diag(covariance)
+    gaps = np.sqrt(variances[:, None] + variances - 2 * covariance)
+    return ranks_that_may_be(np.asarray(means, float), gaps, covariance, df)
+
+
+def independent(n_items):
+    return design_of(np.zeros((n_items, 0), int))
+
+
+def test_models_far_apart_have_one_rank_each():
+    found = of_independent([0.2, 0.9, 0.5], [0.01] * 3)
+    assert (found.low, found.high) == ((3, 1, 2), (3, 1, 2))
+    assert found.tied() == []
+
+
+def test_equal_models_may_have_any_rank():
+    found = of_independent([0.5] * 4, [0.01] * 4)
+    assert (found.low, found.high) == ((1,) * 4, (4,) * 4)
+    assert found.tied() == [(0, 1, 2, 3)]
+
+
+def test_the_sets_are_those_that_the_authors_program_prints():
+    # csranks (R) on its page of `csranks()`: x <- seq(1, 3, length = 10); sd <- rep(0.2, 10); csranks(x, sd).
+    # There, too, a higher value has a better rank.
+    found = of_independent(np.linspace(1, 3, 10), [0.2] * 10)
+    assert found.low == (7, 6, 5, 4, 3, 2, 1, 1, 1, 1)
+    assert found.high == (10, 10, 10, 10, 9, 8, 7, 6, 5, 4)
+
+
+@pytest.mark.parametrize("df", [None, 6, 30])
+def test_the_first_step_tells_models_apart_where_the_studentized_range_does(df):
+    critical = studentized_range.ppf(0.95, 5, df or np.inf) / np.sqrt(2)
+    for factor, apart in ((0.96, False), (1.04, True)):
+        # Four equal models and one that is better by a little less, or more, than the critical difference.
+        gap = factor * critical * np.sqrt(2) * 0.01
+        found = of_independent([0.5 + gap, 0.5, 0.5, 0.5, 0.5], [0.01] * 5, df)
+        assert bool(found.better[0].any()) == apart
+
+
+def test_of_two_models_the_sets_are_those_of_the_t_test():
+    for seed in range(30):
+        first, codes = draw_items((9,), (0.8,), per_cell=12, seed=seed)
+        second, _ = draw_items((9,), (0.8,), per_cell=12, seed=seed + 100)
+        correct, design = np.stack([first, second], axis=1), design_of(codes)
+        (pair,) = differences(correct, design)
+        found = rank_sets(correct, design)
+        if abs(pair.p - 0.05) > 0.004:  # else the simulated quantile may lie on either side
+            assert (found.low[0] == found.high[0]) == (pair.p < 0.05)
+
+
+def step_down(means, covariance, draws, seed):
+    """Romano & Wolf's step-down over ordered pairs, pair by pair, from draws of its own."""
+    noise = np.random.default_rng(seed).multivariate_normal(np.zeros(len(means)), covariance, draws)
+    spread = {
+        (j, k): np.sqrt(covariance[j, j] + covariance[k, k] - 2 * covariance[j, k])
+        for j, k in permutations(range(len(means)), 2)
+    }
+    left, told = set(spread), set()
+    while left:
+        critical = np.quantile(
+            np.max([(noise[:, j] - noise[:, k]) / spread[j, k] for j, k in left], axis=0), 0.95
+        )
+        found = {(j, k) for j, k in left if means[j] - means[k] > critical * spread[j, k]}
+        if not found:
+            break
+        left, told = left - found, told | found
+    return told
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_sets_are_those_of_a_plain_step_down_with_other_draws(seed):
+    random = np.random.default_rng(seed)
+    root = random.standard_normal((6, 6)) * 0.02
+    covariance = (root @ root.T + np.eye(6) * 1e-4).astype(np.float64)
+    means = 0.5 + np.arange(6) * 0.05
+    variances = np.diag(covariance)
+    errors = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0))
+    found = ranks_that_may_be(means, errors, covariance, None)
+    assert {(int(j), int(k)) for j, k in np.argwhere(found.better)} == step_down(
+        means, covariance, 200_000, 99
+    )
+
+
+def test_the_order_of_the_columns_does_not_matter():
+    correct = np.random.default_rng(4).random((300, 4)) < np.array([0.5, 0.75, 0.62, 0.6])
+    straight = rank_sets(correct, independent(300))
+    for order in permutations(range(4)):
+        found = rank_sets(correct[:, list(order)], independent(300))
+        assert found.low == tuple(straight.low[place] for place in order)
+        assert found.high == tuple(straight.high[place] for place in order)
+
+
+def test_a_model_that_is_far_below_widens_no_set_of_the_others():
+    correct = np.random.default_rng(4).random((400, 4)) < np.array([0.95, 0.8, 0.6, 0.05])
+    with_it, without = rank_sets(correct, independent(400)), rank_sets(correct[:, :3], independent(400))
+    assert (with_it.low[:3], with_it.high[:3]) == (without.low, without.high)
+    assert (with_it.low[3], with_it.high[3]) == (4, 4)
+
+
+def test_neighbours_that_are_not_told_apart_are_tied_in_groups_that_may_overlap():
+    found = of_independent([0.5, 0.7, 0.6, 0.3], [0.03] * 4)
+    assert found.tied() == [(1, 2), (2, 0)]
+
+
+def test_one_model_has_one_rank():
+    found = rank_sets(np.array([[True], [False]]), independent(2))
+    assert (found.low, found.high, found.tied()) == ((1,), (1,), [])
+
+
+def test_models_with_the_same_verdicts_share_their_ranks():
+    one, codes = draw_items((9, 6), (0.5, 0.5), per_cell=4)
+    correct = np.stack([one, one, ~one & (codes[:, 0] == 0)], axis=1)
+    found = rank_sets(correct, design_of(codes))
+    assert (found.low, found.high) == ((1, 1, 3), (2, 2, 3))
+
+
+@pytest.mark.parametrize("n_items", [1, 5])
+def test_a_few_items_tell_no_models_apart(n_items):
+    correct = np.repeat([[True, False, True]], n_items, axis=0)
+    found = rank_sets(correct, design_of(np.zeros((n_items, 1), int)))
+    assert (found.low, found.high) == ((1, 1, 1), (3, 3, 3)) or n_items == 5
+    assert found.high[1] == 3
+
+
+def test_rank_sets_over_several_rows_rank_the_means():
+    rows = np.repeat([0, 1], [900, 100])
+    shares = np.where(rows[:, None] == 0, [0.5, 0.55], [0.95, 0.4])
+    correct = np.random.default_rng(0).random((1000, 2)) < shares
+    found = rank_sets(correct, design_of(np.zeros((1000, 0), int), rows))
+    expected = [(correct[:900, m].mean() + correct[900:, m].mean()) / 2 for m in range(2)]
+    assert found.means == pytest.approx(expected)
+    assert (found.low, found.high) == ((1, 2), (1, 2))

@@ -1,0 +1,32 @@
+"""Student's t and the normal distribution, for intervals of 95%.
+
+`scipy.special` is imported where it is needed: that takes longer than to print a table.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+# Within ± this lie 95% of a standard normal distribution.
+Z = 1.959963984540054
+
+
+@cache
+def quantile(df: float | None) -> float:
+    """Give the number within ± of which 95% of a distribution lie.
+
+    Args:
+        df: Degrees of freedom of Student's t; None for the normal distribution.
+    """
+    if df is None:
+        return Z
+    from scipy.special import stdtrit  # noqa: PLC0415 - slow to import
+
+    return float(stdtrit(df, 0.975))
+
+
+def upper_tail(t: float, df: float) -> float:
+    """Give the probability of a larger t, exact far out too."""
+    from scipy.special import stdtr  # noqa: PLC0415 - slow to import
+
+    return float(stdtr(df, -t))
