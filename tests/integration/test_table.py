@@ -67,6 +67,51 @@ def test_a_run_is_broken_down_by_a_feature(run):
     assert cells(text, "Simple, number plur")[:2] == ["4", "0.750"]
 
 
+def test_the_unsplit_row_stays_above_its_parts(run):
+    text = tseval("table", run, "--by", "number")
+    parts = ["Simple", "Simple, number plur", "Simple, number sing"]
+    assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| Simple")] == parts
+    assert cells(text, "Simple") == cells(tseval("table", run), "Simple")
+    assert "Means and ranks are over the parts of rows, not over whole rows." in text
+    assert cells(text, "All 2 rows")[1] == "0.750"
+
+
+def test_the_unsplit_row_stands_above_its_parts_beside_another_model(run, tmp_path):
+    make_run(SUITE, dict.fromkeys(WORDS, -0.5), path=tmp_path / "other", model="gru")
+    text = tseval("table", run, tmp_path / "other", "--by", "number")
+    assert cells(text, "Simple") == ["0.750", "0.875"]
+    assert cells(text, "Simple, number plur") == ["0.750", "0.750"]
+    assert cells(text, "Simple, number sing") == ["0.750", "1.000"]
+
+
+def test_a_row_of_one_part_is_not_printed_twice(tmp_path):
+    suite = make_suite(
+        make_case("a", [("a", "b"), ("c", "d")], features={"n": [1, 2]}),
+        make_case("b", [("a", "b")], features={"n": [1]}, construction="Other"),
+    )
+    make_run(suite, {}, path=tmp_path / "run")
+    text = tseval("table", tmp_path / "run", "--by", "n")
+    labels = [line.split("|")[1].strip() for line in text.splitlines() if ", n " in line or "Other" in line]
+    assert labels == ["Simple, n 1", "Simple, n 2", "Other, n 1"]
+
+
+def test_features_may_stand_in_one_list(run, tmp_path):
+    features = {"number": ["sing", "plur"] * 4, "half": [1] * 4 + [2] * 4}
+    suite = make_suite(make_case("a", [(f"right{i}", f"wrong{i}") for i in range(8)], features=features))
+    make_run(suite, WORDS, path=tmp_path / "two")
+    text = tseval("table", tmp_path / "two", "--by", "number,half")
+    assert cells(text, "Simple, number sing, half 2")[:2] == ["2", "0.500"]
+    assert text == tseval("table", tmp_path / "two", "--by", "number", "--by", "half")
+    assert "the suite has no feature 'hal' to" in tseval("table", run, "--by", "number,hal", code=2)
+
+
+def test_the_files_for_programs_hold_the_parts_alone(run):
+    rows = list(csv.DictReader(io.StringIO(tseval("table", run, "--format", "csv", "--by", "number"))))
+    assert [(row["number"], row["n_items"]) for row in rows] == [("plur", "4"), ("sing", "4")]
+    content = json.loads(tseval("table", run, "--format", "json", "--by", "number"))
+    assert [row["number"] for row in content["rows"]] == ["plur", "sing"]
+
+
 def test_a_table_is_written_to_a_file(run, tmp_path):
     out = tmp_path / "out.json"
     assert tseval("table", run, "--format", "json", "-o", out) == ""

@@ -18,6 +18,9 @@ Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
 FILE = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
 DEVICE = click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
+BY = click.option("--by", multiple=True, metavar="FEATURE",
+                  callback=lambda _context, _option, given: _listed(given),
+                  help="Break rows down by a feature; several as A,B, or by repeating it.")  # fmt: skip
 QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
 
 
@@ -30,6 +33,15 @@ def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Fun
         return function
 
     return decorate
+
+
+def _listed(given: Sequence[str]) -> tuple[str, ...]:
+    """Take names apart that stand in one list.
+
+    >>> _listed(["number,distance", "attractor"])
+    ('number', 'distance', 'attractor')
+    """
+    return tuple(name.strip() for part in given for name in part.split(","))
 
 
 def read_open_text(file: TextIO) -> str:

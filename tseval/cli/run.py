@@ -10,7 +10,7 @@ import click
 
 from tseval.analysis.accuracy import check_features
 from tseval.cli.model_options import model_options, open_chosen
-from tseval.cli.options import COUNT, FILE
+from tseval.cli.options import BY, COUNT, FILE
 from tseval.cli.progress import progress_bar
 from tseval.errors import RunError, SuiteError, shortened
 from tseval.questions.scores import SCORES
@@ -44,7 +44,7 @@ RUNS = Path("runs")
                    "else what the suite was published with.")  # fmt: skip
 @click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True,
               help="Of products in tseval's own checkpoints; sums stay in float32.")  # fmt: skip
-@click.option("--by", multiple=True, metavar="FEATURE", help="Break the table down by a feature.")
+@BY
 @click.option("--out", type=FILE, help="Directory for the run.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import FILE
+from tseval.cli.options import BY, FILE
 from tseval.files import write_text
 from tseval.report import FORMATS, Format, build_table, open_sources, render
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command("table")
 @click.argument("sources", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
-@click.option("--by", multiple=True, metavar="FEATURE", help="Break rows down by a feature; may be repeated.")
+@BY
 @click.option("-o", "output", type=FILE, help="Write to a file.")
 def command(sources: tuple[str, ...], form: Format, by: tuple[str, ...], output: Path | None) -> None:
     """Print runs and published boards side by side, with ranks.

@@ -14,11 +14,13 @@ from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.shown import NONE, interval, mean_rank, share, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from fractions import Fraction
 
-    from tseval.report.columns import Column
+    from tseval.report.columns import Column, Key
     from tseval.report.table import Table
+
+    CellsOf = Callable[[Table], list[list[object]]]
 
 # What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
 OF_A_RUN = (
@@ -81,8 +83,12 @@ def row_labels(rows: pd.DataFrame) -> list[str]:
 def _single(table: Table, run: Column) -> Grid:
     """Print what is told of the rows of one run, and its mean accuracies in their column."""
     assert run.keys(table.by) == list(table.rows.itertuples(index=False, name=None))
-    rows = run.rows.assign(accuracy=table.accuracy[run.heading])
-    lines = list(_body(table, [field.values(rows) for field in OF_A_RUN]))
+
+    def cells_of(part: Table) -> list[list[object]]:
+        rows = part.columns[0].rows.assign(accuracy=part.accuracy[run.heading])
+        return [field.values(rows) for field in OF_A_RUN]
+
+    lines = list(_body(table, cells_of))
     lines.append(Line(("Mean accuracy, each row counted once",), "section"))
     for mean in table.means:
         cells = (mean.accuracy[0] if field.names == ("accuracy",) else "" for field in OF_A_RUN)
@@ -94,7 +100,7 @@ def _side_by_side(table: Table) -> Grid:
     """Print accuracies side by side, then mean accuracies and mean ranks over the same sets of rows."""
     show = partial(share, decimals=table.decimals)
     fields = [Field(column.heading, show=show) for column in table.columns]
-    lines = list(_body(table, [_accuracies(table, column) for column in table.columns]))
+    lines = list(_body(table, lambda part: [_accuracies(part, column) for column in part.columns]))
     lines.append(Line(("Mean accuracy, each row counted once",), "section"))
     lines += [Line((_over(table, mean.over), *mean.accuracy)) for mean in table.means]
     lines.append(Line(("Mean rank, 1 is best",), "section"))
@@ -108,18 +114,33 @@ def _side_by_side(table: Table) -> Grid:
     return Grid((Field(table.columns[0].suite, align="left"), *fields), lines)
 
 
-def _body(table: Table, columns: list[list[object]]) -> Iterator[Line]:
-    """Give the body: a section per dependency, a group per phenomenon, a line per row."""
+def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
+    """Give the body: a section per dependency, a group per phenomenon, a line per row.
+
+    A row of several parts stands whole above them.
+    """
     section = group = None
-    labels = row_labels(table.rows)
-    keys = zip(table.rows["dependency"], table.rows["phenomenon"], strict=True)
-    for (dependency, phenomenon), *cells in zip(keys, labels, *columns, strict=True):
+    rows = _lines_of_rows(table, cells_of)
+    n_parts = Counter(key for key, _ in rows)
+    wholes = {} if table.unsplit is None else dict(_lines_of_rows(table.unsplit, cells_of))
+    for key, line in rows:
+        dependency, phenomenon, *_ = key
         if dependency != section and dependency is not None:
             yield Line((SECTIONS.get(dependency, str(dependency)),), "section")
         if (dependency, phenomenon) != group:
             yield Line((str(phenomenon),), "group")
         section, group = dependency, (dependency, phenomenon)
-        yield Line(tuple(cells))
+        whole_row = wholes.pop(key, None)
+        if whole_row is not None and n_parts[key] > 1:
+            yield whole_row
+        yield line
+
+
+def _lines_of_rows(table: Table, cells_of: CellsOf) -> list[tuple[Key, Line]]:
+    """Make the line of every row, with what it is a row, or a part of a row, of."""
+    keys = table.rows[[*ROW]].itertuples(index=False, name=None)
+    columns = zip(row_labels(table.rows), *cells_of(table), strict=True)
+    return [(key, Line(cells)) for key, cells in zip(keys, columns, strict=True)]
 
 
 def _accuracies(table: Table, column: Column) -> list[object]:

@@ -36,6 +36,7 @@ class Table:
         ranks: `Fraction` rank per row and heading, 1 is best; only the rows that every model has.
         means: Mean accuracy and mean rank over sets of rows, all rows last.
         notes: What a reader must know, one sentence or two each.
+        unsplit: The same without a breakdown, for a table that has one.
     """
 
     columns: tuple[Column, ...]
@@ -45,6 +46,7 @@ class Table:
     ranks: pd.DataFrame
     means: tuple[Mean, ...]
     notes: tuple[str, ...]
+    unsplit: Table | None = None
 
     @property
     def decimals(self) -> int:
@@ -71,6 +73,7 @@ def build_table(sources: Sequence[Run | Board], by: str | Sequence[str] = ()) ->
     refuse_unlike(columns)
     columns = distinct_headings(columns)
     rows = _rows(columns, by)
+    unsplit = build_table(sources) if by else None
     keys = list(rows.itertuples(index=False, name=None))
     values = {column.heading: _as_compared(column, printed_decimals(columns), by) for column in columns}
     accuracy = pd.DataFrame(
@@ -83,7 +86,8 @@ def build_table(sources: Sequence[Run | Board], by: str | Sequence[str] = ()) ->
         accuracy=accuracy,
         ranks=rank_rows(complete_rows(accuracy)),
         means=means(rows, accuracy),
-        notes=tuple(_notes(columns, accuracy)),
+        notes=tuple(_notes(columns, accuracy, unsplit)),
+        unsplit=unsplit,
     )
 
 
@@ -101,7 +105,7 @@ def _as_compared(column: Column, decimals: int | None, by: Sequence[str]) -> dic
     return {key: None if value is None else cut(value, decimals) for key, value in values.items()}
 
 
-def _notes(columns: Sequence[Column], accuracy: pd.DataFrame) -> Iterator[str]:
+def _notes(columns: Sequence[Column], accuracy: pd.DataFrame, unsplit: Table | None) -> Iterator[str]:
     """Say what a reader must know to read the numbers right."""
     runs = [column for column in columns if not column.published]
     decimals = printed_decimals(columns)
@@ -122,6 +126,8 @@ def _notes(columns: Sequence[Column], accuracy: pd.DataFrame) -> Iterator[str]:
                 f"{column.heading}: of {n_items:,} contrasts {tied:,} are ties, counted as wrong, and "
                 f"{undecidable:,} are undecidable, left out of accuracy."
             )
+    if unsplit is not None and len(unsplit.rows) < len(accuracy):
+        yield "Means and ranks are over the parts of rows, not over whole rows."
     left_out = len(accuracy) - len(complete_rows(accuracy))
     if left_out:
         yield f"{left_out} of {len(accuracy)} rows lack a value and are left out of means and ranks."
