@@ -35,7 +35,17 @@ def true(formula):
         ("[(1;%a%) < (1;%b%)] & [(2;%a%) < (1;%b%)]", False),
         ("(1;%a%) < (1;%b%) & (2;%a%) > (1;%b%)", True),
         ("{(1;%a%) > (1;%b%)} | {(2;%a%) > (1;%b%)}", True),
-        ("(1;%a%) > (1;%b%) & (2;%a%) < 0 | (1;%a%) = 1", True),  # & binds tighter
+        ("(1;%a%) > (1;%b%) & (2;%a%) < 0 | (1;%a%) = 1", True),
+        ("(1;%a%) = 1 | (1;%a%) = 1 & (1;%a%) = 2", False),  # (true or true) and false
+        ("(1;%a%) = 2 & (1;%a%) = 2 | (1;%a%) = 1", True),  # (false and false) or true
+        ("(1;%a%) = 1 | [(1;%a%) = 1 & (1;%a%) = 2]", True),
+        ("(1;%a%) > 1e-1", True),
+        ("(1;%a%) < 1E+1", True),
+        ("(1;%a%) - 1e-1 = 0.9", True),
+        ("(1;%a%) - .5 = 5e-1", True),
+        ("(1;%a%) > -2.", True),
+        ("(1;%a%) - -1 = 2", True),
+        ("(1;%a%)-1 = +0", True),
         ("( ( 1 ; %a% ) ) < (1;%b%)", True),
     ],
 )
@@ -60,6 +70,9 @@ def test_names_of_conditions_are_free_and_regions_are_collected():
         ("(1;%a%) < 2 3", "3.0 stands where nothing can follow"),
         ("(1;%a%) < 2 < 3", "< joins numbers only"),
         ("(1;%a%) & (1;%b%)", "& joins statements only"),
+        ("(1;%a%) < 1e", "cannot be read from 'e' on"),
+        ("(1;%a%) < 1e999", "has a number too large, 1e999"),
+        ("-(1;%a%) < 2", "- stands in a wrong place"),
         ("((1;%a%) < 2) + 1 < 3", r"\+ joins numbers only"),
         ("__import__('os')", "cannot be read from"),
         ("(" * 60 + "(1;%a%)" + ")" * 60 + " < 1", "in a wrong place"),

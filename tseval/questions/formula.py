@@ -1,18 +1,19 @@
 """Formulas over surprisals of regions, such as `(5;%match%) < (5;%mismatch%)`.
 
 `(5;%match%)` is the surprisal of region 5 under the condition `match`, `(*;%match%)` that of its whole
-sentence. Numbers, `+ -`, the comparisons `< > =`, `&` and `|`, and brackets of any shape combine them,
-binding in this order. Two values are equal within a thousandth of a nat or a hundred-thousandth of their
-size.
+sentence. Numbers, `+ -`, the comparisons `< > =`, `& |`, and brackets of any shape combine them, binding in
+this order, and within a group alike, from left to right: `A | B & C` is `(A | B) & C`. Two values are equal
+within a thousandth of a nat or a hundred-thousandth of their size.
 
-Source: SyntaxGym (Gauthier et al. 2020, ACL demonstrations). Its program lets `+` bind before `-`; here they
-bind alike, from left to right.
+Source: SyntaxGym (Gauthier et al. 2020, ACL demonstrations), as its program reads them, syntaxgym-core 0.6.0.
+Departure: `1 < 2 < 3`, of which that program reads the beginning, is refused.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import isinf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 
     Surprisal = Callable[[int | None, str], NDArray[np.float64]]
 
-TOKEN = re.compile(r"\s*(?:\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)|(\d+(?:\.\d+)?)|([-+<>=&|()\[\]{}]))")
+NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+TOKEN = re.compile(rf"\s*(?:\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)|({NUMBER})|([-+<>=&|()\[\]{{}}]))")
 CLOSING = {"(": ")", "[": "]", "{": "}"}
+SIGNS = {"+": 1.0, "-": -1.0}
 # From the loosest to the tightest.
-LEVELS = ("|", "&", "<>=", "+-")
+LEVELS = ("&|", "<>=", "+-")
 DEEPEST = 50  # brackets within brackets
 
 
@@ -67,12 +70,19 @@ def parse(text: str) -> Operation:
         if condition:
             tokens.append(Region(None if number == "*" else int(number), condition))
         else:
-            tokens.append(float(literal) if literal else mark)
+            tokens.append(_number(literal) if literal else mark)
         position = found.end()
     tree = _Parser(tokens).parse()
     if not isinstance(tree, Operation) or not _states(tree):
         raise ValueError("states nothing that could be true or false")
     return tree
+
+
+def _number(literal: str) -> float:
+    number = float(literal)
+    if isinf(number):
+        raise ValueError(f"has a number too large, {literal[:20]}")
+    return number
 
 
 class _Parser:
@@ -106,6 +116,10 @@ class _Parser:
         self._at += 1
         if isinstance(token, Region | float):
             return token
+        signed = self._next()
+        if isinstance(token, str) and token in SIGNS and isinstance(signed, float):
+            self._at += 1
+            return SIGNS[token] * signed
         if token not in CLOSING or self._depth == DEEPEST:
             raise ValueError("ends too early" if token is None else f"{token} stands in a wrong place")
         self._depth += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pyarrow.compute as pc
@@ -15,14 +15,18 @@ from tseval.questions.question import Decided, Question
 
 if TYPE_CHECKING:
     import hashlib
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from tseval.questions.question import RowsByLabel
-    from tseval.questions.scored import ScoredSentences
+    from tseval.questions.scored import ScoredSentences, WordScores
     from tseval.questions.scores import Score
+
+# What the surprisal of a region is made of the surprisals of its words by.
+Metric = Literal["sum", "mean", "median", "range", "max", "min"]
+METRICS: tuple[Metric, ...] = get_args(Metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,12 @@ class Regions(Question):
     Attributes:
         predictions: What counts.
         lengths: The number of words of each region: one list column per label, (items, labels).
+        metric: What makes one number of the words of a region.
     """
 
     predictions: tuple[Prediction, ...]
     lengths: pa.Table
+    metric: Metric = "sum"
 
     def regions_of(self, condition: str) -> list[list[int]]:
         """Give the number of words of each region of each sentence under a condition."""
@@ -80,7 +86,7 @@ class Regions(Question):
 
         @cache  # the formula, its two sides, and both parts of a difference ask for the same regions
         def surprisal(region: int | None, condition: str) -> NDArray[np.float64]:
-            return -scored.words.region(rows[condition], self.regions_of(condition), region)
+            return self._surprisal(scored.words, rows[condition], self.regions_of(condition), region)
 
         correct = np.asarray(values(formula, surprisal), dtype=np.bool_)
         conditions = {region.condition for region in regions_of(formula)}
@@ -95,9 +101,22 @@ class Regions(Question):
             )
         return Decided(str(prediction), better, worse, correct, undecidable)
 
+    def _surprisal(
+        self, words: WordScores, rows: NDArray[np.int64], lengths: Sequence[Sequence[int]], number: int | None
+    ) -> NDArray[np.float64]:
+        """Give the surprisal of a region of each sentence, in nats; without a number, of all its regions."""
+        if self.metric == "sum":
+            return -words.region(rows, lengths, number)
+        if number is None:  # SyntaxGym adds up the regions, whatever the metric within them
+            parts = [self._surprisal(words, rows, lengths, n) for n in range(1, len(lengths[0]) + 1)]
+            return np.sum(parts, axis=0)
+        reduced = _REDUCE[self.metric]
+        return np.array([reduced(-own) for own in words.within(rows, lengths, number)])
+
     def describe(self) -> list[list[str]]:
-        """Name each prediction, with its formula."""
-        return [[prediction.name, prediction.formula] for prediction in self.predictions]
+        """Name each prediction, with its formula, and with the metric where it is not the sum."""
+        metric = [] if self.metric == "sum" else [self.metric]  # digests of sums stay what they were
+        return [[prediction.name, prediction.formula, *metric] for prediction in self.predictions]
 
     def hash_into(self, digest: hashlib._Hash) -> None:
         """Add how many regions there are, and how long each is."""
@@ -109,3 +128,12 @@ class Regions(Question):
     def take(self, rows: pa.Int64Array) -> Regions:
         """Ask the same about some of the items."""
         return replace(self, lengths=self.lengths.take(rows))
+
+
+_REDUCE: dict[Metric, Callable[[NDArray[np.float64]], np.float64]] = {
+    "mean": np.mean,
+    "median": np.median,
+    "range": np.ptp,
+    "max": np.max,
+    "min": np.min,
+}

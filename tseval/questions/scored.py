@@ -163,6 +163,18 @@ class WordScores:
         before = np.array([sum(own[: number - 1]) for own in lengths])
         return self._sums(self.starts[rows] + before, np.array([own[number - 1] for own in lengths]))
 
+    def within(self, rows: Rows, lengths: Sequence[Sequence[int]], number: int) -> list[NDArray[np.float64]]:
+        """Give the log-probabilities of the words of one region of sentences, in float64, (words,) each.
+
+        Args:
+            rows: The sentences, (sentences,).
+            lengths: Words of each region of each sentence.
+            number: Which region, from 1.
+        """
+        starts = self.starts[rows] + np.array([sum(own[: number - 1]) for own in lengths])
+        spans = zip(starts, (own[number - 1] for own in lengths), strict=True)
+        return [self.logprobs[start : start + length].astype(np.float64) for start, length in spans]
+
     def _sums(self, starts: Rows, lengths: Rows) -> Sums:
         """Sum runs of words; an empty run is 0."""
         # Differences of one running sum would be quicker, but equal runs must have equal sums.

@@ -1,6 +1,7 @@
 """SyntaxGym suites: regions, predictions, and verdicts on them."""
 
 import json
+import statistics
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,9 @@ def item(number, attractor="the guards"):
     return {"item_number": number, "conditions": conditions}
 
 
-def suite(*formulas, items=None):
+def suite(*formulas, items=None, metric="sum"):
     return {
-        "meta": {"name": "number_prep", "metric": "sum"},
+        "meta": {"name": "number_prep", "metric": metric},
         "region_meta": {"1": "intro"},
         "predictions": [{"type": "formula", "formula": formula} for formula in formulas],
         "items": items or [item(1), item(7, "the old farmers"), item(9, "a pilot")],
@@ -108,6 +109,67 @@ def test_conditions_that_look_alike_to_the_model_are_undecidable(tmp_path):
     assert not verdicts["correct"].any()
 
 
+# What a region's surprisal is of those of its words, by Python's own functions.
+METRICS = {
+    "sum": sum,
+    "mean": statistics.fmean,
+    "median": statistics.median,
+    "range": lambda values: max(values) - min(values),
+    "max": max,
+    "min": min,
+}
+
+
+def every_region(item, condition):
+    """Give the words of each region of an item of `suite`, tokenised."""
+    texts = [part["content"] for part in item["conditions"][list(VERBS).index(condition)]["regions"]]
+    return [text.replace(".", " .").split() for text in texts]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_metric_of_a_suite_makes_the_surprisal_of_a_region(tmp_path, metric):
+    model = tseval.load_model("bundled:lstm")
+    items = [
+        item(number, attractor)
+        for number, attractor in enumerate(["the guards", "the old farmers", "a big pilot"])
+    ]
+    for one in items:
+        for condition in one["conditions"]:
+            condition["regions"][1]["content"] = "often"  # an empty region has no mean
+    formulas = "(3;%match_sing%) > (1;%match_plur%)", "(*;%match_sing%) > (*;%mismatch_sing%)"
+    content = suite(*formulas, items=items, metric=metric)
+    verdicts = tseval.evaluate(model, load_suite(write(tmp_path / "s.json", content), tokenise=True)).verdicts
+    found = verdicts.set_index(["contrast", "item"])[["better_score", "worse_score"]]
+
+    def surprisal_of(one, condition):
+        words = every_region(one, condition)
+        (tokens,) = surprisals(model, [" ".join(word for region in words for word in region)])
+        left = [token.surprisal for token in tokens]
+        return [METRICS[metric]([left.pop(0) for _ in region]) for region in words]
+
+    for index, one in enumerate(items):
+        sing, plur, wrong = (
+            surprisal_of(one, name) for name in ("match_sing", "match_plur", "mismatch_sing")
+        )
+        expected = {"prediction 1": (sing[2], plur[0]), "prediction 2": (sum(sing), sum(wrong))}
+        for prediction, scores in expected.items():
+            np.testing.assert_allclose(found.loc[(prediction, index)].to_numpy(float), scores, atol=1e-5)
+
+
+def test_a_suite_that_names_no_metric_adds_up(tmp_path):
+    content = suite(SING)
+    del content["meta"]["metric"]
+    silent = load_suite(write(tmp_path / "silent.json", content))
+    assert silent.digest == load_suite(write(tmp_path / "sum.json", suite(SING))).digest
+    assert silent.digest != load_suite(write(tmp_path / "mean.json", suite(SING, metric="mean"))).digest
+
+
+def test_the_metric_is_kept_where_a_part_of_the_items_is_taken(tmp_path):
+    loaded = load_suite(write(tmp_path / "s.json", suite(SING, metric="max")), limit=1, tokenise=True)
+    assert isinstance(loaded.cases[0].question, Regions)
+    assert loaded.cases[0].question.metric == "max"
+
+
 def test_another_score_is_refused_on_predictions_and_regions_elsewhere(tmp_path):
     model = tseval.load_model("bundled:lstm")
     with pytest.raises(SuiteError, match="compares regions, as its predictions say: --score sentence"):
@@ -151,6 +213,19 @@ def broken(change):
         (suite("(4;%match%) < 1"), "unknown condition 'match'"),
         (suite("(6;%match_sing%) < 1"), "unknown region 6"),
         (suite(), "a suite needs items and predictions"),
+        (
+            suite(SING, metric="men"),
+            r"s.json: unknown metric 'men'\.\n  Did you mean 'mean'\? "
+            r"Metrics: max, mean, median, min, range, sum\.",
+        ),
+        (suite(SING, metric="all"), "unknown metric 'all'"),
+        (suite(SING, metric=["sum"]), r"unknown metric \"\['sum'\]\""),
+        (
+            suite("(2;%match_sing%) < 1", metric="mean"),
+            r"item 1: the formula '\(2;%match_sing%\) < 1' asks for the mean of an empty region of "
+            r"'match_sing'\.\n  Name another region, or give the metric 'sum'\.",
+        ),
+        (suite("(*;%match_plur%) < 1", metric="max"), "asks for the max of an empty region of 'match_plur'"),
         (broken(lambda s: s["items"][1]["conditions"].pop()), "item 7 has other conditions or regions than"),
         (
             broken(lambda s: s["items"][0]["conditions"][0]["regions"].pop(0)),

@@ -1,7 +1,8 @@
 """SyntaxGym suites (Gauthier et al. 2020; Hu et al. 2020): items under conditions, cut into regions.
 
-A prediction compares surprisals of regions. Where a suite has several, an item should fulfil all of them
-(Hu et al. 2020, section 3); that is a row of its own.
+A prediction compares surprisals of regions, which the suite's metric makes of those of their words. Where a
+suite has several predictions, an item should fulfil all of them (Hu et al. 2020, section 3); that is a row of
+its own.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 import pyarrow as pa
 
 from tseval.checked import ContentError, checked
-from tseval.errors import SuiteError
+from tseval.errors import SuiteError, suggest
 from tseval.questions.formula import parse, regions_of
-from tseval.questions.regions import Prediction, Regions
+from tseval.questions.regions import METRICS, Prediction, Regions
+from tseval.shown import quoted_text
 from tseval.suites.items import Case, as_entries
 from tseval.suites.records import bare_name, fits, parse_data, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from tseval.questions.regions import Metric
 
 SYNTAXGYM_SOURCE = "Gauthier et al. 2020, SyntaxGym, ACL demonstrations"
 SYNTAXGYM_PHENOMENON = "SyntaxGym"
@@ -57,13 +61,15 @@ def read_syntaxgym(path: Path) -> Case:
     """Read a suite.
 
     Raises:
-        SuiteError: The file is no such suite; says which field, item, condition or formula is wrong.
+        SuiteError: The file is no such suite; says which field, item, condition, formula or metric is wrong.
     """
     try:
         suite = checked(parse_data(read_text(path), str(path)), _Suite)
     except ContentError as error:
         raise SuiteError(f"{path}: no SyntaxGym suite: {error.where!r} {error.what}") from None
-    name = str(suite.get("meta", {}).get("name") or bare_name(path).partition(".")[0])
+    meta = suite.get("meta", {})
+    name = str(meta.get("name") or bare_name(path).partition(".")[0])
+    metric = _metric(path, meta)
     items = [_item(path, item) for item in suite["items"]]
     formulas = [prediction["formula"] for prediction in suite["predictions"]]
     if not items or not formulas:
@@ -73,7 +79,20 @@ def read_syntaxgym(path: Path) -> Case:
     n_regions = [len(regions) for regions in items[0][1].values()]
     for formula in formulas:
         _check(path, formula, dict(zip(conditions, n_regions, strict=True)))
-    return _case(name, items, _predictions(formulas))
+        if metric != "sum":
+            _refuse_empty_regions(path, formula, metric, items)
+    return _case(name, items, _predictions(formulas), metric)
+
+
+def _metric(path: Path, meta: Mapping[str, object]) -> Metric:
+    """Read what makes one number of the words of a region; a suite that does not say adds them up."""
+    given = meta.get("metric", "sum")
+    for metric in METRICS:
+        if metric == given:
+            return metric
+    named = str(given)
+    hint = suggest(named, METRICS, "Metrics")
+    raise SuiteError(f"{path}: unknown metric {quoted_text(named)}.\n  {hint}")
 
 
 def _item(path: Path, item: _Item) -> NumberedItem:
@@ -114,6 +133,19 @@ def _check(path: Path, formula: str, n_regions: dict[str, int]) -> None:
             raise SuiteError(f"{path}: the formula {formula!r} has an unknown region {region.number}")
 
 
+def _refuse_empty_regions(path: Path, formula: str, metric: str, items: Sequence[NumberedItem]) -> None:
+    """Refuse to ask for a mean, or the like, of no words."""
+    for region in regions_of(parse(formula)):
+        for number, conditions in items:
+            texts = conditions[region.condition]
+            asked = texts if region.number is None else [texts[region.number - 1]]
+            if not all(asked):
+                raise SuiteError(
+                    f"{path}: item {number}: the formula {formula!r} asks for the {metric} of an empty "
+                    f"region of {region.condition!r}.\n  Name another region, or give the metric 'sum'."
+                )
+
+
 def _predictions(formulas: Sequence[str]) -> tuple[Prediction, ...]:
     single = tuple(Prediction(f"prediction {n}", formula) for n, formula in enumerate(formulas, 1))
     if len(single) == 1:
@@ -121,7 +153,9 @@ def _predictions(formulas: Sequence[str]) -> tuple[Prediction, ...]:
     return (*single, Prediction("all predictions", " & ".join(f"[{formula}]" for formula in formulas)))
 
 
-def _case(name: str, items: Sequence[NumberedItem], predictions: tuple[Prediction, ...]) -> Case:
+def _case(
+    name: str, items: Sequence[NumberedItem], predictions: tuple[Prediction, ...], metric: Metric
+) -> Case:
     labels = list(items[0][1])
     texts = {label: [" ".join(filter(None, item[label])) for _, item in items] for label in labels}
     counts = {label: [[len(text.split()) for text in item[label]] for _, item in items] for label in labels}
@@ -133,6 +167,7 @@ def _case(name: str, items: Sequence[NumberedItem], predictions: tuple[Predictio
         question=Regions(
             predictions,
             pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()}),
+            metric,
         ),
         index=pa.array(range(len(items)), pa.int64()),
         sentences=pa.table({label: pa.array(column, pa.string()) for label, column in texts.items()}),
