@@ -118,9 +118,10 @@ def test_the_recorded_accuracy_is_that_of_a_run_on_the_validation_rows(data):
     assert read_run(data / "run").verdicts["correct"].mean() == accuracy
 
 
-def test_gru_and_lstm_have_relu_only_if_asked(data):
+@pytest.mark.parametrize("arch", ["gru", "lstm"])
+def test_gru_and_lstm_have_relu_only_if_asked(data, arch):
     for out, extra in (("plain.pt", ()), ("relu.pt", ("--option", "activation=relu"))):
-        command = "train", "number", "--data", "examples.tsv", "--arch", "gru", "--preset", "bansal2020"
+        command = "train", "number", "--data", "examples.tsv", "--arch", arch, "--preset", "bansal2020"
         assert call(*command, "--epochs", 1, "--out", out, *extra, cwd=data).returncode == 0
     plain, relu = (load_checkpoint(data / name) for name in ("plain.pt", "relu.pt"))
     assert (plain.model.sizes.options, relu.model.sizes.options) == ({}, {"activation": "relu"})

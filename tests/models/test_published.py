@@ -29,7 +29,10 @@ from tseval.scoring.scorers import scorer_for
 HERE = Path(__file__).parent
 FORMS = ["old", "zip"]
 READABLE = [
-    f"{kind}-{form}{tied}" for kind in ("lstm", "gru", "srn") for form in FORMS for tied in ("", "-tied")
+    f"{kind}-{form}{tied}"
+    for kind in ("lstm", "gru", "srn", "relu")
+    for form in FORMS
+    for tied in ("", "-tied")
 ]
 READABLE += [f"protocol{number}-{form}" for number in (1, 3, 4, 5) for form in FORMS]
 READABLE += ["flat-old", "flat-zip", "parallel-old", "parallel-zip", "gpu", "half", "2017", "2017-tied"]
@@ -65,7 +68,7 @@ def test_a_pickle_scores_as_its_own_module_does(folder, expected, name):
 
 
 def test_all_that_is_readable_was_written(folder):
-    unreadable = {f"{name}-{form}" for name in ("relu", "extended", "renamed", "list") for form in FORMS}
+    unreadable = {f"{name}-{form}" for name in ("extended", "renamed", "list") for form in FORMS}
     assert {path.stem for path in folder.glob("*.pt")} == {*READABLE} | unreadable
 
 
@@ -137,7 +140,6 @@ def refusal(path, folder):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("relu", "of kind 'RNN_RELU'; known are LSTM, GRU, RNN_TANH"),
         ("extended", "'model.Extended' has a part unknown here, 'gate'"),
         ("renamed", "'model.Renamed' is no word language model: it has no 'encoder' of kind Embedding"),
         ("list", "it holds a list, not a model"),
@@ -152,6 +154,10 @@ def test_another_model_is_refused_and_named(folder, name, form, message):
     ("change", "message"),
     [
         (lambda model: setattr(model.encoder, "max_norm", 1.0), "cut to a largest norm"),
+        (
+            lambda model: setattr(model.rnn, "mode", "RNN_EXP"),
+            "of kind 'RNN_EXP'; known are LSTM, GRU, RNN_TANH, RNN_RELU",
+        ),
         (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, bidirectional=True)), "weight_ih_l0_reverse"),
         (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, proj_size=3)), "weight_hr_l0"),
         (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, bias=False)), "do not fit a lstm of 1 layers"),

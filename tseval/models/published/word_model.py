@@ -21,8 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-# Kind of recurrent layer, as torch names it, to our cell of the same equation.
-PUBLISHED_CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "srn"}
+    from tseval.models.cells.cell import Option
+
+# Kind of recurrent layer, as torch names it, to our cell of the same equation, with its options.
+PUBLISHED_CELLS: dict[str, tuple[str, dict[str, Option]]] = {
+    "LSTM": ("lstm", {}),
+    "GRU": ("gru", {}),
+    "RNN_TANH": ("srn", {}),
+    "RNN_RELU": ("srn", {"activation": "relu"}),
+}
 _EMBEDDING = "torch.nn.modules.sparse.Embedding"
 _LINEAR = "torch.nn.modules.linear.Linear"
 _DROPOUT = "torch.nn.modules.dropout.Dropout"
@@ -166,16 +173,18 @@ def _sizes(model: Pickled, stored: Mapping[str, StoredTensor]) -> Sizes:
         raise ModelError(
             f"its recurrent layers are of kind {quoted(kind)}; known are {', '.join(PUBLISHED_CELLS)}"
         )
+    arch, options = PUBLISHED_CELLS[kind]
     first = stored.get("layers.0.layer.weight_hh_l0")
     match stored["embedding.weight"].shape, first and first.shape:
         case (words, width), (_, hidden):
             return Sizes(
-                arch=PUBLISHED_CELLS[kind],
+                arch=arch,
                 vocabulary=words,
                 embedding=width,
                 hidden=hidden,
                 layers=sum(name.endswith("weight_hh_l0") for name in stored),
                 dropout=dropout if isinstance(dropout, float) and 0 <= dropout < 1 else 0.0,
                 tied=stored["embedding.weight"] == stored["output.weight"],
+                options=options,
             )
     raise ModelError("its weights do not have the shapes of a language model's")
