@@ -29,7 +29,11 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.questions": (set(), ARROW),
     "tseval.suites.items": ({"tseval.questions"}, ARROW),
     "tseval.suites.records": (set(), set()),
-    "tseval.suites.grammar": ({"tseval.questions", "tseval.suites.items"}, ARROW | {"jinja2", "yaml"}),
+    "tseval.suites.findings": ({"tseval.suites.items"}, set()),
+    "tseval.suites.grammar": (
+        {"tseval.questions", "tseval.suites.findings", "tseval.suites.items"},
+        ARROW | {"jinja2", "yaml"},
+    ),
     "tseval.suites.agreement": (
         {"tseval.parquet", "tseval.suites.items", "tseval.suites.records"},
         {"conllu", "pyarrow", "tabulate"},
@@ -37,7 +41,13 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.suites.parsing": ({"tseval.suites.records"}, {"spacy"}),
     "tseval.suites.formal": ({"tseval.questions", "tseval.suites.items"}, ARROW),
     "tseval.suites.datasets": (
-        {"tseval.questions", "tseval.suites.agreement", "tseval.suites.items", "tseval.suites.records"},
+        {
+            "tseval.questions",
+            "tseval.suites.agreement",
+            "tseval.suites.findings",
+            "tseval.suites.items",
+            "tseval.suites.records",
+        },
         {"pyarrow", "nltk"},
     ),
     "tseval.suites": (

@@ -41,7 +41,7 @@ COMMANDS = {
     "data": ("data", "Make data sets from treebanks and published files."),
     "export": ("export", "Write suites for other tools."),
     "lm-eval": ("lm_eval", "Run lm-eval, which then knows the model tseval."),
-    "lint": ("lint", "Check grammars."),
+    "lint": ("lint", "Check grammars and data sets."),
     "surprisal": ("surprisal", "Print the surprisal of every token of a text."),
     "pair": ("pair", "Compare two sentences, token by token."),
     "convert": ("convert", "Write a published pickle as a checkpoint of tseval's own."),

@@ -56,7 +56,10 @@ def test_equal_sentences_in_a_contrast_are_reported(write_grammar: WriteGrammar)
 
 def test_repeated_items_are_reported_but_repeated_sentences_are_not(write_grammar: WriteGrammar) -> None:
     once = write_grammar("a: {{ subject }} x\nb: {{ subject }} {{ verb }}", name="once")
-    assert messages(once) == []
+    assert messages(once) == [
+        "once.jinja:10: note: 6 of 12 pairs of 'a > b' have unequal numbers of words, for example "
+        "'author x' / 'author is tall': their sums are not of equally many terms."
+    ]
     twice = write_grammar("a: {{ subject }} x\nb: {{ subject }} y", name="twice")
     assert messages(twice) == [
         "twice.jinja:9: error: 6 of 12 items repeat another, for example 'author x' (2 times)."
@@ -103,4 +106,59 @@ def test_words_a_model_does_not_know_are_reported(write_grammar: WriteGrammar) -
     known = {"author", "authors", "child", "children", "security", "guard", "laughs", "laugh", "is", "are"}
     assert messages(write_grammar(body), known) == [
         "case.jinja: warning: words missing from the vocabulary (3): ., tall, guards."
+    ]
+
+
+def test_a_final_period_that_would_be_scored_twice_is_reported(write_grammar: WriteGrammar) -> None:
+    good, bad = "{{ subject }} {{ verb | agree(subject) }}", "{{ subject }} {{ verb | disagree(subject) }}"
+    assert messages(write_grammar(f"a: {good} .\nb: {bad}.")) == [
+        "case.jinja:9: error: 12 sentences end in '.', for example 'author laughs .': it would be scored "
+        "twice, since '.' is added to every one.",
+        "case.jinja:10: error: 12 sentences end in '.', for example 'author laugh.': it would be scored "
+        "twice, since '.' is added to every one.",
+        "case.jinja:10: note: 12 of 12 pairs of 'a > b' have unequal numbers of words, for example "
+        "'author laughs .' / 'author laugh.': their sums are not of equally many terms.",
+    ]
+
+
+def test_an_abbreviation_and_a_suite_without_a_final_token_may_end_in_a_period(
+    write_grammar: WriteGrammar,
+) -> None:
+    path = write_grammar(
+        "a: {{ subject }} of the U.S.\nb: some {{ subject }} of the U.S.", slots="{subject: noun.odd}"
+    )
+    assert all("scored twice" not in text for text in messages(path))
+    path = write_grammar("a: {{ subject }} {{ verb }} .\nb: {{ verb }} {{ subject }} .")
+    (path.parent / "suite.yaml").write_text("terminator: null")
+    assert all("scored twice" not in text for text in messages(path.parent))
+
+
+def test_a_pair_that_counts_twice_in_one_contrast_is_reported(write_grammar: WriteGrammar) -> None:
+    body = "a: {{ subject }} x\nb: {{ subject }} y\nc: {{ subject }} {{ extra }}"
+    path = write_grammar(body, slots="{subject: noun.odd, extra: [u, v, w]}")
+    assert [text for text in messages(path) if "warning" in text and "pairs" in text] == [
+        "case.jinja:9: warning: 4 of 6 pairs of 'a > b' repeat another, for example "
+        "'box x' / 'box y' (3 times)."
+    ]
+
+
+def test_contrasts_that_nothing_decides_are_reported(write_grammar: WriteGrammar) -> None:
+    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
+    known = {
+        "author",
+        "authors",
+        "child",
+        "children",
+        "security",
+        "guard",
+        "guards",
+        "tall",
+        "is",
+        "are",
+        ".",
+    }
+    assert messages(write_grammar(body), known) == [
+        "case.jinja:9: warning: 6 of 12 pairs of 'a > b' are undecidable with this vocabulary: all that "
+        "differs is unknown, for example 'author laughs' / 'author laugh'.",
+        "case.jinja: warning: words missing from the vocabulary (2): laughs, laugh.",
     ]

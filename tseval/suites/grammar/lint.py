@@ -8,10 +8,9 @@ pair be minimal.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tseval.errors import shortened
+from tseval.suites.findings import LintFinding, check_sentences_of, missing_words, quoted_texts, some
 from tseval.suites.grammar.expansion import check_size, expand
 from tseval.suites.grammar.folder import SUITE_FILE, SuiteFolder, read_folder
 
@@ -22,29 +21,6 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.grammar import Grammar
     from tseval.suites.grammar.lexicon import Lexicon
     from tseval.suites.items import Case
-
-_SHOWN = 8
-
-
-@dataclass(frozen=True, slots=True)
-class LintFinding:
-    """Something to look at in a grammar.
-
-    Attributes:
-        severity: `error` where items are not what they claim, `warning` where they may mislead.
-        path: The file.
-        line: The line in it, or None.
-        message: What was found.
-    """
-
-    severity: str
-    path: Path
-    line: int | None
-    message: str
-
-    def __str__(self) -> str:
-        where = f"{self.path}:{self.line}" if self.line is not None else f"{self.path}"
-        return shortened(f"{where}: {self.severity}: {self.message}")
 
 
 def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFinding]:
@@ -67,14 +43,11 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFin
     for grammar in grammars:
         check_size(grammar, fix="Shorten the slots: all items are looked at.")
         case = expand(grammar, folder.contrasts_of(grammar), range(grammar.n_items))
-        findings += _case_findings(grammar, case)
+        findings += _case_findings(grammar, case, folder.terminator, knows)
         words |= dict.fromkeys(word for text in _sentences(case) for word in text.split())
     if path.is_dir():
         findings += _folder_findings(folder, grammars)
-    if knows is not None and (missing := [word for word in words if not knows(word)]):
-        message = f"words missing from the vocabulary ({len(missing)}): {_some(missing)}."
-        findings.append(LintFinding("warning", path, None, message))
-    return findings
+    return [*findings, *missing_words(list(words), path, knows)]
 
 
 def minimal_step(one: str, other: str) -> bool:
@@ -96,10 +69,14 @@ def minimal_step(one: str, other: str) -> bool:
     return not set(left[start : len(left) - end]) & set(right[start : len(right) - end])
 
 
-def _case_findings(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
+def _case_findings(
+    grammar: Grammar, case: Case, terminator: str | None, knows: Callable[[str], bool] | None
+) -> Iterator[LintFinding]:
     yield from _unexpected(grammar, case)
     yield from _not_minimal(grammar, case)
-    yield from _duplicates(grammar, case)
+    for found in check_sentences_of(case, terminator, knows):
+        line = grammar.sentences[found.label][0].line
+        yield LintFinding(found.severity, grammar.path, line, found.message)
     yield from _unbalanced(grammar, case)
 
 
@@ -115,24 +92,19 @@ def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
 
 
 def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    """Report items with equal sentences, and items whose sentences are not linked by minimal steps."""
+    """Report items whose sentences are not linked by minimal steps; equal ones are told elsewhere."""
     columns = [case.sentences.column(label).to_pylist() for label in case.labels]
-    equal, loose = [], []
+    loose = []
     for texts in zip(*columns, strict=True):
         by_label = dict(zip(case.labels, texts, strict=True))
-        if any(by_label[contrast.better] == by_label[contrast.worse] for contrast in case.contrasts):
-            equal.append(texts)
-        elif not _linked(texts):
+        equal = any(by_label[contrast.better] == by_label[contrast.worse] for contrast in case.contrasts)
+        if not equal and not _linked(texts):
             loose.append(texts)
-    line = grammar.sentences[case.labels[1]][0].line
-    for items, what in (
-        (equal, "have a contrast between equal sentences"),
-        (loose, "differ in more than one contiguous stretch of words"),
-    ):
-        if items:
-            example = " / ".join(repr(text) for text in items[0])
-            message = f"{len(items):,} of {case.n_items:,} items {what}, for example {example}."
-            yield LintFinding("error", grammar.path, line, message)
+    if loose:
+        line = grammar.sentences[case.labels[1]][0].line
+        what = "differ in more than one contiguous stretch of words"
+        message = f"{len(loose):,} of {case.n_items:,} items {what}, for example {quoted_texts(loose[0])}."
+        yield LintFinding("error", grammar.path, line, message)
 
 
 def _linked(texts: Sequence[str]) -> bool:
@@ -147,17 +119,6 @@ def _linked(texts: Sequence[str]) -> bool:
     return True
 
 
-def _duplicates(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    columns = [case.sentences.column(label).to_pylist() for label in case.labels]
-    counts = Counter(zip(*columns, strict=True))
-    repeated = sum(count - 1 for count in counts.values())
-    if repeated:
-        (texts, count), *_ = counts.most_common(1)
-        example = f"{texts[0]!r} ({count} times)"
-        message = f"{repeated:,} of {case.n_items:,} items repeat another, for example {example}."
-        yield LintFinding("error", grammar.path, grammar.sentences[case.labels[0]][0].line, message)
-
-
 def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     """Report numbers and declared features whose values are not equally frequent.
 
@@ -167,7 +128,7 @@ def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     for name in [*numbers, *grammar.features]:
         values = Counter(case.features.column(name).to_pylist())
         if len(set(values.values())) > 1 and all(isinstance(value, (str, bool)) for value in values):
-            shares = _some([f"{value} {count:,}" for value, count in values.items()])
+            shares = some([f"{value} {count:,}" for value, count in values.items()])
             message = f"{name!r} is unbalanced: {shares}."
             yield LintFinding("warning", grammar.path, _feature_line(grammar, name), message)
 
@@ -204,8 +165,3 @@ def _sentences(case: Case) -> Iterator[str]:
         for text in case.sentences.column(label).unique().to_pylist():
             assert text is not None
             yield text
-
-
-def _some(values: Sequence[str]) -> str:
-    more = f", and {len(values) - _SHOWN:,} more" if len(values) > _SHOWN else ""
-    return ", ".join(values[:_SHOWN]) + more
