@@ -7,6 +7,7 @@ entry-point group `tseval.adapters`; the model satisfies one of the protocols of
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tseval.scoring.protocol import Model
+
+# What may be the name of a model on the hub, and what is surely a file.
+ON_THE_HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
+CHECKPOINTS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt"}
 
 if __name__ != "tseval.adapters":
     raise ImportError("import tseval.adapters: the folder adapters/ is a part of the tseval package")
@@ -33,8 +38,8 @@ def open_model(spec: str | Path, arguments: Mapping[str, str] | None = None, dev
         device: `auto`, `cpu`, `cuda` or `cuda:1`.
 
     Raises:
-        ModelError: If no adapter answers to the scheme, the adapter cannot be imported, or the model cannot
-            be used.
+        ModelError: If there is no such file, no adapter answers to the scheme, the adapter cannot be
+            imported, or the model cannot be used.
     """
     spec = str(spec)
     if not spec:
@@ -42,6 +47,8 @@ def open_model(spec: str | Path, arguments: Mapping[str, str] | None = None, dev
     scheme, colon, rest = spec.partition(":")
     if not colon or Path(spec).exists():
         scheme, rest = "native", spec
+        if not Path(spec).exists():
+            raise ModelError(f"{spec}: no such checkpoint{_meant(spec)}")
     known = adapters()
     if scheme not in known:
         raise ModelError(
@@ -51,6 +58,17 @@ def open_model(spec: str | Path, arguments: Mapping[str, str] | None = None, dev
     model = load_adapter(known[scheme])(rest, arguments or {}, device)
     refuse_no_model(model, f"what the adapter {scheme!r} ({known[scheme].value}) gives")
     return model
+
+
+def _meant(name: str) -> str:
+    """Say what a name may stand for that is no path: a bundled checkpoint, or a model of transformers."""
+    from tseval.models.checkpoint import bundled_checkpoints  # noqa: PLC0415 - brings torch along
+
+    if name in bundled_checkpoints():
+        return f".\n  Did you mean bundled:{name}?"
+    if ON_THE_HUB.fullmatch(name) and Path(name).suffix not in CHECKPOINTS:
+        return f".\n  A model of transformers is hf:{name}, or mlm:{name} if it is a masked one."
+    return ""
 
 
 def adapters() -> dict[str, EntryPoint]:

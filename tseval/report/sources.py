@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import RunError, suggest
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
-from tseval.runs import Run, read_run
+from tseval.runs import Run, read_run, runs_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 def open_sources(names: Iterable[str]) -> list[Run | Board]:
     """Open runs and boards, each named once.
 
     Args:
-        names: Paths of run directories or boards, or names of boards that come with tseval.
+        names: Paths of run directories, of folders that hold some, or of boards, or names of boards that come
+            with tseval.
 
     Raises:
         RunError: There is nothing at a path, the run there cannot be read, or a run or board is
@@ -27,8 +28,7 @@ def open_sources(names: Iterable[str]) -> list[Run | Board]:
     """
     found: dict[str, str] = {}
     sources: list[Run | Board] = []
-    for name in names:
-        path = _find(name)
+    for name, path in ((given, path) for given in names for path in _found(given)):
         first = found.setdefault(os.path.realpath(path), name)
         if len(found) == len(sources):
             same = "is named twice" if first == name else f"is the same as {first!r}"
@@ -37,17 +37,17 @@ def open_sources(names: Iterable[str]) -> list[Run | Board]:
     return sources
 
 
-def _find(name: str) -> Path:
-    """Give the run directory or the board's file that a name stands for."""
+def _found(name: str) -> Sequence[Path]:
+    """Give the run directories or the board's file that a name stands for."""
     path = Path(name)
     if path.suffix == ".json":
-        return path
+        return [path]
     if (path / "board.json").is_file():
-        return path / "board.json"
+        return [path / "board.json"]
     if path.exists():
-        return path
+        return runs_below(path)[0] or [path]
     if name in bundled_boards():
-        return BUNDLED_BOARDS / name / "board.json"
+        return [BUNDLED_BOARDS / name / "board.json"]
     raise RunError(
         f"there is no run or board at {name!r}.\n"
         f"  Name a run directory or a board. {suggest(name, bundled_boards(), 'Boards')}"

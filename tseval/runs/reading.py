@@ -99,6 +99,28 @@ def read_run(path: str | Path) -> Run:
     )
 
 
+def runs_below(folder: Path) -> tuple[list[Path], list[Path]]:
+    """List the run directories in a folder and in those within it, by name; none for a run itself.
+
+    Returns:
+        Those to read, and those of runs that are not finished.
+    """
+    complete: list[Path] = []
+    unfinished: list[Path] = []
+    if not (folder / NAME).exists():
+        for path in sorted(file.parent for depth in ("*", "*/*") for file in folder.glob(f"{depth}/{NAME}")):
+            (unfinished if _is_unfinished(path) else complete).append(path)
+    return complete, unfinished
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Tell a run that goes on or was interrupted; what cannot be read is told by whoever reads it."""
+    try:
+        return not isinstance(load_manifest(path), Manifest)
+    except (RunError, LimitError):
+        return False
+
+
 def find_interrupted(root: Path, key: RunKey) -> Path | None:
     """Find the newest interrupted run with this key below a root; runs in progress do not count."""
     found = []

@@ -12,7 +12,7 @@ import numpy as np
 from tseval.errors import SuiteError, suggest
 from tseval.files import data_folder
 from tseval.suites.datasets.catalogue import CATALOGUE
-from tseval.suites.datasets.loading import is_data, methods_of, read_data
+from tseval.suites.datasets.loading import DATA_ENDINGS, is_data, methods_of, read_data
 from tseval.suites.digest import suite_digest
 from tseval.suites.formal.languages import FORMAL_LANGUAGES, names_language, parse_language
 from tseval.suites.formal.strings import STOP
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 _CACHED_ITEMS = 1_000_000
+OTHER_DATA = tuple(ending for ending in DATA_ENDINGS if ending not in {".jsonl", ".tsv"})
 
 
 def available_suites() -> tuple[str, ...]:
@@ -61,6 +62,11 @@ def find_suite(spec: str | Path) -> Path:
         path = Path(spec)
         if not path.exists():
             raise SuiteError(f"{path}: no such file or folder.\n  Give the name of a suite, or a path.")
+        if path.is_file() and path.suffix != ".jinja" and not is_data(path):
+            raise SuiteError(
+                f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: pairs in "
+                f"columns good and bad as .tsv or .jsonl, or {', '.join(OTHER_DATA)} (docs/datasets.md)."
+            )
         return path
     if names_language(spec):
         raise SuiteError(

@@ -146,7 +146,8 @@ def test_lint_does_not_ask_for_balance_where_a_number_is_fixed(write):
         (
             DRAW,
             SLOTS.replace("1, 2, 3", "0, 1"),
-            "'repeat' must be a whole number",
+            "'repeat' must be a whole number from 1 to 100, or a slot of them, but '.*' has 0, which leaves "
+            r"no word\.\n  Begin with 1, as in '.*: \[1, 2\]'; what has no '.*' is another grammar\.",
         ),
         (
             DRAW,

@@ -40,6 +40,15 @@ TOO_MUCH = (
             "{{ subjct }}",
             "'subjct' is not defined.\n  Did you mean 'subject'? Slots, macros and sets: chain,",
         ),
+        (
+            "{{ disagree(verb, subject) }}",
+            "'disagree' is a filter: it stands behind a word.\n  Write {{ verb | disagree(subject) }}.",
+        ),
+        (
+            "{{ upper(subject) }}",
+            "'upper' is a filter: it stands behind a word.\n  Write {{ subject | upper }}.",
+        ),
+        ("{{ match }}", "'match' is a filter: it stands behind a word.\n  Write {{ word | match }}."),
         ("{{ ''.__class__ }}", "'__class__' may not be used.\n  Names do not begin with an underscore."),
         ("{{ subject['__class__'] }}", "'__class__' may not be used."),
         ("{{ _x }}", "'_x' may not be used."),

@@ -182,6 +182,13 @@ def _read_slot(
         raise document.error(error.message, "slots", name, fix=error.fix) from None
     fillers, numbers = _numbered(document, name, class_name, words, options.get("number"))
     counting = earlier.get(str(options.get("repeat")))
+    if counting is not None and 0 in counting.fillers and counting.fillers[0] is not False:
+        fix = f"Begin with 1, as in '{counting.name}: [1, 2]'; what has no {name!r} is another grammar."
+        message = (
+            f"'repeat' must be a whole number from 1 to {_MAX_REPEAT}, or a slot of them, "
+            f"but {counting.name!r} has 0, which leaves no word."
+        )
+        raise document.error(message, "slots", name, "repeat", fix=fix)
     repeat = _repeat(document, name, options.get("repeat") if counting is None else _most(counting))
     repeated_by = None if counting is None else counting.name
     slot = Slot(name, fillers, class_name, numbers, repeat, repeated_by=repeated_by)

@@ -17,7 +17,7 @@ from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
 from tseval.suites.grammar.code import RESULT, Code, SyntaxErrors
-from tseval.suites.grammar.language import check, harden, text_cost
+from tseval.suites.grammar.language import FILTERS, check, harden, text_cost
 from tseval.suites.grammar.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -168,6 +168,9 @@ class Sentences:
         known = {*self._slots, *self._definitions, *self._sandbox.globals}
         for name in sorted(self._used(tree) - known):
             line = min(node.lineno for node in tree.find_all(nodes.Name) if node.name == name)
+            if name in FILTERS:
+                meant = f"Write {{{{ {_as_filter(tree, name)} }}}}."
+                raise GrammarError(f"{name!r} is a filter: it stands behind a word.", self._path, line, meant)
             hint = suggest(name, [*self._slots, *self._definitions], "Slots, macros and sets")
             message = f"{name!r} is not defined."
             raise GrammarError(message, self._path, line, f"{hint} {fix}" if fix else hint)
@@ -230,6 +233,16 @@ def _split(lines: list[str], first_line: int) -> tuple[str, list[tuple[str, str,
         else:
             preamble.append(line)
     return "\n".join(preamble), labelled
+
+
+def _as_filter(tree: nodes.Template, name: str) -> str:
+    """Turn the call of a filter round: `agree(verb, subject)` is `verb | agree(subject)`."""
+    for call in tree.find_all(nodes.Call):
+        names = [arg.name for arg in call.args if isinstance(arg, nodes.Name)]
+        if isinstance(call.node, nodes.Name) and call.node.name == name and names:
+            word, *others = names
+            return f"{word} | {name}({', '.join(others)})" if others else f"{word} | {name}"
+    return f"word | {name}"
 
 
 def _stray_text(output: nodes.Output) -> int | None:

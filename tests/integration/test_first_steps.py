@@ -1,0 +1,150 @@
+"""What a newcomer types first, and what is said to it: every message as it is printed."""
+
+import json
+
+import pytest
+from in_process import call
+from small import make_case, make_key, make_run, make_suite
+
+from tseval.runs import start_run
+from tseval.suites.datasets.loading import DATA_ENDINGS
+
+PAIRS = [("The authors laugh.", "The authors laughs."), ("The author laughs.", "The author laugh.")]
+
+
+def write_pairs(path, pairs, **features):
+    rows = [{"good": good, "bad": bad, **features} for good, bad in pairs]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("model", "hint"),
+    [
+        ("lstm", ".\n  Did you mean bundled:lstm?\n"),
+        ("gpt2", ".\n  A model of transformers is hf:gpt2, or mlm:gpt2 if it is a masked one.\n"),
+        ("a/b-1.5", ".\n  A model of transformers is hf:a/b-1.5, or mlm:a/b-1.5 if it is a masked one.\n"),
+        ("drnn.pt", "\n"),
+        ("models/deep/drnn", "\n"),
+    ],
+)
+def test_a_model_that_is_no_file_is_named_as_it_may_have_been_meant(tmp_path, model, hint):
+    for command in (["run", "--limit", 1], ["pair", "a", "b"]):
+        done = call(*command, "--model", model, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, f"tseval: {model}: no such checkpoint{hint}")
+
+
+def test_the_model_that_is_named_instead_is_there(tmp_path):
+    assert call("pair", "the author laughs .", "a .", "--model", "bundled:lstm", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("command", [["run", "--model", "bundled:lstm", "--suite"], ["lint"], ["expand"]])
+def test_a_file_that_is_no_suite_names_what_can_be_read(tmp_path, command):
+    (tmp_path / "pairs.csv").write_text("good,bad\nthe author laughs .,the author laugh .\n")
+    done = call(*command, "./pairs.csv", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "tseval: pairs.csv: not a suite.\n"
+        "  A suite is a folder of .jinja grammars, or one, or data: pairs in columns good and bad as .tsv or "
+        ".jsonl, or .json, .tab, .text, .txt, .parquet (docs/datasets.md).\n",
+    )
+    assert all(ending in done.stderr for ending in DATA_ENDINGS)
+
+
+def test_text_that_was_not_tokenised_is_told_how(tmp_path):
+    suite = write_pairs(tmp_path / "pairs.jsonl", PAIRS)
+    command = "run", "--model", "bundled:lstm", "--suite", suite, "--out"
+    done = call(*command, "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.endswith(
+        "warning: 2 of 2 contrasts are undecidable, and there are words such as 'laugh.': "
+        "--tokenise splits punctuation off, for models of words\n"
+    )
+    (warning,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["warnings"]
+    assert "--tokenise" in warning
+    done = call(*command, "tokenised", "--tokenise", cwd=tmp_path)
+    assert "undecidable" not in done.stderr
+    assert "tokenise" not in done.stderr
+
+
+def test_words_that_are_merely_unknown_get_no_hint(tmp_path):
+    suite = write_pairs(tmp_path / "pairs.jsonl", [("the blorf .", "the glorf .")])
+    done = call("run", "--model", "bundled:lstm", "--suite", suite, "--out", "run", cwd=tmp_path)
+    assert "| pairs                                    |       1 |          – |" in done.stdout
+    assert "warning" not in done.stderr
+
+
+def test_a_table_takes_every_run_below_a_folder(tmp_path):
+    suite = make_suite(make_case("a", [("right", "wrong")]))
+    for name in ("one", "two", "deeper/three"):
+        make_run(suite, {"right": -0.5}, path=tmp_path / "runs" / name, model=name[-3:])
+    with start_run(tmp_path / "runs" / "begun", make_key(suite)):
+        pass
+    done = call("table", "runs/", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "runs/begun: not finished, left out\n"
+    assert [cell.strip() for cell in done.stdout.splitlines()[0].split("|")[2:-1]] == ["ree", "one", "two"]
+    named = call("table", "runs/deeper/three", "runs/one", "runs/two", cwd=tmp_path)
+    assert named.stdout == done.stdout
+    again = call("table", "runs", "runs/one", cwd=tmp_path)
+    assert "'runs/one' is the same as 'runs'." in again.stderr
+
+
+def test_a_run_in_a_folder_that_is_damaged_is_named(tmp_path):
+    make_run(make_suite(make_case("a", [("right", "wrong")])), {}, path=tmp_path / "runs" / "one")
+    (tmp_path / "runs" / "one" / "manifest.json").write_text("{")
+    assert "runs/one/manifest.json is damaged" in call("table", "runs", cwd=tmp_path).stderr
+
+
+def test_an_empty_folder_is_no_run(tmp_path):
+    assert "tseval: . is not a run: it has no manifest.json.\n" in call("table", ".", cwd=tmp_path).stderr
+
+
+def lint(tmp_path, pairs, *options, **features):
+    write_pairs(tmp_path / "pairs.jsonl", pairs, **features)
+    done = call("lint", "./pairs.jsonl", *options, cwd=tmp_path)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_pairs_without_fault_are_linted_too(tmp_path):
+    assert lint(tmp_path, PAIRS) == (0, "", "No findings.\n")
+
+
+def test_pairs_of_equal_sentences_and_repeated_pairs_are_errors(tmp_path):
+    pairs = [("a b", "a c"), ("a b", "a b"), ("a b", "a c")]
+    assert lint(tmp_path, pairs) == (
+        1,
+        "pairs.jsonl: error: 1 of 3 items have a contrast between equal sentences, "
+        "for example 'a b' / 'a b'.\n"
+        "pairs.jsonl: error: 1 of 3 items repeat another, for example 'a b' (2 times).\n",
+        "",
+    )
+
+
+def test_unequal_lengths_are_a_note_and_no_failure(tmp_path):
+    assert lint(tmp_path, [("a b", "a b c"), ("a d", "a e")]) == (
+        0,
+        "pairs.jsonl: note: 1 of 2 pairs of 'good > bad' have unequal numbers of words, for example "
+        "'a b' / 'a b c': their sums are not of equally many terms.\n",
+        "Notes only.\n",
+    )
+
+
+def test_pairs_that_a_vocabulary_cannot_decide_are_warned_of(tmp_path):
+    (tmp_path / "words").write_text("the\nauthor\nlaughs\n")
+    code, said, _ = lint(
+        tmp_path, [("the author laughs", "the author laugh"), ("the x", "the y")], "--vocab", "words"
+    )
+    assert (code, said) == (
+        1,
+        "pairs.jsonl: warning: 1 of 2 pairs of 'good > bad' are undecidable with this vocabulary: all that "
+        "differs is unknown, for example 'the x' / 'the y'.\n"
+        "pairs.jsonl: warning: words missing from the vocabulary (3): x, laugh, y.\n",
+    )
+
+
+def test_findings_of_several_cases_name_the_case(tmp_path):
+    write_pairs(tmp_path / "a.jsonl", [("a b", "a b")])
+    write_pairs(tmp_path / "b.jsonl", [("a b", "a c")])
+    done = call("lint", ".", cwd=tmp_path)
+    assert done.stdout.startswith(".: error: case 'a': 1 of 1 items have a contrast between equal sentences")
