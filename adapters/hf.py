@@ -93,6 +93,10 @@ class CausalModel:
         self.opened.check_fits(encoded, n_special=0 if self.start is None else 1)
         return encoded
 
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences are longer than the model reads; see `BoundedModel`."""
+        return self._pieces.too_long(sentences, self.opened.longest, 0 if self.start is None else 1)
+
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Spell tokens, each by itself."""
         return self._pieces.texts(tokens)

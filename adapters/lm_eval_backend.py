@@ -14,6 +14,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
+from tseval.adapters.pieces import may_exceed
 from tseval.errors import ModelError, first_line, suggest
 from tseval.files import open_regular
 from tseval.scoring.numerics.device import pick_device
@@ -29,6 +32,8 @@ except ImportError:
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
 
     from tseval.checked import Json
 
@@ -89,6 +94,16 @@ class LmEvalModel:
         except Exception as error:
             said = self._too_long(sentences) or f"lm-eval could not score: {_named(error)}"
             raise ModelError(f"{self.card.name}: {said}") from error
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences are longer than the backend reads, where it says; see `BoundedModel`."""
+        model: Any = self._model
+        found = np.zeros(len(sentences), dtype=np.bool_)
+        with suppress(Exception):  # not every backend knows its tokens
+            most = model.max_length
+            for at in np.flatnonzero(may_exceed(sentences, most)):
+                found[at] = len(model.tok_encode(str(sentences[int(at)]))) > most
+        return found
 
     def _too_long(self, sentences: Sequence[str]) -> str | None:
         """Name a sentence that is longer than the backend reads; of that lm-eval says `AssertionError`."""

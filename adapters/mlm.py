@@ -98,6 +98,10 @@ class MaskedModel:
     def __repr__(self) -> str:
         return self.card.show(self)
 
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences are longer than the model reads; see `BoundedModel`."""
+        return self._pieces.too_long(sentences, self.opened.longest, len(self.before) + len(self.after))
+
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Spell tokens, each by itself."""
         return self._pieces.texts(tokens)

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 NOTHING = "∅"  # what a model sees of a word that its tokenizer drops
 
 
+def may_exceed(sentences: pa.StringArray, most: int) -> np.ndarray:
+    """Tell which sentences could have more pieces than so many, without splitting them, (sentences,) bool.
+
+    A piece of ASCII text has a letter at least; twice as many leave room for what tokenizers add. Other
+    letters may fall into many pieces.
+    """
+    long: np.ndarray = pc.utf8_length(sentences).to_numpy() * 2 > most
+    return long | ~pc.string_is_ascii(sentences).to_numpy(zero_copy_only=False)
+
+
 class Pieces:
     """Brings sentences to a tokenizer's vocabulary; special tokens are never added.
 
@@ -56,6 +66,22 @@ class Pieces:
             n_unknown=np.add.reduceat(unknown.astype(np.int32), first_words),
             pieces=pieces,
         )
+
+    def too_long(self, sentences: pa.StringArray, longest: int | None, n_special: int) -> np.ndarray:
+        """Tell which sentences have more tokens than a model reads, (sentences,) bool.
+
+        Args:
+            sentences: Not split yet.
+            longest: Tokens that the model reads at most, if there is a limit.
+            n_special: Number of special tokens that are added to a sentence.
+        """
+        found = np.zeros(len(sentences), dtype=np.bool_)
+        if longest is not None:
+            prefix = " " if self.leading_space else ""
+            near = np.flatnonzero(may_exceed(sentences, longest - n_special))
+            texts = [prefix + " ".join(str(sentences[at]).split()) for at in near.tolist()]
+            found[near] = [len(ids) + n_special > longest for ids in self._ids(texts)] if texts else False
+        return found
 
     def texts(self, tokens: np.ndarray) -> list[str]:
         """Spell pieces, each by itself; parts of a character as the vocabulary spells them."""

@@ -11,6 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.questions.scores import COMPARES_WORDS, SCORES, Score
 from tseval.report import build_table, render
@@ -18,18 +21,20 @@ from tseval.runs import Manifest, Run, RunKey, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
 from tseval.scoring.engine import score_all
 from tseval.scoring.scorers import scorer_for
-from tseval.verdicts import all_sentences, check_score, judge, sentences_of
+from tseval.shown import counted, quoted_text
+from tseval.verdicts import all_sentences, check_score, judge, n_too_long, sentences_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyarrow as pa
+    from collections.abc import Callable, Iterator
 
     from tseval.questions.asks import Asked
     from tseval.runs import RunWriter
     from tseval.scoring.protocol import Model, ModelCard
     from tseval.scoring.scorers import Scorer
     from tseval.suites.items import Suite
+
+# A word with punctuation behind it, as in running text.
+ATTACHED = r"(?:^|\s)(?P<word>\pL+[.,;:?!])(?:\s|$)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ class Plan:
         score: What sentences are compared by.
         sentences: Distinct ones, sorted, as the model is given them.
         asked: What is asked inside them, if anything.
+        too_long: Sentences that the model cannot read: what would compare them is undecidable.
     """
 
     key: RunKey
@@ -53,6 +59,7 @@ class Plan:
     score: Score
     sentences: pa.StringArray
     asked: Asked | None
+    too_long: pa.StringArray
 
 
 def run_key(model: Model, suite: Suite, score: Score | None = None) -> RunKey:
@@ -81,6 +88,8 @@ def evaluate(
 ) -> Run:
     """Score every sentence of a suite and decide what it asks.
 
+    An item with a sentence longer than the model reads is undecidable; `refuse_too_long` refuses it before.
+
     Args:
         model: As `tseval.load_model` gives it, or any object that satisfies a protocol of
             `tseval.scoring.protocol`.
@@ -95,7 +104,7 @@ def evaluate(
         SuiteError: If `score` is none of these, or the suite does not allow it.
         RunError: If `out` cannot be written, or holds something else.
         ModelError: If the model gives a score that is not finite, cannot give what `score` needs, or does
-            not read such sentences.
+            not read such sentences, or none of this length.
     """
     plan = make_plan(model, suite, score)
     if out is None:
@@ -125,12 +134,42 @@ def make_plan(model: Model, suite: Suite, score: Score | None = None) -> Plan:
         raise ModelError(
             f"{model.card.name} gives one number for a sentence, but --score {score} compares single words"
         )
-    sentences = sentences_of(suite)
+    sentences, too_long = _readable(scorer, sentences_of(suite))
     scorer.check_sentences(sentences)
     asked = _asked(suite, sentences)
     if asked:
         scorer.check_symbols(asked.asks)
-    return Plan(run_key(model, suite, score), suite, model.card, scorer, score, sentences, asked)
+    if len(too_long) and (asked or not len(sentences)):
+        raise _too_long(scorer, too_long, "  Take a model that reads longer sentences, or shorten them.")
+    return Plan(run_key(model, suite, score), suite, model.card, scorer, score, sentences, asked, too_long)
+
+
+def refuse_too_long(model: Model, suite: Suite) -> None:
+    """Refuse a suite of which something would be undecidable because the model does not read so far.
+
+    Raises:
+        ModelError: Names the first sentence.
+    """
+    scorer = scorer_for(model)
+    _, too_long = _readable(scorer, sentences_of(suite))
+    if len(too_long):
+        raise _too_long(scorer, too_long, "  With --too-long skip their pairs are undecidable, and counted.")
+
+
+def _readable(scorer: Scorer, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
+    """Part what a model reads from what is too long for it."""
+    too_long = scorer.too_long(sentences)
+    return sentences.filter(pa.array(~too_long)), sentences.filter(pa.array(too_long))
+
+
+def _too_long(scorer: Scorer, sentences: pa.StringArray, fix: str) -> ModelError:
+    return ModelError(f"{_said_too_long(scorer, sentences)}.\n{fix}")
+
+
+def _said_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
+    longer = "sentence is" if len(sentences) == 1 else "sentences are"
+    first = quoted_text(str(sentences[0]), 40)
+    return f"{len(sentences):,} {longer} longer than {scorer.card.name} reads, the first {first}"
 
 
 def _asked(suite: Suite, sentences: pa.StringArray) -> Asked | None:
@@ -148,8 +187,9 @@ def _score_and_judge(
     started = time.monotonic()
     scored = score_all(plan.scorer, plan.sentences, plan.asked, writer, progress)
     scored_at = time.monotonic()
-    verdicts = judge(plan.suite, scored.table, plan.score)
+    verdicts = judge(plan.suite, scored.table, plan.score, plan.too_long)
     judged_at = time.monotonic()
+    left_out = n_too_long(plan.suite, scored.table, plan.too_long) if len(plan.too_long) else 0
     manifest = Manifest(
         signature=plan.key.signature,
         key=plan.key,
@@ -157,9 +197,24 @@ def _score_and_judge(
         model=plan.card,
         device=str(plan.card.details.get("device", "unknown")),
         timings=Timings(round(scored_at - started, 3), round(judged_at - scored_at, 3)),
-        counts=count_run(plan.suite, scored, verdicts),
-        warnings=tuple(plan.scorer.warnings),
+        counts=count_run(plan.suite, scored, verdicts, left_out),
+        warnings=(*_warnings(plan, scored.table, verdicts, left_out), *plan.scorer.warnings),
         versions=software(),
         files={},
     )
     return Run.of(manifest, scored.table, verdicts)
+
+
+def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int) -> Iterator[str]:
+    """Say what was too long, and that text looks as if it should have been tokenised."""
+    if len(plan.too_long):
+        yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
+    undecidable = pc.sum(verdicts["undecidable"]).as_py() - n_left_out
+    if 2 * undecidable > verdicts.num_rows:
+        unknown = scored.filter(pc.greater(scored["n_unknown"], 0))["sentence"]
+        found = pc.drop_null(pc.struct_field(pc.extract_regex(unknown, ATTACHED), "word"))
+        if len(found):
+            yield (
+                f"{undecidable:,} of {verdicts.num_rows:,} contrasts are undecidable, and there are words "
+                f"such as {found[0].as_py()!r}: --tokenise splits punctuation off, for models of words"
+            )

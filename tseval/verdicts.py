@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,7 +18,6 @@ from tseval.suites.items import ENTRIES, ENTRY, RESERVED_NAMES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from tseval.questions.question import Decided
@@ -57,13 +57,16 @@ def check_score(suite: Suite, score: Score) -> None:
             raise SuiteError(f"case {case.name!r} {refusal}")
 
 
-def judge(suite: Suite, scored: pa.Table, score: Score = "sentence") -> pa.Table:
+def judge(
+    suite: Suite, scored: pa.Table, score: Score = "sentence", too_long: pa.StringArray | None = None
+) -> pa.Table:
     """Decide everything that a suite asks.
 
     Args:
         suite: The items and what is asked about them.
         scored: One row per distinct sentence, as `ScoredSentences` takes it.
         score: What sentences are compared by (`tseval.questions.scores`).
+        too_long: Sentences that were not scored: their items are undecidable.
 
     Returns:
         Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,
@@ -77,19 +80,47 @@ def judge(suite: Suite, scored: pa.Table, score: Score = "sentence") -> pa.Table
         SuiteError: Two cases give one feature different types; the suite does not allow the score; two
             sentences cannot be compared by it.
     """
-    sentences = ScoredSentences(scored)
+    sentences = ScoredSentences(scored, too_long)
     sentences.check_finite()
     known = _feature_types(suite) | _factor_types(suite)
     check_score(suite, score)
     tables = [
         _lay_out(case, decided)
         for case, rows in _rows_by_label(suite, sentences.find(all_sentences(suite)))
-        for decided in case.question.decide(sentences, rows, case.features, score)
+        for decided in _decide(case, sentences, rows, score)
     ]
     names = tables[0].column_names[: len(RESERVED_NAMES)] + list(known)
     verdicts = pa.concat_tables(tables, promote_options="default").select(names)
     # One list of entries for all cases: parquet would write the columns in full.
     return verdicts.unify_dictionaries()
+
+
+def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:
+    """Count the verdicts on items of which a sentence was too long to be scored."""
+    rows = ScoredSentences(scored, too_long).find(all_sentences(suite))
+    cases = _rows_by_label(suite, rows)
+    return sum(case.question.n_verdicts(int((~_whole(of_case)).sum())) for case, of_case in cases)
+
+
+def _decide(
+    case: Case, sentences: ScoredSentences, rows: dict[str, NDArray[np.int64]], score: Score
+) -> Iterator[Decided]:
+    """Decide what a case asks about the items whose sentences are all scored; the others are undecidable."""
+    whole = _whole(rows)
+    if whole.all():
+        yield from case.question.decide(sentences, rows, case.features, score)
+        return
+    places = np.flatnonzero(whole)
+    part = case.take(places.tolist())
+    scored = {label: of_label[places] for label, of_label in rows.items()}
+    for decided in part.question.decide(sentences, scored, part.features, score):
+        yield decided.among(whole)
+
+
+def _whole(rows: dict[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
+    """Tell which items have all their sentences among the scored ones, (items,)."""
+    found: NDArray[np.bool_] = np.logical_and.reduce([of_label >= 0 for of_label in rows.values()])
+    return found
 
 
 def _rows_by_label(

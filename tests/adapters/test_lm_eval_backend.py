@@ -126,6 +126,7 @@ def test_a_sentence_that_is_too_long_is_named(gpt2):
         "tiny: a sentence has 33 tokens, but the model reads at most 32: "
         "'the guard laughs . the guard laughs . the guard laughs . the...'"
     )
+    assert model.too_long(pa.array(["the author laughs .", fits, f"{fits} guard"])).tolist() == [0, 0, 1]
 
 
 def test_keys_are_not_recorded_and_a_dead_server_is_one_message(gpt2):

@@ -19,6 +19,8 @@ from tseval.suites.items import ENTRY
 from tseval.suites.load import load_suite
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tseval.questions.scores import Score
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
@@ -44,14 +46,17 @@ RUNS = Path("runs")
                    "else what the suite was published with.")  # fmt: skip
 @click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True,
               help="Of products in tseval's own checkpoints; sums stay in float32.")  # fmt: skip
+@click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
+              help="Where a sentence is longer than the model reads, count its pairs as undecidable, or "
+                   "refuse the run.")  # fmt: skip
 @BY
 @click.option("--out", type=FILE, help="Directory for the run.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
-    tokenise: bool, clusters: tuple[str, ...], score: Score | None, precision: str, by: tuple[str, ...],
-    device: str, out: Path | None, resume: bool, quiet: bool,
+    tokenise: bool, clusters: tuple[str, ...], score: Score | None, precision: str, too_long: str,
+    by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     if out == Path():
@@ -66,11 +71,20 @@ def command(
         raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision)
+    if too_long == "refuse":
+        _refuse_too_long(model, loaded)
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, score, where, resume, quiet)
         _check_clusters(run, path, clusters)
         _print(run, path, by, quiet)
+
+
+def _refuse_too_long(model: Model, suites: Sequence[Suite]) -> None:
+    from tseval.evaluation import refuse_too_long
+
+    for suite in suites:
+        refuse_too_long(model, suite)
 
 
 def _score(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     import hashlib
     from collections.abc import Iterator, Mapping
 
-    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -98,7 +99,8 @@ class Decided:
         better: What must be greater, in nats; not a number where nothing was compared, (verdicts,).
         worse: What it must exceed, (verdicts,).
         correct: Whether the question was answered right, (verdicts,).
-        undecidable: Whether it was never put, because sentences look alike to the model, (verdicts,).
+        undecidable: Whether it was never put, because sentences look alike to the model, or are too long for
+            it, (verdicts,).
         items: Place of the item that each verdict is about; None for every item once, in order.
         features: What is known of a verdict beside the features of its item, (verdicts, features).
     """
@@ -110,3 +112,15 @@ class Decided:
     undecidable: NDArray[np.bool_]
     items: NDArray[np.int64] | None = None
     features: pa.Table | None = None
+
+    def among(self, asked: NDArray[np.bool_]) -> Decided:
+        """Put verdicts, one for each item that was asked about, among the others, which are undecidable.
+
+        Args:
+            asked: Which items were asked about, (items,).
+        """
+        better, worse = np.full((2, len(asked)), np.nan)
+        correct, undecidable = np.zeros(len(asked), dtype=np.bool_), ~asked
+        better[asked], worse[asked] = self.better, self.worse
+        correct[asked], undecidable[asked] = self.correct, self.undecidable
+        return replace(self, better=better, worse=worse, correct=correct, undecidable=undecidable)

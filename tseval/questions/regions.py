@@ -108,8 +108,9 @@ class Regions(Question):
         if self.metric == "sum":
             return -words.region(rows, lengths, number)
         if number is None:  # SyntaxGym adds up the regions, whatever the metric within them
-            parts = [self._surprisal(words, rows, lengths, n) for n in range(1, len(lengths[0]) + 1)]
-            return np.sum(parts, axis=0)
+            n_regions = max(map(len, lengths), default=0)
+            parts = [self._surprisal(words, rows, lengths, n + 1) for n in range(n_regions)]
+            return np.sum(parts, axis=0, initial=0.0) if parts else np.zeros(len(rows))
         reduced = _REDUCE[self.metric]
         return np.array([reduced(-own) for own in words.within(rows, lengths, number)])
 

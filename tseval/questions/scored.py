@@ -30,10 +30,12 @@ class ScoredSentences:
         table: One row per sentence: `sentence`, `seen` (its words as the model sees them), `logprob` (nats,
             float64), `words` (nats, float32, one per word of `seen`); where single symbols were asked for,
             `right` and `wrong` (nats, float64, one per word).
+        too_long: Sentences that were not scored, because the model does not read so far.
     """
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, too_long: pa.StringArray | None = None) -> None:
         self.table = table
+        self.too_long = pa.array([], pa.string()) if too_long is None else too_long
 
     def check_finite(self) -> None:
         """Refuse scores that are infinite or not a number: comparing them would decide nothing.
@@ -52,11 +54,12 @@ class ScoredSentences:
             )
 
     def find(self, sentences: pa.StringArray) -> Rows:
-        """Give the row of each sentence, (sentences,)."""
+        """Give the row of each sentence, -1 for one that was too long, (sentences,)."""
         # One look-up for a whole suite: each would index all scored sentences anew.
         rows = pc.index_in(sentences, value_set=self.table["sentence"])
-        assert rows.null_count == 0, "a sentence of the suite was not scored"
-        return rows.to_numpy().astype(np.int64)
+        known = pc.is_in(sentences.filter(rows.is_null()), value_set=self.too_long)
+        assert pc.all(known, min_count=0).as_py(), "a sentence of the suite was not scored"
+        return rows.fill_null(-1).to_numpy().astype(np.int64)
 
     @cached_property
     def sums(self) -> Sums:

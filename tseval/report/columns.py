@@ -42,6 +42,7 @@ class Column:
         perplexity: Validation perplexity as printed, None where it is not known.
         parameters: Number of parameters as printed, None where it is not known.
         notes: What a reader must know about this column.
+        too_long: Contrasts that are undecidable because the model does not read sentences of such length.
     """
 
     heading: str
@@ -56,6 +57,7 @@ class Column:
     perplexity: str | None
     parameters: str | None
     notes: tuple[str, ...] = ()
+    too_long: int = 0
 
     @property
     def published(self) -> bool:
@@ -102,6 +104,7 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         perplexity=f"{perplexity:.2f}" if isinstance(perplexity, int | float) else None,
         parameters=_millions(model.details.get("parameters") if core is None else core),
         notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
+        too_long=run.manifest.counts.too_long,
     )
 
 

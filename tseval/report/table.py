@@ -126,6 +126,9 @@ def _notes(columns: Sequence[Column], accuracy: pd.DataFrame, unsplit: Table | N
                 f"{column.heading}: of {n_items:,} contrasts {tied:,} are ties, counted as wrong, and "
                 f"{undecidable:,} are undecidable, left out of accuracy."
             )
+        if column.too_long:
+            longer = "have a sentence longer than the model reads"
+            yield f"{column.heading}: {column.too_long:,} of the undecidable {longer}."
     if unsplit is not None and len(unsplit.rows) < len(accuracy):
         yield "Means and ranks are over the parts of rows, not over whole rows."
     left_out = len(accuracy) - len(complete_rows(accuracy))

@@ -61,6 +61,7 @@ class Counts:
     undecidable: int
     contexts: int
     resumed_sentences: int
+    too_long: int = 0  # undecidable ones with a sentence longer than the model reads; not in older runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +142,15 @@ def describe_suite(suite: Suite) -> SuiteFacts:
     return SuiteFacts(**{part.name: getattr(suite, part.name) for part in fields(SuiteFacts)})
 
 
-def count_run(suite: Suite, scored: Scored, verdicts: pa.Table) -> Counts:
-    """Count what a run holds."""
+def count_run(suite: Suite, scored: Scored, verdicts: pa.Table, too_long: int = 0) -> Counts:
+    """Count what a run holds; it is told how many contrasts were too long."""
     return Counts(
         items=suite.n_items,
         **count_verdicts(verdicts),
         **count_sentences(scored.table),
         contexts=scored.n_contexts,
         resumed_sentences=scored.n_resumed,
+        too_long=too_long,
     )
 
 

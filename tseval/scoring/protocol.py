@@ -174,6 +174,15 @@ class ParticularModel(Protocol):
 
 
 @runtime_checkable
+class BoundedModel(Protocol):
+    """A model that reads sentences up to some length; items with a longer one are undecidable."""
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences are longer than the model reads, (sentences,) bool."""
+        ...
+
+
+@runtime_checkable
 class TokenModel(Protocol):
     """A model that scores the tokens of many sentences itself, words split into pieces or not.
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError
 from tseval.limits import beyond, limits
-from tseval.scoring.protocol import ParticularModel
+from tseval.scoring.protocol import BoundedModel, ParticularModel
 from tseval.scoring.rows import rows_of_words, sum_pieces
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tseval.questions.asks import Asked, Asks
     from tseval.scoring.memory import Memory
     from tseval.scoring.protocol import Encoded, Model, ModelCard
@@ -56,6 +55,7 @@ class Scorer(ABC):
         noted = getattr(model, "warnings", None)  # any model may have some; it may grow
         self._noted: list[str] = noted if isinstance(noted, list) else []
         self._particular = model if isinstance(model, ParticularModel) else None
+        self._bounded = model if isinstance(model, BoundedModel) else None
 
     @property
     def warnings(self) -> list[str]:
@@ -72,6 +72,22 @@ class Scorer(ABC):
         check_lengths(sentences)
         if self._particular is not None:
             self._particular.check_sentences(sentences)
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences are longer than the model reads, (sentences,) bool.
+
+        Raises:
+            ModelError: The model says it of more or fewer sentences than there are.
+        """
+        if self._bounded is None:
+            return np.zeros(len(sentences), dtype=np.bool_)
+        found = np.asarray(self._bounded.too_long(sentences))
+        if found.shape != (len(sentences),) or found.dtype != np.bool_:
+            raise ModelError(
+                f"{self.card.name}: too_long gave an array of type {found.dtype} and shape {found.shape} "
+                f"instead of a truth value for each of {len(sentences)} sentences"
+            )
+        return found
 
     def check_symbols(self, asks: Asks) -> None:
         """Refuse to ask a model that cannot be asked about symbols, or does not know them.

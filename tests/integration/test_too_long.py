@@ -1,0 +1,182 @@
+"""Sentences longer than a model reads: their items are undecidable and counted, or the run is refused."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from checkpoints import save_causal, save_masked
+from in_process import call
+from small import make_case, make_suite
+
+import tseval
+from tseval.adapters import open_model
+from tseval.errors import ModelError
+from tseval.evaluation import refuse_too_long
+from tseval.runs import read_run
+
+LONG = "the author laughs . " * 40  # tokens of every tokenizer here: far more than 64
+FITS = [("the authors laugh .", "the authors laughs ."), ("the author laughs .", "the author laugh .")]
+SUITE = [FITS[0], (f"{LONG} one", f"{LONG} two"), FITS[1], ("the guard", f"{LONG} three")]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    save_causal(folder / "causal")
+    save_masked(folder / "masked")
+    return folder
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps({"good": good, "bad": bad}) + "\n" for good, bad in SUITE))
+    return path
+
+
+def run(models, pairs, *options, scheme="hf", folder="causal"):
+    model = ["--model", f"{scheme}:{models / folder}"]
+    return call("run", *model, "--suite", pairs, *options, cwd=pairs.parent)
+
+
+@pytest.mark.parametrize(("scheme", "folder"), [("hf", "causal"), ("mlm", "masked")])
+def test_what_is_too_long_is_undecidable_counted_and_said(models, pairs, scheme, folder):
+    done = run(models, pairs, "--out", "run", scheme=scheme, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"- {folder}: of 4 contrasts 0 are ties, counted as wrong, and 2 are undecidable" in done.stdout
+    assert f"- {folder}: 2 of the undecidable have a sentence longer than the model reads." in done.stdout
+    warned = f"warning: 3 sentences are longer than {folder} reads, the first '{LONG[:40]}…'"
+    assert f"{warned}: 2 contrasts undecidable\n" in done.stderr
+    finished = read_run(pairs.parent / "run")
+    counts = finished.manifest.counts
+    assert (counts.items, counts.sentences, counts.undecidable, counts.too_long) == (4, 5, 2, 2)
+    assert finished.verdicts["undecidable"].tolist() == [False, True, False, True]
+    assert finished.verdicts["better_score"].isna().tolist() == [False, True, False, True]
+    assert not finished.verdicts["correct"][[1, 3]].any()
+
+
+@pytest.mark.parametrize("score", ["sentence", "critical", "mean"])
+def test_the_other_items_are_decided_as_without_them(models, score):
+    model = open_model(f"hf:{models / 'causal'}")
+    with_long = tseval.evaluate(model, make_suite(make_case("a", SUITE)), score=score).verdicts
+    without = tseval.evaluate(model, make_suite(make_case("a", [SUITE[0], SUITE[2]])), score=score).verdicts
+    scores, verdicts = ["better_score", "worse_score"], ["correct", "tie", "undecidable"]
+    np.testing.assert_allclose(with_long.loc[[0, 2], scores], without[scores], atol=1e-5)
+    np.testing.assert_array_equal(with_long.loc[[0, 2], verdicts], without[verdicts])
+
+
+def test_an_item_is_left_out_whole(models):
+    labels = ("grammatical", "intrusive", "ungrammatical")
+    rows = [("the author", "the guard", f"{LONG} one"), ("the author", "the guard", "the pilots")]
+    contrasts = [labels[:2], labels[1:]]
+    suite = make_suite(make_case("npi", rows, labels=labels, contrasts=contrasts))
+    verdicts = tseval.evaluate(open_model(f"hf:{models / 'causal'}"), suite)
+    assert verdicts.verdicts["undecidable"].tolist() == [True, False, True, False]
+    assert verdicts.manifest.counts.too_long == 2
+
+
+def test_predictions_on_regions_are_undecidable_too(models, tmp_path):
+    def item(number, verb):
+        names = ("match", "mismatch")
+        regions = [[{"region_number": 1, "content": "the author"}, {"region_number": 2, "content": text}]
+                   for text in (verb, "laugh .")]  # fmt: skip
+        conditions = [{"condition_name": n, "regions": r} for n, r in zip(names, regions, strict=True)]
+        return {"item_number": number, "conditions": conditions}
+
+    content = {
+        "meta": {"name": "s", "metric": "mean"},
+        "predictions": [{"formula": "(*;%match%) < (*;%mismatch%)"}, {"formula": "(2;%match%) > 0"}],
+        "items": [item(1, LONG.strip()), item(2, "laughs .")],
+    }
+    (tmp_path / "s.json").write_text(json.dumps(content))
+    found = tseval.evaluate(open_model(f"hf:{models / 'causal'}"), tseval.load_suite(tmp_path / "s.json"))
+    assert found.verdicts["undecidable"].tolist() == [True, False] * 3
+
+
+def test_a_case_of_which_nothing_is_left_is_undecidable(models):
+    cases = make_case("a", FITS), make_case("b", [SUITE[1]], construction="Other")
+    found = tseval.evaluate(open_model(f"hf:{models / 'causal'}"), make_suite(*cases))
+    assert found.verdicts["undecidable"].tolist() == [False, False, True]
+    assert found.table()["n_undecidable"].tolist() == [0, 1]
+
+
+def test_refuse_refuses_in_one_message_before_anything_is_written(models, pairs):
+    done = run(models, pairs, "--too-long", "refuse", "--out", "run")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"tseval: 3 sentences are longer than causal reads, the first '{LONG[:40]}…'.\n"
+        "  With --too-long skip their pairs are undecidable, and counted.\n"
+    )
+    assert not (pairs.parent / "run").exists()
+
+
+def test_refuse_changes_nothing_where_everything_fits(models, pairs):
+    pairs.write_text(json.dumps(dict(zip(("good", "bad"), FITS[0], strict=True))))
+    done = [run(models, pairs, "--quiet", "--too-long", way, "--out", way) for way in ("skip", "refuse")]
+    assert done[0].stdout == done[1].stdout
+    assert "longer than" not in done[0].stdout
+    assert read_run(pairs.parent / "skip").manifest.counts.too_long == 0
+
+
+def test_a_suite_of_which_nothing_is_left_is_refused(models):
+    model = open_model(f"hf:{models / 'causal'}")
+    suite = make_suite(make_case("a", [(f"{LONG} one", f"{LONG} two")]))
+    with pytest.raises(ModelError, match=r"2 sentences are longer than causal reads.*\n  Take a model that"):
+        tseval.evaluate(model, suite)
+    with pytest.raises(ModelError, match="2 sentences are longer than causal reads"):
+        refuse_too_long(model, suite)
+
+
+def test_an_edited_count_is_refused(models, pairs):
+    assert run(models, pairs, "--out", "run").returncode == 0
+    file = pairs.parent / "run" / "manifest.json"
+    content = json.loads(file.read_text())
+    del content["seal"]
+    content["counts"]["too_long"] = 3
+    file.write_text(json.dumps(content))
+    done = call("table", pairs.parent / "run")
+    assert "was edited: counts.too_long does not follow from counts.undecidable" in done.stderr
+
+
+def test_a_run_from_before_anything_was_counted_is_read(models, pairs):
+    assert run(models, pairs, "--out", "run").returncode == 0
+    file = pairs.parent / "run" / "manifest.json"
+    content = json.loads(file.read_text())
+    del content["seal"], content["counts"]["too_long"]
+    file.write_text(json.dumps(content))
+    assert read_run(file.parent).manifest.counts.too_long == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "bos"), [("hf:{}/causal", {}), ("hf:{}/causal", {"bos": "false"}), ("mlm:{}/masked", {})]
+)
+def test_lengths_are_those_that_the_model_is_held_to(models, spec, bos):
+    model: Any = open_model(spec.format(models), bos)
+    draw = np.random.default_rng(0)
+    words = ["the", "author", "laughs", "zzzz", "Müller", "\u4e2d\u6587", "\ufdfa", "."]
+    texts = [" ".join(draw.choice(words, n)) for n in range(1, 90)]
+    found = model.too_long(pa.array(texts))
+    assert 0 < found.sum() < len(texts)
+    for text in pa.array(texts).filter(pa.array(~found)):
+        model.encode(pa.array([text]))
+    for text in pa.array(texts).filter(pa.array(found)):
+        with pytest.raises(ModelError, match="but the model reads at most 64"):
+            model.encode(pa.array([text]))
+
+
+def test_an_adapter_that_tells_of_too_few_sentences_is_refused(models):
+    class Short:
+        card = tseval.ModelCard("short", "test", "0" * 64, {}, {})
+
+        def word_logprobs(self, sentences):
+            return [[-1.0] * len(text.split()) for text in sentences]
+
+        def too_long(self, sentences):
+            return [False]
+
+    with pytest.raises(
+        ModelError, match=r"short: too_long gave an array of type bool and shape \(1,\) instead"
+    ):
+        tseval.evaluate(Short(), make_suite(make_case("a", FITS)))
