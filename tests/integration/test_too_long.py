@@ -1,10 +1,12 @@
 """Sentences longer than a model reads: their items are undecidable and counted, or the run is refused."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from checkpoints import save_causal, save_masked
 from in_process import call
@@ -14,7 +16,12 @@ import tseval
 from tseval.adapters import open_model
 from tseval.errors import ModelError
 from tseval.evaluation import refuse_too_long
-from tseval.runs import read_run
+from tseval.report import build_table, render
+from tseval.runs import Run, read_run
+from tseval.runs.files import digest, to_parquet
+from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest
+from tseval.verdicts import judge, sentences_of
+from tseval.verifying import verify_run
 
 LONG = "the author laughs . " * 40  # tokens of every tokenizer here: far more than 64
 FITS = [("the authors laugh .", "the authors laughs ."), ("the author laughs .", "the author laugh .")]
@@ -180,3 +187,42 @@ def test_an_adapter_that_tells_of_too_few_sentences_is_refused(models):
         ModelError, match=r"short: too_long gave an array of type bool and shape \(1,\) instead"
     ):
         tseval.evaluate(Short(), make_suite(make_case("a", FITS)))
+
+
+def test_a_run_is_verified_with_what_was_left_out(models, pairs):
+    assert run(models, pairs, "--out", "run").returncode == 0
+    command = "verify", "run", "--suite", pairs, "--model", f"hf:{models / 'causal'}", "--rescore", "all"
+    done = call(*command, cwd=pairs.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "5 sentences, 4 verdicts (2 said to be too long for the model), 2 tables" in done.stdout
+
+
+def test_a_pair_that_was_dropped_as_too_long_is_found_by_the_model(models, pairs):
+    """Forge a run that is whole and follows from itself, but left out a sentence that the model reads."""
+    assert run(models, pairs, "--out", "run").returncode == 0
+    path, suite = pairs.parent / "run", tseval.load_suite(pairs)
+    honest = read_run(path)
+    scored = honest.load_sentences()
+    scored = scored.filter(pc.not_equal(scored["sentence"], FITS[1][1]))
+    everything = sentences_of(suite)
+    unread = everything.filter(pc.invert(pc.is_in(everything, value_set=scored["sentence"].combine_chunks())))
+    verdicts = judge(suite, scored, "sentence", unread)
+    counts = replace(
+        honest.manifest.counts, too_long=3, **count_sentences(scored), **count_verdicts(verdicts)
+    )
+    forged = Run.of(replace(honest.manifest, counts=counts), scored, verdicts)
+    contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(verdicts)}
+    contents |= {f"table.{form}": render(build_table([forged]), form).encode() for form in ("md", "csv")}
+    for name, content in contents.items():
+        (path / name).write_bytes(content)
+    files = {name: digest(content) for name, content in contents.items()}
+    (path / "manifest.json").write_bytes(dump_manifest(forged.manifest.sealed(files)))
+    assert verify_run(path, suite=str(pairs)).ok
+    (wrong,) = [
+        check.found
+        for check in verify_run(path, suite=str(pairs), model=open_model(f"hf:{models / 'causal'}")).checks
+        if not check.ok
+    ]
+    assert wrong == (
+        "this model reads 5 of the suite's sentences, and too long for it are 3, but 4 are claimed to be read"
+    )

@@ -19,7 +19,7 @@ from tseval.suites.digest import suite_digest
 from tseval.suites.grammar.cache import afresh
 from tseval.suites.items import ENTRY
 from tseval.suites.load import load_suite
-from tseval.verdicts import judge, sentences_of
+from tseval.verdicts import judge, n_too_long, sentences_of
 from tseval.verifying.report import Wrong
 
 if TYPE_CHECKING:
@@ -66,20 +66,34 @@ def recompute(claim: Claim, spec: str | None) -> Again:
             f"the suite {suite.name} has the digest {suite.digest[:8]}, expanded again, "
             f"but the claim is of {claim.key.suite_digest[:8]}"
         )
-    sentences = sentences_of(suite)
+    sentences, too_long = _scored_ones(claim, sentences_of(suite))
     if not sentences.equals(claim.sentences):
         raise Wrong(f"its sentences are not those of the suite: {_first_other(claim.sentences, sentences)}")
     try:
         scored = scored_again(claim.evidence, sentences)
     except EvidenceError as error:
         raise Wrong(f"the evidence {error}") from None
-    verdicts = judge(_with_factors(suite, claim), scored, claim.score)
+    verdicts = judge(_with_factors(suite, claim), scored, claim.score, too_long)
+    left_out = n_too_long(suite, scored, too_long)
+    if left_out != claim.manifest.counts.too_long:
+        stated = claim.manifest.counts.too_long
+        raise Wrong(
+            f"{left_out:,} contrasts have a sentence that was not scored, but too_long says {stated:,}"
+        )
     _compare_verdicts(claim.verdicts, verdicts)
     again = Again(suite, scored, verdicts)
     for name, text in claim.tables.items():
         if _table_again(claim, again, name) != text:
             raise Wrong(f"{name} is not the table of these verdicts")
     return again
+
+
+def _scored_ones(claim: Claim, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
+    """Part the sentences of a suite from those said to be too long, which only a model can confirm."""
+    if not claim.manifest.counts.too_long:
+        return sentences, sentences[:0]
+    scored = pc.is_in(sentences, value_set=claim.sentences)
+    return sentences.filter(scored), sentences.filter(pc.invert(scored))
 
 
 def _suite_again(claim: Claim, spec: str | None) -> Suite:

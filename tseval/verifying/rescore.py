@@ -58,6 +58,11 @@ def rescore(
     mine = plan.key.differences(claim.key)
     if other := [part for part in mine if not part.startswith("tseval: ")]:
         raise Wrong(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
+    if not plan.sentences.equals(claim.sentences):
+        raise Wrong(
+            f"this model reads {len(plan.sentences):,} of the suite's sentences, and too long for it are "
+            f"{len(plan.too_long):,}, but {len(claim.sentences):,} are claimed to be read"
+        )
     rows = chosen(claim, plan.sentences, share)
     asked = None if plan.asked is None else Asked(plan.asked.asks, [plan.asked.before[row] for row in rows])
     taken = pa.array(rows, pa.int64())

@@ -55,6 +55,8 @@ def verify_run(
         follows = (
             f"{counted(len(claim.sentences), 'sentence')}, {counted(again.verdicts.num_rows, 'verdict')}"
         )
+        if n_too_long := claim.manifest.counts.too_long:
+            follows += f" ({n_too_long:,} said to be too long for the model)"
         holds(f"{follows}, {counted(len(claim.tables), 'table')} from suite and evidence")
         level = "plausible"
         holds(check_plausible(claim, again))
