@@ -62,7 +62,7 @@ def test_text_that_was_not_tokenised_is_told_how(tmp_path):
     )
     (warning,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["warnings"]
     assert "--tokenise" in warning
-    done = call(*command, "tokenised", "--tokenise", cwd=tmp_path)
+    done = call(*command, "other", "--tokenise", cwd=tmp_path)
     assert "undecidable" not in done.stderr
     assert "tokenise" not in done.stderr
 

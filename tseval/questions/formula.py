@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     Surprisal = Callable[[int | None, str], NDArray[np.float64]]
 
-NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-TOKEN = re.compile(rf"\s*(?:\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)|({NUMBER})|([-+<>=&|()\[\]{{}}]))")
+LITERAL = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+TOKEN = re.compile(rf"\s*(?:\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)|({LITERAL})|([-+<>=&|()\[\]{{}}]))")
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 SIGNS = {"+": 1.0, "-": -1.0}
 # From the loosest to the tightest.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # What the surprisal of a region is made of the surprisals of its words by.
 Metric = Literal["sum", "mean", "median", "range", "max", "min"]
-METRICS: tuple[Metric, ...] = get_args(Metric)
+REGION_METRICS: tuple[Metric, ...] = get_args(Metric)
 
 
 @dataclass(frozen=True, slots=True)

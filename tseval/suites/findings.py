@@ -91,11 +91,11 @@ def some(values: Sequence[str]) -> str:
     return ", ".join(values[:_SHOWN]) + more
 
 
-Texts = tuple[str, ...]
-Pairs = dict[str, list[tuple[str, str]]]
+_Texts = tuple[str, ...]
+_Pairs = dict[str, list[tuple[str, str]]]
 
 
-def _equal(case: Case, items: list[Texts], pairs: Pairs) -> Iterator[Found]:
+def _equal(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
     contrasts = zip(*pairs.values(), strict=True)
     equal = [
         item for item, compared in zip(items, contrasts, strict=False) if any(a == b for a, b in compared)
@@ -105,7 +105,7 @@ def _equal(case: Case, items: list[Texts], pairs: Pairs) -> Iterator[Found]:
         yield Found("error", case.labels[1], f"{message}, for example {quoted_texts(equal[0])}.")
 
 
-def _repeated_items(case: Case, items: list[Texts]) -> Iterator[Found]:
+def _repeated_items(case: Case, items: list[_Texts]) -> Iterator[Found]:
     counts = Counter(items)
     if repeated := len(items) - len(counts):
         (texts, count), *_ = counts.most_common(1)
@@ -114,7 +114,7 @@ def _repeated_items(case: Case, items: list[Texts]) -> Iterator[Found]:
         yield Found("error", case.labels[0], message)
 
 
-def _repeated_pairs(case: Case, items: list[Texts], pairs: Pairs) -> Iterator[Found]:
+def _repeated_pairs(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
     """Report pairs that count several times in one row of the table, in items that differ elsewhere."""
     first = {item: place for place, item in reversed(list(enumerate(items)))}
     for contrast, compared in pairs.items():
@@ -141,7 +141,7 @@ def _terminated(columns: dict[str, list[str]], terminator: str) -> Iterator[Foun
             yield Found("error", label, f"{message}scored twice, since {terminator!r} is added to every one.")
 
 
-def _unequal_lengths(case: Case, pairs: Pairs) -> Iterator[Found]:
+def _unequal_lengths(case: Case, pairs: _Pairs) -> Iterator[Found]:
     for contrast, compared in pairs.items():
         unequal = [pair for pair in compared if len(pair[0].split()) != len(pair[1].split())]
         if unequal:
@@ -152,7 +152,7 @@ def _unequal_lengths(case: Case, pairs: Pairs) -> Iterator[Found]:
             yield Found("note", case.labels[1], message)
 
 
-def _undecided(case: Case, pairs: Pairs, knows: Callable[[str], bool]) -> Iterator[Found]:
+def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Iterator[Found]:
     """Report pairs that look alike once unknown words are replaced."""
 
     @cache

@@ -125,7 +125,7 @@ def test_an_abbreviation_and_a_suite_without_a_final_token_may_end_in_a_period(
     write_grammar: WriteGrammar,
 ) -> None:
     path = write_grammar(
-        "a: {{ subject }} of the U.S.\nb: some {{ subject }} of the U.S.", slots="{subject: noun.odd}"
+        "a: {{ subject }} of the U.S.\nb: some {{ subject }} of the U.S.", slots="{subject: noun.person}"
     )
     assert all("scored twice" not in text for text in messages(path))
     path = write_grammar("a: {{ subject }} {{ verb }} .\nb: {{ verb }} {{ subject }} .")
@@ -135,10 +135,10 @@ def test_an_abbreviation_and_a_suite_without_a_final_token_may_end_in_a_period(
 
 def test_a_pair_that_counts_twice_in_one_contrast_is_reported(write_grammar: WriteGrammar) -> None:
     body = "a: {{ subject }} x\nb: {{ subject }} y\nc: {{ subject }} {{ extra }}"
-    path = write_grammar(body, slots="{subject: noun.odd, extra: [u, v, w]}")
+    path = write_grammar(body, slots="{subject: noun.person, extra: [u, v, w]}")
     assert [text for text in messages(path) if "warning" in text and "pairs" in text] == [
-        "case.jinja:9: warning: 4 of 6 pairs of 'a > b' repeat another, for example "
-        "'box x' / 'box y' (3 times)."
+        "case.jinja:9: warning: 12 of 18 pairs of 'a > b' repeat another, for example "
+        "'author x' / 'author y' (3 times)."
     ]
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tseval.checked import ContentError, checked
 from tseval.errors import SuiteError, suggest
 from tseval.questions.formula import parse, regions_of
-from tseval.questions.regions import METRICS, Prediction, Regions
+from tseval.questions.regions import REGION_METRICS, Prediction, Regions
 from tseval.shown import quoted_text
 from tseval.suites.items import Case, as_entries
 from tseval.suites.records import bare_name, fits, parse_data, read_text
@@ -87,11 +87,11 @@ def read_syntaxgym(path: Path) -> Case:
 def _metric(path: Path, meta: Mapping[str, object]) -> Metric:
     """Read what makes one number of the words of a region; a suite that does not say adds them up."""
     given = meta.get("metric", "sum")
-    for metric in METRICS:
+    for metric in REGION_METRICS:
         if metric == given:
             return metric
     named = str(given)
-    hint = suggest(named, METRICS, "Metrics")
+    hint = suggest(named, REGION_METRICS, "Metrics")
     raise SuiteError(f"{path}: unknown metric {quoted_text(named)}.\n  {hint}")
 
 
