@@ -25,8 +25,9 @@ def may_exceed(sentences: pa.StringArray, most: int) -> np.ndarray:
     A piece of ASCII text has a letter at least; twice as many leave room for what tokenizers add. Other
     letters may fall into many pieces.
     """
-    long: np.ndarray = pc.utf8_length(sentences).to_numpy() * 2 > most
-    return long | ~pc.string_is_ascii(sentences).to_numpy(zero_copy_only=False)
+    long = pc.utf8_length(sentences).to_numpy() * 2 > most
+    found: np.ndarray = long | ~pc.string_is_ascii(sentences).to_numpy(zero_copy_only=False)
+    return found
 
 
 class Pieces:

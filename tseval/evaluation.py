@@ -211,7 +211,7 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
         yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
     undecidable = pc.sum(verdicts["undecidable"]).as_py() - n_left_out
     if 2 * undecidable > verdicts.num_rows:
-        unknown = scored.filter(pc.greater(scored["n_unknown"], 0))["sentence"]
+        unknown = scored.filter(pc.greater(scored["n_unknown"], pa.scalar(0)))["sentence"]
         found = pc.drop_null(pc.struct_field(pc.extract_regex(unknown, ATTACHED), "word"))
         if len(found):
             yield (

@@ -203,7 +203,7 @@ def test_a_pair_that_was_dropped_as_too_long_is_found_by_the_model(models, pairs
     path, suite = pairs.parent / "run", tseval.load_suite(pairs)
     honest = read_run(path)
     scored = honest.load_sentences()
-    scored = scored.filter(pc.not_equal(scored["sentence"], FITS[1][1]))
+    scored = scored.filter(pc.not_equal(scored["sentence"], pa.scalar(FITS[1][1])))
     everything = sentences_of(suite)
     unread = everything.filter(pc.invert(pc.is_in(everything, value_set=scored["sentence"].combine_chunks())))
     verdicts = judge(suite, scored, "sentence", unread)

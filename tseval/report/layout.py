@@ -126,7 +126,7 @@ def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
     for key, line in rows:
         dependency, phenomenon, *_ = key
         if dependency != section and dependency is not None:
-            yield Line((SECTIONS.get(dependency, str(dependency)),), "section")
+            yield Line((SECTIONS.get(str(dependency), str(dependency)),), "section")
         if (dependency, phenomenon) != group:
             yield Line((str(phenomenon),), "group")
         section, group = dependency, (dependency, phenomenon)

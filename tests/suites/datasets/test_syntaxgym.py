@@ -110,7 +110,7 @@ def test_conditions_that_look_alike_to_the_model_are_undecidable(tmp_path):
 
 
 # What a region's surprisal is of those of its words, by Python's own functions.
-METRICS = {
+METRICS: dict[str, Any] = {
     "sum": sum,
     "mean": statistics.fmean,
     "median": statistics.median,
@@ -139,7 +139,7 @@ def test_the_metric_of_a_suite_makes_the_surprisal_of_a_region(tmp_path, metric)
     formulas = "(3;%match_sing%) > (1;%match_plur%)", "(*;%match_sing%) > (*;%mismatch_sing%)"
     content = suite(*formulas, items=items, metric=metric)
     verdicts = tseval.evaluate(model, load_suite(write(tmp_path / "s.json", content), tokenise=True)).verdicts
-    found = verdicts.set_index(["contrast", "item"])[["better_score", "worse_score"]]
+    found: Any = verdicts.set_index(["contrast", "item"])[["better_score", "worse_score"]]
 
     def surprisal_of(one, condition):
         words = every_region(one, condition)
