@@ -87,7 +87,7 @@ def test_the_manifest_counts_what_was_scored(tmp_path):
     assert manifest["counts"] == {
         "items": 3, "contrasts": 3, "sentences": 6, "tokens": 18,
         "correct": 0, "tied": 0, "undecidable": 3, "contexts": 7,
-        "resumed_sentences": 0,
+        "resumed_sentences": 0, "too_long": 0,
     }  # fmt: skip
     assert manifest["status"] == "complete"
     assert manifest["suite"]["digest"] == SUITE.digest

@@ -152,6 +152,8 @@ def test_an_edited_seal_is_named(path):
         ("counts.items", 3, "counts.items does not follow from suite.n_items"),
         ("counts.correct", 3, "counts.correct does not follow from counts.contrasts"),
         ("counts.resumed_sentences", 5, "counts.resumed_sentences does not follow from counts.sentences"),
+        ("counts.too_long", 5, "counts.too_long does not follow from counts.undecidable"),
+        ("counts.too_long", -1, "counts.too_long does not follow from counts.undecidable"),
     ],
 )
 def test_a_manifest_that_contradicts_itself_is_refused_though_its_seal_holds(

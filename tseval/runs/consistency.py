@@ -35,7 +35,7 @@ def contradiction(manifest: Manifest) -> str | None:
         "counts.items from suite.n_items": counts.items == suite.n_items,
         "counts.contrasts from suite.n_contrasts": counts.contrasts == suite.n_contrasts,
         "counts.correct from counts.contrasts": decided <= counts.contrasts,
-        "counts.too_long from counts.undecidable": counts.too_long <= counts.undecidable,
+        "counts.too_long from counts.undecidable": 0 <= counts.too_long <= max(counts.undecidable, 0),
         "counts.resumed_sentences from counts.sentences": counts.resumed_sentences <= counts.sentences,
     }
     return next((what for what, holds in follows.items() if not holds), None)
