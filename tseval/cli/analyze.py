@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tseval.cli.options import take_all
+from tseval.cli.printing import print_or_write
 from tseval.errors import RunError
-from tseval.files import write_text
-from tseval.report import FORMATS, Format, render
+from tseval.report import FORMATS, Format
 from tseval.report.analyses import Opened, open_runs
 from tseval.report.figures import check_figure_names, write_figure
 from tseval.report.panels import Panel, draw_panels
@@ -72,11 +72,7 @@ class Chosen:
 
     def write(self, found: Document) -> None:
         """Print the numbers, or write them to the file of `-o`."""
-        text = render(found, self.form)
-        if self.output is None:
-            click.echo(text, nl=False)
-        else:
-            write_text(self.output, text)
+        print_or_write(found, self.form, self.output)
 
 
 @command.command("attractors")

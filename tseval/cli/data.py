@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.options import COUNT, FILE
+from tseval.cli.printing import print_or_write
 from tseval.cli.progress import progress_bar
 from tseval.errors import SuiteError
-from tseval.files import write_text
-from tseval.report.render import FORMATS, render
+from tseval.report.render import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,8 +142,4 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
         if missing := [name for name in EQUAL if name not in table.column_names]:
             raise SuiteError(f"{path}: does not say {missing[0]}, which is compared.")
         frames.append(table.to_pandas())
-    text = render(found_examples(compare_examples(*frames), gold.name, parsed.name), form)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_text(output, text)
+    print_or_write(found_examples(compare_examples(*frames), gold.name, parsed.name), form, output)

@@ -107,9 +107,10 @@ def _check_clusters(run: Run, path: Path, clusters: tuple[str, ...]) -> None:
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     """Print the table, and on standard error where the run is and what it took."""
-    from tseval.report import build_table, render
+    from tseval.cli.printing import print_or_write
+    from tseval.report import build_table
 
-    click.echo(render(build_table([run], by), "md"), nl=False)
+    print_or_write(build_table([run], by))
     if quiet:
         return
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds

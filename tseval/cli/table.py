@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.options import FILE
-from tseval.files import write_text
-from tseval.report import FORMATS, Format, build_table, open_sources, render
+from tseval.cli.printing import print_or_write
+from tseval.report import FORMATS, Format, build_table, open_sources
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +25,4 @@ def command(sources: tuple[str, ...], form: Format, by: tuple[str, ...], output:
     RUN_OR_BOARD is a run directory, a board's folder, or the name of a board that comes
     with tseval (bhatt2020).
     """
-    text = render(build_table(open_sources(sources), by), form)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_text(output, text)
+    print_or_write(build_table(open_sources(sources), by), form, output)

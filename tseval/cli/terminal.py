@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
+
+from tseval.cli.letters import HANDLER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +57,7 @@ class TerminalBytes(io.BufferedIOBase):
         given = bytes(data)
         safe = escaped(given.decode(encoding, "surrogateescape"))
         self.beneath.flush()  # a progress bar may have written there
-        self.beneath.buffer.write(safe.encode(encoding, "replace"))
+        self.beneath.buffer.write(safe.encode(encoding, HANDLER))
         return len(given)
 
     def writable(self) -> bool:
@@ -80,8 +83,14 @@ def guarded(stream: io.TextIOWrapper) -> io.TextIOWrapper:
         return stream
     return io.TextIOWrapper(
         TerminalBytes(stream),  # type: ignore[arg-type] # what it is for: bytes that can be written
-        encoding=stream.encoding, errors="replace", newline="\n", line_buffering=True,
+        encoding=stream.encoding, errors=HANDLER, newline="\n", line_buffering=True,
     )  # fmt: skip
+
+
+def columns() -> int | None:
+    """Give the characters of a line of standard output: None for files and pipes, which have any width."""
+    known = shutil.get_terminal_size(fallback=(0, 0)).columns if sys.stdout.isatty() else 0
+    return known or None
 
 
 def beneath(stream: TextIO) -> TextIO | IO[str]:

@@ -112,7 +112,8 @@ def profiles(opened: Opened) -> Document:
         shares = own.pivot(index="position", columns="model", values="confidence")
         columns = [shares.index, _words(own), items, *(shares[name] for name in found)]
         fields = [
-            Field("Words read", align="left"), Field("Last word"), Field("Items", show=whole),
+            Field("Words read", align="left"), Field("Last word", joined=True),
+            Field("Items", show=whole, joined=True),
             *(Field(name, show=share) for name in found),
         ]  # fmt: skip
         lines = [Line(cells) for cells in zip(*columns, strict=True)]

@@ -49,7 +49,8 @@ def command(
 
     The same command goes on where an earlier one was stopped; what is finished is not done again.
     """
-    from tseval.report import build_table, open_sources, render
+    from tseval.cli.printing import print_or_write
+    from tseval.report import build_table, open_sources
     from tseval.training.zoo.plan import plan, read_corpus, settle
     from tseval.training.zoo.publish import publish
     from tseval.training.zoo.recipe import read_recipe
@@ -72,7 +73,7 @@ def command(
     failed = [model for model in models if model.stage == "failed"]
     done = [model.entry for model in models if model.stage == "done"]
     if done:
-        click.echo(render(build_table([*sources_of(done, recipe), *boards])), nl=False)
+        print_or_write(build_table([*sources_of(done, recipe), *boards]))
     if target is not None and not failed:
         publish(target, recipe, done)
     for model in failed:
