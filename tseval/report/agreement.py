@@ -12,6 +12,7 @@ from tseval.analysis.profiles import VARIES, profile
 from tseval.analysis.selection import require_features
 from tseval.errors import RunError
 from tseval.report.analyses import ACCURACY, stacked, tell
+from tseval.report.confidence import with_intervals
 from tseval.report.document import Field, Grid, Line, side_by_side
 from tseval.report.figures import LineOf
 from tseval.report.panels import Panel
@@ -103,7 +104,7 @@ def profiles(opened: Opened) -> Document:
     Raises:
         SuiteError: The runs are of no profile, or nothing in one could be decided.
     """
-    found = {name: profile(frame) for name, frame in opened.verdicts.items()}
+    found = {name: with_intervals(profile(frame), frame) for name, frame in opened.verdicts.items()}
     rows = stacked(found)
     grids, notes = [], []
     for case in rows["case"].unique():
@@ -124,6 +125,7 @@ def profiles(opened: Opened) -> Document:
                 "Choose items of one length, for example with --where n_intervening=2."
             )
     notes.append("Mean confidence in the correct answer, cut to 3 decimals; 0.5 is chance.")
+    notes.append(f"Intervals, in figures and files, are Student's of the mean, 95%. {_LOWER_BOUND}")
     if rows[VARIES].any():
         notes.append("Words in brackets are those of one item; others have other words there.")
     return tell(opened, "profile", rows, grids, notes)
@@ -136,7 +138,11 @@ def profile_panels(analysis: Document) -> list[Panel]:
     for case in analysis.records["case"].unique():
         rows = analysis.records[analysis.records["case"] == case]
         lines = [
-            LineOf(order[name], str(name), own["position"].tolist(), own["confidence"].tolist())
+            LineOf(
+                order[name],
+                str(name),
+                *(own[of].tolist() for of in ("position", "confidence", "low", "high")),
+            )
             for name, own in rows.groupby("model", sort=False)
         ]
         panels.append(Panel(str(case), lines, _words(rows)))
