@@ -2,13 +2,13 @@
 
 import os
 import re
-import select
 import subprocess
 import sys
 import zipfile
 
 import pytest
 from systems import needs_posix
+from terminals import on_a_terminal
 
 from tseval.cli.terminal import escaped
 
@@ -17,30 +17,6 @@ HOSTILE = "a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\rf\x7f"
 SPELT = r"a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\x0df\x7f"
 GRAMMAR = "---\nconstruction: C\nphenomenon: P\nslots: {x: [one]}\n---\n"
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-HJKSThlm]")
-
-
-def on_a_terminal(*arguments, cwd, stdin=b"", width=0, **environment):
-    """Run a command on a terminal, of so many columns: give what it shows there, and the exit code."""
-    import pty  # noqa: PLC0415 - lacking on Windows
-    import termios  # noqa: PLC0415 - likewise
-
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, width))
-    with subprocess.Popen(
-        [sys.executable, "-m", "tseval", *map(str, arguments)], cwd=cwd, stdin=subprocess.PIPE,
-        stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "xterm", "PYTHONUTF8": "1"} | environment,
-    ) as process:  # fmt: skip
-        os.close(theirs)
-        process.stdin.write(stdin)
-        process.stdin.close()
-        shown = b""
-        while select.select([ours], [], [], 120)[0]:
-            try:
-                shown += os.read(ours, 2**16)
-            except OSError:  # all who wrote there have gone
-                break
-    os.close(ours)
-    return shown.decode(errors="surrogateescape").replace("\r\n", "\n"), process.returncode
 
 
 def unsafe_in(shown):

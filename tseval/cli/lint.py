@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.progress import busy
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.files import read_bytes
 
@@ -30,7 +31,8 @@ def command(suites: tuple[str, ...], vocab: str | None) -> None:
     from tseval.suites.load import find_suite
 
     knows = None if vocab is None else _known_words(vocab)
-    findings = [finding for suite in suites for finding in lint(find_suite(suite), knows)]
+    with busy(f"checking {', '.join(suites)}"):
+        findings = [finding for suite in suites for finding in lint(find_suite(suite), knows)]
     for finding in findings:
         click.echo(str(finding))
     if findings:

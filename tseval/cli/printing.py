@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.terminal import columns
+from tseval.cli.terminal import width_of
 from tseval.files import write_text
 from tseval.report.render import render
 
@@ -21,6 +22,6 @@ if TYPE_CHECKING:
 def print_or_write(told: Document | Table, form: Format = "md", output: Path | None = None) -> None:
     """Print for whoever reads, on a terminal in tables that it is wide enough for; or write to a file."""
     if output is None:
-        click.echo(render(told, form, columns()), nl=False)
+        click.echo(render(told, form, width_of(sys.stdout)), nl=False)
     else:
         write_text(output, render(told, form))

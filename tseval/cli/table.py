@@ -8,6 +8,7 @@ import click
 
 from tseval.cli.options import FILE
 from tseval.cli.printing import print_or_write
+from tseval.cli.progress import busy
 from tseval.report import FORMATS, Format, build_table, open_sources
 
 if TYPE_CHECKING:
@@ -25,4 +26,6 @@ def command(sources: tuple[str, ...], form: Format, by: tuple[str, ...], output:
     RUN_OR_BOARD is a run directory, a board's folder, or the name of a board that comes
     with tseval (bhatt2020).
     """
-    print_or_write(build_table(open_sources(sources), by), form, output)
+    with busy("reading runs"):
+        table = build_table(open_sources(sources), by)
+    print_or_write(table, form, output)

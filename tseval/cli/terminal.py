@@ -9,8 +9,8 @@ every byte as it is.
 from __future__ import annotations
 
 import io
+import os
 import re
-import shutil
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
@@ -87,10 +87,12 @@ def guarded(stream: io.TextIOWrapper) -> io.TextIOWrapper:
     )  # fmt: skip
 
 
-def columns() -> int | None:
-    """Give the characters of a line of standard output: None for files and pipes, which have any width."""
-    known = shutil.get_terminal_size(fallback=(0, 0)).columns if sys.stdout.isatty() else 0
-    return known or None
+def width_of(stream: TextIO) -> int | None:
+    """Give the characters of a line of a terminal: None for files and pipes, and where it does not say."""
+    try:
+        return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
+    except OSError:
+        return None
 
 
 def beneath(stream: TextIO) -> TextIO | IO[str]:
