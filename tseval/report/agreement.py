@@ -7,12 +7,12 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from tseval.analysis.attractors import ATTRACTORS, OTHERS, N, by_non_attractors, joint_grid
+from tseval.analysis.confidence import with_intervals
 from tseval.analysis.pairwise import pairwise
 from tseval.analysis.profiles import VARIES, profile
 from tseval.analysis.selection import require_features
 from tseval.errors import RunError
 from tseval.report.analyses import ACCURACY, stacked, tell
-from tseval.report.confidence import with_intervals
 from tseval.report.document import Field, Grid, Line, side_by_side
 from tseval.report.figures import LineOf
 from tseval.report.panels import Panel

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MOST_TOGETHER = 7  # lines in one panel; so many colours differ in lightness too
-OTHERS = "Others"
+UNKNOWN_FAMILY = "Others"
 FAMILIES = {
     "Gated": ("gru", "lstm", "ablated-lstm", "onlstm"),
     "Decaying": ("eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn"),
@@ -28,7 +28,7 @@ def family_of(name: str) -> str:
     ('Gated', 'Decaying', 'Others')
     """
     found = _KNOWN.search(name)
-    return _FAMILY_OF[found[1].lower()] if found else OTHERS
+    return _FAMILY_OF[found[1].lower()] if found else UNKNOWN_FAMILY
 
 
 def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
@@ -43,7 +43,7 @@ def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
     """
     if len(names) <= MOST_TOGETHER:
         return [("", list(range(len(names))))]
-    families: dict[str, list[int]] = {family: [] for family in (*FAMILIES, OTHERS)}
+    families: dict[str, list[int]] = {family: [] for family in (*FAMILIES, UNKNOWN_FAMILY)}
     for place, name in enumerate(names):
         families[family_of(name)].append(place)
     parts = []

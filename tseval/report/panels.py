@@ -32,7 +32,7 @@ DASHED = (0, (4, 3))
 BESIDE = 0.03  # of the width of a panel, from one interval to the next, at most
 ACROSS = 4  # panels beside each other
 LEGEND_LINE, LEGEND_LETTER = 0.65, 0.09  # inches that an entry of the legend takes, and each letter of it
-LABEL_HEIGHT, SMALL_LABEL_HEIGHT = 0.07, 0.1  # of the height of a long panel, and of a small one
+LONG_LABEL_HEIGHT, SMALL_LABEL_HEIGHT = 0.07, 0.1  # of the height of a long panel, and of a small one
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def draw_panels(panels: Sequence[Panel], x_label: str, y_label: str) -> Figure:
         family = "" if wide else row[0].family
         grid[place, 0].set_ylabel(f"{family}\n{y_label}" if family else y_label)
         if wide or (named and row[0].family != rows[place - 1][0].family):
-            _name(grid[place, len(row) - 1], row[-1], LABEL_HEIGHT if wide else SMALL_LABEL_HEIGHT)
+            _name(grid[place, len(row) - 1], row[-1], LONG_LABEL_HEIGHT if wide else SMALL_LABEL_HEIGHT)
     if not named:
         _explain(figure, {line.index: line.name for panel in panels for line in panel.lines})
     return figure
