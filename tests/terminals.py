@@ -1,13 +1,19 @@
 """Commands on a terminal of their own."""
 
 import os
+import re
 import select
 import subprocess
 import sys
 
+PASSING = re.compile(r"[^\r\n]* \.\.\. \d+ s\r| +\r")
 
-def on_a_terminal(*arguments, cwd, stdin=b"", width=0, **environment):
-    """Run a command on a terminal, of so many columns: give what it shows there, and the exit code."""
+
+def on_a_terminal(*arguments, cwd, stdin=b"", width=0, said=False, **environment):
+    """Run a command on a terminal, of so many columns: give what it shows there, and the exit code.
+
+    What is said only while something takes long is left out, unless `said`.
+    """
     import pty  # noqa: PLC0415 - lacking on Windows
     import termios  # noqa: PLC0415 - likewise
 
@@ -27,4 +33,5 @@ def on_a_terminal(*arguments, cwd, stdin=b"", width=0, **environment):
             except OSError:  # all who wrote there have gone
                 break
     os.close(ours)
-    return shown.decode(errors="surrogateescape").replace("\r\n", "\n"), process.returncode
+    text = shown.decode(errors="surrogateescape").replace("\r\n", "\n")
+    return text if said else PASSING.sub("", text), process.returncode

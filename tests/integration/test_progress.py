@@ -59,7 +59,7 @@ def folder(tmp_path_factory):
 
 def shown_by(folder, *arguments):
     path = f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    shown, code = on_a_terminal(*arguments, cwd=folder, width=80, PYTHONPATH=path)
+    shown, code = on_a_terminal(*arguments, cwd=folder, width=80, said=True, PYTHONPATH=path)
     assert code == 0, shown
     return shown
 
@@ -110,7 +110,7 @@ def test_what_is_quick_says_nothing(folder):
 
 def test_a_message_stands_alone_where_something_was_said_before(folder):
     shown, code = on_a_terminal(
-        "expand", "./large.tsv", "--case", "none", "-o", "none.tsv", cwd=folder, width=80
+        "expand", "./large.tsv", "--case", "none", "-o", "none.tsv", cwd=folder, width=80, said=True
     )
     assert code == 2
     assert "reading ./large.tsv ... 1 s\r" in shown
@@ -140,7 +140,7 @@ def test_a_download_has_a_bar_with_a_clock_from_its_first_second(tmp_path, quiet
         }  # fmt: skip
         options = ["--quiet"] if quiet else []
         shown, code = on_a_terminal(
-            "suites", "fetch", "clams_en", *options, cwd=tmp_path, width=100, **instead
+            "suites", "fetch", "clams_en", *options, cwd=tmp_path, width=100, said=True, **instead
         )
         server.shutdown()
     assert code == 2

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 from scipy.special import expit, stdtrit
 
 from tseval.suites.items import POSITION
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEVEL = 0.95
 
@@ -29,7 +25,8 @@ def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
         The rows with `low` and `high`, missing where there is one item only.
     """
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
-    confidence = expit((decided["better_score"] - decided["worse_score"]).astype("float64"))
+    differences = (decided["better_score"] - decided["worse_score"]).astype("float64")
+    confidence = pd.Series(expit(differences), decided.index)
     deviations = confidence.groupby([decided["case"], decided[POSITION].astype("int64")]).std()
     own = rows.set_index(["case", POSITION]).index
     n_items = rows["n_items"].to_numpy()

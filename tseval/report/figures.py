@@ -171,7 +171,7 @@ def name_lines(axes: Axes, ends: Sequence[tuple[float, str, int | None]], gap: f
     """
     from matplotlib.transforms import ScaledTranslation  # noqa: PLC0415 - an optional dependency
 
-    beside = axes.get_yaxis_transform() + ScaledTranslation(8 / 72, 0, axes.get_figure().dpi_scale_trans)
+    beside = axes.get_yaxis_transform() + ScaledTranslation(8 / 72, 0, axes.figure.dpi_scale_trans)
     scale = axes.yaxis.get_transform()
     low, high = (float(end) for end in scale.transform(axes.get_ylim()))
     ends = sorted(ends, key=lambda end: end[:2])
