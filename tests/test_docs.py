@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sys
+from doctest import ELLIPSIS, OutputChecker
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from pages import follow
 from supplied import MARVIN_LINZEN
 from systems import needs_posix
 
+from tseval import load_model
 from tseval.cli import COMMANDS
+from tseval.evaluation import run_key
 from tseval.report.boards import bundled_boards
 from tseval.suites.agreement.examples import EXAMPLE_COLUMNS
 from tseval.suites.datasets.catalogue import CATALOGUE
@@ -221,6 +224,12 @@ def test_the_suites_page_shows_first_items() -> None:
     assert len(examples) == 5
     for name, sentences in examples:
         assert sentences == " / ".join(next(CASES[name].items()).sentences.values())
+
+
+def test_the_tables_page_shows_the_signature_of_a_run() -> None:
+    (shown,) = re.findall(r"^    (suite:\S+)$", (ROOT / "docs/tables.md").read_text("utf-8"), re.MULTILINE)
+    key = run_key(load_model("bundled:lstm"), load_suite("marvin_linzen"))
+    assert OutputChecker().check_output(shown + "\n", key.signature + "\n", ELLIPSIS)
 
 
 @needs_posix

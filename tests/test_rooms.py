@@ -87,16 +87,26 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         ARROW | {"pandas"},
     ),
     "tseval.report.text": (set(), set()),
+    "tseval.report.families": (set(), set()),
     # matplotlib is an extra: nothing else may need it.
     "tseval.report.figures": ({"tseval.report.text"}, {"matplotlib"}),
-    "tseval.report.panels": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
-    "tseval.report.lines": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
+    "tseval.report.panels": (
+        {"tseval.report.families", "tseval.report.figures", "tseval.report.text"},
+        {"matplotlib"},
+    ),
+    "tseval.report.lines": ({"tseval.report.figures", "tseval.report.panels"}, {"matplotlib"}),
     "tseval.report.curves": (
-        {"tseval.parquet", "tseval.report.figures", "tseval.report.text"},
+        {"tseval.parquet", "tseval.report.families", "tseval.report.figures", "tseval.report.text"},
         {"pyarrow", "matplotlib"},
     ),
     "tseval.report.error_curves": (
-        {"tseval.parquet", "tseval.report.curves", "tseval.report.figures", "tseval.report.text"},
+        {
+            "tseval.parquet",
+            "tseval.report.curves",
+            "tseval.report.families",
+            "tseval.report.figures",
+            "tseval.report.text",
+        },
         {"pyarrow", "matplotlib"},
     ),
     "tseval.report": (

@@ -5,9 +5,12 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from in_process import call
+from scipy.stats import sem
+from scipy.stats import t as student
 from small import make_case, make_run, make_suite
 
 from tseval.runs import read_run
@@ -111,6 +114,17 @@ def test_every_form_is_written_to_a_file_as_it_is_printed(folder, tmp_path, form
     printed = succeed("attractors", "a", "--format", form, cwd=folder)
     assert succeed("attractors", "a", "--format", form, "-o", tmp_path / "out", cwd=folder) == ""
     assert (tmp_path / "out").read_text() == printed
+
+
+def test_the_means_of_a_profile_have_intervals_of_student(folder):
+    found = json.loads(succeed("profile", "p", "--format", "json", cwd=folder))
+    verdicts = read_run(folder / "p").verdicts
+    for row in found["rows"]:
+        own = verdicts[verdicts["position"] == row["position"]]
+        confidence = 1 / (1 + np.exp(own["worse_score"] - own["better_score"]))
+        low, high = student.interval(0.95, len(own) - 1, confidence.mean(), sem(confidence))
+        assert (row["low"], row["high"]) == pytest.approx((low, high), abs=1e-12)
+        assert row["low"] <= row["confidence"] <= row["high"]
 
 
 def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):

@@ -2,13 +2,13 @@
 
 import os
 import re
-import select
 import subprocess
 import sys
 import zipfile
 
 import pytest
 from systems import needs_posix
+from terminals import on_a_terminal
 
 from tseval.cli.terminal import escaped
 
@@ -17,28 +17,6 @@ HOSTILE = "a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\rf\x7f"
 SPELT = r"a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\x0df\x7f"
 GRAMMAR = "---\nconstruction: C\nphenomenon: P\nslots: {x: [one]}\n---\n"
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-HJKSThlm]")
-
-
-def on_a_terminal(*arguments, cwd, stdin=b"", **environment):
-    """Run a command on a terminal: give what it shows there, and the exit code."""
-    import pty  # noqa: PLC0415 - lacking on Windows
-
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "tseval", *map(str, arguments)], cwd=cwd, stdin=subprocess.PIPE,
-        stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "xterm", "PYTHONUTF8": "1"} | environment,
-    ) as process:  # fmt: skip
-        os.close(theirs)
-        process.stdin.write(stdin)
-        process.stdin.close()
-        shown = b""
-        while select.select([ours], [], [], 120)[0]:
-            try:
-                shown += os.read(ours, 2**16)
-            except OSError:  # all who wrote there have gone
-                break
-    os.close(ours)
-    return shown.decode(errors="surrogateescape").replace("\r\n", "\n"), process.returncode
 
 
 def unsafe_in(shown):
@@ -127,6 +105,66 @@ def test_a_bar_keeps_its_colours_and_shows_a_name_as_text(tmp_path):
     rest = COLOURS.sub("", shown.replace("\r\n", "\n")).replace("\r", "")
     assert unsafe_in(rest) == []
     assert r"[/red]a\x1b]0;PWN" in rest
+
+
+@needs_posix
+@pytest.mark.parametrize("width", [70, 80, 132])
+def test_a_table_is_as_wide_as_its_terminal_allows(tmp_path, width):
+    shown, code = on_a_terminal("table", "zoo", "bhatt2020", cwd=tmp_path, width=width)
+    table = [line for line in shown.splitlines() if line.startswith("|")]
+    assert code == 0
+    assert max(map(len, table)) <= width
+    headings = [line for line in table if line.startswith("| marvin_linzen ")]
+    assert len(headings) > 1
+    names = [name for line in headings for name in line.strip("|").split("|")[1:]]
+    assert len(names) == 11 + 7
+
+
+@needs_posix
+def test_a_terminal_that_does_not_say_its_width_and_a_pipe_get_the_whole_table(tmp_path):
+    def piped(**environment):
+        command = [sys.executable, "-m", "tseval", "table", "bhatt2020"]
+        environment = os.environ | {"PYTHONUTF8": "1"} | environment
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+    assert on_a_terminal("table", "bhatt2020", cwd=tmp_path) == (piped(), 0)
+    assert piped(COLUMNS="40", FORCE_COLOR="1") == piped()  # a shell says so of its own terminal
+    assert max(map(len, piped().splitlines())) > 100
+    assert "\x1b" not in piped()
+
+
+NO_UNICODE = [
+    {"PYTHONIOENCODING": "ascii"},
+    {"PYTHONIOENCODING": "latin-1"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+]
+
+
+@needs_posix
+@pytest.mark.parametrize("environment", NO_UNICODE)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_where_there_is_no_unicode_the_nearest_letters_stand(tmp_path, environment, terminal):
+    environment = {"PYTHONUTF8": "0"} | environment
+    if terminal:
+        shown, code = on_a_terminal("table", "bhatt2020", cwd=tmp_path, **environment)
+        pair = "pair", "the author laughs .", "the author laugh .", "--model", "bundled:lstm"
+        picture, _ = on_a_terminal(*pair, cwd=tmp_path, **environment)
+        assert "  ####" in picture
+    else:
+        command = [sys.executable, "-m", "tseval", "table", "bhatt2020"]
+        done = subprocess.run(command, capture_output=True, check=False, env=os.environ | environment)
+        shown, code = done.stdout.decode("ascii"), done.returncode
+    assert code == 0
+    assert shown.isascii()
+    (parameters,) = [line for line in shown.splitlines() if line.startswith("| Parameters ")]
+    assert parameters.endswith(" 0.55M |         - |")
+    assert len({len(line) for line in shown.splitlines() if line.startswith("|")}) == 1
+
+
+@needs_posix
+def test_a_message_about_a_name_in_other_letters_is_shown_in_ascii(tmp_path):
+    shown, code = on_a_terminal("table", "Größe–日.json", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert (shown, code) == ("tseval: Gro?e-?.json: No such file or directory.\n", 2)
 
 
 def test_what_is_safe_stays_as_it_is():

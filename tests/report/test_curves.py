@@ -113,6 +113,32 @@ def test_a_loss_that_explodes_and_recovers_does_not_flatten_the_rest(write):
     assert 6 < high < 10
 
 
+def test_a_validation_that_explodes_at_the_start_does_not_flatten_the_rest(write):
+    curves = read_curves(
+        write(validation_loss=[None, 15.0, 5.1, 4.6], validation_perplexity=[None, 3e6, 164, 99])
+    )
+    loss, perplexity = draw_curves([curves]).axes
+    assert 6 < loss.get_ylim()[1] < 10
+    assert 164 < perplexity.get_ylim()[1] < 1000
+
+
+def test_of_many_models_each_family_has_a_row_and_each_line_its_name_at_its_end(write):
+    names = ["lstm-1", "lstm-2", "lstm-3", "gru-1", "srn-1", "srn-2", "drnn-1", "drnn-2"]
+    files = [write(name, **(ALPHA if name.startswith("drnn") else {})) for name in names]
+    figure = draw_curves([read_curves(file) for file in files])
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == [
+        "Gated: Validation perplexity", "Gated: Loss",
+        "Decaying: Validation perplexity", "Decaying: Loss", "Decaying: Decay rate α of each layer",
+        "Others: Validation perplexity", "Others: Loss",
+    ]  # fmt: skip
+    named = [sorted(text.get_text() for text in axes.texts) for axes in figure.axes]
+    assert named[0] == named[1] == ["gru-1", "lstm-1", "lstm-2", "lstm-3"]
+    assert named[4] == ["drnn-1", "drnn-1", "drnn-2", "drnn-2"]  # a line for each layer
+    assert [len(axes.lines) for axes in figure.axes[:2]] == [8, 4 + 2 * 4]
+    assert legend(figure) == ["layer 1", "layer 2", "training", "validation"]
+
+
 def test_what_is_not_finite_is_left_out(write):
     figure = draw_curves([read_curves(write(validation_perplexity=[None, math.inf, math.nan, 99.0]))])
     assert lines(figure.axes[1]) == [([3], [99.0])]

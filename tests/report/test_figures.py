@@ -1,12 +1,19 @@
 """Panels of lines: everything that is drawn lies inside the figure, and no name over another."""
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Annotation
 
-from tseval.report.figures import LineOf
+from tseval.report.families import MOST_TOGETHER, in_families
+from tseval.report.figures import BEHIND, COLOURS, MARKERS, LineOf, ceiling
+from tseval.report.lines import draw_lines
 from tseval.report.panels import Panel, draw_panels
+
+ZOO = ["srn", "gru", "lstm", "eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn", "ablated-lstm", "onlstm", "urn"]
+GATED, DECAYING = {"gru", "lstm", "ablated-lstm", "onlstm"}, {"eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn"}
 
 
 @pytest.mark.parametrize("name", ["srn", "grammaticality-lstm-1", "n" * 30])
@@ -46,3 +53,97 @@ def test_a_name_that_meets_no_other_stands_where_its_line_ends():
     lines = [LineOf(i, f"m{i}", [1, 2], [0.2, end]) for i, end in enumerate([0.9, 0.52, 0.51])]
     axes = draw_panels([Panel("", lines, ["the", "author"])], "words", "confidence").axes[0]
     assert {text.get_text(): height(text) for text in axes.texts}["m0"] == 0.9
+
+
+def members(families, names):
+    return {title: {names[place] for place in places} for title, places in families}
+
+
+def test_many_models_are_parted_into_families_by_the_architecture_in_their_names():
+    others = {"srn", "urn"}
+    assert members(in_families(ZOO), ZOO) == {"Gated": GATED, "Decaying": DECAYING, "Others": others}
+    named = [f"number-{name.upper()}-2" for name in ZOO]
+    assert [places for _, places in in_families(named)] == [places for _, places in in_families(ZOO)]
+    assert in_families(ZOO[:MOST_TOGETHER]) == [("", list(range(MOST_TOGETHER)))]
+
+
+def test_no_part_of_a_family_is_larger_than_one_panel_holds():
+    names = [f"{name}-{seed}" for name in ZOO for seed in (1, 2, 3)] + ["gpt2", "_lstmed", "bert"]
+    families = in_families(names)
+    assert sorted(place for _, places in families for place in places) == list(range(len(names)))
+    assert max(len(places) for _, places in families) <= MOST_TOGETHER
+    assert [title for title, _ in families] == [
+        "Gated 1", "Gated 2", "Decaying 1", "Decaying 2", "Decaying 3", "Others 1", "Others 2"
+    ]  # fmt: skip
+
+
+def shades(axes):
+    return [to_hex(line.get_color()).upper() for line in axes.lines if len(line.get_xdata()) == 3]
+
+
+@pytest.mark.parametrize("ticks", [(), ("the", "author", "laughs")])
+def test_eleven_models_stand_in_panels_by_family_the_others_grey_each_named_once(ticks):
+    lines = [LineOf(i, name, [1, 2, 3], [0.5, 0.6, i / 11]) for i, name in enumerate(ZOO)]
+    figure = draw_panels([Panel("pp", lines, ticks)], "words", "confidence")
+    named = [{text.get_text() for text in axes.texts} - {"chance"} for axes in figure.axes]
+    assert named == [GATED, DECAYING, {"srn", "urn"}]
+    assert figure.legends == []
+    for axes, own in zip(figure.axes, named, strict=True):
+        assert len(shades(axes)) == 11
+        assert shades(axes).count(BEHIND.upper()) == 11 - len(own)
+        assert len(set(shades(axes))) == len(own) + 1
+    figure.draw_without_rendering()
+    assert all(
+        0 <= text.get_window_extent().x1 <= figure.bbox.width for axes in figure.axes for text in axes.texts
+    )
+
+
+def test_eleven_lines_of_shares_stand_below_each_other_on_one_scale():
+    lines = [
+        LineOf(i, name, [1, 2, 3], [0.1, 0.2, i / 99], [0.0] * 3, [0.3] * 3) for i, name in enumerate(ZOO)
+    ]
+    figure = draw_lines(lines, "Error", "attractors", "error")
+    assert [axes.get_title(loc="left") or axes.get_title() for axes in figure.axes] == [
+        "Gated: Error", "Decaying: Error", "Others: Error"
+    ]  # fmt: skip
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+
+
+def lightness(colour):
+    """L* of CIELAB, from 0 to 100: what is left of a colour in grey."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    y = np.dot([0.2126, 0.7152, 0.0722], linear)
+    return 116 * y ** (1 / 3) - 16 if y > 0.008856 else 903.3 * y
+
+
+# From linear RGB to what is seen: Machado, Oliveira & Fernandes 2009, severity 1.0.
+VISION = {
+    "protanopia": "0.152286 1.052583 -0.204868 0.114503 0.786281 0.099216 -0.003882 -0.048116 1.051998",
+    "deuteranopia": "0.367322 0.860646 -0.227968 0.280085 0.672501 0.047413 -0.011820 0.042940 0.968881",
+    "tritanopia": "1.255528 -0.076749 -0.178779 -0.078411 0.930809 0.147602 0.004733 0.691367 0.303900",
+}
+
+
+def test_the_models_of_one_panel_differ_in_grey_and_in_their_markers():
+    together = COLOURS[:MOST_TOGETHER]
+    assert min(abs(lightness(a) - lightness(b)) for a, b in combinations(together, 2)) > 7
+    assert len(set(MARKERS[:MOST_TOGETHER])) == MOST_TOGETHER
+    assert lightness(BEHIND) > max(map(lightness, together)) + 7
+
+
+@pytest.mark.parametrize("vision", VISION)
+def test_the_models_of_one_panel_differ_to_the_colour_blind(vision):
+    matrix = np.array(VISION[vision].split(), float).reshape(3, 3)
+    seen = [np.clip(matrix @ (np.array(to_rgb(c)) ** 2.2), 0, 1) ** (1 / 2.2)
+            for c in COLOURS[:MOST_TOGETHER]]  # fmt: skip
+    assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 0.12
+
+
+def test_what_explodes_and_recovers_does_not_set_the_scale():
+    assert ceiling([[5e6, 6.0, 5.0], [7.0, 6.0]], 1.6) == 8.0
+    assert ceiling([[7.0, 6.0]], 1.6) == 7.0
+
+
+def test_a_line_ends_at_the_last_value_that_there_is():
+    assert LineOf(0, "a", [1, 2, 3], [0.1, 0.2, float("nan")]).end == 0.2
+    assert LineOf(0, "a", [1], [float("nan")]).end is None

@@ -25,6 +25,7 @@ LINES = (
     Line(("P",), "group"),
     Line(("Near", 1200, Fraction(2, 3), (0.5, 0.75))),
     Line(("Far", 3, None, (NAN, NAN))),
+    Line(("Means",), "section"),
     Line(("Mean rank", "", Fraction(3, 2), ""), show=mean_rank),
 )
 RECORDS = pd.DataFrame(
@@ -45,6 +46,7 @@ WRITTEN = {
 | *P*               |         |       |                |
 | Near              |   1,200 | 0.666 | 0.500 to 0.750 |
 | Far               |       3 |     – |              – |
+| **Means**         |         |       |                |
 | Mean rank         |         |   1.5 |                |
 
 **Accuracy by n_items**
@@ -56,27 +58,30 @@ WRITTEN = {
 - 50% \\<cut\\>
 - a_b: `suite:small|start:<eos>`
 """,
-    "latex": r"""\begin{tabular}{lrrr}
-\hline
- small                  &   Items &   a\_b &   95\% interval \\
-\hline
- \textbf{Long \& short} &         &        &                 \\
- \textit{P}             &         &        &                 \\
- Near                   &   1,200 &  0.666 &  0.500 to 0.750 \\
- Far                    &       3 &     -- &              -- \\
- Mean rank              &         &    1.5 &                 \\
-\hline
+    "latex": r"""% Needs \usepackage{booktabs} in the preamble.
+\begin{tabular}{lrrr}
+\toprule
+small & Items & a\_b & 95\% interval \\
+\midrule
+\multicolumn{4}{l}{\textbf{Long \& short}} \\
+\multicolumn{4}{l}{\textit{P}} \\
+Near & 1,200 & 0.666 & 0.500 to 0.750 \\
+Far & 3 & -- & -- \\
+\addlinespace
+\multicolumn{4}{l}{\textbf{Means}} \\
+Mean rank &  & 1.5 &  \\
+\bottomrule
 \end{tabular}
 \par\noindent\textbf{Accuracy by n\_items}\par
 \begin{tabular}{lr}
-\hline
- small   &   Items \\
-\hline
- Far     &       3 \\
-\hline
+\toprule
+small & Items \\
+\midrule
+Far & 3 \\
+\bottomrule
 \end{tabular}
-\par\noindent\footnotesize 50\% \textless{}cut\textgreater{}
-\par\noindent\footnotesize a\_b: suite:small\textbar{}start:\textless{}eos\textgreater{}
+\par{\footnotesize\noindent 50\% \textless{}cut\textgreater{}\par}
+\par{\footnotesize\noindent a\_b: suite:small\textbar\allowbreak{}start:\textless{}eos\textgreater{}\par}
 """,
     "csv": "model,n_items,accuracy\na_b,1200,0.6666666666666666\n'=x,,\n",
     "json": """\
@@ -105,6 +110,24 @@ WRITTEN = {
 }
 """,
 }
+OF_A_MODEL = [(Field(f"model-{name}"), Field("interval", joined=True)) for name in "abcdef"]
+VALUES = [f"{kind}{model}" for model in range(6) for kind in "vw"]
+WIDE = Document(
+    grids=[
+        Grid(
+            [
+                Field("n", align="left"),
+                Field("k", joined=True),
+                *(field for both in OF_A_MODEL for field in both),
+            ],
+            [Line(("Long",), "section"), Line((0, 1, *VALUES))],
+        )
+    ],
+    records=RECORDS,
+    content={},
+    notes=["of any length " * 20],
+    signatures=[],
+)
 HOSTILE = "=1|a\\b*c*`d`<e>_f_ [g](h) 100% $i$ #2 {j} ~^&\n\x1b[31m\u202e\u2028"
 HOSTILE_RECORDS = pd.DataFrame({"model": [HOSTILE], HOSTILE: [1]})
 HOSTILE_DOCUMENT = Document(
@@ -150,8 +173,11 @@ def test_hostile_text_has_no_markup_in_markdown():
 
 def test_hostile_text_starts_no_command_in_latex():
     text = render(HOSTILE_DOCUMENT, "latex")
-    ours = "begin|end|hline|par|noindent|footnotesize|text(?:bf|it|backslash|asciitilde|asciicircum|less|bar)"
-    ours += "|textgreater"
+    ours = (
+        "usepackage|begin|end|toprule|midrule|addlinespace|bottomrule|multicolumn|par|noindent|footnotesize"
+    )
+    ours += "|text(?:bf|it|backslash|asciitilde|asciicircum|less|greater|bar)|allowbreak"
+    text = text.removeprefix("%")  # the comment on top
     assert re.sub(rf"\\(?:(?:{ours})\b|[\\&%$#_{{}}])", "", text).count("\\") == 0
     assert not re.search(r"(?<!\\)[$#%_~^]", text)
     assert r"\{j\} \textasciitilde{}\textasciicircum{}\&" in text
@@ -171,3 +197,34 @@ def test_hostile_text_reads_back_from_json():
         "rows": [{"model": PLAIN, PLAIN: 1}],
         "means": [{PLAIN: [PLAIN]}],
     }
+
+
+def table_lines(text):
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
+@pytest.mark.parametrize("width", [250, 100, 80, 50])
+def test_a_table_for_a_terminal_is_cut_between_models_each_part_with_its_labels(width):
+    whole, text = render(WIDE, "md"), render(WIDE, "md", width)
+    assert max(map(len, table_lines(text))) <= width
+    tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert (len(tables) == 1) == (text == whole) == (max(map(len, table_lines(whole))) <= width)
+    values = []
+    for heading, rule, section, row in tables:
+        labels, names = heading.strip("|").split("|")[:2], heading.strip("|").split("|")[2:]
+        assert [label.strip() for label in labels] == ["n", "k"]
+        assert [name.strip() == "interval" for name in names] == [False, True] * (len(names) // 2)
+        assert rule.startswith("|:--")
+        assert "**Long**" in section
+        values += [value.strip() for value in row.strip("|").split("|")[2:]]
+    assert values == VALUES
+
+
+def test_a_column_wider_than_the_terminal_stands_alone_uncut():
+    tables = [block for block in render(WIDE, "md", 5).split("\n\n") if block.startswith("|")]
+    assert len(tables) == 6
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "latex"])
+def test_only_markdown_heeds_the_width(form):
+    assert render(WIDE, form, 20) == render(WIDE, form)

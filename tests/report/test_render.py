@@ -258,6 +258,20 @@ def test_one_feature_needs_no_list():
     assert render(build_table([run], "n")) == render(build_table([run], ["n"]))
 
 
+def test_each_value_of_a_feature_has_a_mean_over_its_rows_each_counted_once():
+    # Of a: 2 of 3 right with x, 1 of 1 with y. Of b: 0 of 2 with x. The last item lacks the feature.
+    a = make_case("a", PAIRS[:4], features={"n": ["x", "x", "x", "y"], "same": [1] * 4})
+    b = make_case("b", PAIRS[4:6], construction="Other", features={"n": ["x", "x"], "same": [1] * 2})
+    c = make_case("c", PAIRS[6:7], construction="Bare")
+    run = make_run(make_suite(a, b, c), words(2) | {"right3": -0.5})
+    found = {mean.over: (mean.n_rows, *mean.accuracy) for mean in build_table([run], ["n", "same"]).means}
+    assert found["n x"] == (2, Fraction(1, 3))  # of 2/3 and 0, not 2 of 5
+    assert found["n y"] == (1, Fraction(1))
+    assert [name for name in found if name.startswith("same")] == []
+    table = lines(build_table([run, replace(run, name="again")], "n"))
+    assert table["n x"] == ["1.5", "1.5"] or table["n x"] == ["1", "1"]
+
+
 def test_broken_text_in_a_board_is_rendered():
     broken = board({f"A{half}": "0.5" for half in "\ud800\ud801"}, suite="s\ud800")
     table = build_table([replace(broken, name="n\ud800", notes=("\ud800",))])

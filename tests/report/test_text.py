@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -96,13 +97,30 @@ def test_latex_of_hostile_names_compiles(nasty, tmp_path):
     if shutil.which("pdflatex") is None:
         pytest.skip("needs pdflatex")
     body = render(nasty, "latex").replace("\ufffd", "?")
-    start = r"\documentclass{article}\usepackage[T1]{fontenc}\begin{document}"
+    start = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
     (tmp_path / "t.tex").write_text(start + body + r"\end{document}")
     command = ["pdflatex", "-halt-on-error", "-no-shell-escape", "t.tex"]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
 
 
 def test_every_line_of_a_latex_table_has_every_cell(nasty):
-    body = render(nasty, "latex").split(r"\hline")
-    for line in (line for part in body for line in part.splitlines() if line.endswith(r"\\")):
-        assert len(re.findall(r"(?<!\\)&", line)) == 2
+    spans = []
+    for line in (line for line in render(nasty, "latex").splitlines() if line.endswith(r"\\")):
+        across = re.match(r"\\multicolumn\{(\d+)\}", line)
+        spans.append(len(re.findall(r"(?<!\\)&", line)) + (int(across[1]) if across else 1))
+    assert set(spans) == {3}
+    assert len(spans) == 8  # headings, dependency, phenomenon, one row, two sections with a line each
+
+
+def test_latex_of_hostile_names_is_balanced_and_has_the_rules_of_booktabs(nasty):
+    text = re.sub(r"\\[\\{}&%$#_]", "", render(nasty, "latex"))
+    depths = list(accumulate((mark == "{") - (mark == "}") for mark in text))
+    assert min(depths) == depths[-1] == 0
+    rules = re.findall(r"\\(begin|toprule|midrule|bottomrule|end)\b", text)
+    assert rules == ["begin", "toprule", "midrule", "bottomrule", "end"]
+    assert text.startswith(r"% Needs \usepackage{booktabs}")
+
+
+def test_latex_makes_no_dash_option_or_quote_of_a_name():
+    assert latex("[CLS] --by *") == r"{[}CLS] -{}-by {*}"
+    assert latex('say "a-b" – ') == r"say \symbol{34}a-b\symbol{34} -- "

@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from tseval.cli.importing import imported_for_good
+from tseval.cli.letters import give_nearest
 from tseval.cli.terminal import guarded
 from tseval.errors import TsevalError, shortened, suggest
 
@@ -120,7 +121,7 @@ def _open_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open until the end
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no dash gets a question mark
+            give_nearest(stream)
             setattr(sys, name, guarded(stream))
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tseval.cli.options import take_all
+from tseval.cli.printing import print_or_write
+from tseval.cli.progress import busy
 from tseval.errors import RunError
-from tseval.files import write_text
-from tseval.report import FORMATS, Format, render
+from tseval.report import FORMATS, Format
 from tseval.report.analyses import Opened, open_runs
 from tseval.report.figures import check_figure_names, write_figure
 from tseval.report.panels import Panel, draw_panels
@@ -22,6 +23,7 @@ from tseval.report.panels import Panel, draw_panels
 if TYPE_CHECKING:
     from tseval.report.document import Document
 
+ANALYSING = "analysing runs"
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 run_options = take_all([
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
@@ -72,11 +74,7 @@ class Chosen:
 
     def write(self, found: Document) -> None:
         """Print the numbers, or write them to the file of `-o`."""
-        text = render(found, self.form)
-        if self.output is None:
-            click.echo(text, nl=False)
-        else:
-            write_text(self.output, text)
+        print_or_write(found, self.form, self.output)
 
 
 @command.command("attractors")
@@ -90,14 +88,15 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
     from tseval.report import agreement
 
     asked = Chosen(**given)
-    opened = asked.open(distance=distance, n_attractors=n_attractors)
-    if n_attractors is None:
-        found = agreement.attractors(opened)
-        asked.draw(agreement.attractor_panels(found), "attractors", "accuracy")
-    else:
-        found = agreement.non_attractors(opened)
-        x_label = "intervening nouns that are no attractors"
-        asked.draw(agreement.non_attractor_panels(found), x_label, "accuracy")
+    with busy(ANALYSING):
+        opened = asked.open(distance=distance, n_attractors=n_attractors)
+        if n_attractors is None:
+            found = agreement.attractors(opened)
+            asked.draw(agreement.attractor_panels(found), "attractors", "accuracy")
+        else:
+            found = agreement.non_attractors(opened)
+            x_label = "intervening nouns that are no attractors"
+            asked.draw(agreement.non_attractor_panels(found), x_label, "accuracy")
     asked.write(found)
 
 
@@ -109,8 +108,9 @@ def profile_command(**given: Any) -> None:
     from tseval.report import agreement
 
     asked = Chosen(**given)
-    found = agreement.profiles(asked.open())
-    asked.draw(agreement.profile_panels(found), "words read", "confidence")
+    with busy(ANALYSING):
+        found = agreement.profiles(asked.open())
+        asked.draw(agreement.profile_panels(found), "words read", "confidence")
     asked.write(found)
 
 
@@ -122,7 +122,9 @@ def pairwise_command(by: str | None, **given: Any) -> None:
     from tseval.report import agreement
 
     asked = Chosen(**given)
-    asked.write(agreement.pairs(asked.open(), by))
+    with busy(ANALYSING):
+        found = agreement.pairs(asked.open(), by)
+    asked.write(found)
 
 
 @command.command("formal")
@@ -134,9 +136,10 @@ def formal_command(**given: Any) -> None:
     from tseval.report.lines import draw_lines
 
     asked = Chosen(**given)
-    opened = asked.open()
-    found = formal.formal(opened)
-    if asked.figures:
-        lines = formal.formal_lines(found)
-        write_figure(lambda: draw_lines(lines, *formal.labels(opened)), asked.figures, RunError)
+    with busy(ANALYSING):
+        opened = asked.open()
+        found = formal.formal(opened)
+        if asked.figures:
+            lines = formal.formal_lines(found)
+            write_figure(lambda: draw_lines(lines, *formal.labels(opened)), asked.figures, RunError)
     asked.write(found)

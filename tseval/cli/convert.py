@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.options import FILE, check_new
+from tseval.cli.progress import busy
 from tseval.errors import ModelError
 
 if TYPE_CHECKING:
@@ -35,16 +36,17 @@ def command(old: Path, new: Path, vocab: Path, stored: StoredType) -> None:
     from tseval.models.published.torch_file import holds_object
     from tseval.models.published.word_model import load_published
 
-    if not holds_object(old):
-        load_checkpoint(old)  # says what is wrong with the file, if anything is
-        raise ModelError(f"{old}: is a checkpoint of tseval's own already")
-    read = load_published(old, vocab)
-    with old.open("rb") as file:
-        source = {"file": old.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
-    save_checkpoint(
-        new, read.model, read.vocabulary,
-        training={**read.training, "source": {**source}}, validation_perplexity=None, dtype=stored,
-    )  # fmt: skip
+    with busy(f"converting {old.name}"):
+        if not holds_object(old):
+            load_checkpoint(old)  # says what is wrong with the file, if anything is
+            raise ModelError(f"{old}: is a checkpoint of tseval's own already")
+        read = load_published(old, vocab)
+        with old.open("rb") as file:
+            source = {"file": old.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        save_checkpoint(
+            new, read.model, read.vocabulary,
+            training={**read.training, "source": {**source}}, validation_perplexity=None, dtype=stored,
+        )  # fmt: skip
     sizes = read.model.sizes
     click.echo(
         f"{new}: {sizes.arch}, {sizes.layers} layers of {sizes.hidden}, {sizes.vocabulary:,} words", err=True

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.options import COUNT, FILE
-from tseval.cli.progress import progress_bar
+from tseval.cli.printing import print_or_write
+from tseval.cli.progress import busy, progress_bar
 from tseval.errors import SuiteError
-from tseval.files import write_text
-from tseval.report.render import FORMATS, render
+from tseval.report.render import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,8 +64,9 @@ def agreement(
     if counted and frequent is None:
         raise click.UsageError(f"--counts-from {counted}: say with --frequent how many words to keep.")
     shares = Shares(train, valid)
-    table, tally = convert(files, shares, source, Frequent(frequent, counted) if frequent else None)
-    write_examples(table, output)
+    with busy("finding verbs", quiet):
+        table, tally = convert(files, shares, source, Frequent(frequent, counted) if frequent else None)
+        write_examples(table, output)
     for warning in warnings_about(table, shares):
         click.echo(f"Warning: {warning}", err=True)
     if not quiet:
@@ -96,14 +97,16 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
     from tseval.suites.parsing.writing import check_trees_path, parse_text
 
     check_trees_path(output, resume)
-    opened = open_source_text(text, not untokenised)
+    with busy(f"reading {text.name}", quiet):
+        opened = open_source_text(text, not untokenised)
     if opened.n_glued > opened.n_lines / 2:
         click.echo(
             f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop on it. "
             "If the text is not tokenised, add --untokenised",
             err=True,
         )
-    parser = open_parser(model)
+    with busy(f"opening {model}", quiet):
+        parser = open_parser(model)
     try:
         with progress_bar(f"parsing {text.name}", quiet) as progress:
             parsed = parse_text(opened, output, parser, progress)
@@ -137,13 +140,11 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
     from tseval.suites.agreement.reading import read_examples
 
     frames = []
-    for path in (gold, parsed):
-        table = read_examples(path)
-        if missing := [name for name in EQUAL if name not in table.column_names]:
-            raise SuiteError(f"{path}: does not say {missing[0]}, which is compared.")
-        frames.append(table.to_pandas())
-    text = render(found_examples(compare_examples(*frames), gold.name, parsed.name), form)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_text(output, text)
+    with busy("comparing examples"):
+        for path in (gold, parsed):
+            table = read_examples(path)
+            if missing := [name for name in EQUAL if name not in table.column_names]:
+                raise SuiteError(f"{path}: does not say {missing[0]}, which is compared.")
+            frames.append(table.to_pandas())
+        found = found_examples(compare_examples(*frames), gold.name, parsed.name)
+    print_or_write(found, form, output)

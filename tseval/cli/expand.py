@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.options import COUNT, FILE
+from tseval.cli.progress import busy, progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,9 +43,10 @@ def command(
     from tseval.suites.grammar.export import write_items
     from tseval.suites.load import stream_cases
 
-    n_items, blocks = stream_cases(suite, cases=cases, limit=limit, sample=sample, seed=seed)
-    if not quiet and n_items >= _LONG and sys.stderr.isatty():
-        blocks = _with_progress(blocks, n_items)
+    with busy(f"reading {suite}", quiet):
+        n_items, blocks = stream_cases(suite, cases=cases, limit=limit, sample=sample, seed=seed)
+    if n_items >= _LONG:
+        blocks = _with_progress(blocks, n_items, quiet)
     if output is None:
         write_items(blocks, format_, sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -52,14 +54,12 @@ def command(
         write_output(output, lambda out: write_items(blocks, format_, out))
 
 
-def _with_progress(blocks: Iterable[Case], n_items: int) -> Iterator[Case]:
+def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterator[Case]:
     """Show a bar while the blocks are made and written."""
-    from rich.progress import Progress
-
-    from tseval.cli.console import Console
-
-    with Progress(console=Console(), transient=True) as progress:
-        task = progress.add_task("items", total=n_items)
+    done = 0
+    with progress_bar("items", quiet) as progress:
         for case in blocks:
             yield case
-            progress.advance(task, case.n_items)
+            done += case.n_items
+            if progress:
+                progress(done, n_items)

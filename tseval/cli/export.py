@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tseval.cli.options import COUNT, QUIET
+from tseval.cli.progress import busy
 
 
 @click.group()
@@ -27,7 +28,8 @@ def lm_eval(suite: str, output: Path, limit: int | None, tokenise: bool, quiet: 
     from tseval.harness.tasks import write_tasks
     from tseval.suites.load import load_suite
 
-    group, *tasks = write_tasks(load_suite(suite, limit=limit, tokenise=tokenise), output)
+    with busy(f"writing {suite}", quiet):
+        group, *tasks = write_tasks(load_suite(suite, limit=limit, tokenise=tokenise), output)
     if not quiet:
         click.echo(f"{output}: {group}, {len(tasks)} tasks", err=True)
         click.echo(f"lm_eval --include_path {output} --tasks {group} ...", err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.progress import busy
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.files import read_bytes
 
@@ -33,7 +34,8 @@ def command(suites: tuple[str, ...], vocab: str | None) -> None:
 
     knows = None if vocab is None else _known_words(vocab)
     paths = [find_suite(suite) for suite in suites]
-    checked = [(lint_data if is_data(path) else lint)(path, knows) for path in paths]
+    with busy(f"checking {', '.join(suites)}"):
+        checked = [(lint_data if is_data(path) else lint)(path, knows) for path in paths]
     findings = [finding for found in checked for finding in found]
     for finding in findings:
         click.echo(str(finding))

@@ -8,6 +8,7 @@ import click
 
 from tseval.cli.importing import imported_for_good, without_collector
 from tseval.cli.options import DEVICE, take_all
+from tseval.cli.progress import busy
 from tseval.errors import ModelError
 
 if TYPE_CHECKING:
@@ -21,8 +22,10 @@ model_options = take_all([
 ])  # fmt: skip
 
 
-def open_chosen(spec: str, model_args: str, device: str, precision: str = "float32") -> Model:
-    """Open the model that was named; brings torch along.
+def open_chosen(
+    spec: str, model_args: str, device: str, precision: str = "float32", quiet: bool = False
+) -> Model:
+    """Open the model that was named, and say so where it takes long; brings torch along.
 
     Raises:
         ModelError: The model cannot be used, or not in this precision, or its arguments are not
@@ -31,13 +34,14 @@ def open_chosen(spec: str, model_args: str, device: str, precision: str = "float
     arguments = read_arguments(model_args)
     if precision != "float32" and arguments.setdefault("precision", precision) != precision:
         raise ModelError(f"--precision {precision} and --model-args {model_args} exclude each other")
-    with imported_for_good():
-        import torch  # noqa: F401 - every adapter but few needs it, and its objects are to be left alone
+    with busy(f"opening {spec}", quiet):
+        with imported_for_good():
+            import torch  # noqa: F401 - every adapter but few needs it, and its objects are to be left alone
 
-        from tseval.adapters import open_model
+            from tseval.adapters import open_model
 
-    with without_collector():  # transformers is imported on the way
-        model = open_model(spec, arguments, device)
+        with without_collector():  # transformers is imported on the way
+            model = open_model(spec, arguments, device)
     # An adapter from outside may overlook what it does not know.
     if precision not in {"float32", model.card.protocol.get("precision")}:
         raise ModelError(f"--precision {precision}: {model.card.name} is not computed in it. Leave it out.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from tabulate import tabulate
 
+from tseval.cli.progress import busy
 from tseval.errors import TsevalError, first_line
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ def command() -> None:
     from tseval.adapters import adapters
     from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
 
-    kinds = [(name, _opened_by(entry)) for name, entry in adapters().items()]
+    with busy("opening adapters"):
+        kinds = [(name, _opened_by(entry)) for name, entry in adapters().items()]
     click.echo(tabulate(kinds, ["adapter", "opened by"]))
     click.echo()
     rows = []

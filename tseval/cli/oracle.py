@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.options import COUNT, FILE, check_new
+from tseval.cli.progress import busy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +40,8 @@ def command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: 
     if output:
         check_new(output)
     oracle = Oracle(kind, k, m, code)
-    checkpoint = build_oracle(oracle, brackets(k))
+    with busy(f"building {oracle.name}"):
+        checkpoint = build_oracle(oracle, brackets(k))
     click.echo(
         f"{oracle.name}: {oracle.hidden:,} hidden units, {count_parameters(checkpoint.model):,} parameters",
         err=True,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.model_options import model_options, open_chosen, say_warnings
+from tseval.cli.progress import busy
 from tseval.cli.surprisal import SURPRISAL_FORMATS, chosen_format
 from tseval.errors import SuiteError
 
@@ -34,7 +35,8 @@ def command(good: str, bad: str, spec: str, model_args: str, form: str | None, d
     from tseval.scoring.surprisal import surprisals
 
     model = open_chosen(spec, model_args, device)
-    found = surprisals(model, [good, bad])
+    with busy(f"asking {model.card.name}"):
+        found = surprisals(model, [good, bad])
     if (form or chosen_format()) == "picture":
         click.echo(as_picture(found))
     else:

@@ -11,7 +11,7 @@ import click
 from tseval.analysis.accuracy import check_features
 from tseval.cli.model_options import model_options, open_chosen
 from tseval.cli.options import BY, COUNT, FILE
-from tseval.cli.progress import progress_bar
+from tseval.cli.progress import busy, progress_bar
 from tseval.errors import RunError, SuiteError, shortened
 from tseval.questions.scores import SCORES
 from tseval.suites.clusters import cluster_by
@@ -61,16 +61,18 @@ def command(
     """Score a model on a suite, write the run, print the table."""
     if out == Path():
         raise RunError("--out is empty: name a directory for the run")
-    loaded = [
-        cluster_by(load_suite(name, cases=cases, limit=limit, tokenise=tokenise), clusters) for name in suites
-    ]
+    with busy(f"reading {', '.join(suites)}", quiet):
+        loaded = [
+            cluster_by(load_suite(name, cases=cases, limit=limit, tokenise=tokenise), clusters)
+            for name in suites
+        ]
     for suite in loaded:
         check_features(suite, by)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
-    model = open_chosen(spec, model_args, device, precision)
+    model = open_chosen(spec, model_args, device, precision, quiet)
     if too_long == "refuse":
         _refuse_too_long(model, loaded)
     for suite in loaded:
@@ -121,9 +123,12 @@ def _check_clusters(run: Run, path: Path, clusters: tuple[str, ...]) -> None:
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     """Print the table, and on standard error where the run is and what it took."""
-    from tseval.report import build_table, render
+    from tseval.cli.printing import print_or_write
+    from tseval.report import build_table
 
-    click.echo(render(build_table([run], by), "md"), nl=False)
+    with busy("making the table", quiet):
+        table = build_table([run], by)
+    print_or_write(table)
     if quiet:
         return
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from tseval.cli.options import QUIET
+from tseval.cli.progress import busy, progress_bar
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,11 +26,12 @@ def command(context: click.Context) -> None:
     from tseval.suites.formal.languages import FORMAL_LANGUAGES, usage
     from tseval.suites.load import available_suites, bundled_sizes, load_suite
 
-    sizes = [(name, *bundled_sizes(name)) for name in available_suites()]
-    here = [name for name in CATALOGUE if (data_folder() / name).exists()]
-    for name in here:
-        suite = load_suite(name)
-        sizes.append((name, CATALOGUE[name].title, len(suite.cases), suite.n_items, suite.n_contrasts))
+    with busy("counting items"):
+        sizes = [(name, *bundled_sizes(name)) for name in available_suites()]
+        here = [name for name in CATALOGUE if (data_folder() / name).exists()]
+        for name in here:
+            suite = load_suite(name)
+            sizes.append((name, CATALOGUE[name].title, len(suite.cases), suite.n_items, suite.n_contrasts))
     rows = [(name, title, *(f"{count:,}" for count in counts)) for name, title, *counts in sizes]
     headings, align = ("name", "title", "cases", "items", "contrasts"), ("left", "left", *["right"] * 3)
     click.echo(tabulate(rows, headings, colalign=align, disable_numparse=True))
@@ -59,26 +60,18 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
 
 def _fetch(name: str, quiet: bool) -> None:
     """Download one data set with a bar, and say what came."""
-    from rich.progress import Progress
-
-    from tseval.cli.console import Console
     from tseval.files import data_folder
     from tseval.suites.datasets.catalogue import CATALOGUE
     from tseval.suites.datasets.fetching import fetch_files
     from tseval.suites.load import load_suite
 
     published = CATALOGUE[name]
-    hidden = quiet or not sys.stderr.isatty()
-    with Progress(console=Console(), transient=True, disable=hidden) as bar:
-        task = bar.add_task(name, total=len(published.files))
 
-        def digest_of(folder: Path) -> str:
-            return load_suite(folder).digest
+    def digest_of(folder: Path) -> str:
+        return load_suite(folder).digest
 
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        digest = fetch_files(name, published, data_folder() / name, digest_of, show)
+    with progress_bar(f"fetching {name}", quiet) as progress:
+        digest = fetch_files(name, published, data_folder() / name, digest_of, progress)
     if not quiet:
         about = f"{published.title}, {published.licence}"
         click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)

@@ -9,6 +9,7 @@ import click
 
 from tseval.cli.model_options import model_options, open_chosen, say_warnings
 from tseval.cli.options import read_open_text
+from tseval.cli.progress import busy
 from tseval.errors import SuiteError
 
 SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
@@ -27,7 +28,8 @@ def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | N
     from tseval.scoring.surprisal import by_word, surprisals
 
     model = open_chosen(spec, model_args, device)
-    found = surprisals(model, list(sentences.values()))
+    with busy(f"asking {model.card.name}"):
+        found = surprisals(model, list(sentences.values()))
     if words:
         found = [by_word(tokens) for tokens in found]
     form = form or chosen_format()

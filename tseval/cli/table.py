@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from tseval.cli.options import BY, FILE
-from tseval.files import write_text
-from tseval.report import FORMATS, Format, build_table, open_sources, render
+from tseval.cli.printing import print_or_write
+from tseval.cli.progress import busy
+from tseval.report import FORMATS, Format, build_table, open_sources
 from tseval.runs import runs_below
 
 
@@ -25,8 +26,6 @@ def command(sources: tuple[str, ...], form: Format, by: tuple[str, ...], output:
     """
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
         click.echo(f"{path}: not finished, left out", err=True)
-    text = render(build_table(open_sources(sources), by), form)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_text(output, text)
+    with busy("reading runs"):
+        table = build_table(open_sources(sources), by)
+    print_or_write(table, form, output)

@@ -9,10 +9,13 @@ every byte as it is.
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
+
+from tseval.cli.letters import HANDLER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +57,7 @@ class TerminalBytes(io.BufferedIOBase):
         given = bytes(data)
         safe = escaped(given.decode(encoding, "surrogateescape"))
         self.beneath.flush()  # a progress bar may have written there
-        self.beneath.buffer.write(safe.encode(encoding, "replace"))
+        self.beneath.buffer.write(safe.encode(encoding, HANDLER))
         return len(given)
 
     def writable(self) -> bool:
@@ -80,8 +83,16 @@ def guarded(stream: io.TextIOWrapper) -> io.TextIOWrapper:
         return stream
     return io.TextIOWrapper(
         TerminalBytes(stream),  # type: ignore[arg-type] # what it is for: bytes that can be written
-        encoding=stream.encoding, errors="replace", newline="\n", line_buffering=True,
+        encoding=stream.encoding, errors=HANDLER, newline="\n", line_buffering=True,
     )  # fmt: skip
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Give the characters of a line of a terminal: None for files and pipes, and where it does not say."""
+    try:
+        return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
+    except OSError:
+        return None
 
 
 def beneath(stream: TextIO) -> TextIO | IO[str]:

@@ -7,6 +7,7 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from tseval.analysis.attractors import ATTRACTORS, OTHERS, N, by_non_attractors, joint_grid
+from tseval.analysis.confidence import with_intervals
 from tseval.analysis.pairwise import pairwise
 from tseval.analysis.profiles import VARIES, profile
 from tseval.analysis.selection import require_features
@@ -103,7 +104,7 @@ def profiles(opened: Opened) -> Document:
     Raises:
         SuiteError: The runs are of no profile, or nothing in one could be decided.
     """
-    found = {name: profile(frame) for name, frame in opened.verdicts.items()}
+    found = {name: with_intervals(profile(frame), frame) for name, frame in opened.verdicts.items()}
     rows = stacked(found)
     grids, notes = [], []
     for case in rows["case"].unique():
@@ -112,7 +113,8 @@ def profiles(opened: Opened) -> Document:
         shares = own.pivot(index="position", columns="model", values="confidence")
         columns = [shares.index, _words(own), items, *(shares[name] for name in found)]
         fields = [
-            Field("Words read", align="left"), Field("Last word"), Field("Items", show=whole),
+            Field("Words read", align="left"), Field("Last word", joined=True),
+            Field("Items", show=whole, joined=True),
             *(Field(name, show=share) for name in found),
         ]  # fmt: skip
         lines = [Line(cells) for cells in zip(*columns, strict=True)]
@@ -123,6 +125,7 @@ def profiles(opened: Opened) -> Document:
                 "Choose items of one length, for example with --where n_intervening=2."
             )
     notes.append("Mean confidence in the correct answer, cut to 3 decimals; 0.5 is chance.")
+    notes.append(f"Intervals, in figures and files, are Student's of the mean, 95%. {_LOWER_BOUND}")
     if rows[VARIES].any():
         notes.append("Words in brackets are those of one item; others have other words there.")
     return tell(opened, "profile", rows, grids, notes)
@@ -135,7 +138,11 @@ def profile_panels(analysis: Document) -> list[Panel]:
     for case in analysis.records["case"].unique():
         rows = analysis.records[analysis.records["case"] == case]
         lines = [
-            LineOf(order[name], str(name), own["position"].tolist(), own["confidence"].tolist())
+            LineOf(
+                order[name],
+                str(name),
+                *(own[of].tolist() for of in ("position", "confidence", "low", "high")),
+            )
             for name, own in rows.groupby("model", sort=False)
         ]
         panels.append(Panel(str(case), lines, _words(rows)))

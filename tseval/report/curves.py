@@ -15,7 +15,19 @@ import pyarrow as pa
 from tseval.checked import ContentError
 from tseval.errors import TrainingError, first_line, shortened
 from tseval.parquet import read_parquet
-from tseval.report.figures import GREY, add_legend, colour, marker, new_figure, set_title, write_figure
+from tseval.report.families import in_families
+from tseval.report.figures import (
+    BEHIND,
+    GREY,
+    add_legend,
+    ceiling,
+    colour,
+    marker,
+    name_lines,
+    new_figure,
+    set_title,
+    write_figure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +39,10 @@ if TYPE_CHECKING:
 WATCHED = re.compile(r"(?P<name>\D+)_(?P<layer>\d+)")
 CURVES_SUFFIX = ".curves"
 PUBLISHED = "curves.parquet"  # one of these stands in the folder of each model of a published zoo
-TALLEST = 1.6  # training losses up to so many times the highest validation loss are shown
+LOSS, GOAL = "loss", "goal"  # panels, besides those of watched scalars
+SHOWN_LOSSES = "training_loss", "validation_loss"
+TALLEST, TALLEST_PERPLEXITY = 1.6, 5.0  # times the best value of a model, up to which its curve is shown
+LABEL_HEIGHT = 0.075  # least distance of two names, as a share of the axis
 DASHES = ((1.0, 0.0), (5.0, 1.5), (1.2, 1.2), (6.0, 1.5, 1.2, 1.5), (3.0, 3.0))  # strokes and gaps, by layer
 
 
@@ -132,20 +147,65 @@ def write_curves_figure(curves: Sequence[Curves], paths: Sequence[Path]) -> None
 
 
 def draw_curves(curves: Sequence[Curves]) -> Figure:
-    """Draw a panel for each watched scalar, one for the losses and one for perplexity or accuracy."""
+    """Draw a panel for each watched scalar, one for the losses and one for perplexity or accuracy.
+
+    Few models share the panels and a legend. Of many, each family has a row of its own, with the others grey
+    behind it and names at the ends of lines.
+    """
+    families = in_families([one.name for one in curves])
+    few = len(families) == 1
     watched = sorted({m["name"] for one in curves for c in one.columns if (m := WATCHED.fullmatch(c))})
-    figure = new_figure(3.6 * (len(watched) + 2) + 0.4, 3.9)
-    panels = figure.subplots(1, len(watched) + 2, squeeze=False)[0]
-    for axes, name in zip(panels, watched, strict=False):
-        _draw_watched(axes, curves, name)
-    _draw_losses(panels[-2], curves)
-    kind = curves[0].kind
-    (_draw_accuracy if kind is CLASSIFIER else _draw_perplexity)(panels[-1], curves)
-    for axes in panels:
-        axes.set_xlabel(kind.time[2])
-        axes.set_xlim(left=0)
-    _explain(figure, curves, watched)
+    kinds = [*watched, LOSS, GOAL] if few else [GOAL, LOSS, *watched]
+    figure = new_figure(3.6 * len(kinds) + (0.4 if few else 1.6), 3.9 if few else 3.1 * len(families) + 0.6)
+    grid = figure.subplots(len(families), len(kinds), squeeze=False)
+    for row, (family, places) in zip(grid, families, strict=True):
+        own = [curves[place] for place in places]
+        others = [one for place, one in enumerate(curves) if place not in places]
+        for axes, kind in zip(row, kinds, strict=True):
+            if kind in watched and not few and not any(one.layers(kind) for one in own):
+                axes.remove()  # nothing to see of this family
+                continue
+            _draw_panel(axes, kind, own, others)
+            if family:
+                axes.set_title(f"{family}: {axes.get_title('left') or axes.get_title()}")
+                name_lines(axes, _ends(own, kind), LABEL_HEIGHT)
+    _explain(figure, curves, watched, named=few)
     return figure
+
+
+def _draw_panel(axes: Axes, kind: str, own: Sequence[Curves], others: Sequence[Curves]) -> None:
+    """Draw one kind of curve of some models, and grey that of the others."""
+    training = own[0].kind
+    for one in others:
+        for column in _columns(one, kind):
+            axes.plot(*one.points(column), color=BEHIND, linewidth=1, zorder=1)
+    if kind == LOSS:
+        _draw_losses(axes, own, others)
+    elif kind != GOAL:
+        _draw_watched(axes, own, kind)
+    elif training is CLASSIFIER:
+        _draw_accuracy(axes, own)
+    else:
+        _draw_perplexity(axes, own, others)
+    axes.set_xlabel(training.time[2])
+    axes.set_xlim(left=0)
+
+
+def _columns(one: Curves, kind: str) -> list[str]:
+    """Name the columns that a panel shows of a model."""
+    if kind in (LOSS, GOAL):
+        return ["validation_loss" if kind == LOSS else one.kind.goal]
+    return list(one.layers(kind).values())
+
+
+def _ends(own: Sequence[Curves], kind: str) -> list[tuple[float, str, int | None]]:
+    """Say where the lines of a panel end, and what they are called."""
+    ends: list[tuple[float, str, int | None]] = []
+    for index, one in enumerate(own):
+        for column in _columns(one, kind):
+            if values := one.points(column)[1]:
+                ends.append((values[-1], one.name, index))
+    return ends
 
 
 def _draw_watched(axes: Axes, curves: Sequence[Curves], name: str) -> None:
@@ -160,15 +220,19 @@ def _draw_watched(axes: Axes, curves: Sequence[Curves], name: str) -> None:
         set_title(axes, name)
 
 
-def _draw_losses(axes: Axes, curves: Sequence[Curves]) -> None:
+def _draw_losses(axes: Axes, curves: Sequence[Curves], others: Sequence[Curves]) -> None:
     for index, one in enumerate(curves):
         axes.plot(*one.points("training_loss"), color=colour(index), linewidth=1, alpha=0.45)
         _plot_validations(axes, one, "validation_loss", index)
-    # A cell may explode at the start and recover; one such point must not flatten all that follows.
-    if validated := [y for one in curves for y in one.points("validation_loss")[1]]:
-        highest = min(axes.get_ylim()[1], TALLEST * max(validated))
-        lowest = min(y for one in curves for y in one.points("training_loss")[1] + validated)
-        axes.set_ylim(lowest - 0.05 * (highest - lowest), highest)
+    shown = [
+        [y for column in SHOWN_LOSSES for y in one.points(column)[1]]
+        for one in (*curves, *others)
+        if one.points("validation_loss")[1]
+    ]
+    if shown:
+        lowest, highest = min(map(min, shown)), ceiling(shown, TALLEST)
+        margin = 0.05 * (highest - lowest)
+        axes.set_ylim(lowest - margin, highest + margin)
     axes.set_title("Loss")
     axes.set_ylabel(curves[0].kind.loss)
 
@@ -180,7 +244,7 @@ def _draw_accuracy(axes: Axes, curves: Sequence[Curves]) -> None:
     axes.set_ylabel("share of right answers")
 
 
-def _draw_perplexity(axes: Axes, curves: Sequence[Curves]) -> None:
+def _draw_perplexity(axes: Axes, curves: Sequence[Curves], others: Sequence[Curves]) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415 - an optional dependency
 
     for index, one in enumerate(curves):
@@ -189,6 +253,9 @@ def _draw_perplexity(axes: Axes, curves: Sequence[Curves]) -> None:
     axes.set_ylabel("perplexity per token (log scale)")
     axes.set_yscale("log")
     low, high = axes.get_ylim()
+    if shown := [values for one in (*curves, *others) if (values := one.points(LANGUAGE_MODEL.goal)[1])]:
+        high = min(high, 1.1 * ceiling(shown, TALLEST_PERPLEXITY))
+        axes.set_ylim(low, high)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 20 * low else (1, 1.5, 2, 3, 5, 7)))
     axes.yaxis.set_major_formatter(ScalarFormatter())
     axes.yaxis.set_minor_formatter(NullFormatter())
@@ -203,13 +270,14 @@ def _dash(layer: int) -> tuple[float, tuple[float, ...]]:
     return 0.0, DASHES[(layer - 1) % len(DASHES)]
 
 
-def _explain(figure: Figure, curves: Sequence[Curves], watched: Sequence[str]) -> None:
-    """Say below the panels which line is what."""
+def _explain(figure: Figure, curves: Sequence[Curves], watched: Sequence[str], named: bool) -> None:
+    """Say below the panels which line is what, and, where they are `named` here, which is whose."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
 
     entries = [
         (Line2D([], [], color=colour(i), marker=marker(i), markersize=4), one.name)
         for i, one in enumerate(curves)
+        if named
     ]
     layers = sorted({layer for one in curves for name in watched for layer in one.layers(name)})
     entries += [(Line2D([], [], color=GREY, linestyle=_dash(n)), f"layer {n}") for n in layers]

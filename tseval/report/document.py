@@ -22,12 +22,14 @@ class Field:
         names: Columns of a frame that its values are taken from; of several, a value is a tuple.
         show: How readers see a value.
         align: Side on which the values stand.
+        joined: Whether it says more of what the field before it says, and is not parted from it.
     """
 
     heading: str
     names: tuple[str, ...] = ()
     show: Callable[..., str] = str
     align: Literal["left", "right"] = "right"
+    joined: bool = False
 
     def values(self, frame: pd.DataFrame) -> list[object]:
         """Take the exact values, one per row of the frame."""
@@ -65,6 +67,21 @@ class Grid:
             _text(value, line.show or field.show) for value, field in zip(cells, self.fields, strict=True)
         ]
 
+    @property
+    def parts(self) -> list[list[int]]:
+        """Places of the fields that stand together; the first part labels the lines."""
+        starts = [place for place, field in enumerate(self.fields) if not (place and field.joined)]
+        ends = [*starts[1:], len(self.fields)]
+        return [list(range(start, end)) for start, end in zip(starts, ends, strict=True)]
+
+    def only(self, places: Sequence[int]) -> Grid:
+        """Keep some fields."""
+        lines = [
+            replace(line, cells=tuple(line.cells[place] for place in places if place < len(line.cells)))
+            for line in self.lines
+        ]
+        return replace(self, fields=[self.fields[place] for place in places], lines=lines)
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -93,12 +110,17 @@ def side_by_side(
     Args:
         keys: Taken from the first model.
         frames: Name of each model to its rows; the same rows for all.
-        measures: Taken from every model; one without a heading stands under the model's name.
+        measures: Taken from every model; one without a heading stands under the model's name, and those with
+            one beside it.
     """
     first = next(iter(frames.values()))
-    fields, columns = list(keys), [key.values(first) for key in keys]
+    fields = [replace(key, joined=place > 0) for place, key in enumerate(keys)]
+    columns = [key.values(first) for key in keys]
     for name, frame in frames.items():
-        fields += [replace(measure, heading=measure.heading or name) for measure in measures]
+        fields += [
+            replace(measure, heading=measure.heading or name, joined=bool(measure.heading))
+            for measure in measures
+        ]
         columns += [measure.values(frame) for measure in measures]
     return fields, [Line(cells) for cells in zip(*columns, strict=True)]
 

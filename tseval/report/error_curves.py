@@ -14,17 +14,27 @@ import pyarrow as pa
 from tseval.checked import ContentError
 from tseval.errors import TrainingError, first_line
 from tseval.parquet import read_parquet
-from tseval.report.curves import CURVES_SUFFIX, read_curves
-from tseval.report.figures import LONGEST, colour, marker, new_figure, set_title, write_figure
-from tseval.report.text import plain
+from tseval.report.curves import CURVES_SUFFIX, LABEL_HEIGHT, TALLEST, read_curves
+from tseval.report.families import in_families
+from tseval.report.figures import (
+    BEHIND,
+    ceiling,
+    colour,
+    marker,
+    name_lines,
+    new_figure,
+    set_title,
+    write_figure,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
+MARGIN = 0.07  # of the range of an axis
 COLUMNS: dict[str, pa.DataType] = {"step": pa.int64(), "suite": pa.string(), "accuracy": pa.float64()}
 
 
@@ -93,24 +103,40 @@ def write_error_figure(curves: Sequence[ErrorCurve], path: Path) -> None:
 
 
 def draw_errors(curves: Sequence[ErrorCurve]) -> Figure:
-    """Draw the panels; the loss falls to the right, as training goes. A ring marks where a model ends."""
+    """Draw the panels; the loss falls to the right, as training goes. A ring marks where a model ends.
+
+    Many models stand in rows of panels, a family each, with the others grey behind it.
+    """
     suites = list(dict.fromkeys(curve.suite for curve in curves))
     names = list(dict.fromkeys(curve.name for curve in curves))
-    figure = new_figure(4.6 * len(suites) + 0.6, 3.9)
-    for axes, suite in zip(figure.subplots(1, len(suites), squeeze=False)[0], suites, strict=True):
-        for curve in (curve for curve in curves if curve.suite == suite):
-            index = names.index(curve.name)
-            x, y = zip(*curve.points, strict=True)
-            axes.plot(x, y, color=colour(index), marker=marker(index), markersize=3.5, linewidth=1.6)
-            axes.plot(x[-1:], y[-1:], "o", markersize=9, fillstyle="none", color=colour(index))
-            axes.annotate(
-                plain(curve.name)[:LONGEST], (x[-1], y[-1]), xytext=(4, 9), textcoords="offset points",
-                color=colour(index), parse_math=False,
-            )  # fmt: skip
-        set_title(axes, suite)
-        axes.set_xlabel("training loss, nats per token, falling")
-        axes.set_ylabel("error")
-        axes.invert_xaxis()
-        axes.margins(x=0.18)
-        axes.set_ylim(bottom=0)
+    families = in_families(names)
+    figure = new_figure(5.2 * len(suites) + 0.6, 3.9 * len(families))
+    grid = figure.subplots(len(families), len(suites), squeeze=False)
+    for row, (family, places) in zip(grid, families, strict=True):
+        own = {names[place]: index for index, place in enumerate(places)}
+        for axes, suite in zip(row, suites, strict=True):
+            _draw_suite(axes, [curve for curve in curves if curve.suite == suite], own)
+            set_title(axes, f"{family}: {suite}" if family else suite)
     return figure
+
+
+def _draw_suite(axes: Axes, curves: Sequence[ErrorCurve], own: Mapping[str, int]) -> None:
+    """Draw the curves on one suite; those of the models in `own` in colour and with names."""
+    ends = []
+    for curve in curves:
+        x, y = zip(*curve.points, strict=True)
+        if curve.name not in own:
+            axes.plot(x, y, color=BEHIND, linewidth=1, zorder=1)
+            continue
+        shade, mark = colour(own[curve.name]), marker(own[curve.name])
+        axes.plot(x, y, color=shade, marker=mark, markersize=3.5, linewidth=1.6)
+        axes.plot(x[-1:], y[-1:], "o", markersize=9, fillstyle="none", color=shade)
+        ends.append((y[-1], curve.name, own[curve.name]))
+    losses = [[loss for loss, _ in curve.points] for curve in curves]
+    lowest, highest = min(map(min, losses)), ceiling(losses, TALLEST)
+    margin = MARGIN * (highest - lowest) or MARGIN
+    axes.set_xlim(highest + margin, lowest - margin)
+    axes.set_ylim(0, (1 + MARGIN) * max(max(error for _, error in curve.points) for curve in curves) or 1)
+    axes.set_xlabel("training loss, nats per token, falling")
+    axes.set_ylabel("error")
+    name_lines(axes, ends, LABEL_HEIGHT)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import warnings
 from dataclasses import dataclass
+from math import isnan
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from tseval.files import write_whole
 from tseval.report.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
 
 FIGURE_ENDINGS = (".svg", ".png")
 LONGEST = 40  # characters of a model's name
-# Paul Tol's "muted" colours, told apart with any colour vision, then black and grey.
+# Paul Tol's "muted" colours, told apart with any colour vision, black and grey. The first seven, as many
+# as stand in one panel, differ in lightness too, for whoever prints without colours.
 COLOURS = (
-    "#332288", "#CC6677", "#117733", "#88CCEE", "#882255", "#44AA99", "#999933", "#AA4499", "#DDCC77",
-    "#000000", "#777777",
+    "#332288", "#CC6677", "#117733", "#88CCEE", "#882255", "#000000", "#44AA99", "#999933", "#AA4499",
+    "#DDCC77", "#777777",
 )  # fmt: skip
 GREY = "#555555"
+BEHIND = "#dedede"  # of the models of other families
+INK = "#222222"
 MARKERS = "osD^vP*X<>p"
 STYLE = {
     "svg.hashsalt": "tseval",  # names inside an SVG are random otherwise
@@ -71,6 +75,11 @@ class LineOf:
     y: Sequence[float]
     low: Sequence[float] = ()
     high: Sequence[float] = ()
+
+    @property
+    def end(self) -> float | None:
+        """The last value there is."""
+        return next((value for value in reversed(self.y) if not isnan(value)), None)
 
 
 def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
@@ -122,6 +131,18 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def ceiling(curves: Iterable[Sequence[float]], times: float) -> float:
+    """Give the height up to which falling curves are worth showing.
+
+    A model may explode at the start and recover; that must not flatten all that follows, here or of others.
+
+    Args:
+        curves: Values of each model, at least one each.
+        times: So many times the lowest value of a curve is shown of it.
+    """
+    return max(min(max(values), times * min(values)) for values in curves)
+
+
 def set_title(axes: Axes, title: str, longest: int = LONGEST) -> None:
     """Write a title that is text from outside."""
     axes.set_title(plain(title)[:longest], parse_math=False)
@@ -138,20 +159,33 @@ def add_legend(
         _write(text, name)
 
 
-def name_lines(axes: Axes, ends: Sequence[tuple[float, str, str]], gap: float) -> None:
+def name_lines(axes: Axes, ends: Sequence[tuple[float, str, int | None]], gap: float) -> None:
     """Write names to the right of the axes, each at the end of its line; none over another.
+
+    Before a name stands the marker of its line, so that lines are told apart without colours too.
 
     Args:
         axes: Their limits are set.
-        ends: Height at which a line ends, its name and its colour.
-        gap: Least distance of two names, in the units of the axis.
+        ends: Height at which a line ends, its name and which model it is of; None for what is no model's.
+        gap: Least distance of two names, as a share of the axis.
     """
-    ends = sorted(ends)
-    heights = _apart([height for height, *_ in ends], gap, axes.get_ylim())
-    for height, (_, name, ink) in zip(heights, ends, strict=True):
+    from matplotlib.transforms import ScaledTranslation  # noqa: PLC0415 - an optional dependency
+
+    beside = axes.get_yaxis_transform() + ScaledTranslation(8 / 72, 0, axes.figure.dpi_scale_trans)
+    scale = axes.yaxis.get_transform()
+    low, high = (float(end) for end in scale.transform(axes.get_ylim()))
+    ends = sorted(ends, key=lambda end: end[:2])
+    heights = [min(max(float(scale.transform(end[0])), low), high) for end in ends]
+    for height, (_, name, index) in zip(_apart(heights, gap, (low, high)), ends, strict=True):
+        place = float(scale.inverted().transform(height))
+        if index is not None:
+            axes.scatter(
+                [1.0], [place], s=18, color=colour(index), marker=marker(index), transform=beside,
+                clip_on=False, zorder=3,
+            )  # fmt: skip
         text = axes.annotate(
-            "", (1.0, height), xycoords=("axes fraction", "data"), xytext=(6, 0),
-            textcoords="offset points", va="center", color=ink, annotation_clip=False,
+            "", (1.0, place), xycoords=("axes fraction", "data"), xytext=(6 if index is None else 14, 0),
+            textcoords="offset points", va="center", color=INK, annotation_clip=False,
         )  # fmt: skip
         _write(text, name)
 
@@ -164,7 +198,8 @@ def _write(text: Text, name: str) -> None:
 
 def _apart(heights: Sequence[float], gap: float, limits: tuple[float, float]) -> list[float]:
     """Move ascending heights apart, those that would meet around their middle; all within the limits."""
-    gaps = [place * gap for place in range(len(heights))]
+    low, high = limits
+    gaps = [place * gap * (high - low) for place in range(len(heights))]
     groups: list[list[float]] = []
     for height, space in zip(heights, gaps, strict=True):
         group = [height - space]
@@ -172,7 +207,6 @@ def _apart(heights: Sequence[float], gap: float, limits: tuple[float, float]) ->
             group = [*groups.pop(), *group]
         groups.append(group)
     moves = [fmean(group) - own for group in groups for own in group]
-    low, high = limits
     apart = [
         max(height + move, low + space) for height, move, space in zip(heights, moves, gaps, strict=True)
     ]

@@ -26,15 +26,18 @@ WRITERS: dict[Format, Callable[[Document], str]] = {
 FORMATS = tuple(WRITERS)
 
 
-def render(told: Document | Table, format: Format = "md") -> str:
+def render(told: Document | Table, format: Format = "md", width: int | None = None) -> str:
     """Render a table or an analysis.
 
     Args:
         told: From `tseval.report.build_table` or an analysis.
         format: `md` and `latex` print what people read, accuracies cut to a few decimals; `csv` and
             `json` hold counts and full precision, accuracy as a fraction.
+        width: Characters of a line of the terminal that `md` is shown on: wider tables are cut into several.
+            None, and every other format, for tables in one piece.
 
     Returns:
         The text, with a line break at its end. Names from outside are escaped for the format.
     """
-    return WRITERS[format](told if isinstance(told, Document) else lay_out(told))
+    document = told if isinstance(told, Document) else lay_out(told)
+    return as_markdown(document, width) if format == "md" else WRITERS[format](document)

@@ -13,6 +13,7 @@ from tseval.analysis.ranks import complete_rows, cut, rank_rows
 from tseval.report.boards import Board
 from tseval.report.columns import column_of, columns_of, distinct_headings, refuse_unlike
 from tseval.report.shown import RUN_DECIMALS
+from tseval.report.totals import feature_means
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +35,8 @@ class Table:
         accuracy: What was compared: `Fraction` or None, one row per row, one column per heading.
             Beside a published board a run's accuracy is cut as the board's are.
         ranks: `Fraction` rank per row and heading, 1 is best; only the rows that every model has.
-        means: Mean accuracy and mean rank over sets of rows, all rows last.
+        means: Mean accuracy and mean rank over sets of rows: dependencies, phenomena, values of features, and
+            all rows last.
         notes: What a reader must know, one sentence or two each.
         unsplit: The same without a breakdown, for a table that has one.
     """
@@ -79,13 +81,14 @@ def build_table(sources: Sequence[Run | Board], by: str | Sequence[str] = ()) ->
     accuracy = pd.DataFrame(
         {heading: [column.get(key) for key in keys] for heading, column in values.items()}, dtype=object
     )
+    *parts, whole = means(rows, accuracy)
     return Table(
         columns=tuple(columns),
         by=by,
         rows=rows,
         accuracy=accuracy,
         ranks=rank_rows(complete_rows(accuracy)),
-        means=means(rows, accuracy),
+        means=(*parts, *feature_means(rows, accuracy, by), whole),
         notes=tuple(_notes(columns, accuracy, unsplit)),
         unsplit=unsplit,
     )

@@ -10,6 +10,7 @@ import click
 
 from tseval.cli.console import Console
 from tseval.cli.options import COUNT, DEVICE, QUIET, take_all
+from tseval.cli.progress import busy
 from tseval.cli.train.options import (
     CHECKPOINT,
     LOWERCASE,
@@ -99,9 +100,10 @@ def _train(context: click.Context, task: str) -> None:
         console.out(done)
         return
     device = pick_device(given["device"])
-    suites = [load_suite(f"{name}:{TASKS[task].methods[0]}") for name in dict.fromkeys(given["data"])]
-    train, valid = (read_split(suites, TASKS[task], split) for split in (TRAIN, VALID))
-    words = make_vocabulary(train, min_count=given["min_count"], lowercase=given["lowercase"])
+    with busy("reading examples", given["quiet"]):
+        suites = [load_suite(f"{name}:{TASKS[task].methods[0]}") for name in dict.fromkeys(given["data"])]
+        train, valid = (read_split(suites, TASKS[task], split) for split in (TRAIN, VALID))
+        words = make_vocabulary(train, min_count=given["min_count"], lowercase=given["lowercase"])
     model = build(Classifier, replace(sizes, vocabulary=len(words)), settings, device)
     examples_read = f"{len(train):,} examples to train on, {len(valid):,} to validate on"
     console.out(f"{describe_model(model, len(words))}, {examples_read}")

@@ -10,6 +10,7 @@ import torch
 
 from tseval.cli.console import Console
 from tseval.cli.options import FILE
+from tseval.cli.progress import busy
 from tseval.cli.train.options import apply_preset, chosen_settings, chosen_sizes, training_options
 from tseval.cli.train.run import Bar, build, describe_model, finished, origin_of, reserved
 from tseval.cli.train.text import chosen_language, read_training_text
@@ -51,8 +52,10 @@ def lm(
         if figure and curves_path(out).exists() and not _figures(out)[-1].exists():
             _draw(out, console)  # the training was killed before or while it was drawn
         return
-    place, suites = pick_device(device), _load_suites(eval_suites, eval_limit)
-    text = read_training_text(context, language)
+    place = pick_device(device)
+    with busy("reading texts and suites", quiet):
+        suites = _load_suites(eval_suites, eval_limit)
+        text = read_training_text(context, language)
     vocabulary = text.vocabulary
     model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
     console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
@@ -75,16 +78,18 @@ def lm(
 )
 def curves(files: tuple[Path, ...], out: Path, error: bool) -> None:
     """Draw the learning curves of several models into one figure."""
-    if error:
-        write_error_figure([curve for path in files for curve in read_error_curves(path)], out)
-    else:
-        write_curves_figure([read_curves(path) for path in files], [out])
+    with busy("drawing"):
+        if error:
+            write_error_figure([curve for path in files for curve in read_error_curves(path)], out)
+        else:
+            write_curves_figure([read_curves(path) for path in files], [out])
 
 
 def _draw(out: Path, console: Console) -> None:
     """Draw the curves of a model beside it; that the figure cannot be drawn does not spoil the training."""
     try:
-        write_curves_figure([read_curves(curves_path(out))], _figures(out))
+        with busy("drawing", console.quiet):
+            write_curves_figure([read_curves(curves_path(out))], _figures(out))
     except (TsevalError, OSError) as error:
         console.out(f"no figure: {error}")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.options import COUNT, FILE
+from tseval.cli.progress import busy
 from tseval.errors import TrainingError, TsevalError, shortened
 from tseval.models.cells import CELLS
 
@@ -49,7 +50,8 @@ def command(
 
     The same command goes on where an earlier one was stopped; what is finished is not done again.
     """
-    from tseval.report import build_table, open_sources, render
+    from tseval.cli.printing import print_or_write
+    from tseval.report import build_table, open_sources
     from tseval.training.zoo.plan import plan, read_corpus, settle
     from tseval.training.zoo.publish import publish
     from tseval.training.zoo.recipe import read_recipe
@@ -64,7 +66,8 @@ def command(
     boards = open_sources(beside)
     if target is not None:
         check_target(target)
-    corpus = read_corpus(texts, more_texts)
+    with busy("reading texts", quiet):
+        corpus = read_corpus(texts, more_texts)
     entries = plan(recipe, chosen, seeds or recipe.seeds, out)
     with alone(out) as lock, _ended_in_order(out), _shown(quiet) as watch:
         settle(out, corpus, entries)
@@ -72,9 +75,12 @@ def command(
     failed = [model for model in models if model.stage == "failed"]
     done = [model.entry for model in models if model.stage == "done"]
     if done:
-        click.echo(render(build_table([*sources_of(done, recipe), *boards])), nl=False)
+        with busy("reading runs", quiet):
+            table = build_table([*sources_of(done, recipe), *boards])
+        print_or_write(table)
     if target is not None and not failed:
-        publish(target, recipe, done)
+        with busy(f"publishing to {target}", quiet):
+            publish(target, recipe, done)
     for model in failed:
         said = shortened(f"tseval: {model.entry.name} failed: {model.said}\n  See {model.entry.log}.")
         click.echo(said, err=True)

@@ -1,40 +1,83 @@
-"""LaTeX: tabulars, notes below them, then the signatures; needs no package."""
+"""LaTeX: tabulars with the rules of booktabs, notes below them, then the signatures."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from tseval.report.formats.tabulated import tabulated
 from tseval.report.text import plain
 
 if TYPE_CHECKING:
-    from tseval.report.document import Document
+    from collections.abc import Iterator
 
-SPECIAL = {
+    from tseval.report.document import Document, Grid, Line
+
+PREAMBLE = r"% Needs \usepackage{booktabs} in the preamble."
+ESCAPED = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': r"\symbol{34}",  # \textquotedbl would need another encoding of fonts
     "–": "--",
+    "-": "-{}",  # before another one, which would make a dash of both
+    "[": "{[}",  # after the end of a row it would begin an option
+    "*": "{*}",  # likewise
     **{mark: "\\" + mark for mark in "&%$#_{}"},
 }
-LATEX_MARKS = {"section": r"\textbf{{{}}}", "group": r"\textit{{{}}}", "row": "{}"}
+SPECIAL = re.compile(r"-(?=-)|[\\~^<>|\"–\[*&%$#_{}]")
 
 
 def as_latex(document: Document) -> str:
     """Write a document in LaTeX."""
-    blocks = []
+    blocks = [PREAMBLE]
     for grid in document.grids:
         blocks += [rf"\par\noindent\textbf{{{latex(grid.title)}}}\par"] if grid.title else []
-        blocks.append(tabulated(grid, "latex_raw", latex, LATEX_MARKS))
-    notes = [*document.notes, *(f"{name}: {line}" for name, line in document.signatures)]
-    blocks += [rf"\par\noindent\footnotesize {latex(note)}" for note in notes]
+        blocks += _tabular(grid)
+    blocks += [_small(latex(note)) for note in document.notes]
+    blocks += [_small(f"{latex(name)}: {_breakable(line)}") for name, line in document.signatures]
     return "\n".join(blocks) + "\n"
 
 
 def latex(text: str) -> str:
     """Escape what LaTeX would act on."""
-    return "".join(SPECIAL.get(mark, mark) for mark in plain(text))
+    return SPECIAL.sub(lambda match: ESCAPED[match[0]], plain(text))
+
+
+def _tabular(grid: Grid) -> Iterator[str]:
+    """Write a grid line by line; space before each section but the first."""
+    yield rf"\begin{{tabular}}{{{''.join(field.align[0] for field in grid.fields)}}}"
+    yield r"\toprule"
+    yield _row([latex(field.heading) for field in grid.fields])
+    yield r"\midrule"
+    for place, line in enumerate(grid.lines):
+        if line.kind == "section" and place:
+            yield r"\addlinespace"
+        yield _row(_cells(grid, line))
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+
+
+def _cells(grid: Grid, line: Line) -> list[str]:
+    """Give the cells of a line; the label of a section or a group stands across all columns."""
+    label, *others = map(latex, grid.texts(line))
+    if line.kind == "row":
+        return [label, *others]
+    font = r"\textbf" if line.kind == "section" else r"\textit"
+    return [rf"\multicolumn{{{len(grid.fields)}}}{{l}}{{{font}{{{label}}}}}"]
+
+
+def _row(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _small(text: str) -> str:
+    """Set a paragraph in small type, and leave what follows the table as it was."""
+    return rf"\par{{\footnotesize\noindent {text}\par}}"
+
+
+def _breakable(signature: str) -> str:
+    """Let a signature, which has no spaces, be broken between its parts."""
+    return latex(signature).replace(r"\textbar{}", r"\textbar\allowbreak{}")

@@ -28,7 +28,7 @@ def fetch_files(
     published: Published,
     folder: Path,
     digest_of: Callable[[Path], str],
-    progress: Callable[[int, int], None],
+    progress: Callable[[int, int], None] | None = None,
 ) -> str:
     """Download the files of a data set into a folder of its own.
 
@@ -50,12 +50,14 @@ def fetch_files(
         # A folder of the set's name inside, since the name of a suite is that of its folder.
         part = Path(made) / name
         part.mkdir()
-        progress(0, len(published.files))
         try:
             get = _download if published.source is None else _repository(published.source, Path(made) / "git")
+            if progress:
+                progress(0, len(published.files))
             for done, (file, place) in enumerate(published.files.items(), start=1):
                 get(place, part / file)
-                progress(done, len(published.files))
+                if progress:
+                    progress(done, len(published.files))
         except _NoAnswerError as error:
             raise SuiteError(f"{name} cannot be fetched: {error}.\n  {OTHERWISE}") from None
         digest = digest_of(part)

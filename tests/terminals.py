@@ -1,0 +1,37 @@
+"""Commands on a terminal of their own."""
+
+import os
+import re
+import select
+import subprocess
+import sys
+
+PASSING = re.compile(r"[^\r\n]* \.\.\. \d+ s\r| +\r")
+
+
+def on_a_terminal(*arguments, cwd, stdin=b"", width=0, said=False, **environment):
+    """Run a command on a terminal, of so many columns: give what it shows there, and the exit code.
+
+    What is said only while something takes long is left out, unless `said`.
+    """
+    import pty  # noqa: PLC0415 - lacking on Windows
+    import termios  # noqa: PLC0415 - likewise
+
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, width))
+    with subprocess.Popen(
+        [sys.executable, "-m", "tseval", *map(str, arguments)], cwd=cwd, stdin=subprocess.PIPE,
+        stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "xterm", "PYTHONUTF8": "1"} | environment,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        process.stdin.write(stdin)
+        process.stdin.close()
+        shown = b""
+        while select.select([ours], [], [], 120)[0]:
+            try:
+                shown += os.read(ours, 2**16)
+            except OSError:  # all who wrote there have gone
+                break
+    os.close(ours)
+    text = shown.decode(errors="surrogateescape").replace("\r\n", "\n")
+    return text if said else PASSING.sub("", text), process.returncode

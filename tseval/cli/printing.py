@@ -1,0 +1,27 @@
+"""Print a table or an analysis, or write it to a file."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from tseval.cli.terminal import width_of
+from tseval.files import write_text
+from tseval.report.render import render
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tseval.report.document import Document
+    from tseval.report.render import Format
+    from tseval.report.table import Table
+
+
+def print_or_write(told: Document | Table, form: Format = "md", output: Path | None = None) -> None:
+    """Print for whoever reads, on a terminal in tables that it is wide enough for; or write to a file."""
+    if output is None:
+        click.echo(render(told, form, width_of(sys.stdout)), nl=False)
+    else:
+        write_text(output, render(told, form))
