@@ -1,9 +1,10 @@
 """Causal language models of transformers: `hf:PATH_OR_ID`.
 
-Words are split into pieces by the model's tokenizer; the log-probability of a word is the sum over its
-pieces (chain rule). Every distinct beginning is read once: many of them share a row in which each
-attends to its own beginnings only, at the positions it has in its sentence. Not every architecture allows
-that, so each model is held to its own plain forward pass when it is opened (`tseval.adapters.hf_check`).
+Words are split into pieces by the model's tokenizer. The log-probability of a sentence is the sum over its
+pieces (chain rule); that of a word needs more (`tseval.adapters.word_marks`). Every distinct beginning is
+read once: many of them share a row in which each attends to its own beginnings only, at the positions it has
+in its sentence. Not every architecture allows that, so each model is held to its own plain forward pass when
+it is opened (`tseval.adapters.hf_check`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from tseval.adapters.bfloat16_head import ModelProducts, no_gain, refuse_precisi
 from tseval.adapters.hf_check import choose_method
 from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors, take_option
+from tseval.adapters.word_marks import NOTE, corrections, find_marks, read_to_the_end
 from tseval.errors import ModelError
-from tseval.scoring.numerics.head import chosen_logits, log_normaliser, log_sum_exp_
+from tseval.scoring.numerics.head import chosen_logits, log_shares, log_sums, log_sums_exp_, of_length
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import build_trie
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Trie
 
+# What is asked besides the tokens themselves, where nothing is: no columns.
+NO_PARTS = np.empty((0, 0), dtype=np.float32)
 # Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
 ROW_CONTEXTS = 128
 
@@ -49,18 +53,23 @@ class CausalModel:
         opened: What was read.
         bos: `auto`, `true`, `false` or a token of the vocabulary.
         leading_space: Whether a sentence begins with a space.
+        words: What the log-probability of a word is: `corrected`, or the sum over its `pieces`.
 
     Raises:
         ModelError: If there is no such start symbol, or the model is not causal.
     """
 
-    def __init__(self, opened: Pretrained, bos: str, leading_space: bool) -> None:
+    def __init__(self, opened: Pretrained, bos: str, leading_space: bool, words: str) -> None:
         self.opened, self.model, self.tokenizer = opened, opened.model, opened.tokenizer
         self.model.config.use_cache = False
         self.start = find_start(self.tokenizer, bos)
         self.warnings: list[str] = []
         self.batch_tokens = opened.batch_tokens
         self._pieces = Pieces(self.tokenizer, leading_space)
+        self._marks = find_marks(self.tokenizer)
+        corrects = words == "corrected" and self._marks.kind == "beginnings"
+        self._parts = self._marks.parts if corrects else None
+        self._note = NOTE if words == "corrected" and self._marks.kind == "none" else None
         self._products = ModelProducts(self.model)
         self.method, warning = choose_method(self)
         if warning:
@@ -70,6 +79,7 @@ class CausalModel:
             "bos": token,
             "first_token": "unscored" if token is None else "scored",
             "leading_space": leading_space,
+            "words": "corrected" if corrects else "pieces",
             "dtype": opened.dtype,
         }
         self.card = ModelCard(
@@ -77,7 +87,7 @@ class CausalModel:
             kind="hf",
             fingerprint=opened.fingerprint,
             protocol=protocol | opened.options,
-            details=opened.details | {"method": self.method.name},
+            details=opened.details | {"method": self.method.name, "word_marks": self._marks.kind},
         )
 
     def __repr__(self) -> str:
@@ -106,7 +116,27 @@ class CausalModel:
 
         Without a start symbol a first token follows nothing, and gets 0.
         """
-        trie = build_trie(encoded.tokens, encoded.token_counts)
+        found, n_contexts = self._score(encoded.tokens, encoded.token_counts, batch_tokens, NO_PARTS)
+        return found[:, 0], n_contexts
+
+    def corrected_logprobs(
+        self, encoded: Encoded, batch_tokens: int
+    ) -> tuple[np.ndarray, np.ndarray | None, int]:
+        """Score every token, and say what is added to the sum over the tokens of each word, (words,)."""
+        if self._parts is None:
+            if self._note and self._note not in self.warnings:
+                self.warnings.append(self._note)
+            logprobs, n_contexts = self.token_logprobs(encoded, batch_tokens)
+            return logprobs, None, n_contexts
+        ended = read_to_the_end(encoded)
+        found, n_contexts = self._score(ended.tokens, ended.counts, batch_tokens, self._parts)
+        return found[ended.own, 0], corrections(encoded, ended, self._marks, found), n_contexts
+
+    def _score(
+        self, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int, parts: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """Score tokens, and parts of the vocabulary in the place of each, (tokens, 1 + parts) float32."""
+        trie = build_trie(tokens, counts)
         method = self.method
         limit = attention_limit(self.model.config)
         if method.packed and len(trie.levels) >= limit:
@@ -115,13 +145,18 @@ class CausalModel:
             if warning not in self.warnings:
                 self.warnings.append(warning)
         n_contexts = trie.n_contexts - (self.start is None)  # the empty one is read as the start symbol
-        return self.logprobs_by(method, trie, batch_tokens)[trie.paths], n_contexts
+        return self._nodes_by(method, trie, batch_tokens, parts)[trie.paths], n_contexts
 
-    @torch.inference_mode()
     def logprobs_by(self, method: Method, trie: Trie, batch_tokens: int) -> np.ndarray:
         """Score a trie in one of the ways that a model may allow, (nodes,) float32."""
+        return self._nodes_by(method, trie, batch_tokens, NO_PARTS)[:, 0]
+
+    @torch.inference_mode()
+    def _nodes_by(self, method: Method, trie: Trie, batch_tokens: int, parts: np.ndarray) -> np.ndarray:
+        """Score nodes of a trie, and parts of the vocabulary in their place, (nodes, 1 + parts) float32."""
         contexts = contexts_of(trie, self.start)
-        result = np.zeros(sum(len(level.tokens) for level in trie.levels), dtype=np.float32)
+        n_nodes = sum(len(level.tokens) for level in trie.levels)
+        result = np.zeros((n_nodes, 1 + parts.shape[1]), dtype=np.float32)
         if not method.tiled_head:
             batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
         batches: Iterator[Batch]
@@ -129,6 +164,8 @@ class CausalModel:
             batches = packed_batches(contexts, min(ROW_CONTEXTS, batch_tokens), batch_tokens)
         else:
             batches = path_batches(contexts, batch_tokens)
+        score = self._tiled_head if method.tiled_head else self._own_head
+        belongs = torch.from_numpy(parts)
         for batch in batches:
             row, target = contexts.targets_of(batch.contexts[batch.asked])
             asked, rows, targets = (
@@ -136,9 +173,8 @@ class CausalModel:
                 for array in (batch.asked, row, contexts.targets[target])
             )
             inputs = self._inputs(contexts, batch, method.packed)
-            score = self._tiled_head if method.tiled_head else self._own_head
             with self._products.rerouted():
-                result[contexts.nodes[target]] = score(inputs, asked, rows, targets).cpu().numpy()
+                result[contexts.nodes[target]] = score(inputs, asked, rows, targets, belongs).cpu().numpy()
         return result
 
     def _inputs(self, contexts: Contexts, batch: Batch, packed: bool) -> dict[str, Tensor]:
@@ -154,7 +190,9 @@ class CausalModel:
             inputs["position_ids"] = torch.from_numpy(contexts.depths[numbers]).to(device)
         return inputs
 
-    def _tiled_head(self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor) -> Tensor:
+    def _tiled_head(
+        self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
+    ) -> Tensor:
         """Log-probabilities through the output matrix, in float32, a tile of the vocabulary at a time."""
         output = cast("nn.Linear", self.model.get_output_embeddings())
         hidden = self.model.base_model(**inputs)[0]
@@ -162,15 +200,18 @@ class CausalModel:
         rows, targets = rows.to(hidden.device), targets.to(hidden.device)
         logits = chosen_logits(hidden[rows], output.weight, output.bias, targets)
         matrix = self._products.output or output.weight
-        return logits - log_normaliser(hidden, matrix, output.bias)[rows]
+        parts = of_length(parts.to(hidden.device), len(matrix))
+        return log_shares(logits, rows, *log_sums(hidden, matrix, output.bias, parts))
 
-    def _own_head(self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor) -> Tensor:
+    def _own_head(
+        self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
+    ) -> Tensor:
         """Log-probabilities from the logits that the model's own forward pass gives."""
         logits = self.model(**inputs).logits
         logits = logits[asked.to(logits.device)].float()
         rows, targets = rows.to(logits.device), targets.to(logits.device)
-        chosen: Tensor = logits[rows, targets]
-        return chosen - log_sum_exp_(logits)[rows]
+        chosen, parts = logits[rows, targets], of_length(parts.to(logits.device), logits.shape[1])
+        return log_shares(chosen, rows, *log_sums_exp_(logits, parts))
 
 
 def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
@@ -223,7 +264,7 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
 
     Args:
         rest: Folder, or id on the hub.
-        arguments: `bos`, `leading_space`; all others are passed on to `from_pretrained`.
+        arguments: `bos`, `leading_space`, `words`; all others are passed on to `from_pretrained`.
         device: Where to compute.
 
     Raises:
@@ -233,8 +274,9 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
     remaining = dict(arguments)
     bos = remaining.pop("bos", "auto")
     leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
+    words = take_option(remaining, "words", ("corrected", "pieces"))
     opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device)
     with plain_errors("hf", rest):
-        model = CausalModel(opened, bos, leading_space)
+        model = CausalModel(opened, bos, leading_space, words)
     model.warnings += no_gain(arguments, opened.model.device)
     return model

@@ -129,7 +129,7 @@ def make_plan(model: Model, suite: Suite, score: Score | None = None) -> Plan:
     if score not in SCORES:
         raise SuiteError(f"unknown score {score!r}. {suggest(score, SCORES, 'Scores')}")
     check_score(suite, score)
-    scorer = scorer_for(model)
+    scorer = scorer_for(model, words=score in COMPARES_WORDS)
     if score in COMPARES_WORDS and not scorer.gives_words:
         raise ModelError(
             f"{model.card.name} gives one number for a sentence, but --score {score} compares single words"

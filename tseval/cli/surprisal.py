@@ -18,20 +18,18 @@ SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
 @click.command(help="Print the surprisal of every token of a text.")
 @click.argument("file", type=click.File(encoding="utf-8", errors="strict"), default="-")
 @model_options
-@click.option("--words", is_flag=True, help="One row a word: the sum over its tokens.")
+@click.option("--words", is_flag=True, help="One row a word, not one a token.")
 @click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
 def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str) -> None:
     """Read FILE, or standard input: tokenised text, one sentence a line."""
     sentences = _read(file)
     from tseval.report.surprisal import as_picture, as_rows
-    from tseval.scoring.surprisal import by_word, surprisals
+    from tseval.scoring.surprisal import surprisals, word_surprisals
 
     model = open_chosen(spec, model_args, device)
     with busy(f"asking {model.card.name}"):
-        found = surprisals(model, list(sentences.values()))
-    if words:
-        found = [by_word(tokens) for tokens in found]
+        found = (word_surprisals if words else surprisals)(model, list(sentences.values()))
     form = form or chosen_format()
     if form == "picture":
         click.echo(as_picture(found), nl=False)

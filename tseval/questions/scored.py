@@ -103,6 +103,7 @@ class WordScores:
         self.logprobs = pc.list_flatten(table["words"]).to_numpy()
         assert len(self.ids) == len(self.logprobs), "log-probabilities do not align with the words seen"
         self.sentences = table["seen"]
+        self.totals = table["logprob"].to_numpy()
         self.lengths = pc.list_value_length(split).to_numpy()
         self.starts = np.cumsum(self.lengths) - self.lengths
 
@@ -161,8 +162,8 @@ class WordScores:
             lengths: Words of each region of each sentence.
             number: Which region, from 1; None for the whole sentence.
         """
-        if number is None:
-            return self._sums(self.starts[rows], self.lengths[rows])
+        if number is None:  # not the sum over its words, if these were corrected
+            return cast("Sums", self.totals[rows])
         before = np.array([sum(own[: number - 1]) for own in lengths])
         return self._sums(self.starts[rows] + before, np.array([own[number - 1] for own in lengths]))
 

@@ -217,6 +217,22 @@ class TokenModel(Protocol):
 
 
 @runtime_checkable
+class CorrectingModel(TokenModel, Protocol):
+    """A model of tokens for which the sum over the tokens of a word is not the word's log-probability."""
+
+    def corrected_logprobs(
+        self, encoded: Encoded, batch_tokens: int
+    ) -> tuple[np.ndarray, np.ndarray | None, int]:
+        """Score every token as `token_logprobs` does, and say what is missing to each word's log-probability.
+
+        Returns:
+            What `token_logprobs` gives, and between the two what is added to the sum over the tokens of each
+            word, in nats, (words,); None where nothing is.
+        """
+        ...
+
+
+@runtime_checkable
 class TotalModel(Protocol):
     """A model behind a wall: it gives one number for a sentence, and nothing of its words.
 

@@ -40,11 +40,38 @@ def sum_pieces(encoded: Encoded, logprobs: np.ndarray) -> np.ndarray:
     return np.bincount(word_of, weights=logprobs, minlength=len(encoded.pieces)).astype(np.float32)
 
 
-def rows_of_words(sentences: pa.StringArray, encoded: Encoded, words: np.ndarray, who: str) -> pa.Table:
-    """Gather word log-probabilities, (words,), into one row per sentence."""
+def rows_of_words(
+    sentences: pa.StringArray,
+    encoded: Encoded,
+    words: np.ndarray,
+    who: str,
+    corrections: np.ndarray | None = None,
+) -> pa.Table:
+    """Gather word log-probabilities, (words,), into one row per sentence.
+
+    Corrections are added to the words, and not to the sentence: they add up to how its last word ends and its
+    first one begins, which is no part of its probability.
+    """
     starts = np.concatenate(([0], np.cumsum(encoded.lengths)))[:-1]
     sums = np.add.reduceat(words.astype(np.float64), starts) if len(words) else np.empty(0)
+    if corrections is not None:
+        words = (words + corrections).astype(np.float32)
+        refuse_infinite_words(words, encoded.lengths, sentences, who)
     return rows_of_sums(sentences, encoded, pa.array(words, pa.float32()), sums, who)
+
+
+def refuse_infinite_words(
+    words: np.ndarray, lengths: np.ndarray, sentences: pa.StringArray, who: str
+) -> None:
+    """Refuse corrected words that are not finite.
+
+    Raises:
+        ModelError: Names the model and the sentence.
+    """
+    wrong = np.flatnonzero(~np.isfinite(words))
+    if len(wrong):
+        row = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
+        raise not_finite(float(words[wrong[0]]), sentences[row].as_py(), who)
 
 
 def rows_of_sums(

@@ -17,7 +17,7 @@ from tseval.scoring.scorers.scorer import check_lengths
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tseval.scoring.protocol import Model
+    from tseval.scoring.protocol import Encoded, Model
     from tseval.scoring.scorers import Scorer
 
 
@@ -58,12 +58,44 @@ def surprisals(
         LimitError: If a sentence has more characters than are scored.
         ModelError: If a sentence has no words, or cannot be scored.
     """
-    scorer = scorer_for(model)
+    return _found(scorer_for(model), _tokens, sentences, progress)
+
+
+def word_surprisals(
+    model: Model, sentences: Sequence[str], progress: Callable[[int, int], None] | None = None
+) -> list[list[Token]]:
+    """Compute the surprisal of every word: of a word of several tokens not always the sum over these.
+
+    Where a model's tokenizer marks how words begin, its tokens also begin longer words, and the sum is
+    corrected (`tseval.adapters.word_marks`).
+
+    Args:
+        model: As for `surprisals`.
+        sentences: Likewise.
+        progress: Likewise.
+
+    Returns:
+        The words of each sentence; a word with an unknown part has an unknown surprisal.
+
+    Raises:
+        LimitError: As `surprisals` does.
+        ModelError: Likewise.
+    """
+    return _found(scorer_for(model, words=True), _words, sentences, progress)
+
+
+def _found(
+    scorer: Scorer,
+    score: Callable[[Scorer, pa.StringArray], Iterator[list[Token]]],
+    sentences: Sequence[str],
+    progress: Callable[[int, int], None] | None,
+) -> list[list[Token]]:
+    """Score distinct sentences shard by shard, and give each the tokens of its like."""
     distinct = pa.array(sorted(set(sentences)), pa.string())
     check_lengths(distinct)
     found: dict[str, list[Token]] = {}
     for shard in shards(distinct):
-        found.update(zip(map(str, shard.to_pylist()), _tokens(scorer, shard), strict=True))
+        found.update(zip(map(str, shard.to_pylist()), score(scorer, shard), strict=True))
         if progress:
             progress(len(found), len(distinct))
     return [found[sentence] for sentence in sentences]
@@ -71,7 +103,27 @@ def surprisals(
 
 def _tokens(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
     """Score some sentences, and gather the tokens of each."""
-    encoded, logprobs = scorer.score_tokens(sentences)
+    yield from _gathered(scorer, sentences, *scorer.score_tokens(sentences))
+
+
+def _words(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
+    """Score some sentences, and gather the words of each."""
+    encoded, logprobs, corrections = scorer.score_words(sentences)
+    if corrections is None:
+        corrections = np.zeros(int(encoded.lengths.sum()))
+    starts = np.cumsum(encoded.lengths) - encoded.lengths
+    tokens = _gathered(scorer, sentences, encoded, logprobs)
+    for start, own in zip(starts.tolist(), tokens, strict=True):
+        words: dict[int, list[Token]] = {}
+        for token in own:
+            words.setdefault(token.word, []).append(token)
+        yield [_joined(parts, float(corrections[start + word])) for word, parts in words.items()]
+
+
+def _gathered(
+    scorer: Scorer, sentences: pa.StringArray, encoded: Encoded, logprobs: np.ndarray
+) -> Iterator[list[Token]]:
+    """Spell scored tokens, and gather those of each sentence."""
     refuse_no_logprobs(logprobs, encoded.token_counts, sentences, scorer.card.name)
     pieces, spelt = pieces_of(encoded), scorer.token_texts(encoded)
     unscored = scorer.card.protocol.get("first_token") == "unscored"
@@ -88,15 +140,7 @@ def _tokens(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
         yield tokens
 
 
-def by_word(tokens: Sequence[Token]) -> list[Token]:
-    """Sum the surprisal of the tokens of each word; a word with an unknown part has an unknown sum."""
-    words: dict[int, list[Token]] = {}
-    for token in tokens:
-        words.setdefault(token.word, []).append(token)
-    return [_joined(parts) for parts in words.values()]
-
-
-def _joined(parts: Sequence[Token]) -> Token:
+def _joined(parts: Sequence[Token], correction: float) -> Token:
     values = [part.surprisal for part in parts]
-    total = None if None in values else float(np.sum(cast("list[float]", values)))
+    total = None if None in values else float(np.sum(cast("list[float]", values))) - correction
     return Token(parts[0].word, parts[0].text, " ".join(part.token for part in parts), total)

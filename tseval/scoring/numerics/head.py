@@ -59,11 +59,32 @@ def log_normaliser(hidden: Tensor, weight: Tensor | Bfloat16Matrix, bias: Tensor
     Returns:
         (rows,), in the type of `hidden`.
     """
+    return log_sums(hidden, weight, bias, hidden.new_empty(len(weight), 0))[0]
+
+
+def log_sums(
+    hidden: Tensor, weight: Tensor | Bfloat16Matrix, bias: Tensor | None, parts: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Give the same logarithm, and that of the sum over parts of the vocabulary only.
+
+    A part costs one more product with exponentials that are there already.
+
+    Args:
+        hidden: As for `log_normaliser`.
+        weight: Likewise.
+        bias: Likewise.
+        parts: 1 where a word belongs to a part, else 0, (vocabulary, parts), in the type of `hidden`.
+
+    Returns:
+        (rows,), the same to the bit whatever the parts, and (rows, parts); in the type of `hidden`.
+    """
     total = hidden.new_full((len(hidden),), float("-inf"))
-    log_sum = _quick_log_sum_exp_ if isinstance(weight, Bfloat16Matrix) else log_sum_exp_
-    for _, logits in _tiles(hidden, weight, bias):
-        total = torch.logaddexp(total, log_sum(logits))
-    return total
+    shares = hidden.new_full((len(hidden), parts.shape[1]), float("-inf"))
+    scale = _quick_scale_ if isinstance(weight, Bfloat16Matrix) else _scale_
+    for first, logits in _tiles(hidden, weight, bias):
+        one, several = _log_sums_of(*scale(logits), parts[first : first + logits.shape[1]])
+        total, shares = torch.logaddexp(total, one), torch.logaddexp(shares, several)
+    return total, shares
 
 
 def log_sum_exp_(logits: Tensor) -> Tensor:
@@ -71,17 +92,52 @@ def log_sum_exp_(logits: Tensor) -> Tensor:
 
     In place, because memory as large as the logits takes longer to get than to fill.
     """
+    return log_sums_exp_(logits, logits.new_empty(logits.shape[1], 0))[0]
+
+
+def log_sums_exp_(logits: Tensor, parts: Tensor) -> tuple[Tensor, Tensor]:
+    """Give the same, and the same of parts of the words, (words, parts); (rows,) and (rows, parts)."""
+    return _log_sums_of(*_scale_(logits), parts)
+
+
+def _log_sums_of(scaled: Tensor, top: Tensor, parts: Tensor) -> tuple[Tensor, Tensor]:
+    """Sum exponentials that were scaled by the maximum of their row, all and by parts."""
+    return scaled.sum(1).log_().add_(top), (scaled @ parts).log_().add_(top[:, None])
+
+
+def _scale_(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Give exp(logit - maximum) in place of the logits, and the maximum of each row."""
     top = logits.amax(1)
-    return logits.sub_(top[:, None]).exp_().sum(1).log_().add_(top)
+    return logits.sub_(top[:, None]).exp_(), top
 
 
-def _quick_log_sum_exp_(logits: Tensor) -> Tensor:
-    """Do what `log_sum_exp_` does, by powers of 2, which PyTorch computes in a quarter of the time.
+def _quick_scale_(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Do what `_scale_` does, by powers of 2, which PyTorch computes in a quarter of the time.
 
     The last digits differ.
     """
     top = logits.amax(1)
-    return logits.sub_(top[:, None]).mul_(LOG2_E).exp2_().sum(1).log_().add_(top)
+    return logits.sub_(top[:, None]).mul_(LOG2_E).exp2_(), top
+
+
+def of_length(parts: Tensor, n_words: int) -> Tensor:
+    """Cut parts of a vocabulary, (words, parts), or fill them up with words that belong to none."""
+    return nn.functional.pad(parts, (0, 0, 0, n_words - len(parts)))
+
+
+def log_shares(chosen: Tensor, rows: Tensor, total: Tensor, sums: Tensor) -> Tensor:
+    """Lay the log-probabilities of words beside those of parts of the vocabulary in their place.
+
+    Args:
+        chosen: Logits of the words, (words,).
+        rows: Which row each word follows, (words,).
+        total: Logarithm of the softmax's denominator, (rows,).
+        sums: The same over each part, (rows, parts).
+
+    Returns:
+        (words, 1 + parts).
+    """
+    return torch.cat(((chosen - total[rows])[:, None], (sums - total[:, None])[rows]), dim=1)
 
 
 def best_words(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["Scorer", "scorer_for"]
 
 
-def scorer_for(model: object) -> Scorer:
+def scorer_for(model: object, *, words: bool = False) -> Scorer:
     """Give the scorer of a model, the one of the richest protocol that it offers.
+
+    Args:
+        model: Satisfies a protocol of `tseval.scoring.protocol`.
+        words: Whether single words matter. Where a model splits words into pieces, the numbers of words are
+            then probabilities, at the cost of a little more computing; else they are sums over pieces, which
+            is all that whole sentences need.
 
     Raises:
         ModelError: It offers none.
@@ -26,7 +32,7 @@ def scorer_for(model: object) -> Scorer:
     if isinstance(model, RecurrentModel):
         return RecurrentScorer(model)
     if isinstance(model, TokenModel):
-        return TokenScorer(model)
+        return TokenScorer(model, words)
     if isinstance(model, SentenceModel):
         return SentenceScorer(model)
     refuse_no_model(model, "what should be scored")

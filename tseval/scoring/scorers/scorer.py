@@ -109,8 +109,20 @@ class Scorer(ABC):
             ModelError: If the model gives something other than finite numbers, naming the sentence; or if
                 memory does not suffice even for the smallest batch.
         """
-        encoded, logprobs = self.score_tokens(sentences)
-        return rows_of_words(sentences, encoded, sum_pieces(encoded, logprobs), self.card.name)
+        encoded, logprobs, corrections = self.score_words(sentences)
+        return rows_of_words(sentences, encoded, sum_pieces(encoded, logprobs), self.card.name, corrections)
+
+    def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
+        """Score every token, as `score_tokens` does, and say what is missing to the words' log-probabilities.
+
+        Returns:
+            What `score_tokens` gives, and what is added to the sum over the tokens of each word, in nats,
+            (words,); None where nothing is.
+
+        Raises:
+            ModelError: As `score_tokens` does.
+        """
+        return *self.score_tokens(sentences), None
 
     @abstractmethod
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:

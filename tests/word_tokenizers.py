@@ -1,0 +1,88 @@
+"""Small tokenizers that mark words in every way there is, with pieces such as `laugh | s`."""
+
+import transformers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+END = "<|endoftext|>"
+LAUGHTER = ["the gal laughs .", "the gals laugh .", "the gals that the gal saw laugh .", "a gal sleeps ."]
+
+
+def _wrapped(tokenizer):
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token=END, eos_token=END, pad_token="<pad>"
+    )
+
+
+def _trained(tokenizer, size, **options):
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=[END, "<pad>"], show_progress=False, **options
+    )
+    tokenizer.train_from_iterator(LAUGHTER, trainer)
+    return _wrapped(tokenizer)
+
+
+def byte_level(size=32):
+    """Beginnings are marked, `Ġlaugh`, as in GPT-2; a first word has no mark."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return _trained(tokenizer, size)
+
+
+def metaspace(size=32):
+    """Beginnings are marked, `▁laugh`, as in Llama 2; the first word too."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
+    return _trained(tokenizer, size)
+
+
+def ends_marked(size=32):
+    """Ends are marked, `laugh</w>`, as in the first GPT."""
+    tokenizer = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")
+    return _trained(tokenizer, size, end_of_word_suffix="</w>")
+
+
+def unmarked(size=32):
+    """Spaces are thrown away, and nothing is marked, though the alphabet of bytes has a piece `Ġ`."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    return _trained(tokenizer, size, initial_alphabet=["Ġ"])
+
+
+def continuations_marked():
+    """Pieces that go on are marked, `##s`, as in BERT."""
+    words = [END, "<pad>", "[UNK]", "the", "a", "gal", "laugh", "sleep", "that", "saw", "##s", "##a", "."]
+    vocabulary = {word: i for i, word in enumerate(words)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.decoder = decoders.WordPiece()
+    return _wrapped(tokenizer)
+
+
+def whole_words():
+    """Every word is one piece."""
+    words = [END, "<pad>", "the", "gal", "gals", "laugh", "laughs", "."]
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="."))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return _wrapped(tokenizer)
+
+
+def laugh_and_s():
+    """Few pieces, among them `Ġlaugh` and `s`, and none that is both: *laughs* is two."""
+    letters = [*dict.fromkeys("theauorlgs.ĠT")]
+    merges = ["t h", "th e", "a u", "t h", "au th", "o r", "auth or", "l au", "lau g", "laug h"]
+    merges = [tuple(one.split()) for one in dict.fromkeys(merges)]
+    words = [*letters, *("".join(one) for one in merges)]
+    merges += [("Ġ", "the"), ("Ġ", "author"), ("Ġ", "laugh"), ("Ġ", ".")]
+    words += ["".join(one) for one in merges[-4:]]
+    vocabulary = {word: i for i, word in enumerate([END, "<pad>", *words])}
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return _wrapped(tokenizer)
