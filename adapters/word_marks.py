@@ -11,8 +11,8 @@ with one of the pieces that carry no mark; there the sum below runs over these a
 
 Source: Pimentel & Meister 2024, "How to Compute the Probability of a Word", EMNLP, with its correction for
 first words; Oh & Schuler 2024, "Leading Whitespaces of Language Models' Subword Vocabulary Pose a Confound
-for Calculating Word Probabilities", EMNLP. As there, an attached comma does not end a word: words stand between
-spaces. Departure: every white space ends a word, line breaks too.
+for Calculating Word Probabilities", EMNLP. As there, an attached comma does not end a word: words stand
+between spaces. Departure: every white space ends a word, line breaks too.
 """
 
 from __future__ import annotations

@@ -8,25 +8,21 @@ LAUGHTER = ["the gal laughs .", "the gals laugh .", "the gals that the gal saw l
 
 
 def _wrapped(tokenizer):
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token=END, eos_token=END, pad_token="<pad>"
-    )
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=END, eos_token=END)
 
 
 def _trained(tokenizer, size, **options):
-    trainer = trainers.BpeTrainer(
-        vocab_size=size, special_tokens=[END, "<pad>"], show_progress=False, **options
-    )
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=[END], show_progress=False, **options)
     tokenizer.train_from_iterator(LAUGHTER, trainer)
     return _wrapped(tokenizer)
 
 
-def byte_level(size=32):
+def byte_level(size=32, letters=""):
     """Beginnings are marked, `Ġlaugh`, as in GPT-2; a first word has no mark."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    return _trained(tokenizer, size)
+    return _trained(tokenizer, size, initial_alphabet=list(letters))
 
 
 def metaspace(size=32):
@@ -57,7 +53,7 @@ def unmarked(size=32):
 
 def continuations_marked():
     """Pieces that go on are marked, `##s`, as in BERT."""
-    words = [END, "<pad>", "[UNK]", "the", "a", "gal", "laugh", "sleep", "that", "saw", "##s", "##a", "."]
+    words = [END, "[UNK]", "the", "a", "gal", "laugh", "sleep", "that", "saw", "##s", "##a", "."]
     vocabulary = {word: i for i, word in enumerate(words)}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -67,21 +63,19 @@ def continuations_marked():
 
 def whole_words():
     """Every word is one piece."""
-    words = [END, "<pad>", "the", "gal", "gals", "laugh", "laughs", "."]
+    words = [END, "the", "gal", "gals", "laugh", "laughs", "."]
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="."))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return _wrapped(tokenizer)
 
 
 def laugh_and_s():
-    """Few pieces, among them `Ġlaugh` and `s`, and none that is both: *laughs* is two."""
-    letters = [*dict.fromkeys("theauorlgs.ĠT")]
-    merges = ["t h", "th e", "a u", "t h", "au th", "o r", "auth or", "l au", "lau g", "laug h"]
-    merges = [tuple(one.split()) for one in dict.fromkeys(merges)]
-    words = [*letters, *("".join(one) for one in merges)]
-    merges += [("Ġ", "the"), ("Ġ", "author"), ("Ġ", "laugh"), ("Ġ", ".")]
-    words += ["".join(one) for one in merges[-4:]]
-    vocabulary = {word: i for i, word in enumerate([END, "<pad>", *words])}
+    """Few pieces, among them `Ġlaugh` and `s`: *laughs* is two."""
+    stems = ["the", "boy", "laugh", "."]
+    joined = [(stem[:n], stem[n]) for stem in stems for n in range(1, len(stem))]
+    merges = [*joined, *(("Ġ", stem) for stem in stems)]
+    pieces = ["Ġ", "s", *"".join(stems), *("".join(pair) for pair in merges)]
+    vocabulary = {piece: i for i, piece in enumerate(dict.fromkeys([END, *pieces]))}
     tokenizer = Tokenizer(models.BPE(vocabulary, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

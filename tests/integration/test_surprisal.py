@@ -15,7 +15,7 @@ from checkpoints import save_causal
 import tseval
 from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
 from tseval.report.surprisal import bar
-from tseval.scoring.surprisal import by_word, surprisals
+from tseval.scoring.surprisal import surprisals, word_surprisals
 
 TEXT = "the authors near the guard laugh .\n\n  the author blorfs .\n"
 
@@ -77,7 +77,8 @@ def test_sub_word_tokens_are_those_of_transformers_and_add_up_to_words(gpt2):
     expected = -table[torch.arange(len(ids)), torch.tensor(ids)].numpy()
     np.testing.assert_allclose([row["surprisal_nats"] for row in found], expected, atol=1e-4)
     assert len(found) > len(sentence.split())
-    words = [json.loads(line) for line in command(*options, "--words", stdin=sentence).stdout.splitlines()]
+    summed = "--words", "--model-args", "words=pieces"
+    words = [json.loads(line) for line in command(*options, *summed, stdin=sentence).stdout.splitlines()]
     assert [row["text"] for row in words] == sentence.split()
     sums = [sum(row["surprisal_nats"] for row in found if row["word"] == n) for n in range(len(words))]
     assert [row["surprisal_nats"] for row in words] == pytest.approx(sums)
@@ -90,7 +91,7 @@ def test_a_first_token_that_follows_nothing_has_no_surprisal(gpt2):
     (tokens,) = surprisals(model, ["the author laughs ."])
     assert tokens[0].surprisal is None
     assert all(token.surprisal is not None for token in tokens[1:])
-    assert by_word(tokens)[0].surprisal is None
+    assert word_surprisals(model, ["the author laughs ."])[0][0].surprisal is None
     options = "surprisal", "--model", f"hf:{gpt2}", "--model-args", "bos=false"
     assert rows(command(*options, stdin="the author laughs .").stdout)[0]["surprisal_nats"] == ""
     assert "–" in command(*options, "--format", "picture", stdin="the author laughs .").stdout

@@ -4,9 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from small import make_case, make_suite
 
+import tseval
 from tseval.errors import ModelError
-from tseval.scoring.protocol import Encoded, ModelCard, TokenModel
+from tseval.scoring.engine import score_all
+from tseval.scoring.protocol import CorrectingModel, Encoded, ModelCard, TokenModel
 from tseval.scoring.scorers import scorer_for
 
 
@@ -74,3 +77,48 @@ def test_other_errors_of_a_model_are_not_taken_for_lack_of_memory():
     model.token_logprobs = lambda encoded, batch_tokens: torch.ones(2) @ torch.ones(3)
     with pytest.raises(RuntimeError, match="inconsistent"):
         scorer_for(model).score(pa.array(["a b"]))
+
+
+class Closed(Letters):
+    """Adds 0.5 to every word, but for what a test puts in its place."""
+
+    given = None
+
+    def corrected_logprobs(self, encoded, batch_tokens):
+        logprobs, n_contexts = self.token_logprobs(encoded, batch_tokens)
+        return self.given or (logprobs, np.full(len(encoded.pieces), 0.5), n_contexts)
+
+
+def test_words_are_corrected_where_they_matter_and_sentences_never():
+    assert isinstance(Closed(), CorrectingModel)
+    assert not isinstance(Letters(), CorrectingModel)
+    texts = pa.array(["ab c def"])
+    (plain,), (words,) = (scorer_for(Closed(), words=w).score(texts).to_pylist() for w in (False, True))
+    assert plain == scorer_for(Letters(), words=True).score(texts).to_pylist()[0]
+    assert words["words"] == [-2.5, -2.5, -14.5]
+    assert words["logprob"] == plain["logprob"] == -21.0
+
+
+def test_scores_that_compare_words_ask_for_corrected_ones():
+    suite = make_suite(make_case("one", [("a bb", "a b")]), terminator=None)
+    for score, expected in (("critical", -4.5), ("sentence", -6.0)):
+        verdicts = tseval.evaluate(Closed(), suite, score=score).verdicts
+        assert verdicts["better_score"].tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((np.zeros(2), 3), r"letters gave no log-probabilities, corrections and number of contexts for the "
+         r"sentence 'a b' and 0 others"),
+        ((np.zeros(2), np.zeros(3), 3), r"letters gave an array .* shape \(3,\) instead of 2 corrections of "
+         r"the words of the sentence 'a b'"),
+        ((np.zeros(2), np.array([0, -np.inf]), 3), r"log-probability -inf of the sentence 'a b': not finite"),
+        ((np.zeros(2), np.array([0, 2.0]), 3), r"log-probability 2 in the sentence 'a b': above 0"),
+    ],
+)  # fmt: skip
+def test_what_is_no_correction_is_one_message(given, message):
+    model = Closed()
+    model.given = given
+    with pytest.raises(ModelError, match=message):
+        score_all(scorer_for(model, words=True), pa.array(["a b"]))
