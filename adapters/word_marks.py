@@ -90,7 +90,9 @@ def find_marks(tokenizer: PreTrainedTokenizerBase) -> WordMarks:
     if continues := getattr(model, "continuing_subword_prefix", None):
         begins = np.array([not piece.startswith(continues) for piece in pieces])
         return WordMarks("beginnings", begins, begins)
-    ends = getattr(model, "end_of_word_suffix", None) or any(piece.endswith(ENDS) for piece in pieces)
+    ends = getattr(model, "end_of_word_suffix", None) or any(
+        piece.endswith(ENDS) and piece not in ENDS for piece in pieces
+    )
     whole = type(model).__name__ == "WordLevel"
     nothing = np.zeros(len(pieces), dtype=bool)
     return WordMarks("ends" if ends or whole else "none", nothing, nothing)

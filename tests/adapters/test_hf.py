@@ -218,6 +218,7 @@ def test_what_reaches_from_pretrained_is_typed_and_in_the_protocol(saved):
         ({"attn_implementation": "none_such"}, r"cannot be opened: .*none_such"),
         ({"load_in_8bit": "true"}, r"cannot be opened: .*bitsandbytes"),
         ({"leading_space": "maybe"}, r"leading_space=maybe: Values: false, true"),
+        ({"words": "maybe"}, r"words=maybe: Values: corrected, pieces"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_one_message(saved, arguments, message):

@@ -227,9 +227,10 @@ def test_a_piece_is_never_more_than_all_that_begin_as_it_does(tmp_path):
     """In bfloat16 the logit of a piece is exact, those of the sum are rounded: by nats, if they are large."""
     model = opened(tmp_path, word_tokenizers.byte_level(), dtype=torch.bfloat16, n_embd=64)
     with torch.no_grad():
-        model.model.get_output_embeddings().weight.mul_(4)
-    assert np.concatenate([row["words"] for row in scored(model, TEXTS, words=False)]).max() > 1
-    assert np.concatenate([row["words"] for row in scored(model, TEXTS)]).max() < 0
+        model.model.get_output_embeddings().weight.mul_(2)
+    texts = ["the gal laugh .", "the gal the gals laugh the gal laugh", "the gals laugh"]
+    assert np.concatenate([row["words"] for row in scored(model, texts, words=False)]).max() > 0.1
+    assert np.concatenate([row["words"] for row in scored(model, texts)]).max() < 0
 
 
 @pytest.fixture(scope="module")
@@ -324,7 +325,7 @@ def test_words_are_those_of_wordsprobability(tmp_path, monkeypatch):
     monkeypatch.setitem(models.MODELS, "toy", Toy)
     theirs = get_surprisal_per_word(TEXT, "toy", return_buggy_surprisals=True)
     for n, own in enumerate(word_surprisals(model, TEXT.split("\n"))):
-        expected = theirs.loc[n]
+        expected = theirs.loc[n].astype({"surprisal": float, "surprisal_buggy": float})
         assert [word.text for word in own] == expected["word"].tolist()
         # What comes behind a final mark of punctuation they read, and tseval does not.
         last = -1 if own[-1].text.endswith(".") else None
