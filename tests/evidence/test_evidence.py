@@ -42,6 +42,21 @@ def test_every_number_of_a_run_follows_from_suite_and_evidence(name, tmp_path):
     assert judge(suite, again, suite.score).equals(run.load_verdicts())
 
 
+@pytest.mark.parametrize("score", ["critical", "sentence"])
+def test_sentences_with_corrected_words_follow_from_their_pieces(tmp_path, score):
+    own = open_own("hf gpt2", tmp_path)
+    suite = suite_for(own, "hf")
+    run = evaluate(own.model, suite, score=score, out=tmp_path / "run")
+    scored = run.load_sentences()
+    assert ("pieces" in scored.column_names) == (score == "critical")
+    evidence = read_evidence(evidence_bytes(gather(scored, suite.digest)))
+    assert evidence.unit == "prefix"
+    again = scored_again(evidence, sentences_of(suite))
+    assert set(again.column_names) == set(scored.column_names) - {"n_unknown"}
+    for column in again.column_names:
+        assert again[column].to_pylist() == scored[column].to_pylist(), column
+
+
 def small_suite():
     return make_suite(
         make_case("a", [("the author laughs", "the author laugh"), ("the zebra laughs", "the zebra laugh")])

@@ -99,6 +99,25 @@ def test_an_honest_run_holds_at_every_level(honest, model):
     assert verify_run(honest, model=model, share=1.0).level == "rerun"
 
 
+def test_a_run_with_corrected_words_holds_too_and_a_sentence_of_other_pieces_does_not(tmp_path):
+    from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
+
+    model = open_model(f"hf:{save_causal(tmp_path / 'gpt2')}")
+    suite = load_suite("marvin_linzen", cases=CASES[:1], limit=10)
+    evaluate(model, suite, score="critical", out=tmp_path / "run")
+    assert verify_run(tmp_path / "run", model=model, share=1.0).level == "rerun"
+    run = read_run(tmp_path / "run")
+    scored = run.load_sentences()
+    moved = pa.array([[value - 1 for value in row] for row in scored["pieces"].to_pylist()])
+    place = scored.column_names.index("pieces")
+    content = to_parquet(scored.set_column(place, "pieces", moved.cast(scored["pieces"].type)))
+    (tmp_path / "run" / "sentences.parquet").write_bytes(content)
+    files = dict(run.manifest.files) | {"sentences.parquet": digest(content)}
+    (tmp_path / "run" / "manifest.json").write_bytes(dump_manifest(run.manifest.sealed(files)))
+    report = verify_run(tmp_path / "run", model=model, share=1.0)
+    assert "is claimed" in wrong_at(report, "rerun")
+
+
 def test_nothing_is_taken_from_the_cache_of_suites(honest, monkeypatch):
     def poisoned(*_):
         raise AssertionError("the cache was read")

@@ -41,7 +41,8 @@ class Evidence:
             distinct sentences to the number of words that are still shared with the sentence before.
         table: `logprob` (nats; float32, float64 for sentences) and `seen`, the word or sentence as the
             model sees it, null where that is the suite's own; `right` and `wrong` (nats, float64) where
-            something is asked before words.
+            something is asked before words; `pieces` (nats, float32) where words were corrected: what
+            they were before, of which sentences are made.
     """
 
     suite_digest: str
@@ -78,6 +79,8 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
             f"word by word.\n  Its adapter should give one word for each of the {words.lengths[row]}."
         )
     table = _table(values, seen.texts, words.texts)
+    if "pieces" in scored.column_names:
+        table = table.append_column("pieces", flat_column(scored, "pieces"))
     if "right" in scored.column_names:
         for name in ("right", "wrong"):
             table = table.append_column(name, pc.list_flatten(scored[name]))
@@ -85,6 +88,8 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
     look = seen.texts.dictionary_encode().indices.to_numpy().astype(np.int64)
     bits = values.to_numpy().view(np.uint32)
     shared = common(look << 32 | bits, words, words.shared)
+    if "pieces" in table.column_names:
+        shared = common(table["pieces"].to_numpy().view(np.uint32), words, shared)
     apart = np.flatnonzero(shared != words.shared)
     if len(apart) > MOST_APART * len(shared):
         return Evidence(suite_digest, "word", {}, table)
@@ -100,8 +105,8 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
         sentences: The suite's distinct sentences, sorted (`tseval.verdicts.sentences_of`).
 
     Returns:
-        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right` and `wrong` where
-        there are such, as `sentences.parquet` holds them.
+        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right`, `wrong` and
+        `pieces` where there are such, as `sentences.parquet` holds them.
 
     Raises:
         EvidenceError: It has another number of rows than these sentences need.
@@ -113,7 +118,8 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
     table = evidence.table.take(pa.array(place, pa.int64()))
     seen = pc.coalesce(whole_column(table, "seen"), words.texts)
     values = whole_column(table, "logprob")
-    sums = np.add.reduceat(values.to_numpy().astype(np.float64), words.starts)
+    made_of = whole_column(table, "pieces") if "pieces" in table.column_names else values
+    sums = np.add.reduceat(made_of.to_numpy().astype(np.float64), words.starts)
     offsets = pa.array(np.concatenate(([0], np.cumsum(words.lengths))), pa.int32())
     columns: dict[str, pa.Array] = {  # type: ignore[type-arg]
         "sentence": sentences,
@@ -121,7 +127,7 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
         "logprob": pa.array(sums),
         "words": pa.ListArray.from_arrays(offsets, values),
     }
-    for name in set(table.column_names) & {"right", "wrong"}:
+    for name in set(table.column_names) & {"right", "wrong", "pieces"}:
         columns[name] = pa.ListArray.from_arrays(offsets, whole_column(table, name))
     return pa.table(columns)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 EVIDENCE_FORMAT = 1
 KEY = b"tseval.evidence"
 _TYPES: dict[str, pa.DataType] = {"seen": pa.string(), "right": pa.float64(), "wrong": pa.float64()}
+_TYPES |= {"pieces": pa.float32()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def _head(table: pa.Table) -> _Head:
 
 def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
     names = table.column_names
-    if names not in (["logprob", "seen"], ["logprob", "seen", "right", "wrong"]):
+    if names[:2] != ["logprob", "seen"] or names[2:] not in ([], ["right", "wrong"], ["pieces"]):
         raise ContentError(f"it has the columns {', '.join(names)}")
     if table["logprob"].type != wanted or table["logprob"].null_count:
         raise ContentError(f"column 'logprob' should hold {wanted}, none of them missing")

@@ -50,14 +50,18 @@ def rows_of_words(
     """Gather word log-probabilities, (words,), into one row per sentence.
 
     Corrections are added to the words, and not to the sentence: they add up to how its last word ends and its
-    first one begins, which is no part of its probability.
+    first one begins, which is no part of its probability. What they were added to stands beside the words, as
+    `pieces`.
     """
     starts = np.concatenate(([0], np.cumsum(encoded.lengths)))[:-1]
     sums = np.add.reduceat(words.astype(np.float64), starts) if len(words) else np.empty(0)
-    if corrections is not None:
-        words = (words + corrections).astype(np.float32)
-        refuse_infinite_words(words, encoded.lengths, sentences, who)
-    return rows_of_sums(sentences, encoded, pa.array(words, pa.float32()), sums, who)
+    if corrections is None:
+        return rows_of_sums(sentences, encoded, pa.array(words, pa.float32()), sums, who)
+    corrected = (words + corrections).astype(np.float32)
+    refuse_infinite_words(corrected, encoded.lengths, sentences, who)
+    table = rows_of_sums(sentences, encoded, pa.array(corrected, pa.float32()), sums, who)
+    offsets = pa.array(np.concatenate(([0], np.cumsum(encoded.lengths))), pa.int32())
+    return table.append_column("pieces", pa.ListArray.from_arrays(offsets, pa.array(words, pa.float32())))
 
 
 def refuse_infinite_words(

@@ -210,6 +210,8 @@ def _check_prefixes(claim: Claim, again: Again) -> float:
     values = pc.list_flatten(again.scored["words"]).to_numpy().astype(np.float64)
     first = np.unique(node, return_index=True)[1]
     apart = np.abs(values - values[first][node - 1])
+    if "pieces" in again.scored.column_names:  # what follows a last word with a period is not asked
+        apart[words.starts + words.lengths - 1] = 0.0
     if apart.max(initial=0.0) > claim.last_bits:
         row = int(np.repeat(np.arange(len(words.lengths)), words.lengths)[int(apart.argmax())])
         sentence = again.scored["sentence"][row].as_py()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tseval.verifying.claim import Claim
     from tseval.verifying.recompute import Again
 
-_NUMBERS = ("logprob", "words", "right", "wrong")
+_NUMBERS = ("logprob", "words", "pieces", "right", "wrong")
 
 
 def chosen(claim: Claim, sentences: pa.StringArray, share: float) -> NDArray[np.int64]:

@@ -103,7 +103,8 @@ class Scorer(ABC):
         Returns:
             One row per sentence, in order: `sentence`, `seen` (its words as the model sees them),
             `logprob` (nats, float64, the sum over its words), `words` (nats, float32, each word's),
-            `n_unknown`.
+            `n_unknown`; where words were corrected, `pieces` too (nats, float32, what they were before), and
+            `logprob` is the sum over these.
 
         Raises:
             ModelError: If the model gives something other than finite numbers, naming the sentence; or if
