@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Trie
 
-# What is asked besides the tokens themselves, where nothing is: no columns.
+# What is asked besides the tokens themselves, where nothing is.
 NO_PARTS = np.empty((0, 0), dtype=np.float32)
 # Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
 ROW_CONTEXTS = 128
@@ -156,7 +156,7 @@ class CausalModel:
         """Score nodes of a trie, and parts of the vocabulary in their place, (nodes, 1 + parts) float32."""
         contexts = contexts_of(trie, self.start)
         n_nodes = sum(len(level.tokens) for level in trie.levels)
-        result = np.zeros((n_nodes, 1 + parts.shape[1]), dtype=np.float32)
+        result = np.zeros((n_nodes, 1 + len(parts)), dtype=np.float32)
         if not method.tiled_head:
             batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
         batches: Iterator[Batch]

@@ -57,8 +57,8 @@ class WordMarks:
 
     @property
     def parts(self) -> np.ndarray:
-        """Both as columns of 0 and 1, (vocabulary, 2) float32."""
-        return np.stack((self.begins, self.opens), axis=1).astype(np.float32)
+        """Both as rows of 0 and 1, (2, vocabulary) float32."""
+        return np.stack((self.begins, self.opens)).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def log_normaliser(hidden: Tensor, weight: Tensor | Bfloat16Matrix, bias: Tensor
     Returns:
         (rows,), in the type of `hidden`.
     """
-    return log_sums(hidden, weight, bias, hidden.new_empty(len(weight), 0))[0]
+    return log_sums(hidden, weight, bias, hidden.new_empty(0, len(weight)))[0]
 
 
 def log_sums(
@@ -73,16 +73,16 @@ def log_sums(
         hidden: As for `log_normaliser`.
         weight: Likewise.
         bias: Likewise.
-        parts: 1 where a word belongs to a part, else 0, (vocabulary, parts), in the type of `hidden`.
+        parts: 1 where a word belongs to a part, else 0, (parts, vocabulary), in the type of `hidden`.
 
     Returns:
         (rows,), the same to the bit whatever the parts, and (rows, parts); in the type of `hidden`.
     """
     total = hidden.new_full((len(hidden),), float("-inf"))
-    shares = hidden.new_full((len(hidden), parts.shape[1]), float("-inf"))
+    shares = hidden.new_full((len(hidden), len(parts)), float("-inf"))
     scale = _quick_scale_ if isinstance(weight, Bfloat16Matrix) else _scale_
     for first, logits in _tiles(hidden, weight, bias):
-        one, several = _log_sums_of(*scale(logits), parts[first : first + logits.shape[1]])
+        one, several = _log_sums_of(*scale(logits), parts[:, first : first + logits.shape[1]])
         total, shares = torch.logaddexp(total, one), torch.logaddexp(shares, several)
     return total, shares
 
@@ -92,17 +92,17 @@ def log_sum_exp_(logits: Tensor) -> Tensor:
 
     In place, because memory as large as the logits takes longer to get than to fill.
     """
-    return log_sums_exp_(logits, logits.new_empty(logits.shape[1], 0))[0]
+    return log_sums_exp_(logits, logits.new_empty(0, logits.shape[1]))[0]
 
 
 def log_sums_exp_(logits: Tensor, parts: Tensor) -> tuple[Tensor, Tensor]:
-    """Give the same, and the same of parts of the words, (words, parts); (rows,) and (rows, parts)."""
+    """Give the same, and the same of parts of the words, (parts, words); (rows,) and (rows, parts)."""
     return _log_sums_of(*_scale_(logits), parts)
 
 
 def _log_sums_of(scaled: Tensor, top: Tensor, parts: Tensor) -> tuple[Tensor, Tensor]:
     """Sum exponentials that were scaled by the maximum of their row, all and by parts."""
-    return scaled.sum(1).log_().add_(top), (scaled @ parts).log_().add_(top[:, None])
+    return scaled.sum(1).log_().add_(top), (scaled @ parts.t()).log_().add_(top[:, None])
 
 
 def _scale_(logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -121,8 +121,8 @@ def _quick_scale_(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def of_length(parts: Tensor, n_words: int) -> Tensor:
-    """Cut parts of a vocabulary, (words, parts), or fill them up with words that belong to none."""
-    return nn.functional.pad(parts, (0, 0, 0, n_words - len(parts)))
+    """Cut parts of a vocabulary, (parts, words), or fill them up with words that belong to none."""
+    return nn.functional.pad(parts, (0, n_words - parts.shape[1]))
 
 
 def log_shares(chosen: Tensor, rows: Tensor, total: Tensor, sums: Tensor) -> Tensor:
