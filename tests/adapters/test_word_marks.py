@@ -307,8 +307,9 @@ the gal's laugh"""
 
 def test_words_are_those_of_wordsprobability(tmp_path, monkeypatch):
     """Pimentel & Meister's own program, on a model and a tokenizer of GPT-2's kind."""
-    bow_lm = pytest.importorskip("wordsprobability.models.bow_lm")
+    pytest.importorskip("wordsprobability")
     from wordsprobability import get_surprisal_per_word, models  # noqa: PLC0415 - optional
+    from wordsprobability.models import bow_lm  # noqa: PLC0415 - optional
 
     model = opened(tmp_path, word_tokenizers.byte_level(60, letters="',.aeghilnstuwp"))
 
