@@ -27,7 +27,7 @@ def slow(names):
 
 def scored(own):
     """Log-probabilities of all words of a model's sentences, and the scorer."""
-    scorer = scorer_for(own.model)
+    scorer = scorer_for(own.model, words=True)
     table = scorer.score(pa.array(sorted(own.sentences or default_sentences()), pa.string()))
     return pc.list_flatten(table["words"]).to_numpy(), scorer
 
