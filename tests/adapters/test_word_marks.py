@@ -226,7 +226,7 @@ def test_masked_models_are_left_alone(tmp_path):
 
 @pytest.mark.parametrize(("begins", "expected"), [(-0.5, -0.3), (-0.05, -0.35)])
 def test_a_piece_is_never_more_than_all_that_begin_as_it_does(begins, expected):
-    """In bfloat16 the logit of a piece is exact and those of the sum are rounded, so that it may seem more."""
+    """In bfloat16 the logit of a piece is exact, those of the sum are rounded: the piece may seem more."""
     encoded = Encoded(
         pa.array(["a b ."]), np.array([3, 2, 1]), np.array([3]), np.array([0]), np.array([1, 1, 1])
     )
