@@ -3,12 +3,12 @@
 Words are split into pieces by the model's tokenizer; the log-probability of a word is the sum over its
 pieces (chain rule). Every distinct beginning is read once: many of them share a row in which each
 attends to its own beginnings only, at the positions it has in its sentence. Not every architecture allows
-that, so each model is held to its own plain forward pass when it is opened (`tseval.adapters.hf_check`).
+that, so each model is held to its own plain forward pass, when it is opened and for sentences of the lengths
+that it is given (`tseval.adapters.hf_check`).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -16,10 +16,10 @@ import torch
 from torch import nn
 
 from tseval.adapters.bfloat16_head import ModelProducts, no_gain, refuse_precision
-from tseval.adapters.hf_check import choose_method
+from tseval.adapters.hf_check import ALL_METHODS, LENGTH, ROW_CONTEXTS, choose_method
 from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors, take_option
-from tseval.errors import ModelError
+from tseval.adapters.start_tokens import find_start, start_kind
 from tseval.scoring.numerics.head import chosen_logits, log_normaliser, log_sum_exp_
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
@@ -30,16 +30,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from torch import Tensor
-    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+    from transformers import PretrainedConfig
 
     from tseval.adapters.hf_check import Method
     from tseval.adapters.pretrained import OptionValue, Pretrained
     from tseval.scoring.packing import Batch, Contexts
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Trie
-
-# Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
-ROW_CONTEXTS = 128
 
 
 class CausalModel:
@@ -62,12 +59,14 @@ class CausalModel:
         self.batch_tokens = opened.batch_tokens
         self._pieces = Pieces(self.tokenizer, leading_space)
         self._products = ModelProducts(self.model)
-        self.method, warning = choose_method(self)
+        self.method, warning = choose_method(self, ALL_METHODS, LENGTH, self.batch_tokens)
         if warning:
             self.warnings.append(warning)
+        self._methods = {LENGTH: self.method}
         token = None if self.start is None else self.tokenizer.convert_ids_to_tokens(self.start)
         protocol: dict[str, OptionValue] = {
             "bos": token,
+            "start": start_kind(self.tokenizer, self.start),
             "first_token": "unscored" if token is None else "scored",
             "leading_space": leading_space,
             "dtype": opened.dtype,
@@ -102,16 +101,50 @@ class CausalModel:
 
         Without a start symbol a first token follows nothing, and gets 0.
         """
-        trie = build_trie(encoded.tokens, encoded.token_counts)
-        method = self.method
-        limit = attention_limit(self.model.config)
-        if method.packed and len(trie.levels) >= limit:
-            method = replace(method, packed=False)
+        counts = encoded.token_counts
+        return self.score_by(
+            self._method_for(int(counts.max()), batch_tokens), encoded.tokens, counts, batch_tokens
+        )
+
+    def _method_for(self, longest: int, batch_tokens: int) -> Method:
+        """Find the way to score sentences of up to so many tokens; each length is checked once."""
+        longest = max(longest, LENGTH)
+        if longest in self._methods:
+            return self._methods[longest]
+        methods, limit = ALL_METHODS, attention_limit(self.model.config)
+        if self.method.packed and longest >= limit:
+            methods = tuple(method for method in ALL_METHODS if not method.packed)
             warning = f"sentences longer than the attention window of {limit} tokens were read one a row"
             if warning not in self.warnings:
                 self.warnings.append(warning)
+        method, why = choose_method(self, methods, longest, batch_tokens)
+        if why and method not in self._methods.values():
+            self.warnings.append(f"where sentences have up to {longest} tokens: {why}")
+        self._methods[longest] = method
+        return method
+
+    def score_by(
+        self, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
+    ) -> tuple[np.ndarray, int]:
+        """Score the tokens of sentences in one of the ways that a model may allow.
+
+        Args:
+            method: The way.
+            tokens: Of all sentences one after the other, (tokens,) int64.
+            counts: Tokens of each sentence.
+            batch_tokens: Tokens to read at once.
+
+        Returns:
+            As `token_logprobs`.
+        """
+        own = np.ones(len(tokens), dtype=np.bool_)
+        if not method.shared:  # one more token at the end, which is not read: so the last one is
+            ends = np.cumsum(counts)
+            tokens, own = np.insert(tokens, ends, tokens[ends - 1]), np.insert(own, ends, False)
+            counts = counts + 1
+        trie = build_trie(tokens, counts, method.shared)
         n_contexts = trie.n_contexts - (self.start is None)  # the empty one is read as the start symbol
-        return self.logprobs_by(method, trie, batch_tokens)[trie.paths], n_contexts
+        return self.logprobs_by(method, trie, batch_tokens)[trie.paths][own], n_contexts
 
     @torch.inference_mode()
     def logprobs_by(self, method: Method, trie: Trie, batch_tokens: int) -> np.ndarray:
@@ -167,36 +200,6 @@ class CausalModel:
         rows, targets = rows.to(logits.device), targets.to(logits.device)
         chosen: Tensor = logits[rows, targets]
         return chosen - log_sum_exp_(logits)[rows]
-
-
-def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
-    """Find the token that stands before every sentence.
-
-    Args:
-        tokenizer: Of the model.
-        bos: `auto`, the tokenizer's beginning of sequence if it has one; `true`, the same, but it must
-            have one; `false`, none; or a token of its vocabulary.
-
-    Raises:
-        ModelError: If there is no such token.
-    """
-    own = cast("int | None", tokenizer.bos_token_id)
-    if bos in {"auto", "false"}:
-        return own if bos == "auto" else None
-    if bos == "true":
-        if own is None:
-            raise ModelError(
-                "bos=true: the tokenizer has no beginning of sequence.\n"
-                "  Name a token of its vocabulary (bos=TOKEN), or leave the first token unscored (bos=false)."
-            )
-        return own
-    vocabulary = tokenizer.get_vocab()
-    if bos not in vocabulary:
-        raise ModelError(
-            f"bos={bos}: no such token in the vocabulary.\n  Use auto, true, false or a token, such as "
-            f"{tokenizer.eos_token or next(iter(vocabulary))}."
-        )
-    return cast("int", vocabulary[bos])
 
 
 def attention_limit(config: PretrainedConfig) -> float:

@@ -42,6 +42,7 @@ class Column:
         perplexity: Validation perplexity as printed, None where it is not known.
         parameters: Number of parameters as printed, None where it is not known.
         notes: What a reader must know about this column.
+        warnings: What a run says of how its numbers came about.
     """
 
     heading: str
@@ -56,6 +57,7 @@ class Column:
     perplexity: str | None
     parameters: str | None
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def published(self) -> bool:
@@ -102,6 +104,7 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         perplexity=f"{perplexity:.2f}" if isinstance(perplexity, int | float) else None,
         parameters=_millions(model.details.get("parameters") if core is None else core),
         notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
+        warnings=tuple(plain(warning) for warning in run.manifest.warnings),
     )
 
 

@@ -122,6 +122,7 @@ def _notes(columns: Sequence[Column], accuracy: pd.DataFrame) -> Iterator[str]:
                 f"{column.heading}: of {n_items:,} contrasts {tied:,} are ties, counted as wrong, and "
                 f"{undecidable:,} are undecidable, left out of accuracy."
             )
+        yield from (f"{column.heading}: {warning.rstrip('.')}." for warning in column.warnings)
     left_out = len(accuracy) - len(complete_rows(accuracy))
     if left_out:
         yield f"{left_out} of {len(accuracy)} rows lack a value and are left out of means and ranks."

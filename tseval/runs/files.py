@@ -27,8 +27,12 @@ SENTENCES: dict[str, pa.DataType] = {
     "words": pa.list_(pa.float32()),
     "n_unknown": pa.int32(),
 }
-# Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have.
-ANSWERS: dict[str, pa.DataType] = dict.fromkeys(("right", "wrong"), pa.list_(pa.float64()))
+# Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have, and
+# the first tokens, where the model leaves them unscored.
+SOMETIMES: dict[str, pa.DataType] = {
+    **dict.fromkeys(("right", "wrong"), pa.list_(pa.float64())),
+    "unscored": pa.int64(),
+}
 VERDICTS: dict[str, pa.DataType] = {
     "case": pa.string(),
     "item": pa.int64(),
@@ -51,7 +55,7 @@ def read_sentences(content: bytes) -> pa.Table:
     Raises:
         ContentError: The bytes are something else.
     """
-    return read_parquet(content, SENTENCES | ANSWERS, needed=SENTENCES)
+    return read_parquet(content, SENTENCES | SOMETIMES, needed=SENTENCES)
 
 
 def part_bytes(part: Part) -> bytes:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tseval.errors import ModelError
 from tseval.limits import beyond, limits
 from tseval.scoring.protocol import ParticularModel
-from tseval.scoring.rows import rows_of_words, sum_pieces
+from tseval.scoring.rows import rows_of_words, sum_pieces, with_unscored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,14 +87,16 @@ class Scorer(ABC):
         Returns:
             One row per sentence, in order: `sentence`, `seen` (its words as the model sees them),
             `logprob` (nats, float64, the sum over its words), `words` (nats, float32, each word's),
-            `n_unknown`.
+            `n_unknown`; and `unscored`, its first token, if the model scores none of the first tokens.
 
         Raises:
             ModelError: If the model gives something other than finite numbers, naming the sentence; or if
                 memory does not suffice even for the smallest batch.
         """
         encoded, logprobs = self.score_tokens(sentences)
-        return rows_of_words(sentences, encoded, sum_pieces(encoded, logprobs), self.card.name)
+        table = rows_of_words(sentences, encoded, sum_pieces(encoded, logprobs), self.card.name)
+        unscored = self.card.protocol.get("first_token") == "unscored" and len(encoded.tokens)
+        return with_unscored(table, encoded) if unscored else table
 
     @abstractmethod
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
