@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from checkpoints import bpe_tokenizer, save_causal
+from checkpoints import TEXT, bpe_tokenizer, save_causal
 from in_process import call
 from small import make_case, make_suite
 
@@ -123,6 +123,17 @@ def test_a_saved_part_keeps_the_unscored_tokens(tmp_path):
     first = [model.tokenizer.encode(word)[0] for word in ("no", "the")]
     assert table["unscored"].to_pylist() == first
     assert read_part(part_bytes(Part(table, 7))).table.equals(table)
+
+
+def test_without_a_start_symbol_sums_are_those_of_minicons(tmp_path):
+    scorer = pytest.importorskip("minicons.scorer")
+    path = save_causal(tmp_path, tokenizer=bpe_tokenizer(bos="<pad>"))
+    theirs = scorer.IncrementalLMScorer(str(path), device="cpu")
+    for bos, with_token in (("false", False), ("auto", True)):
+        sums = theirs.sequence_score(TEXT, reduction=lambda x: x.sum().item(), bos_token=with_token)
+        rows = scorer_for(open_model(f"hf:{path}", {"bos": bos})).score(pa.array(sorted(TEXT))).to_pylist()
+        ours = {row["sentence"]: row["logprob"] for row in rows}
+        assert [ours[text] for text in TEXT] == pytest.approx(sums, abs=1e-4)
 
 
 def test_a_pair_that_differs_in_the_unscored_token_is_undecidable(tmp_path):
