@@ -28,7 +28,8 @@ def untokenised_pairs() -> list[tuple[str, str]]:
     with gzip.open(BLIMP_SAMPLE, "rt", encoding="utf-8") as lines:
         pairs = [(row["sentence_good"], row["sentence_bad"]) for row in map(json.loads, lines)]
     for frame, nouns, forms in FRAMES:
-        pairs += [tuple(frame.format(noun, form) for form in forms) for noun in nouns]
+        good, bad = forms
+        pairs += [(frame.format(noun, good), frame.format(noun, bad)) for noun in nouns]
     assert len(pairs) == len(set(pairs)) >= 300
     return pairs
 

@@ -51,7 +51,7 @@ def test_the_start_is_in_the_protocol_with_where_it_comes_from(tmp_path, tokeniz
 
 def test_the_signature_tells_the_three_apart(tmp_path):
     suite = make_suite(make_case("simple", ROWS[1:]))
-    ways = {"bos": {"bos": "<pad>"}, "eos": {}, "none": {"eos": None}}
+    ways: dict[str, dict[str, Any]] = {"bos": {"bos": "<pad>"}, "eos": {}, "none": {"eos": None}}
     for start, tokenizer in ways.items():
         run = tseval.evaluate(open_model(f"hf:{saved(tmp_path / start, **tokenizer)}"), suite)
         assert f"|start:{start}|" in run.manifest.signature

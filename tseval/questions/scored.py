@@ -85,7 +85,10 @@ class ScoredSentences:
         if "unscored" not in self.table.column_names:
             return np.zeros(len(rows[0]), dtype=np.bool_)
         first, *others = (self.table["unscored"].to_numpy()[label] for label in rows)
-        return np.any([first != other for other in others], axis=0)
+        apart = np.zeros(len(first), dtype=np.bool_)
+        for other in others:
+            apart |= first != other
+        return apart
 
     @cached_property
     def words(self) -> WordScores:
