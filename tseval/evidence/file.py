@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 EVIDENCE_FORMAT = 1
 KEY = b"tseval.evidence"
-_TYPES: dict[str, pa.DataType] = {"seen": pa.string(), "right": pa.float64(), "wrong": pa.float64()}
+_TYPES: dict[str, pa.DataType] = {
+    "seen": pa.string(),
+    "right": pa.float64(),
+    "wrong": pa.float64(),
+    "unscored": pa.int64(),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,8 @@ def _head(table: pa.Table) -> _Head:
 
 def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
     names = table.column_names
-    if names not in (["logprob", "seen"], ["logprob", "seen", "right", "wrong"]):
+    always, sometimes = names[:2], names[2:]
+    if always != ["logprob", "seen"] or sometimes not in ([], ["right", "wrong"], ["unscored"]):
         raise ContentError(f"it has the columns {', '.join(names)}")
     if table["logprob"].type != wanted or table["logprob"].null_count:
         raise ContentError(f"column 'logprob' should hold {wanted}, none of them missing")
