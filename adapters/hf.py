@@ -3,13 +3,12 @@
 Words are split into pieces by the model's tokenizer. The log-probability of a sentence is the sum over its
 pieces (chain rule); that of a word needs more (`tseval.adapters.word_marks`). Every distinct beginning is
 read once: many of them share a row in which each attends to its own beginnings only, at the positions it has
-in its sentence. Not every architecture allows that, so each model is held to its own plain forward pass when
-it is opened (`tseval.adapters.hf_check`).
+in its sentence. Not every architecture allows that, so each model is held to its own plain forward pass, when
+it is opened and for sentences of the lengths that it is given (`tseval.adapters.hf_check`).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -17,11 +16,11 @@ import torch
 from torch import nn
 
 from tseval.adapters.bfloat16_head import ModelProducts, no_gain, refuse_precision
-from tseval.adapters.hf_check import choose_method
+from tseval.adapters.hf_check import ALL_METHODS, LENGTH, ROW_CONTEXTS, choose_method
 from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors, take_option
-from tseval.adapters.word_marks import NOTE, corrections, find_marks, read_to_the_end
-from tseval.errors import ModelError
+from tseval.adapters.start_tokens import find_start, start_kind
+from tseval.adapters.word_marks import NOTE, Ended, corrections, find_marks, read_to_the_end
 from tseval.scoring.numerics.head import chosen_logits, log_shares, log_sums, log_sums_exp_, of_length
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from torch import Tensor
-    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+    from transformers import PretrainedConfig
 
     from tseval.adapters.hf_check import Method
     from tseval.adapters.pretrained import OptionValue, Pretrained
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 
 # What is asked besides the tokens themselves, where nothing is.
 NO_PARTS = np.empty((0, 0), dtype=np.float32)
-# Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
-ROW_CONTEXTS = 128
 
 
 class CausalModel:
@@ -71,12 +68,14 @@ class CausalModel:
         self._parts = self._marks.parts if corrects else None
         self._note = NOTE if words == "corrected" and self._marks.kind == "none" else None
         self._products = ModelProducts(self.model)
-        self.method, warning = choose_method(self)
+        self.method, warning = choose_method(self, ALL_METHODS, LENGTH, self.batch_tokens)
         if warning:
             self.warnings.append(warning)
+        self._methods = {LENGTH: self.method}
         token = None if self.start is None else self.tokenizer.convert_ids_to_tokens(self.start)
         protocol: dict[str, OptionValue] = {
             "bos": token,
+            "start": start_kind(self.tokenizer, self.start),
             "first_token": "unscored" if token is None else "scored",
             "leading_space": leading_space,
             "words": "corrected" if corrects else "pieces",
@@ -116,8 +115,8 @@ class CausalModel:
 
         Without a start symbol a first token follows nothing, and gets 0.
         """
-        found, n_contexts = self._score(encoded.tokens, encoded.token_counts, batch_tokens, NO_PARTS)
-        return found[:, 0], n_contexts
+        method = self._method_for(int(encoded.token_counts.max()), batch_tokens)
+        return self.score_by(method, encoded.tokens, encoded.token_counts, batch_tokens)
 
     def corrected_logprobs(
         self, encoded: Encoded, batch_tokens: int
@@ -128,24 +127,66 @@ class CausalModel:
                 self.warnings.append(self._note)
             logprobs, n_contexts = self.token_logprobs(encoded, batch_tokens)
             return logprobs, None, n_contexts
+        method = self._method_for(int(encoded.token_counts.max()), batch_tokens)
         ended = read_to_the_end(encoded)
-        found, n_contexts = self._score(ended.tokens, ended.counts, batch_tokens, self._parts)
+        found, n_contexts = self._score(method, ended, batch_tokens, self._parts)
         return found[ended.own, 0], corrections(encoded, ended, self._marks, found), n_contexts
 
-    def _score(
-        self, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int, parts: np.ndarray
-    ) -> tuple[np.ndarray, int]:
-        """Score tokens, and parts of the vocabulary in the place of each, (tokens, 1 + parts) float32."""
-        trie = build_trie(tokens, counts)
-        method = self.method
-        limit = attention_limit(self.model.config)
-        if method.packed and len(trie.levels) >= limit:
-            method = replace(method, packed=False)
+    def _method_for(self, longest: int, batch_tokens: int) -> Method:
+        """Find the way to score sentences of up to so many tokens; each length is checked once."""
+        longest = max(longest, LENGTH)
+        if longest in self._methods:
+            return self._methods[longest]
+        methods, limit = ALL_METHODS, attention_limit(self.model.config)
+        if self.method.packed and longest >= limit:
+            methods = tuple(method for method in ALL_METHODS if not method.packed)
             warning = f"sentences longer than the attention window of {limit} tokens were read one a row"
             if warning not in self.warnings:
                 self.warnings.append(warning)
+        method, why = choose_method(self, methods, longest, batch_tokens)
+        if why and method not in self._methods.values():
+            self.warnings.append(f"where sentences have up to {longest} tokens: {why}")
+        self._methods[longest] = method
+        return method
+
+    def score_by(
+        self, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
+    ) -> tuple[np.ndarray, int]:
+        """Score the tokens of sentences in one of the ways that a model may allow.
+
+        Args:
+            method: The way.
+            tokens: Of all sentences one after the other, (tokens,) int64.
+            counts: Tokens of each sentence.
+            batch_tokens: Tokens to read at once.
+
+        Returns:
+            As `token_logprobs`.
+        """
+        as_they_are = Ended(
+            tokens, counts, np.zeros(len(counts), dtype=np.bool_), np.ones(len(tokens), dtype=np.bool_)
+        )
+        found, n_contexts = self._score(method, as_they_are, batch_tokens, NO_PARTS)
+        return found[:, 0], n_contexts
+
+    def _score(
+        self, method: Method, ended: Ended, batch_tokens: int, parts: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """Score tokens, and parts of the vocabulary in the place of each, (tokens and ends, 1 + parts)."""
+        tokens, counts = ended.tokens, ended.counts
+        kept = np.ones(len(tokens), dtype=np.bool_)
+        if (
+            not method.shared
+        ):  # as in a plain pass the last token is read too: behind each stands one that is not
+            behind = np.cumsum(counts)[~ended.has_end]
+            tokens, kept = (
+                np.insert(tokens, behind, tokens[behind - 1]),
+                np.insert(kept, behind, values=False),
+            )
+            counts = counts + ~ended.has_end
+        trie = build_trie(tokens, counts, method.shared)
         n_contexts = trie.n_contexts - (self.start is None)  # the empty one is read as the start symbol
-        return self._nodes_by(method, trie, batch_tokens, parts)[trie.paths], n_contexts
+        return self._nodes_by(method, trie, batch_tokens, parts)[trie.paths][kept], n_contexts
 
     def logprobs_by(self, method: Method, trie: Trie, batch_tokens: int) -> np.ndarray:
         """Score a trie in one of the ways that a model may allow, (nodes,) float32."""
@@ -212,36 +253,6 @@ class CausalModel:
         rows, targets = rows.to(logits.device), targets.to(logits.device)
         chosen, parts = logits[rows, targets], of_length(parts.to(logits.device), logits.shape[1])
         return log_shares(chosen, rows, *log_sums_exp_(logits, parts))
-
-
-def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
-    """Find the token that stands before every sentence.
-
-    Args:
-        tokenizer: Of the model.
-        bos: `auto`, the tokenizer's beginning of sequence if it has one; `true`, the same, but it must
-            have one; `false`, none; or a token of its vocabulary.
-
-    Raises:
-        ModelError: If there is no such token.
-    """
-    own = cast("int | None", tokenizer.bos_token_id)
-    if bos in {"auto", "false"}:
-        return own if bos == "auto" else None
-    if bos == "true":
-        if own is None:
-            raise ModelError(
-                "bos=true: the tokenizer has no beginning of sequence.\n"
-                "  Name a token of its vocabulary (bos=TOKEN), or leave the first token unscored (bos=false)."
-            )
-        return own
-    vocabulary = tokenizer.get_vocab()
-    if bos not in vocabulary:
-        raise ModelError(
-            f"bos={bos}: no such token in the vocabulary.\n  Use auto, true, false or a token, such as "
-            f"{tokenizer.eos_token or next(iter(vocabulary))}."
-        )
-    return cast("int", vocabulary[bos])
 
 
 def attention_limit(config: PretrainedConfig) -> float:

@@ -1,4 +1,9 @@
-"""Find the fastest way of scoring that a causal model allows, by comparing with its plain forward pass."""
+"""Find the fastest way of scoring that a causal model allows, by comparing with its plain forward pass.
+
+Nothing is taken for granted of an architecture: a mask may be ignored, positions may be counted in the row,
+and how a prefix is read may depend on how long its sentence is. So the made-up sentences are as long as those
+of a run, and fill more than one row as wide as there.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +16,17 @@ from torch import nn
 
 from tseval.adapters.pretrained import ordinary_tokens
 from tseval.errors import ModelError
-from tseval.scoring.trie import build_trie
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
     from tseval.adapters.pretrained import Pretrained
-    from tseval.scoring.trie import Trie
 
-LENGTH = 24  # tokens of the longest sentence that is compared, as far as the model reads so many
+# Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
+ROW_CONTEXTS = 128
+LENGTH = 24  # tokens of the longest sentence that is compared at first, as far as the model reads so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +36,26 @@ class Method:
     Attributes:
         packed: Many contexts share a row; otherwise one sentence a row, rows of equal length together.
         tiled_head: The output matrix is applied by us; otherwise the model's own logits are used.
+        shared: What two sentences have in common is read once; otherwise each is read whole.
     """
 
     packed: bool
     tiled_head: bool
+    shared: bool = True
 
     @property
     def name(self) -> str:
         """For the manifest."""
-        rows = "packed tree" if self.packed else "rows of equal length"
+        apart = "rows of equal length" if self.shared else "each sentence whole"
+        rows = "packed tree" if self.packed else apart
         return f"{rows}, {'tiled' if self.tiled_head else 'own'} head"
 
 
-ALL_METHODS = [Method(packed, tiled) for packed in (True, False) for tiled in (True, False)]
+ALL_METHODS = tuple(
+    Method(packed, tiled, shared)
+    for packed, shared in ((True, True), (False, True), (False, False))
+    for tiled in (True, False)
+)
 
 
 class Scoring(Protocol):
@@ -50,38 +64,47 @@ class Scoring(Protocol):
     opened: Pretrained
     start: int | None
 
-    def logprobs_by(self, method: Method, trie: Trie, batch_tokens: int) -> np.ndarray:
-        """Score a trie."""
+    def score_by(
+        self, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
+    ) -> tuple[np.ndarray, int]:
+        """Score the tokens of sentences by one method."""
         ...
 
 
 @torch.inference_mode()
-def choose_method(scoring: Scoring) -> tuple[Method, str | None]:
+def choose_method(
+    scoring: Scoring, methods: Sequence[Method], length: int, batch_tokens: int
+) -> tuple[Method, str | None]:
     """Take the first method whose log-probabilities are those of the plain forward pass.
 
+    Args:
+        scoring: The model.
+        methods: What may be taken, the fastest first.
+        length: Tokens of the longest sentence to compare, as far as the model reads so many.
+        batch_tokens: Tokens to read at once, as in a run.
+
     Returns:
-        The method, and a warning unless it is the fastest.
+        The method, and why it is not the fastest of these, if it is not.
 
     Raises:
         ModelError: If the model reads words that are yet to come, or no method agrees.
     """
     tolerance = scoring.opened.tolerance
-    sentences = _sentences(scoring)
-    lengths = np.array([len(sentence) for sentence in sentences])
-    trie = build_trie(np.concatenate(sentences), lengths)
-    expected = np.concatenate([_plain(scoring, sentence) for sentence in sentences])
-    half = _plain(scoring, sentences[0][: lengths[0] // 2])
-    if not np.allclose(half, expected[: len(half)], atol=tolerance, rtol=0):
+    most = (scoring.opened.longest or length + 1) - 1  # beside a start symbol
+    sentences = _sentences(scoring, min(length, most), min(ROW_CONTEXTS, batch_tokens))
+    expected = [_plain(scoring, sentence) for sentence in sentences]
+    half = len(sentences[0]) // 2  # up to where the second goes on in another way
+    if not np.allclose(expected[0][:half], expected[1][:half], atol=tolerance, rtol=0):
         raise ModelError(
             "the model's prediction of a word depends on the words after it: it is not a causal model.\n"
             "  A masked model is opened by mlm:, one that was trained as causal with is_decoder=true."
         )
     reasons: list[str] = []
-    for method in ALL_METHODS:
-        difference = _difference(scoring, method, trie, expected)
+    for method in methods:
+        difference = _difference(scoring, method, sentences, np.concatenate(expected), batch_tokens)
         if difference <= tolerance:
-            warning = f"scored by {method.name}: {reasons[0]}" if reasons else None
-            return method, warning
+            why = f"scored by {method.name}: {reasons[0]}" if reasons else None
+            return method, why
         reasons.append(
             f"{method.name} differs from the plain forward pass by {difference:.1g} nats"
             if np.isfinite(difference)
@@ -90,13 +113,16 @@ def choose_method(scoring: Scoring) -> tuple[Method, str | None]:
     raise ModelError(f"the model cannot be scored reliably: {'; '.join(reasons)}")
 
 
-def _difference(scoring: Scoring, method: Method, trie: Trie, expected: np.ndarray) -> float:
+def _difference(
+    scoring: Scoring, method: Method, sentences: list[np.ndarray], expected: np.ndarray, batch_tokens: int
+) -> float:
     """Give the largest difference from the plain forward pass; infinite if a method fails."""
     output = scoring.opened.model.get_output_embeddings()
     if method.tiled_head and (type(output) is not nn.Linear or output.weight.is_meta):
         return float("inf")
+    counts = np.array([len(sentence) for sentence in sentences])
     try:
-        found = scoring.logprobs_by(method, trie, 2 * LENGTH)[trie.paths]
+        found, _ = scoring.score_by(method, np.concatenate(sentences), counts, batch_tokens)
     except (MemoryError, torch.OutOfMemoryError):
         raise
     except Exception:  # a model that does not know masks or positions may raise anything
@@ -105,20 +131,28 @@ def _difference(scoring: Scoring, method: Method, trie: Trie, expected: np.ndarr
     return float(difference) if np.isfinite(difference) else float("inf")
 
 
-def _sentences(scoring: Scoring) -> list[np.ndarray]:
+def _sentences(scoring: Scoring, longest: int, row: int) -> list[np.ndarray]:
     """Make up sentences that part after few and after many tokens, and meet again.
 
-    One of them has, behind another first token, the tokens of the first at the same places. Together they
+    The second parts from the first half-way. The third has, behind another first token, the tokens of the
+    first at the same places. The others part anywhere, and every second one is half as long. Together they
     fill more than one packed row, so that a wrong mask, a wrong position and a wrong path all show.
     """
-    longest = min(LENGTH, scoring.opened.longest or LENGTH) - 1  # beside a start symbol
     ordinary = ordinary_tokens(scoring.opened)
     draw = np.random.default_rng(0)
     stem = draw.choice(ordinary, longest)
-    sentences = [stem, np.concatenate((draw.choice(ordinary, 1), stem[1:]))]
-    for shared in (2, 7, 7, 12, 18):
-        sentences.append(np.concatenate((stem[:shared], draw.choice(ordinary, LENGTH // 2 - shared // 4))))
-    return [sentence[:longest] for sentence in sentences]
+    sentences = [
+        stem,
+        np.concatenate((stem[: longest // 2], draw.choice(ordinary, longest - longest // 2))),
+        np.concatenate((draw.choice(ordinary, 1), stem[1:])),
+    ]
+    n_contexts = 2 * longest
+    while n_contexts < 1.5 * max(row, 2 * longest):
+        length = max(1, longest // (1 + len(sentences) % 2))
+        shared = int(draw.integers(length))
+        sentences.append(np.concatenate((stem[:shared], draw.choice(ordinary, length - shared))))
+        n_contexts += length - shared
+    return sentences
 
 
 def _plain(scoring: Scoring, sentence: np.ndarray) -> np.ndarray:

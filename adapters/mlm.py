@@ -7,7 +7,8 @@ is masked (Salazar et al. 2020, "Masked Language Model Scoring", ACL, equation 2
 
 `original` is that. `within_word_l2r`, the default, also masks the tokens that follow in the same word,
 which otherwise give away the rest of a rare word (Kauf & Ivanova 2023, "A Better Way to Do Masked Language
-Model Scoring", ACL, section 3). Departure: a word is what stands between spaces, as in the suite.
+Model Scoring", ACL, section 3). A word that is masked together is what the tokenizer splits off before it
+makes pieces: BERT's splits `taking.` into two. What is reported are words between spaces, as for all models.
 
 A suite's sentences differ in few words, so that with the differing word masked many are the same: each
 distinct masked copy is computed once, and the head only where the mask is.
@@ -16,7 +17,7 @@ distinct masked copy is computed once, and the head only where the mask is.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -27,7 +28,7 @@ from tseval.adapters.pieces import Pieces
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, ordinary_tokens, plain_errors, take_option
 from tseval.errors import ModelError
 from tseval.scoring.numerics.head import log_sum_exp_
-from tseval.scoring.protocol import ModelCard
+from tseval.scoring.protocol import Encoded, ModelCard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,11 +38,22 @@ if TYPE_CHECKING:
     from transformers.utils import ModelOutput
 
     from tseval.adapters.pretrained import OptionValue, Pretrained
-    from tseval.scoring.protocol import Encoded
 
 METRICS = ("within_word_l2r", "original")
 # Tokens of masked copies laid out at once, before the distinct ones are found.
 COPIED_TOKENS = 2**24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EncodedForMasks(Encoded):
+    """Sentences as a masked model sees them.
+
+    Attributes:
+        masked_with: Number of the word that each token is masked with, (tokens,) int64; words of one sentence
+            have different numbers.
+    """
+
+    masked_with: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +99,8 @@ class MaskedModel:
             self.head_at_masks = False
             self.warnings.append("the output layer was computed for all tokens: the model allows no less")
         protocol: dict[str, OptionValue] = {"pll": pll, "dtype": opened.dtype}
+        if pll == "within_word_l2r":
+            protocol["masked_word"] = "tokenizer" if opened.tokenizer.is_fast else "spaces"
         self.card = ModelCard(
             name=opened.name,
             kind="mlm",
@@ -106,7 +120,7 @@ class MaskedModel:
         """Spell tokens, each by itself."""
         return self._pieces.texts(tokens)
 
-    def encode(self, sentences: pa.StringArray) -> Encoded:
+    def encode(self, sentences: pa.StringArray) -> EncodedForMasks:
         """Split sentences into pieces.
 
         Raises:
@@ -114,22 +128,26 @@ class MaskedModel:
         """
         encoded = self._pieces.encode(sentences)
         self.opened.check_fits(encoded, len(self.before) + len(self.after))
-        return encoded
+        words = self._pieces.words_of_tokenizer(sentences)
+        if words is None:
+            assert encoded.pieces is not None
+            words = np.repeat(np.arange(len(encoded.pieces)), encoded.pieces)
+        parts = {part.name: getattr(encoded, part.name) for part in fields(encoded)}
+        return EncodedForMasks(**parts, masked_with=words)
 
     @torch.inference_mode()
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
         """Score every token where it is masked, (tokens,) float32, in nats."""
         counts = encoded.token_counts
         starts = np.cumsum(counts) - counts
-        assert encoded.pieces is not None
-        word_of = np.repeat(np.arange(len(encoded.pieces)), encoded.pieces)
+        assert isinstance(encoded, EncodedForMasks)
         result = np.empty(len(encoded.tokens), dtype=np.float32)
         n_copies = 0
         for length in np.unique(counts):
             first = starts[counts == length]
             for some in np.array_split(first, -(-len(first) * length**2 // COPIED_TOKENS)):
                 at = some[:, None] + np.arange(length)
-                copies = self._copies(encoded.tokens[at], word_of[at])
+                copies = self._copies(encoded.tokens[at], encoded.masked_with[at])
                 n_copies += len(copies.tokens)
                 result[at] = self._score(copies, encoded.tokens[at], batch_tokens)
         return result, n_copies

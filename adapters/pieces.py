@@ -14,6 +14,7 @@ from tseval.scoring.protocol import Encoded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
 
 NOTHING = "∅"  # what a model sees of a word that its tokenizer drops
@@ -49,9 +50,7 @@ class Pieces:
         Raises:
             ModelError: If nothing is left of a sentence.
         """
-        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
-        lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
-        texts = [str(text) for text in cast("pa.StringArray", pc.binary_join(split, " ")).to_pylist()]
+        texts, lengths = _spaced(sentences)
         split_up = self._by_offsets if self.tokenizer.is_fast else self._by_beginnings
         tokens, pieces = split_up(texts)
         first_words = np.cumsum(lengths) - lengths
@@ -84,6 +83,21 @@ class Pieces:
             found[near] = [len(ids) + n_special > longest for ids in self._ids(texts)] if texts else False
         return found
 
+    def words_of_tokenizer(self, sentences: pa.StringArray) -> np.ndarray | None:
+        """Tell which word each piece belongs to as the tokenizer splits words: `taking.` is two for BERT's.
+
+        Returns:
+            Numbers that differ between the words of one sentence, (tokens,) int64, pieces in the order of
+            `encode`; None for a tokenizer that does not say.
+        """
+        if not self.tokenizer.is_fast:
+            return None
+        numbers: list[int] = []
+        for one in self._encodings(_spaced(sentences)[0]):
+            # A piece of no word, a special token that the text spells out, is alone.
+            numbers += [-1 - i if word is None else word for i, word in enumerate(one.word_ids)]
+        return np.array(numbers, dtype=np.int64)
+
     def texts(self, tokens: np.ndarray) -> list[str]:
         """Spell pieces, each by itself; parts of a character as the vocabulary spells them."""
         texts = []
@@ -98,13 +112,19 @@ class Pieces:
         encoded = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)
         return cast("list[list[int]]", encoded["input_ids"])
 
-    def _by_offsets(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Split all texts at once; a piece belongs to the word of its last character, a space to the next."""
+    def _encodings(self, texts: Sequence[str]) -> list[Encoding]:
         prefix = " " if self.leading_space else ""
         backend = self.tokenizer.backend_tokenizer  # its wrapper spends most of the time on copies
         backend.no_truncation()
         backend.no_padding()
-        encodings = backend.encode_batch([prefix + text for text in texts], add_special_tokens=False)
+        return cast(
+            "list[Encoding]",
+            backend.encode_batch([prefix + text for text in texts], add_special_tokens=False),
+        )
+
+    def _by_offsets(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Split all texts at once; a piece belongs to the word of its last character, a space to the next."""
+        encodings = self._encodings(texts)
         counts = np.array([len(one.ids) for one in encodings])
         tokens = np.array([token for one in encodings for token in one.ids], dtype=np.int64)
         spans = np.array([span for one in encodings for span in one.offsets], dtype=np.int64).reshape(-1, 2)
@@ -152,3 +172,10 @@ class Pieces:
                 text = "".join(self.tokenizer.convert_ids_to_tokens(ids)).replace(" ", "_") or NOTHING
             self._seen[word] = text, unknown
         return self._seen[word]
+
+
+def _spaced(sentences: pa.StringArray) -> tuple[list[str], np.ndarray]:
+    """Give sentences with single spaces between words, and the number of words of each."""
+    split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
+    lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
+    return [str(text) for text in cast("pa.StringArray", pc.binary_join(split, " ")).to_pylist()], lengths

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from tseval.adapters.folders import check_saved, holds_tokenizer, refuse_hostile
 from tseval.adapters.hub import stays_here
+from tseval.adapters.lora import find_lora
 from tseval.errors import ModelError, suggest
-from tseval.models.published.torch_file import STATE_LIMITS, read_object
 from tseval.scoring.numerics.device import pick_device
 from tseval.shown import shown
 
@@ -42,7 +43,6 @@ TOLERANCES = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 0.03, tor
 QUANTISATION = ("load_in_", "bnb_", "llm_int8_")
 # Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
-PICKLED_WEIGHTS = "*_model*.bin"  # of a model, or of an adapter to one
 OTHER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json",
                "added_tokens.json", "*.model", "*.tiktoken", "*.py")  # fmt: skip
 
@@ -170,50 +170,52 @@ def open_pretrained(
         raise ModelError(f'{scheme}: needs transformers.\n  pip install "tseval[hf]"') from None
     if not rest:
         raise ModelError(f"{scheme}: names no model.\n  Give a folder, or an id on the hub: {scheme}:PATH.")
+    lora = find_lora(scheme, rest)
+    source = rest if lora is None else lora.base.base_model_name_or_path
     options = {name: _typed(name, text) for name, text in arguments.items()}
-    away = not stays_here(rest)
+    if lora and lora.base.revision:
+        options["revision"] = lora.base.revision
+    away = not stays_here(source)
     if not away:
         options["local_files_only"] = True
     keywords: dict[str, object] = {"trust_remote_code": False, **options}
     quantised = {name: keywords.pop(name) for name in options if name.startswith(QUANTISATION)}
     where = {name: options[name] for name in WHERE if name in options}
     target = _place(keywords, device, bool(quantised))
-    _check_folder(scheme, rest)
-    with plain_errors(scheme, rest, away):
-        folder = Path(transformers.utils.cached_file(rest, "config.json", **where)).parent
+    inside = str(options.get("subfolder", ""))
+    spelling = rest if holds_tokenizer(Path(rest, inside)) else source
+    refuse_hostile(f"{scheme}:{source}", Path(source))
+    check_saved(f"{scheme}:{source}", Path(source, inside), Path(spelling, inside))
+    with plain_errors(scheme, source, away):
+        folder = Path(transformers.utils.cached_file(source, "config.json", **where)).parent
         tokenizer = transformers.AutoTokenizer.from_pretrained(
-            rest, trust_remote_code=keywords["trust_remote_code"], **where
+            spelling, trust_remote_code=keywords["trust_remote_code"], **where
         )
         if quantised:
             keywords["quantization_config"] = transformers.BitsAndBytesConfig(**quantised)
-        model, info = getattr(transformers, head).from_pretrained(rest, **keywords, output_loading_info=True)
+        model, info = getattr(transformers, head).from_pretrained(
+            source, **keywords, output_loading_info=True
+        )
+    _refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"])
+    fingerprint = fingerprint_of(folder)
+    with plain_errors(scheme, rest):
+        if lora:
+            model, fingerprint = lora.apply(model), lora.fingerprint(fingerprint, fingerprint_of(Path(rest)))
         if target is not None:
             model = model.to(target)
-    if missing := sorted(info["missing_keys"]):
-        raise ModelError(
-            f"{scheme}:{rest} lacks weights that {type(model).__name__} needs ({missing[0]}, {len(missing)} "
-            "in all): it would score with random ones.\n  Save the model with its language-model head."
-        )
     fuse_activations(model)
     recorded = {name: value for name, value in options.items() if name not in UNRECORDED}
     name = Path(rest).resolve().name if Path(rest).exists() else rest
-    return Pretrained(name, model.eval(), tokenizer, fingerprint_of(folder), recorded)
+    return Pretrained(name, model.eval(), tokenizer, fingerprint, recorded)
 
 
-def _check_folder(scheme: str, rest: str) -> None:
-    """Refuse a folder that holds pipes or devices before transformers waits for them, or hostile pickles.
-
-    Torch's own reader executes nothing in a pickle of weights, but takes any memory that it asks for.
-    """
-    with suppress(OSError):  # what cannot be looked at is told by transformers
-        for path in Path(rest).iterdir():
-            if path.exists() and not path.is_file() and not path.is_dir():
-                raise ModelError(f"{scheme}:{rest}: holds {path.name!r}, which is not a regular file")
-            if path.is_file() and path.match(PICKLED_WEIGHTS):
-                try:
-                    read_object(path, frozenset(), STATE_LIMITS)
-                except ModelError as error:
-                    raise ModelError(f"{scheme}:{rest}: {path.name}: {error}") from None
+def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> None:
+    """Refuse a model whose files lack weights."""
+    if missing:
+        raise ModelError(
+            f"{where} lacks weights that {type(model).__name__} needs ({min(missing)}, {len(missing)} in "
+            "all): it would score with random ones.\n  Save the model with its language-model head."
+        )
 
 
 def fuse_activations(model: nn.Module) -> None:

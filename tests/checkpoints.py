@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 import transformers
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 transformers.utils.logging.disable_progress_bar()
 
@@ -62,7 +62,7 @@ MASKED: dict[str, Any] = {
 }
 
 
-def bpe_tokenizer(bos="<|endoftext|>", size=300):
+def bpe_tokenizer(bos="<|endoftext|>", size=300, eos="<|endoftext|>", texts=TEXT):
     """Train a byte-level BPE as GPT-2 has it."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -71,22 +71,42 @@ def bpe_tokenizer(bos="<|endoftext|>", size=300):
         vocab_size=size, special_tokens=["<|endoftext|>", "<pad>"], show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )  # fmt: skip
-    tokenizer.train_from_iterator(TEXT, trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token=bos, eos_token="<|endoftext|>", pad_token="<pad>"
+        tokenizer_object=tokenizer, bos_token=bos, eos_token=eos, pad_token="<pad>"
     )
 
 
-def wordpiece_tokenizer(size=120):
-    """Train a lower-casing WordPiece as BERT has it."""
+def wordpiece_tokenizer(size=120, texts=None):
+    """Train a lower-casing WordPiece; of texts that are not tokenised as BERT has it, punctuation apart."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    split = pre_tokenizers.BertPreTokenizer if texts else pre_tokenizers.WhitespaceSplit
+    tokenizer.pre_tokenizer = split()
     tokenizer.decoder = decoders.WordPiece()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator([text.replace("swim", "") for text in TEXT], trainer)
+    tokenizer.train_from_iterator(texts or [text.replace("swim", "") for text in TEXT], trainer)
     return transformers.BertTokenizer(tokenizer_object=tokenizer)
+
+
+def metaspace_tokenizer(texts, size=400):
+    """Train a unigram model as ALBERT and XLM-RoBERTa have it: words are split at spaces alone."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 2), ("</s>", 3)]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", mask_token="<mask>",
+        cls_token="<s>", sep_token="</s>",
+    )  # fmt: skip
 
 
 def save_causal(path: pathlib.Path, kind="gpt2", tokenizer=None, dtype=torch.float32, **changes):

@@ -166,8 +166,9 @@ def test_the_start_symbol_can_be_chosen_and_is_in_the_protocol(saved, tmp_path):
     other = open_model(f"hf:{saved()}", {"bos": "<pad>"})
     assert other.card.protocol["bos"] == "<pad>"
     assert_plain(other, SENTENCES[:3], [1])
+    save_causal(tmp_path / "no marks", tokenizer=bpe_tokenizer(bos=None, eos=None))
+    assert open_model(f"hf:{tmp_path / 'no marks'}").card.protocol["bos"] is None
     save_causal(tmp_path, tokenizer=bpe_tokenizer(bos=None))
-    assert open_model(f"hf:{tmp_path}").card.protocol["bos"] is None
     with pytest.raises(ModelError, match=r"bos=true: the tokenizer has no beginning.*\n.*bos=TOKEN"):
         open_model(f"hf:{tmp_path}", {"bos": "true"})
     with pytest.raises(ModelError, match=r"bos=<s>: no such token in the vocabulary.\n.*<\|endoftext\|>"):
@@ -175,9 +176,8 @@ def test_the_start_symbol_can_be_chosen_and_is_in_the_protocol(saved, tmp_path):
 
 
 def test_a_slow_tokenizer_without_a_start_symbol(tmp_path):
-    model: Any = open_model(
-        f"hf:{save_causal(tmp_path, tokenizer=transformers.ByT5Tokenizer(), n_positions=99)}"
-    )
+    path = save_causal(tmp_path, tokenizer=transformers.ByT5Tokenizer(), n_positions=99)
+    model: Any = open_model(f"hf:{path}", {"bos": "false"})
     assert not model.tokenizer.is_fast
     assert_plain(model, SENTENCES, [])
 

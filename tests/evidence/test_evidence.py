@@ -8,6 +8,7 @@ import pytest
 from own_models import CLASSIFIERS, HEAVY, NATIVE, OTHERS, open_own
 from small import make_case, make_suite, score
 
+from tseval.adapters import open_model
 from tseval.errors import EvidenceError
 from tseval.evaluation import evaluate
 from tseval.evidence.evidence import Evidence, gather, scored_again
@@ -55,6 +56,22 @@ def test_sentences_with_corrected_words_follow_from_their_pieces(tmp_path, score
     assert set(again.column_names) == set(scored.column_names) - {"n_unknown"}
     for column in again.column_names:
         assert again[column].to_pylist() == scored[column].to_pylist(), column
+
+
+def test_first_tokens_that_a_model_leaves_unscored_are_in_it(tmp_path):
+    from checkpoints import bpe_tokenizer, save_causal  # noqa: PLC0415 - takes seconds
+
+    tokenizer = bpe_tokenizer(bos=None, eos=None)
+    rows = [("no guards laugh", "no guards laughs"), ("the guards laugh", "no guards laugh")]
+    suite = make_suite(make_case("pairs", rows))
+    run = evaluate(open_model(f"hf:{save_causal(tmp_path, tokenizer=tokenizer)}"), suite)
+    evidence = read_evidence(evidence_bytes(gather(run.load_sentences(), suite.digest)))
+    assert evidence.unit == "prefix"
+    again = scored_again(evidence, sentences_of(suite))
+    assert again["unscored"].to_pylist() == run.load_sentences()["unscored"].to_pylist()
+    verdicts = judge(suite, again, suite.score)
+    assert verdicts.equals(run.load_verdicts())
+    assert verdicts["undecidable"].to_pylist() == [False, True]
 
 
 def small_suite():

@@ -276,6 +276,15 @@ def test_plausible_numbers_that_no_model_gave_are_found_by_asking(honest, forge,
     assert "is claimed" in said
 
 
+def test_first_tokens_that_no_model_left_unscored_are_found_by_asking(honest, forge, model):
+    scored = read_run(honest).load_sentences()
+    nothing = pa.array(np.zeros(scored.num_rows, dtype=np.int64))
+    path = forge(sentences=scored.append_column("unscored", nothing))
+    assert verify_run(path).ok
+    said = wrong_at(verify_run(path, model=model, share=0.01), "rescored")
+    assert said == "the first tokens that the model leaves unscored are not those of the claim"
+
+
 def test_another_model_is_not_asked(honest, tmp_path):
     from own_models import open_own  # noqa: PLC0415 - brings torch along
 

@@ -49,6 +49,8 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token]) -> str:
     """Say which is preferred; the same rule as in a run: strictly more probable."""
     if [token.token for token in good] == [token.token for token in bad]:
         return "undecidable: the two look the same to the model"
+    if good[0].surprisal is None and good[0].token != bad[0].token:
+        return "undecidable: the two begin with different tokens, which the model leaves unscored"
     sums = [fsum(t.surprisal for t in tokens if t.surprisal is not None) for tokens in (good, bad)]
     difference = sums[1] - sums[0]
     if difference == 0:

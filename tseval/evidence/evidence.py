@@ -42,7 +42,8 @@ class Evidence:
         table: `logprob` (nats; float32, float64 for sentences) and `seen`, the word or sentence as the
             model sees it, null where that is the suite's own; `right` and `wrong` (nats, float64) where
             something is asked before words; `pieces` (nats, float32) where words were corrected: what
-            they were before, of which sentences are made.
+            they were before, of which sentences are made; `unscored`, at first words, where the model leaves
+            first tokens unscored.
     """
 
     suite_digest: str
@@ -86,6 +87,10 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
             table = table.append_column(name, pc.list_flatten(scored[name]))
         return Evidence(suite_digest, "word", {}, table)
     look = seen.texts.dictionary_encode().indices.to_numpy().astype(np.int64)
+    if "unscored" in scored.column_names:
+        table, look = _with_first_tokens(
+            table, look, words.starts, whole_column(scored, "unscored").to_numpy()
+        )
     bits = values.to_numpy().view(np.uint32)
     shared = common(look << 32 | bits, words, words.shared)
     if "pieces" in table.column_names:
@@ -105,8 +110,8 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
         sentences: The suite's distinct sentences, sorted (`tseval.verdicts.sentences_of`).
 
     Returns:
-        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right`, `wrong` and
-        `pieces` where there are such, as `sentences.parquet` holds them.
+        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right`, `wrong`, `pieces`
+        and `unscored` where there are such, as `sentences.parquet` holds them.
 
     Raises:
         EvidenceError: It has another number of rows than these sentences need.
@@ -129,7 +134,23 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
     }
     for name in set(table.column_names) & {"right", "wrong", "pieces"}:
         columns[name] = pa.ListArray.from_arrays(offsets, whole_column(table, name))
+    if "unscored" in table.column_names:
+        columns["unscored"] = whole_column(table, "unscored").take(pa.array(words.starts, pa.int64()))
     return pa.table(columns)
+
+
+def _with_first_tokens(
+    table: pa.Table, look: NDArray[np.int64], starts: NDArray[np.int64], tokens: NDArray[np.int64]
+) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Keep the unscored first tokens, (sentences,); a first word with another one is another prefix."""
+    look = look.copy()
+    pairs = np.stack((look[starts], tokens), axis=1)
+    look[starts] = look.max() + 1 + np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+    column = np.zeros(len(look), dtype=np.int64)
+    column[starts] = tokens
+    nothing = np.ones(len(look), dtype=np.bool_)
+    nothing[starts] = False
+    return table.append_column("unscored", pa.array(column, pa.int64(), mask=nothing)), look
 
 
 def _places(evidence: Evidence, words: Words) -> NDArray[np.int64]:

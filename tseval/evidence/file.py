@@ -19,8 +19,15 @@ if TYPE_CHECKING:
 
 EVIDENCE_FORMAT = 1
 KEY = b"tseval.evidence"
-_TYPES: dict[str, pa.DataType] = {"seen": pa.string(), "right": pa.float64(), "wrong": pa.float64()}
-_TYPES |= {"pieces": pa.float32()}
+_TYPES: dict[str, pa.DataType] = {
+    "seen": pa.string(),
+    "right": pa.float64(),
+    "wrong": pa.float64(),
+    "pieces": pa.float32(),
+    "unscored": pa.int64(),
+}
+# Beside what all evidence has, in this order.
+_SOMETIMES = ([], ["right", "wrong"], ["pieces"], ["unscored"], ["pieces", "unscored"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,8 @@ def _head(table: pa.Table) -> _Head:
 
 def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
     names = table.column_names
-    if names[:2] != ["logprob", "seen"] or names[2:] not in ([], ["right", "wrong"], ["pieces"]):
+    always, sometimes = names[:2], names[2:]
+    if always != ["logprob", "seen"] or sometimes not in _SOMETIMES:
         raise ContentError(f"it has the columns {', '.join(names)}")
     if table["logprob"].type != wanted or table["logprob"].null_count:
         raise ContentError(f"column 'logprob' should hold {wanted}, none of them missing")

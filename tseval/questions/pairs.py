@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from tseval.questions.question import Decided, Question
@@ -12,7 +13,6 @@ from tseval.questions.question import Decided, Question
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from tseval.questions.contrast import Contrast
@@ -28,7 +28,8 @@ ENDING = "ending"
 class Pairs(Question):
     """Ordered pairs of sentences, compared by one score.
 
-    Equal scores are a tie, and wrong. Two sentences that look the same to the model are undecidable.
+    Equal scores are a tie, and wrong. Two sentences that look the same to the model are undecidable, and so
+    are two that begin with different tokens if the model cannot say how probable these are.
 
     Attributes:
         ordered: The contrasts that count.
@@ -60,6 +61,11 @@ class Pairs(Question):
         for contrast in self.ordered:
             better, worse = rows[contrast.better], rows[contrast.worse]
             undecidable = scored.looks[better] == scored.looks[worse]
+            apart = scored.begin_apart(better, worse)
+            if score == "ending" and apart.any():  # no matter, unless an ending is the whole sentence
+                shorter = np.minimum(scored.words.lengths[better], scored.words.lengths[worse])
+                apart &= features[ENDING].to_numpy() >= shorter
+            undecidable |= apart
             high, low = _scores(scored, (better, worse), ~undecidable, features, score)
             yield Decided(str(contrast), high, low, high > low, undecidable)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from tseval.questions.formula import Region
     from tseval.questions.question import RowsByLabel
     from tseval.questions.scored import ScoredSentences, WordScores
     from tseval.questions.scores import Score
@@ -76,7 +77,8 @@ class Regions(Question):
         """Evaluate the formula of every prediction.
 
         The scores of a single comparison are its two sides, with the sign that makes the better one greater;
-        a combination of several has none. Items whose conditions all look alike to the model are undecidable.
+        a combination of several has none. Items whose conditions all look alike to the model are undecidable,
+        and so are those that ask for first words where the model leaves unscored in what they differ.
         """
         for prediction in self.predictions:
             yield self._decide(prediction, scored, rows)
@@ -92,6 +94,9 @@ class Regions(Question):
         conditions = {region.condition for region in regions_of(formula)}
         looks = np.stack([scored.looks[rows[condition]] for condition in conditions])
         undecidable = (looks == looks[0]).all(axis=0) & (len(looks) > 1)
+        apart = scored.begin_apart(*(rows[condition] for condition in conditions))
+        if apart.any():
+            undecidable |= apart & np.any([self._begins(region) for region in regions_of(formula)], axis=0)
         sign = {"<": -1.0, ">": 1.0}.get(formula.operator)
         better, worse = np.full((2, len(correct)), np.nan)
         if sign is not None:
@@ -113,6 +118,11 @@ class Regions(Question):
             return np.sum(parts, axis=0, initial=0.0) if parts else np.zeros(len(rows))
         reduced = _REDUCE[self.metric]
         return np.array([reduced(-own) for own in words.within(rows, lengths, number)])
+
+    def _begins(self, region: Region) -> NDArray[np.bool_]:
+        """Tell in which items a region holds the first word of its sentence."""
+        lengths, number = self.regions_of(region.condition), region.number
+        return np.array([number is None or own[number - 1] > sum(own[: number - 1]) == 0 for own in lengths])
 
     def describe(self) -> list[list[str]]:
         """Name each prediction, with its formula, and with the metric where it is not the sum."""

@@ -29,7 +29,8 @@ class ScoredSentences:
     Args:
         table: One row per sentence: `sentence`, `seen` (its words as the model sees them), `logprob` (nats,
             float64), `words` (nats, float32, one per word of `seen`); where single symbols were asked for,
-            `right` and `wrong` (nats, float64, one per word).
+            `right` and `wrong` (nats, float64, one per word); where the model leaves first tokens unscored,
+            these as `unscored`.
         too_long: Sentences that were not scored, because the model does not read so far.
     """
 
@@ -75,6 +76,22 @@ class ScoredSentences:
     def looks(self) -> Rows:
         """A number for each sentence, equal for those that look alike to the model, (sentences,)."""
         return cast("Rows", self.table["seen"].combine_chunks().dictionary_encode().indices.to_numpy())
+
+    def begin_apart(self, *rows: Rows) -> NDArray[np.bool_]:
+        """Tell where sentences begin with different tokens that nothing says the probability of, (items,).
+
+        Whatever counts their first words cannot be compared then.
+
+        Args:
+            rows: The sentences of each item, (items,) for each label.
+        """
+        if "unscored" not in self.table.column_names:
+            return np.zeros(len(rows[0]), dtype=np.bool_)
+        first, *others = (self.table["unscored"].to_numpy()[label] for label in rows)
+        apart = np.zeros(len(first), dtype=np.bool_)
+        for other in others:
+            apart |= first != other
+        return apart
 
     @cached_property
     def words(self) -> WordScores:

@@ -43,6 +43,7 @@ class Column:
         parameters: Number of parameters as printed, None where it is not known.
         notes: What a reader must know about this column.
         too_long: Contrasts that are undecidable because the model does not read sentences of such length.
+        warnings: What a run says of how its numbers came about.
     """
 
     heading: str
@@ -58,6 +59,7 @@ class Column:
     parameters: str | None
     notes: tuple[str, ...] = ()
     too_long: int = 0
+    warnings: tuple[str, ...] = ()
 
     @property
     def published(self) -> bool:
@@ -105,6 +107,7 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         parameters=_millions(model.details.get("parameters") if core is None else core),
         notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
         too_long=run.manifest.counts.too_long,
+        warnings=tuple(plain(warning) for warning in run.manifest.warnings),
     )
 
 

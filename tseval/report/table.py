@@ -132,6 +132,7 @@ def _notes(columns: Sequence[Column], accuracy: pd.DataFrame, unsplit: Table | N
         if column.too_long:
             longer = "have a sentence longer than the model reads"
             yield f"{column.heading}: {column.too_long:,} of the undecidable {longer}."
+        yield from (f"{column.heading}: {warning.rstrip('.')}." for warning in column.warnings)
     if unsplit is not None and len(unsplit.rows) < len(accuracy):
         yield "Means and ranks are over the parts of rows, not over whole rows."
     left_out = len(accuracy) - len(complete_rows(accuracy))

@@ -27,10 +27,14 @@ SENTENCES: dict[str, pa.DataType] = {
     "words": pa.list_(pa.float32()),
     "n_unknown": pa.int32(),
 }
-# Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have.
-ANSWERS: dict[str, pa.DataType] = dict.fromkeys(("right", "wrong"), pa.list_(pa.float64()))
-# And, where words were corrected, the sums over their pieces, of which the sentence's is made.
-PIECES: dict[str, pa.DataType] = {"pieces": pa.list_(pa.float32())}
+# Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have; where
+# words were corrected, the sums over their pieces, of which the sentence's is made; and the first tokens, where the
+# model leaves them unscored.
+SOMETIMES: dict[str, pa.DataType] = {
+    **dict.fromkeys(("right", "wrong"), pa.list_(pa.float64())),
+    "pieces": pa.list_(pa.float32()),
+    "unscored": pa.int64(),
+}
 VERDICTS: dict[str, pa.DataType] = {
     "case": pa.string(),
     "item": pa.int64(),
@@ -53,7 +57,7 @@ def read_sentences(content: bytes) -> pa.Table:
     Raises:
         ContentError: The bytes are something else.
     """
-    return read_parquet(content, SENTENCES | ANSWERS | PIECES, needed=SENTENCES)
+    return read_parquet(content, SENTENCES | SOMETIMES, needed=SENTENCES)
 
 
 def part_bytes(part: Part) -> bytes:

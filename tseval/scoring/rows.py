@@ -99,3 +99,9 @@ def rows_of_sums(
             "n_unknown": pa.array(encoded.n_unknown, pa.int32()),
         }
     )
+
+
+def with_unscored(table: pa.Table, encoded: Encoded) -> pa.Table:
+    """Add the column `unscored`: the first token of each sentence, for a model that leaves it unscored."""
+    counts = encoded.token_counts
+    return table.append_column("unscored", pa.array(encoded.tokens[np.cumsum(counts) - counts], pa.int64()))

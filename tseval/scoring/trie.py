@@ -42,7 +42,7 @@ class Trie:
         return 1 + sum(len(level.inner) for level in self.levels)
 
 
-def build_trie(tokens: np.ndarray, lengths: np.ndarray) -> Trie:
+def build_trie(tokens: np.ndarray, lengths: np.ndarray, shared: bool = True) -> Trie:
     """Build the trie of encoded sentences without a Python loop over words or sentences.
 
     Every level is one sort of the pairs (parent, word): two sentences share a prefix exactly if they
@@ -51,11 +51,12 @@ def build_trie(tokens: np.ndarray, lengths: np.ndarray) -> Trie:
     Args:
         tokens: Word ids of all sentences one after the other, (words,) int64.
         lengths: Words of each sentence, (sentences,) int64, each at least 1.
+        shared: Whether sentences share the prefixes that they have in common; if not, each has its own.
     """
     starts = np.concatenate(([0], np.cumsum(lengths)))[:-1]
     base = int(tokens.max()) + 1 if len(tokens) else 1
     paths = np.empty(len(tokens), dtype=np.int64)
-    node = np.zeros(len(lengths), dtype=np.int64)
+    node = np.zeros(len(lengths), dtype=np.int64) if shared else np.arange(len(lengths))
     alive = np.arange(len(lengths))
     levels: list[Level] = []
     n_nodes, depth = 0, 0

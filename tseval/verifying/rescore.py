@@ -84,6 +84,11 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
             f"the model sees {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, "
             f"not as {claimed['seen'][row].as_py()!r}"
         )
+    first, said = (
+        table["unscored"] if "unscored" in table.column_names else None for table in (scored, claimed)
+    )
+    if first != said:
+        raise Wrong("the first tokens that the model leaves unscored are not those of the claim")
 
 
 def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, tolerance: float) -> float:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tseval.errors import ModelError
 from tseval.limits import beyond, limits
 from tseval.scoring.protocol import BoundedModel, ParticularModel
-from tseval.scoring.rows import rows_of_words, sum_pieces
+from tseval.scoring.rows import rows_of_words, sum_pieces, with_unscored
 
 if TYPE_CHECKING:
     from tseval.questions.asks import Asked, Asks
@@ -104,14 +104,18 @@ class Scorer(ABC):
             One row per sentence, in order: `sentence`, `seen` (its words as the model sees them),
             `logprob` (nats, float64, the sum over its words), `words` (nats, float32, each word's),
             `n_unknown`; where words were corrected, `pieces` too (nats, float32, what they were before), and
-            `logprob` is the sum over these.
+            `logprob` is the sum over these; and `unscored`, its first token, if the model scores none of the
+            first tokens.
 
         Raises:
             ModelError: If the model gives something other than finite numbers, naming the sentence; or if
                 memory does not suffice even for the smallest batch.
         """
         encoded, logprobs, corrections = self.score_words(sentences)
-        return rows_of_words(sentences, encoded, sum_pieces(encoded, logprobs), self.card.name, corrections)
+        words = sum_pieces(encoded, logprobs)
+        table = rows_of_words(sentences, encoded, words, self.card.name, corrections)
+        unscored = self.card.protocol.get("first_token") == "unscored" and len(encoded.tokens)
+        return with_unscored(table, encoded) if unscored else table
 
     def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
         """Score every token, as `score_tokens` does, and say what is missing to the words' log-probabilities.

@@ -1,0 +1,150 @@
+"""Folders that hold a change of a model (LoRA), and folders that lack something."""
+
+import json
+import os
+import shutil
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+import transformers
+from checkpoints import TEXT, bpe_tokenizer, save_causal, save_masked
+
+from tseval.adapters import open_model
+from tseval.errors import ModelError
+from tseval.scoring.scorers import scorer_for
+
+peft = pytest.importorskip("peft")
+SENTENCES = sorted(TEXT)
+
+
+def save_lora(folder, base, kind="CausalLM", seed=0, **settings):
+    """Save a random change of a model, as peft does."""
+    torch.manual_seed(seed)
+    model = getattr(transformers, f"AutoModelFor{kind}").from_pretrained(base)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # peft asks transformers in an old way
+        changed = peft.get_peft_model(model, peft.LoraConfig(init_lora_weights=False, **settings))
+    changed.save_pretrained(folder)
+    return changed.eval()
+
+
+@pytest.fixture
+def saved(tmp_path):
+    save_causal(tmp_path / "base", "llama")
+    return tmp_path
+
+
+@pytest.mark.parametrize("own_tokenizer", [False, True])
+def test_a_change_is_scored_as_peft_computes_it(saved, own_tokenizer):
+    changed = save_lora(saved / "lora", saved / "base", r=4)
+    if own_tokenizer:
+        bpe_tokenizer().save_pretrained(saved / "lora")
+    model: Any = open_model(f"hf:{saved / 'lora'}")
+    assert model.card.name == "lora"
+    scores = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
+    for sentence, score in zip(SENTENCES, scores, strict=True):
+        ids = [0, *model.tokenizer.encode(sentence)]
+        with torch.no_grad():
+            table = changed(torch.tensor([ids])).logits[0].log_softmax(-1)
+        assert score == pytest.approx(sum(table[i - 1, ids[i]].item() for i in range(1, len(ids))), abs=1e-3)
+    base = scorer_for(open_model(f"hf:{saved / 'base'}")).score(pa.array(SENTENCES))["logprob"].to_numpy()
+    assert not np.allclose(scores, base, atol=1)
+
+
+def test_a_masked_model_may_be_changed_too(tmp_path):
+    save_masked(tmp_path / "base")
+    save_lora(tmp_path / "lora", tmp_path / "base", "MaskedLM", target_modules=["query"])
+    base, changed = (
+        scorer_for(open_model(f"mlm:{tmp_path / name}")).score(pa.array(SENTENCES))["logprob"].to_numpy()
+        for name in ("base", "lora")
+    )
+    assert not np.allclose(base, changed, atol=0.1)
+
+
+def test_the_fingerprint_covers_base_and_change_and_not_where_they_lie(saved):
+    save_lora(saved / "lora", saved / "base")
+
+    def fingerprint():
+        return open_model(f"hf:{saved / 'lora'}").card.fingerprint
+
+    def name_base(path):
+        config = json.loads((saved / "lora" / "adapter_config.json").read_text())
+        config["base_model_name_or_path"] = str(path)
+        (saved / "lora" / "adapter_config.json").write_text(json.dumps(config))
+
+    first = fingerprint()
+    assert first != open_model(f"hf:{saved / 'base'}").card.fingerprint
+    shutil.copytree(saved / "base", saved / "copy")
+    name_base(saved / "copy")
+    assert fingerprint() == first
+    save_causal(saved / "copy", "llama", rms_norm_eps=1e-3)
+    other_base = fingerprint()
+    name_base(saved / "base")
+    save_lora(saved / "lora", saved / "base", seed=1)
+    other_change = fingerprint()
+    save_lora(saved / "lora", saved / "base", lora_alpha=32)
+    assert len({first, other_base, other_change, fingerprint()}) == 4
+
+
+def test_without_peft_the_message_names_it_and_the_base(saved, monkeypatch):
+    save_lora(saved / "lora", saved / "base")
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(
+        ModelError,
+        match=r"holds no model but a change \(LoRA\) of .*base.\n  To open it: pip install peft",
+    ):
+        open_model(f"hf:{saved / 'lora'}")
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("{", r"lora: adapter_config.json: not a JSON file"),
+        ("[1]", r"lora: adapter_config.json: .*should be a mapping"),
+        ("{}", r"adapter_config.json: base_model_name_or_path: is missing"),
+        ('{"base_model_name_or_path": 3}', r"base_model_name_or_path: should be a text in quotes"),
+        ('{"base_model_name_or_path": "./none"}', r"hf:./none cannot be opened: it is no folder"),
+    ],
+)
+def test_a_change_of_nothing_is_one_message(tmp_path, config, message):
+    (tmp_path / "lora").mkdir()
+    (tmp_path / "lora" / "adapter_config.json").write_text(config)
+    with pytest.raises(ModelError, match=message):
+        open_model(f"hf:{tmp_path / 'lora'}")
+
+
+def test_a_change_that_is_not_whole_or_of_another_model_is_one_message(saved):
+    save_lora(saved / "lora", saved / "base")
+    save_causal(saved / "base", "llama", hidden_size=16)
+    with pytest.raises(ModelError, match=r"hf:.*lora cannot be opened: .*size mismatch"):
+        open_model(f"hf:{saved / 'lora'}")
+    save_causal(saved / "base", "llama", num_hidden_layers=3)
+    with pytest.raises(ModelError, match=r"hf:.*lora cannot be opened: Found missing adapter keys"):
+        open_model(f"hf:{saved / 'lora'}")
+
+
+def test_a_folder_without_a_tokenizer_is_one_message(saved):
+    for file in (saved / "base").glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(
+        ModelError, match=r"base holds no tokenizer, neither .*\n  Save it beside the model: AutoTokenizer"
+    ):
+        open_model(f"hf:{saved / 'base'}")
+
+
+def test_a_folder_without_a_model_is_one_message(tmp_path):
+    bpe_tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"holds no config.json: it is no saved model.\n  Save one there"):
+        open_model(f"hf:{tmp_path}")
+
+
+def test_the_base_is_held_to_regular_files_too(saved):
+    save_lora(saved / "lora", saved / "base")
+    os.mkfifo(saved / "base" / "pipe")
+    with pytest.raises(ModelError, match=r"base: holds 'pipe', which is not a regular file"):
+        open_model(f"hf:{saved / 'lora'}")

@@ -1,0 +1,58 @@
+"""The page of published protocols: its commands run, on tiny models under the names that it uses."""
+
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from checkpoints import bpe_tokenizer, save_causal, save_masked, wordpiece_tokenizer
+from pages import follow
+from supplied import BLIMP_SAMPLE
+from untokenised import untokenised_pairs
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/protocols.md"
+PROTOCOLS = ("LM_syneval", "BLiMP", "minicons", "lm-eval", "SyntaxGym", "Salazar", "Kauf & Ivanova")
+
+
+def number_prep():
+    """Make the least suite of SyntaxGym."""
+    conditions = [
+        {"condition_name": name, "regions": [{"region_number": 1, "content": f"the author {verb} ."}]}
+        for name, verb in (("match", "laughs"), ("mismatch", "laugh"))
+    ]
+    return {
+        "meta": {"name": "number_prep", "metric": "sum"},
+        "region_meta": {"1": "all"},
+        "predictions": [{"type": "formula", "formula": "(1;%match%) < (1;%mismatch%)"}],
+        "items": [{"item_number": 1, "conditions": conditions}],
+    }
+
+
+def test_every_command_of_the_page_runs(tmp_path):
+    texts = [sentence for pair in untokenised_pairs() for sentence in pair]
+    save_causal(tmp_path / "gpt2", tokenizer=bpe_tokenizer(size=500, texts=texts), n_positions=128)
+    save_masked(tmp_path / "bert", tokenizer=wordpiece_tokenizer(500, texts), max_position_embeddings=128)
+    shutil.copy(BLIMP_SAMPLE, tmp_path / "blimp.jsonl.gz")
+    (tmp_path / "number_prep.json").write_text(json.dumps(number_prep()))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    followed = follow(PAGE, tmp_path, os.environ | {"PATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert len(followed) == 8
+    signatures = [command.printed for command in followed]
+    assert ["leading_space:true" in text for text in signatures].count(True) == 1
+    assert ["first_token:unscored" in text for text in signatures].count(True) == 1
+    assert ["pll:original" in text for text in signatures].count(True) == 1
+    assert ["pll:within_word_l2r" in text for text in signatures].count(True) == 1
+
+
+def test_the_page_names_every_protocol_and_tests_that_exist():
+    text = PAGE.read_text("utf-8")
+    assert [name for name in PROTOCOLS if name not in text] == []
+    named = re.findall(r"`(tests/[\w/]+(?:\.py)?)`", text)
+    assert len(named) >= 8
+    assert [name for name in named if not (ROOT / name).exists()] == []
