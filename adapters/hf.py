@@ -175,14 +175,11 @@ class CausalModel:
         """Score tokens, and parts of the vocabulary in the place of each, (tokens and ends, 1 + parts)."""
         tokens, counts = ended.tokens, ended.counts
         kept = np.ones(len(tokens), dtype=np.bool_)
-        if (
-            not method.shared
-        ):  # as in a plain pass the last token is read too: behind each stands one that is not
+        if not method.shared:
+            # A plain pass reads the last token too: behind it stands one more, which is not read.
             behind = np.cumsum(counts)[~ended.has_end]
-            tokens, kept = (
-                np.insert(tokens, behind, tokens[behind - 1]),
-                np.insert(kept, behind, values=False),
-            )
+            tokens = np.insert(tokens, behind, tokens[behind - 1])
+            kept = np.insert(kept, behind, values=False)
             counts = counts + ~ended.has_end
         trie = build_trie(tokens, counts, method.shared)
         n_contexts = trie.n_contexts - (self.start is None)  # the empty one is read as the start symbol

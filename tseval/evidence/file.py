@@ -27,7 +27,7 @@ _TYPES: dict[str, pa.DataType] = {
     "unscored": pa.int64(),
 }
 # Beside what all evidence has, in this order.
-_SOMETIMES = ([], ["right", "wrong"], ["pieces"], ["unscored"], ["pieces", "unscored"])
+_SOMETIMES: tuple[list[str], ...] = ([], ["right", "wrong"], ["pieces"], ["unscored"], ["pieces", "unscored"])
 
 
 @dataclass(frozen=True, slots=True)

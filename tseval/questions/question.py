@@ -99,8 +99,8 @@ class Decided:
         better: What must be greater, in nats; not a number where nothing was compared, (verdicts,).
         worse: What it must exceed, (verdicts,).
         correct: Whether the question was answered right, (verdicts,).
-        undecidable: Whether it was never put, because sentences look alike to the model, differ in what it leaves
-            unscored, or are too long for it, (verdicts,).
+        undecidable: Whether it was never put, because sentences look alike to the model, differ in what it
+            leaves unscored, or are too long for it, (verdicts,).
         items: Place of the item that each verdict is about; None for every item once, in order.
         features: What is known of a verdict beside the features of its item, (verdicts, features).
     """

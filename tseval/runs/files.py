@@ -27,9 +27,9 @@ SENTENCES: dict[str, pa.DataType] = {
     "words": pa.list_(pa.float32()),
     "n_unknown": pa.int32(),
 }
-# Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have; where
-# words were corrected, the sums over their pieces, of which the sentence's is made; and the first tokens, where the
-# model leaves them unscored.
+# Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have;
+# where words were corrected, the sums over their pieces, of which the sentence's is made; and first tokens,
+# where the model leaves them unscored.
 SOMETIMES: dict[str, pa.DataType] = {
     **dict.fromkeys(("right", "wrong"), pa.list_(pa.float64())),
     "pieces": pa.list_(pa.float32()),

@@ -116,12 +116,12 @@ def _repeated_items(case: Case, items: list[_Texts]) -> Iterator[Found]:
 
 def _repeated_pairs(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
     """Report pairs that count several times in one row of the table, in items that differ elsewhere."""
-    first = {item: place for place, item in reversed(list(enumerate(items)))}
     for contrast, compared in pairs.items():
-        counts = Counter(compared[place] for place in first.values())
-        if repeated := len(first) - len(counts):
+        distinct = dict.fromkeys(zip(items, compared, strict=True))
+        counts = Counter(pair for _, pair in distinct)
+        if repeated := len(distinct) - len(counts):
             (pair, count), *_ = counts.most_common(1)
-            message = f"{repeated:,} of {len(first):,} pairs of {contrast!r} repeat another"
+            message = f"{repeated:,} of {len(distinct):,} pairs of {contrast!r} repeat another"
             message += f", for example {quoted_texts(pair)} ({count} times)."
             yield Found("warning", case.labels[0], message)
 
