@@ -86,7 +86,7 @@ def test_the_sets_are_those_of_a_plain_step_down_with_other_draws(seed):
     random = np.random.default_rng(seed)
     root = random.standard_normal((6, 6)) * 0.02
     covariance = (root @ root.T + np.eye(6) * 1e-4).astype(np.float64)
-    means = 0.5 + np.arange(6) * 0.05
+    means = (0.5 + np.arange(6) * 0.05).astype(np.float64)
     variances = np.diag(covariance)
     errors = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0)).astype(np.float64)
     found = ranks_that_may_be(means, errors, covariance, None)
