@@ -187,7 +187,7 @@ def test_where_no_beginning_is_marked_words_are_sums_over_pieces(tmp_path, name,
 
 
 def test_bytes_mark_words_by_their_spaces(tmp_path):
-    model = opened(tmp_path, transformers.ByT5Tokenizer(), n_positions=99)
+    model = opened(tmp_path, transformers.ByT5Tokenizer(), arguments={"bos": "false"}, n_positions=99)
     letters = model.tokenizer("a b", add_special_tokens=False)["input_ids"]
     with torch.no_grad():
         table = model.model(torch.tensor([letters])).logits[0].double().log_softmax(-1)
