@@ -111,3 +111,14 @@ def test_a_complete_run_that_lacks_the_column_is_not_taken_for_one_with_it(pairs
         "run is complete, and was scored without --cluster number.\n"
         "  Score it again into another directory, without --resume.\n"
     )
+
+
+def test_a_complete_run_with_a_column_is_not_taken_for_one_without_it(pairs):
+    assert run("--suite", "pairs.jsonl", "--cluster", "number", cwd=pairs).returncode == 0
+    assert run("--suite", "pairs.jsonl", "--cluster", "number", "--resume", cwd=pairs).returncode == 0
+    result = run("--suite", "pairs.jsonl", "--resume", cwd=pairs)
+    assert result.returncode == 2
+    assert result.stderr.endswith(
+        "run is complete, and was scored with --cluster number.\n"
+        "  Score it again into another directory, without --resume.\n"
+    )

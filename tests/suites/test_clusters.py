@@ -92,6 +92,7 @@ def test_a_named_column_says_what_items_share(pairs: Path) -> None:
     suite = cluster_by(plain, ["verb", "n"])
     assert entries(suite.cases[0]) == {"verb": ["laugh", "laugh", "swim"], "n": ["1", "2", "3"]}
     assert suite.digest == plain.digest
+    assert (plain.clusters, suite.clusters) == ((), ("verb", "n"))
 
 
 def test_named_columns_stand_in_place_of_what_the_suite_says() -> None:

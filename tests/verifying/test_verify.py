@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from tseval.report import Format, build_table, render
 from tseval.runs import Run, read_run
 from tseval.runs.files import digest, read_intact, to_parquet
 from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest
+from tseval.runs.seal import seal
 from tseval.suites.clusters import cluster_by
 from tseval.suites.items import ENTRY, as_entries
 from tseval.suites.load import load_suite
@@ -162,11 +163,44 @@ def test_verdicts_of_another_shape_do_not_follow(honest, forge, edit, said):
     assert not report.ok
 
 
-def test_a_run_from_before_lexical_factors_holds_without_them(honest, forge):
+def without_entries(verdicts):
+    stripped = verdicts.drop_columns([name for name in verdicts.column_names if name.endswith(ENTRY)])
+    assert stripped.num_columns < verdicts.num_columns
+    return stripped
+
+
+def reseal(path, edit):
+    """Edit the JSON of a manifest, and seal it anew."""
+    content = json.loads((path / "manifest.json").read_text())
+    edit(content)
+    content["seal"] = asdict(seal(content))
+    (path / "manifest.json").write_text(json.dumps(content))
+
+
+def test_a_run_from_before_lexical_factors_holds_without_them_and_it_is_said(honest, forge):
+    path = forge(verdicts=without_entries(read_run(honest).load_verdicts()))
+    reseal(path, lambda manifest: manifest["suite"].pop("clusters"))
+    report = verify_run(path)
+    assert report.ok
+    assert report.checks[1].found.endswith("; what items share is not said, as in old runs")
+    assert "is not said" not in str(verify_run(honest))
+
+
+def test_a_run_that_is_not_old_and_whose_entries_were_stripped_is_found(honest, forge):
+    path = forge(verdicts=without_entries(read_run(honest).load_verdicts()))
+    said = wrong_at(verify_run(path), "recomputed")
+    assert said == "the verdicts have no column 'subject.entry'"
+
+
+def test_a_run_without_a_record_of_clusters_is_held_to_the_entries_it_has(honest, forge):
     verdicts = read_run(honest).load_verdicts()
-    old = verdicts.drop_columns([name for name in verdicts.column_names if name.endswith(ENTRY)])
-    assert old.num_columns < verdicts.num_columns
-    assert verify_run(forge(verdicts=old)).ok
+    path = forge(verdicts=verdicts)
+    reseal(path, lambda manifest: manifest["suite"].pop("clusters"))
+    assert verify_run(path).ok
+    shutil.rmtree(path)
+    path = forge(verdicts=verdicts.drop_columns(["verb.entry"]))
+    reseal(path, lambda manifest: manifest["suite"].pop("clusters"))
+    assert wrong_at(verify_run(path), "recomputed") == "the verdicts have no column 'verb.entry'"
 
 
 def test_entries_that_are_not_those_of_the_items_are_found(honest, forge):
@@ -190,6 +224,59 @@ def test_columns_that_a_user_named_follow_from_the_data(model, tmp_path):
     evaluate(model, suite, out=tmp_path / "run")
     report = verify_run(tmp_path / "run", suite=str(tmp_path / "pairs.tsv"))
     assert report.ok
+
+
+@pytest.fixture(scope="module")
+def clustered(model, tmp_path_factory):
+    """A run whose user named other columns than the suite does."""
+    path = tmp_path_factory.mktemp("verify") / "clustered"
+    suite = cluster_by(load_suite("marvin_linzen", cases=CASES, limit=60), ["subject", "subject_number"])
+    evaluate(model, suite, out=path)
+    return path
+
+
+def test_a_run_whose_user_named_other_columns_than_the_suite_says_so_and_holds(clustered, honest):
+    run = read_run(clustered)
+    assert run.manifest.suite.clusters == ("subject", "subject_number")
+    assert [name for name in run.verdicts.columns if name.endswith(ENTRY)] == [
+        "subject.entry", "subject_number.entry"
+    ]  # fmt: skip
+    assert verify_run(clustered).ok
+    assert read_run(honest).manifest.suite.clusters == ()
+
+
+@pytest.mark.parametrize(
+    ("claimed", "said"),
+    [
+        ([], "the verdicts have no column 'verb.entry'"),
+        (["subject_number"], "the verdicts have a column 'subject.entry' that the suite does not know"),
+        (["subject", "subject_number", "verb"], "the verdicts have no column 'verb.entry'"),
+        (
+            ["subject_numbr"],
+            "suite.clusters: the suite 'marvin_linzen' has no column 'subject_numbr' "
+            "to cluster its items by.",
+        ),
+    ],
+)
+def test_columns_that_were_not_those_named_are_found(clustered, tmp_path, claimed, said):
+    shutil.copytree(clustered, tmp_path / "run")
+    reseal(tmp_path / "run", lambda manifest: manifest["suite"].update(clusters=claimed))
+    assert wrong_at(verify_run(tmp_path / "run"), "recomputed") == said
+
+
+def test_entries_of_named_columns_that_were_stripped_are_found(clustered, forge):
+    run = read_run(clustered)
+    stripped = run.load_verdicts().drop_columns(["subject_number.entry"])
+    said = wrong_at(verify_run(forge(verdicts=stripped, suite=run.manifest.suite)), "recomputed")
+    assert said == "the verdicts have no column 'subject_number.entry'"
+
+
+def test_entries_of_named_columns_that_were_changed_are_found(clustered, forge):
+    run = read_run(clustered)
+    place, other = run.load_verdicts().column_names.index("subject_number.entry"), ["sg"] * len(run.verdicts)
+    verdicts = run.load_verdicts().set_column(place, "subject_number.entry", as_entries(other))
+    said = wrong_at(verify_run(forge(verdicts=verdicts, suite=run.manifest.suite)), "recomputed")
+    assert said.startswith("verdicts: subject_number.entry of ")
 
 
 def test_a_table_that_says_something_else_is_found(honest, forge):

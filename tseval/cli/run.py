@@ -15,7 +15,6 @@ from tseval.cli.progress import busy, progress_bar
 from tseval.errors import RunError, SuiteError, shortened
 from tseval.questions.scores import SCORES
 from tseval.suites.clusters import cluster_by
-from tseval.suites.items import ENTRY
 from tseval.suites.load import load_suite
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def command(
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, score, where, resume, quiet)
-        _check_clusters(run, path, clusters)
+        _check_clusters(run, path, suite)
         _print(run, path, by, quiet)
 
 
@@ -110,15 +109,16 @@ def _score(
         raise
 
 
-def _check_clusters(run: Run, path: Path, clusters: tuple[str, ...]) -> None:
-    """Refuse a run that was complete before, and was judged without these columns."""
-    columns = run.verdicts.columns if clusters else ()
-    for name in clusters:
-        if f"{name}{ENTRY}" not in columns:
-            raise RunError(
-                f"{path} is complete, and was scored without --cluster {name}.\n"
-                "  Score it again into another directory, without --resume."
-            )
+def _check_clusters(run: Run, path: Path, suite: Suite) -> None:
+    """Refuse a run that was complete before, and was judged with other columns of `--cluster`."""
+    had = run.manifest.suite.clusters or ()
+    if had == suite.clusters:
+        return
+    how, named = ("with", had) if had else ("without", suite.clusters)
+    raise RunError(
+        f"{path} is complete, and was scored {how} {' '.join(f'--cluster {name}' for name in named)}.\n"
+        "  Score it again into another directory, without --resume."
+    )
 
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:

@@ -28,7 +28,10 @@ MANIFEST_FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class SuiteFacts:
-    """A suite, as a manifest describes it; the fields are those of `Suite`."""
+    """A suite, as a manifest describes it; the fields are those of `Suite`.
+
+    `clusters` is None in runs from before there were any.
+    """
 
     name: str
     title: str
@@ -38,6 +41,7 @@ class SuiteFacts:
     terminator: str | None
     n_items: int
     n_contrasts: int
+    clusters: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

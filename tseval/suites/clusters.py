@@ -49,7 +49,7 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
     )
     for name in chosen if suite.complete else ():
         _refuse_one_level(cases, name)
-    return replace(suite, cases=cases)
+    return replace(suite, cases=cases, clusters=tuple(chosen))
 
 
 def _columns(case: Case) -> list[str]:

@@ -176,6 +176,8 @@ class Suite:
         digest: SHA-256 over everything that can change a score or a table row: labels, contrasts,
             row names, terminator, sentences and features, in order.
         complete: False under `--limit`, `--sample` or `--case`.
+        clusters: Columns that its user named to say what items share (`tseval.suites.clusters`); none where
+            the suite says so itself.
     """
 
     name: str
@@ -186,6 +188,7 @@ class Suite:
     digest: str
     complete: bool = True
     score: Score = "sentence"
+    clusters: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)

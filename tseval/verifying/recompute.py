@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import EvidenceError, SuiteError
+from tseval.errors import EvidenceError, SuiteError, first_line
 from tseval.evidence.evidence import scored_again, whole_column
 from tseval.evidence.prefixes import split_words, spread
 from tseval.report import build_table, render
@@ -102,9 +102,8 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
         with afresh():
             suite = load_suite(spec or claim.key.suite)
     except SuiteError as error:
-        said = str(error).partition("\n")[0]
         raise SuiteError(
-            f"{said}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"
+            f"{first_line(error)}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"
         ) from None
     if claim.manifest.suite.complete:
         return suite
@@ -113,15 +112,23 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
 
 
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
-    """Give the suite the lexical factors of the claim: `--cluster` names others, and old runs have none."""
-    held = [name.removesuffix(ENTRY) for name in claim.verdicts.column_names if name.endswith(ENTRY)]
-    known = {name for case in suite.cases for name in case.entries.column_names}
-    if not held:
+    """Give the suite the lexical factors of the claim: those of `--cluster`, or its own; old runs have none.
+
+    Raises:
+        Wrong: The columns that are said to have been named are no such columns.
+    """
+    if not knows_factors(claim):
         return replace(suite, cases=tuple(replace(case, entries=pa.table({})) for case in suite.cases))
     try:
-        return suite if known.issuperset(held) else cluster_by(suite, held)
-    except SuiteError:
-        return suite  # the comparison names the column
+        return cluster_by(suite, claim.manifest.suite.clusters or ())
+    except SuiteError as error:
+        raise Wrong(f"suite.clusters: {first_line(error)}") from None
+
+
+def knows_factors(claim: Claim) -> bool:
+    """Tell whether a run is from when there were lexical factors: it has some, or says which were chosen."""
+    chosen = claim.manifest.suite.clusters
+    return chosen is not None or any(name.endswith(ENTRY) for name in claim.verdicts.column_names)
 
 
 def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
