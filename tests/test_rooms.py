@@ -94,6 +94,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"tseval.report.families", "tseval.report.figures", "tseval.report.text"},
         {"matplotlib"},
     ),
+    "tseval.report.dots": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.lines": ({"tseval.report.figures", "tseval.report.panels"}, {"matplotlib"}),
     "tseval.report.curves": (
         {"tseval.parquet", "tseval.report.families", "tseval.report.figures", "tseval.report.text"},

@@ -30,7 +30,7 @@ COMMANDS = {
     "verify": ("verify", "Check that runs are whole, follow from suite and evidence, and can be."),
     "analyze": (
         "analyze",
-        "Analyse runs: attractors, confidence word by word, pairs of models, formal languages.",
+        "Analyse runs: attractors, confidence word by word, pairs of models, single words, formal languages.",
     ),
     "suites": ("suites", "List the suites."),
     "models": ("models", "List the kinds of model and the bundled checkpoints."),
@@ -40,7 +40,7 @@ COMMANDS = {
     ),
     "expand": ("expand", "Write out the items of a suite."),
     "data": ("data", "Make data sets from treebanks and published files."),
-    "export": ("export", "Write suites for other tools."),
+    "export": ("export", "Write suites and runs for other tools."),
     "lm-eval": ("lm_eval", "Run lm-eval, which then knows the model tseval."),
     "lint": ("lint", "Check grammars and data sets."),
     "surprisal": ("surprisal", "Print the surprisal of every token of a text."),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tseval.cli.options import take_all
+from tseval.cli.options import FILE, take_all
 from tseval.cli.printing import print_or_write
 from tseval.cli.progress import busy
 from tseval.errors import RunError
@@ -21,6 +21,8 @@ from tseval.report.figures import check_figure_names, write_figure
 from tseval.report.panels import Panel, draw_panels
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tseval.report.document import Document
 
 ANALYSING = "analysing runs"
@@ -39,7 +41,7 @@ FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metav
 
 @click.group()
 def command() -> None:
-    """Analyse runs: attractors, confidence word by word, pairs of models, formal languages."""
+    """Analyse runs: attractors, confidence word by word, pairs of models, single words, formal languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,32 @@ def pairwise_command(by: str | None, **given: Any) -> None:
     with busy(ANALYSING):
         found = agreement.pairs(asked.open(), by)
     asked.write(found)
+
+
+@command.command("robustness")
+@run_options
+@FIGURE
+@click.option("--counts-from", "text", type=FILE, metavar="TEXT",
+              help="Set accuracy against how often words occur in a text.")  # fmt: skip
+def robustness_command(text: Path | None, **given: Any) -> None:
+    """Print what limits each interval, and what single words do to each row."""
+    from tseval.report.dots import draw_dots
+    from tseval.report.robustness import analyse_words, word_panels
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open()
+        found = analyse_words(opened, None if text is None else _count_words(text))
+        if asked.figures:
+            write_figure(lambda: draw_dots(word_panels(found), "accuracy"), asked.figures, RunError)
+    asked.write(found)
+
+
+def _count_words(text: Path) -> Mapping[str, int]:
+    """Count the words of a text, in lower case."""
+    from tseval.training.corpus import count_words  # brings torch along
+
+    return count_words([text], lowercase=True)
 
 
 @command.command("formal")

@@ -1,4 +1,4 @@
-"""`tseval export`: suites for other tools."""
+"""`tseval export`: suites and runs for other tools."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import click
 
 from tseval.cli.options import COUNT, QUIET
 from tseval.cli.progress import busy
+from tseval.files import write_text
 
 
 @click.group()
 def command() -> None:
-    """Write suites for other tools."""
+    """Write suites and runs for other tools."""
 
 
 @command.command("lm-eval")
@@ -33,3 +34,26 @@ def lm_eval(suite: str, output: Path, limit: int | None, tokenise: bool, quiet: 
     if not quiet:
         click.echo(f"{output}: {group}, {len(tasks)} tasks", err=True)
         click.echo(f"lm_eval --include_path {output} --tasks {group} ...", err=True)
+
+
+@command.command("glmm")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.csv"
+)
+@QUIET
+def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
+    """Write the verdicts of RUNs as one table, and print the mixed model for it in R (lme4)."""
+    from tseval.report.analyses import open_runs
+    from tseval.report.glmm import in_r, mixed_model
+
+    with busy("writing verdicts", quiet):
+        opened = open_runs(runs)
+        model = mixed_model(opened)
+        write_text(output, model.table.to_csv(index=False, lineterminator="\n"))
+    click.echo(in_r(model, str(output)), nl=False)
+    if quiet:
+        return
+    for note in (*opened.notes, *model.notes):
+        click.echo(note, err=True)
+    click.echo(f"{output}: {len(model.table):,} verdicts", err=True)

@@ -1,0 +1,146 @@
+"""`tseval analyze robustness` and `tseval export glmm` on runs made a moment before, as a user meets them."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pandas as pd
+import pytest
+from in_process import call
+
+from tseval.runs import read_run
+
+CASES = ["--case", "simple_agrmt", "--case", "vp_coord"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two rows of the bundled model, in two runs; a run of pairs that share nothing that is known."""
+    folder = tmp_path_factory.mktemp("words")
+    pairs = '{"good": "the author laughs", "bad": "the author laugh", "verb": "laugh"}\n'
+    (folder / "pairs.jsonl").write_text(pairs + pairs.replace("author", "pilot"))
+    for name, chosen in (
+        ("a", CASES),
+        ("b", [*CASES, "--score", "critical"]),
+        ("pairs", ["--suite", "pairs.jsonl"]),
+    ):
+        done = call("run", "--model", "bundled:lstm", *chosen, "--out", name, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def succeed(*arguments, cwd):
+    done = call("analyze", "robustness", *arguments, cwd=cwd)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def test_it_prints_what_limits_a_row_and_what_its_words_do(folder):
+    printed = succeed("a", cwd=folder)
+    verdicts = read_run(folder / "a").verdicts
+    simple = verdicts[verdicts["case"] == "simple_agrmt"]
+    by_verb = simple.groupby("verb.entry", observed=True)["correct"].mean()
+    assert (by_verb.min(), by_verb["laughs"]) == (0.5, 0.5)
+    assert "| verb (7 entries), 97% " in printed.replace("|  verb", "| verb")
+    assert "0.500 laughs" in printed
+    assert "lstm: of 2 rows 2 are limited by words" in printed
+    assert "nan" not in printed.lower()
+
+
+def test_json_holds_entries_factors_and_limits_and_csv_the_entries(folder):
+    found = json.loads(succeed("a", "b", "--format", "json", cwd=folder))
+    assert found["analysis"] == "robustness"
+    assert {row["model"] for row in found["rows"]} == {"lstm (a)", "lstm (b)"}
+    assert len(found["limits"]) == 4
+    assert {row["factor"] for row in found["factors"]} == {"subject", "verb", "first_verb"}
+    verdicts = read_run(folder / "a").verdicts
+    table = pd.read_csv(folder / "a.csv") if succeed(
+        "a", "--format", "csv", "-o", "a.csv", cwd=folder) == "" else None  # fmt: skip
+    for row in table.to_dict("records"):
+        own = verdicts[verdicts["construction"] == row["construction"]]
+        has = own[f"{row['factor']}.entry"] == row["entry"]
+        assert row["accuracy"] == own.loc[has, "correct"].mean()
+        assert row["without"] == own.loc[~has, "correct"].mean()
+
+
+def test_one_row_can_be_chosen_and_its_words_are_drawn(folder, tmp_path):
+    files = [tmp_path / "words.svg", tmp_path / "words.png"]
+    chosen = ["--case", "simple_agrmt", "--figure", files[0], "--figure", files[1]]
+    succeed("a", "b", *chosen, cwd=folder)
+    ET.parse(files[0])  # noqa: S314 - ours
+    drawn = files[0].read_text()
+    # Both factors of the one row; every word and both models are named.
+    for text in ("by subject", "by verb", "laughs", "is tall", "author", "lstm (a)", "lstm (b)", "chance"):
+        assert f"<!-- {text} -->" in drawn or f"{text} -->" in drawn
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+    succeed("a", "--figure", tmp_path / "all.svg", cwd=folder)
+    both = (tmp_path / "all.svg").read_text()
+    assert "Short VP coordination" in both
+    assert "by subject" not in both  # of several rows the factor whose entries differ most
+
+
+def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("he laughs and swims .\nhe swims and is short and young and young .\n")
+    found = json.loads(succeed("a", "--counts-from", text, "--format", "json", cwd=folder))
+    count = {row["entry"]: row["frequency"] for row in found["rows"] if row["factor"] == "verb"}
+    assert (count["laughs"], count["swims"], count["is short"], count["is tall"]) == (1, 2, 1, 0)
+    assert "| Frequency " in succeed("a", "--counts-from", text, cwd=folder).replace("|   F", "| F")
+    assert "Frequency" not in succeed("a", cwd=folder)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["analyze", "robustness", "pairs"],
+            "these runs do not say which words their items share, so there is no word to look at.\n"
+            "  Score again: grammars name their words; of data, name columns with --cluster COLUMN.\n",
+        ),
+        (["analyze", "robustness", "a", "--counts-from", "nowhere.txt"], "nowhere.txt"),
+        (
+            ["analyze", "robustness", "a", "--figure", "a.jpg"],
+            "a.jpg: the name of a figure ends in .svg or .png\n",
+        ),
+        (
+            ["analyze", "robustness", "a", "pairs"],
+            "a (marvin_linzen@4a5b19cb) and pairs (pairs@818835dc) are over different items",
+        ),
+        (
+            ["export", "glmm", "a", "-o", "no/where.csv"],
+            "no/where.csv cannot be written: No such file or directory.",
+        ),
+        (
+            ["export", "glmm", "bhatt2020", "-o", "a.csv"],
+            "bhatt2020 is a published board: it has no items to analyse.",
+        ),
+        (["export", "glmm", "a"], "Missing option '-o'"),
+    ],
+)
+def test_bad_input_is_told_in_one_message(folder, arguments, said):
+    done = call(*arguments, cwd=folder)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_runs_are_written_for_lme4_with_the_formula(folder):
+    done = call("export", "glmm", "a", "b", "-o", "both.csv", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "library(lme4)\n"
+        'verdicts <- read.csv("both.csv", check.names = FALSE, na.strings = character())\n'
+        "fit <- glmer(correct ~ model * row + (1 + model | subject.entry) + (1 + model | verb.entry) "
+        "+ (1 + model | first_verb.entry) + (1 | id),\n"
+        "             data = verdicts, family = binomial)\n"
+    )
+    assert "If the fit does not converge, write (1 | verb.entry) for (1 + model | verb.entry)." in done.stderr
+    table = pd.read_csv(folder / "both.csv")
+    for name in "ab":
+        own, verdicts = table[table["model"] == f"lstm ({name})"], read_run(folder / name).verdicts
+        assert own["correct"].tolist() == verdicts["correct"].astype(int).tolist()
+        assert own["verb.entry"].tolist() == verdicts["verb.entry"].tolist()
+        assert own["first_verb.entry"].isna().tolist() == verdicts["first_verb.entry"].isna().tolist()
+        assert own["row"].nunique() == 2
+    assert table["id"].nunique() == len(table) / 2
+    quiet = call("export", "glmm", "a", "-o", "one.csv", "--quiet", cwd=folder)
+    assert quiet.stderr == ""

@@ -1,0 +1,214 @@
+"""What single words do to a result: accuracy by lexicon entry and without it, and what limits an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tseval.analysis.accuracy import ROW, in_table_order
+from tseval.analysis.inference.design import Design
+from tseval.analysis.inference.estimates import estimate
+from tseval.analysis.inference.factors import Factors
+from tseval.analysis.inference.quantiles import quantile
+from tseval.suites.items import ENTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from tseval.analysis.inference.estimates import Estimate
+
+# An accuracy of fewer items says nothing about their word.
+FEWEST_ITEMS = 5
+# Of a factor with more entries, such as the sentences of a corpus, those with most items are looked at.
+MOST_ENTRIES = 200
+CHANCE_OF_A_PAIR = 0.5
+POWER = 0.8
+# What limits an interval where no factor does.
+ITEMS = "items"
+_OF_A_ROW = ("n_items", "accuracy", "low", "high", "se", "n_eff", "limit", "share", "n_entries")
+_OF_AN_ENTRY = ("factor", "entry", "n_items", "accuracy", "low", "high", "without", "decides")
+
+
+@dataclass(frozen=True, slots=True)
+class Robustness:
+    """How far the rows of a run rest on single words.
+
+    Attributes:
+        rows: One line per row of the table, in its order: `n_items` (decidable), `accuracy`, `low`, `high`,
+            `se`, `n_eff` as in `Estimate`; `limit`, the factor that has the largest `share` of the variance,
+            or `items`, and the `n_entries` of it; `smallest_difference`. Missing where nothing is decidable.
+        entries: One line per row, factor and entry: `n_items`, `accuracy`, `low`, `high` of its items; the
+            row's accuracy `without` it; and whether it `decides` the row: with it the row's interval lies on
+            one side of chance, without it not, or the other way round.
+        n_passed_over: Entries, over all rows and factors, that were not looked at: they have too few items.
+    """
+
+    rows: pd.DataFrame
+    entries: pd.DataFrame
+    n_passed_over: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """The decidable items of a row: which are correct, (items,), and their entries."""
+
+    correct: NDArray[np.bool_]
+    factors: Factors
+
+    def estimate(self, chosen: NDArray[np.bool_]) -> Estimate | None:
+        """Estimate the accuracy of some of the items."""
+        correct = self.correct[chosen]
+        return estimate(correct, np.ones(len(correct), bool), Design.of(self.factors.take(chosen)))
+
+
+def robustness(verdicts: pd.DataFrame) -> Robustness:
+    """Look at every row of a run word by word.
+
+    Args:
+        verdicts: One row per item and contrast; without columns of entries no word is known.
+    """
+    rows: list[dict[str, object]] = []
+    entries: list[dict[str, object]] = []
+    n_passed_over = 0
+    for key, own in verdicts.groupby(list(ROW), sort=False, dropna=False):
+        decided = own[~own["undecidable"].to_numpy(bool)]
+        items = _Items(decided["correct"].to_numpy(bool), Factors.of_verdicts(decided))
+        whole = items.estimate(np.ones(len(decided), bool))
+        named: dict[str, object] = dict(zip(ROW, key, strict=True))
+        rows.append(named | (_of_row(items, whole) if whole else {"n_items": 0}))
+        for factor in items.factors.names if whole else ():
+            words = decided[f"{factor}{ENTRY}"]
+            counts = words.value_counts()
+            looked_at = counts[counts >= FEWEST_ITEMS].index[:MOST_ENTRIES]
+            n_passed_over += int((counts > 0).sum()) - len(looked_at)
+            found = _of_entries(items, whole, words, [str(entry) for entry in sorted(looked_at)])
+            entries += [named | {"factor": factor} | one for one in found]
+    columns = [*ROW, *_OF_A_ROW, "smallest_difference"]
+    return Robustness(
+        in_table_order(pd.DataFrame(rows, columns=columns).astype({"n_entries": "Int64"})),
+        pd.DataFrame(entries, columns=[*ROW, *_OF_AN_ENTRY]),
+        n_passed_over,
+    )
+
+
+def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
+    """Sum up the entries of each factor in each row, both in order of first appearance.
+
+    Args:
+        entries: Of `robustness`, perhaps with their `frequency`.
+
+    Returns:
+        One line per row and factor: `n_entries`; the entries that are `lowest` and `highest` in accuracy,
+        with `lowest_accuracy` and `highest_accuracy`; `without_low` and `without_high`, between which the
+        row's accuracy lies without one entry; `decides`, the entries that decide the row; `rho`, Spearman's
+        correlation of accuracy and frequency, missing where one of them is the same for all entries.
+    """
+    found = []
+    for key, own in entries.groupby([*ROW, "factor"], sort=False, dropna=False):
+        lowest, highest = own.loc[own["accuracy"].idxmin()], own.loc[own["accuracy"].idxmax()]
+        rho = own["accuracy"].rank().corr(own["frequency"].rank()) if "frequency" in own else None
+        line = dict(zip([*ROW, "factor"], key, strict=True)) | {
+            "n_entries": len(own),
+            "lowest": lowest["entry"],
+            "lowest_accuracy": lowest["accuracy"],
+            "highest": highest["entry"],
+            "highest_accuracy": highest["accuracy"],
+            "without_low": own["without"].min(),
+            "without_high": own["without"].max(),
+            "decides": tuple(own.loc[own["decides"], "entry"]),
+            "rho": rho,
+        }
+        found.append(line)
+    return pd.DataFrame(found)
+
+
+def frequencies(entries: pd.Series[str], counts: Mapping[str, int]) -> list[int]:
+    """Look up how frequent lexicon entries are: an entry of several words is as frequent as its rarest one.
+
+    Args:
+        entries: Names of entries.
+        counts: How often each word, in lower case, occurs in a text.
+    """
+    return [min(counts.get(word, 0) for word in str(entry).lower().split(" ")) for entry in entries]
+
+
+def smallest_difference(se: float, df: float | None) -> float:
+    """Give the smallest difference between two models that items would show, four times in five.
+
+    The models' errors are taken to have nothing in common; what they have in common makes it smaller.
+
+    Args:
+        se: Standard error of the accuracy of one.
+        df: Degrees of freedom; None for the normal distribution.
+
+    Source: Bloom 1995, "Minimum detectable effects", Evaluation Review 19(5): the sum of the quantiles of the
+    test, two-sided at 5%, and of its power, times the standard error of the difference.
+    """
+    from scipy.special import ndtri, stdtrit  # noqa: PLC0415 - slow to import
+
+    power = float(ndtri(POWER) if df is None else stdtrit(df, POWER))
+    return (quantile(df) + power) * sqrt(2) * se
+
+
+def _of_row(items: _Items, whole: Estimate) -> dict[str, object]:
+    limit, share = max(_shares(items, whole), key=lambda one: one[1], default=(None, None))
+    return {
+        "n_items": whole.n_items,
+        "accuracy": whole.value,
+        "low": whole.low,
+        "high": whole.high,
+        "se": whole.se,
+        "n_eff": whole.n_eff,
+        "limit": limit,
+        "share": share,
+        "n_entries": whole.clusters.get(limit) if limit else None,
+        "smallest_difference": smallest_difference(whole.se, whole.df) if whole.se else None,
+    }
+
+
+def _shares(items: _Items, whole: Estimate) -> Iterator[tuple[str, float]]:
+    """Give the part that each factor has in the variance of a row, and the part of single items.
+
+    That of a factor is what clustering by it alone adds to the variance of independent items. Words that
+    matter only together are in none of them or in several, so the parts need not add up to 1; none is
+    shown as more than all.
+    """
+    if whole.se == 0:
+        return
+    _, influence = Design.of(items.factors).deviations(items.correct[:, None].astype(np.float64))
+    independent = float((influence**2).sum())
+    yield ITEMS, min(independent / whole.se**2, 1.0)
+    for place, name in enumerate(items.factors.names):
+        if name in whole.clusters:
+            alone = Design.of(items.factors.keep([place])).covariance(influence)
+            yield name, min(max(float(alone[0, 0]) - independent, 0.0) / whole.se**2, 1.0)
+
+
+def _of_entries(
+    items: _Items, whole: Estimate, words: pd.Series[str], entries: list[str]
+) -> Iterator[dict[str, object]]:
+    """Estimate the accuracy of each entry's items, and of all others."""
+    for entry in entries:
+        chosen = (words == entry).fillna(False).to_numpy(bool)
+        found, others = items.estimate(chosen), items.estimate(~chosen)
+        assert found is not None
+        yield {
+            "entry": entry,
+            "n_items": found.n_items,
+            "accuracy": found.value,
+            "low": found.low,
+            "high": found.high,
+            "without": others.value if others else None,
+            "decides": others is not None and _side(others) != _side(whole),
+        }
+
+
+def _side(found: Estimate) -> int:
+    """Say on which side of chance an interval lies; 0 where it holds it."""
+    return int(found.low > CHANCE_OF_A_PAIR) - int(found.high < CHANCE_OF_A_PAIR)

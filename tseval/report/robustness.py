@@ -1,0 +1,186 @@
+"""How far results rest on single words, as tables and panels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tseval.analysis.accuracy import ROW
+from tseval.analysis.means import SECTIONS
+from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
+from tseval.errors import RunError
+from tseval.report.analyses import INTERVAL, stacked, tell
+from tseval.report.document import Field, Grid, Line
+from tseval.report.dots import DotPanel
+from tseval.report.figures import LineOf
+from tseval.report.layout import row_labels
+from tseval.report.shown import NONE, interval, share, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    import pandas as pd
+
+    from tseval.analysis.robustness import Robustness
+    from tseval.report.analyses import Opened
+    from tseval.report.document import Document
+
+# Words of a panel; of more, those with the lowest and the highest accuracy.
+MOST_DRAWN = 30
+_OF_A_ROW = (
+    Field("Items", ("n_items",), whole),
+    Field("Accuracy", ("accuracy",), share),
+    INTERVAL,
+    Field("Worth", ("n_eff",), lambda n: whole(int(n))),
+    Field("Limited by", ("limit", "share", "n_entries"), lambda one: _limit(*one), "left"),
+    Field("Smallest difference", ("smallest_difference",), share),
+)
+_OF_A_FACTOR = (
+    Field("Entries", ("n_entries",), whole),
+    Field("Lowest", ("lowest_accuracy", "lowest"), lambda one: f"{share(one[0])} {one[1]}", "left"),
+    Field("Highest", ("highest_accuracy", "highest"), lambda one: f"{share(one[0])} {one[1]}", "left"),
+    Field("Without one", ("without_low", "without_high"), interval),
+    Field("Decided by", ("decides",), lambda words: ", ".join(words) or NONE, "left"),
+)
+_FREQUENCY = Field("Frequency", ("rho",), lambda rho: f"{rho:+.2f}")
+_NOTES = (
+    "Accuracies are cut to 3 decimals, not rounded; intervals are 95%, clustered by lexicon entry.",
+    "Worth: as many items that share no words would be as sure. Limited by: the factor that has the largest "
+    "part of the variance, or single items.",
+    "Smallest difference: between two models that these items would show four times in five, if nothing is "
+    "hard for both; smaller where both fail at the same words.",
+    "Without one: the row's accuracy if one entry is left out. Decided by: entries with which the row's "
+    "interval lies on one side of chance (0.5), and without which it does not, or the other way round.",
+)
+
+
+def analyse_words(opened: Opened, counts: Mapping[str, int] | None = None) -> Document:
+    """Tabulate what limits each row, and what single words do to it.
+
+    Args:
+        opened: Runs.
+        counts: How often each word, in lower case, occurs in a text, to be set against accuracies.
+
+    Raises:
+        RunError: No item is known to share words.
+    """
+    found = {name: robustness(verdicts) for name, verdicts in opened.verdicts.items()}
+    if all(one.entries.empty for one in found.values()):
+        raise RunError(
+            "these runs do not say which words their items share, so there is no word to look at.\n"
+            "  Score again: grammars name their words; of data, name columns with --cluster COLUMN."
+        )
+    if counts is not None:
+        found = {name: _with_frequency(one, counts) for name, one in found.items()}
+    factors = {name: by_factor(one.entries) for name, one in found.items()}
+    grids, notes = [], list(_NOTES)
+    for name, one in found.items():
+        grids += [_rows(f"{name} on {opened.suite}", one), _words(f"Single words, {name}", factors[name])]
+        notes.append(_advice(name, one))
+    if counts is not None:
+        notes.append("Frequency: Spearman's correlation of an entry's accuracy and how often it occurs.")
+    if passed_over := max(one.n_passed_over for one in found.values()):
+        notes.append(
+            f"{whole(passed_over)} entries are left out, because they have fewer than {FEWEST_ITEMS} items, "
+            f"or more than {MOST_ENTRIES} others of their row have more."
+        )
+    entries = stacked({name: one.entries for name, one in found.items()})
+    told = tell(opened, "robustness", entries, grids, notes)
+    limits = stacked({name: one.rows for name, one in found.items()})
+    return replace(told, content={**told.content, "limits": limits, "factors": stacked(factors)})
+
+
+def _with_frequency(found: Robustness, counts: Mapping[str, int]) -> Robustness:
+    frequency = frequencies(found.entries["entry"], counts)
+    return replace(found, entries=found.entries.assign(frequency=frequency))
+
+
+def _rows(title: str, found: Robustness) -> Grid:
+    """Lay out the rows under their sections and phenomena, with what limits each."""
+    columns = [field.values(found.rows) for field in _OF_A_ROW]
+    keys = zip(found.rows["dependency"], found.rows["phenomenon"], strict=True)
+    lines: list[Line] = []
+    before: tuple[object, object] = (None, None)
+    for key, *cells in zip(keys, row_labels(found.rows[list(ROW)]), *columns, strict=True):
+        if key[0] != before[0] and key[0] is not None:
+            lines.append(Line((SECTIONS.get(key[0], str(key[0])),), "section"))
+        if key != before:
+            lines.append(Line((str(key[1]),), "group"))
+        before = key
+        lines.append(Line(tuple(cells)))
+    return Grid((Field(title, align="left"), *_OF_A_ROW), lines)
+
+
+def _words(title: str, factors: pd.DataFrame) -> Grid:
+    """Lay out the factors of each row, with their lowest and highest entries."""
+    fields = _OF_A_FACTOR if factors["rho"].isna().all() else (*_OF_A_FACTOR, _FREQUENCY)
+    columns = [field.values(factors) for field in fields]
+    lines: list[Line] = []
+    labels = _full_labels(factors)
+    for place, (label, *cells) in enumerate(zip(labels, factors["factor"], *columns, strict=True)):
+        if place == 0 or label != labels[place - 1]:
+            lines.append(Line((label,), "group"))
+        lines.append(Line(tuple(cells)))
+    return Grid((Field(title, align="left"), *fields), lines)
+
+
+def _full_labels(rows: pd.DataFrame) -> list[str]:
+    """Name every row with its phenomenon, under which a construction has but one meaning."""
+    labels = row_labels(rows[list(ROW)])
+    return [f"{phenomenon}: {label}" for phenomenon, label in zip(rows["phenomenon"], labels, strict=True)]
+
+
+def _limit(limit: str | None, part: float, n_entries: int | None) -> str:
+    if limit is None or isinstance(limit, float):
+        return NONE
+    return f"{limit}, {part:.0%}" if limit == ITEMS else f"{limit} ({n_entries} entries), {part:.0%}"
+
+
+def _advice(name: str, found: Robustness) -> str:
+    """Say what to add for narrower intervals."""
+    limits = found.rows["limit"].dropna().value_counts()
+    words = limits.drop(ITEMS, errors="ignore")
+    if words.empty:
+        return f"{name}: single items limit the intervals; more of them would narrow these."
+    rows = ", ".join(f"{factor} in {n}" for factor, n in words.items())
+    return (
+        f"{name}: of {limits.sum()} rows {words.sum()} are limited by words ({rows}). More items of the same "
+        "words would hardly narrow their intervals; more entries of these factors would."
+    )
+
+
+def word_panels(analysis: Document) -> list[DotPanel]:
+    """Draw accuracy by lexicon entry: every factor of one row, of several that with the widest range."""
+    entries = analysis.records
+    models = list(entries["model"].unique())
+    rows = entries.groupby(list(ROW), sort=False, dropna=False)
+    labels = row_labels(entries[list(ROW)])
+    panels = []
+    for _, row in rows:
+        label, phenomenon = labels[row.index[0]], row["phenomenon"].iloc[0]
+        factors = list(row.groupby("factor", sort=False))
+        if len(rows) > 1:
+            factors = [max(factors, key=_range)]
+        panels += [_panel((label, f"{phenomenon}, by {factor}"), own, models) for factor, own in factors]
+    return panels
+
+
+def _range(factor: tuple[Hashable, pd.DataFrame]) -> float:
+    """Say how far the accuracies of a factor's entries lie apart."""
+    accuracies = factor[1]["accuracy"]
+    return float(accuracies.max() - accuracies.min())
+
+
+def _panel(title: tuple[str, str], entries: pd.DataFrame, models: Sequence[str]) -> DotPanel:
+    """Sort the entries by the accuracy of the first model; of too many the two ends are drawn."""
+    first = entries[entries["model"] == entries["model"].iloc[0]].sort_values("accuracy", kind="stable")
+    words = [str(word) for word in first["entry"]]
+    if len(words) > MOST_DRAWN:
+        title = (title[0], f"{title[1]}: the ends of {len(words)}")
+        words = words[: MOST_DRAWN // 2] + words[-(MOST_DRAWN // 2) :]
+    series = []
+    for name, own in entries[entries["entry"].isin(words)].groupby("model", sort=False):
+        places = [words.index(str(word)) for word in own["entry"]]
+        columns = (own[column].tolist() for column in ("accuracy", "low", "high"))
+        series.append(LineOf(models.index(str(name)), str(name), places, *columns))
+    return DotPanel(title, words, series)
