@@ -17,7 +17,7 @@ from tseval.analysis.inference.quantiles import quantile
 from tseval.suites.items import ENTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -81,8 +81,11 @@ def robustness(verdicts: pd.DataFrame) -> Robustness:
         items = _Items(decided["correct"].to_numpy(bool), Factors.of_verdicts(decided))
         whole = items.estimate(np.ones(len(decided), bool))
         named: dict[str, object] = dict(zip(ROW, key, strict=True))
-        rows.append(named | (_of_row(items, whole) if whole else {"n_items": 0}))
-        for factor in items.factors.names if whole else ():
+        if whole is None:
+            rows.append(named | {"n_items": 0})
+            continue
+        rows.append(named | _of_row(items, whole))
+        for factor in items.factors.names:
             words = decided[f"{factor}{ENTRY}"]
             counts = words.value_counts()
             looked_at = counts[counts >= FEWEST_ITEMS].index[:MOST_ENTRIES]
@@ -111,7 +114,7 @@ def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
     """
     found = []
     for key, own in entries.groupby([*ROW, "factor"], sort=False, dropna=False):
-        lowest, highest = own.loc[own["accuracy"].idxmin()], own.loc[own["accuracy"].idxmax()]
+        lowest, highest = (own.iloc[int(at)] for at in (own["accuracy"].argmin(), own["accuracy"].argmax()))
         rho = own["accuracy"].rank().corr(own["frequency"].rank()) if "frequency" in own else None
         line = dict(zip([*ROW, "factor"], key, strict=True)) | {
             "n_entries": len(own),
@@ -128,7 +131,7 @@ def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def frequencies(entries: pd.Series[str], counts: Mapping[str, int]) -> list[int]:
+def frequencies(entries: Iterable[str], counts: Mapping[str, int]) -> list[int]:
     """Look up how frequent lexicon entries are: an entry of several words is as frequent as its rarest one.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, suggest
-from tseval.suites.items import RESERVED_NAMES
+from tseval.suites.items import ENTRY, RESERVED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +44,11 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
         said = " and ".join(f"{name}={value}" for name, value in where)
         raise SuiteError(f"no item has all of {said}.\n  Leave one of them out.")
     return kept
+
+
+def entry_columns(verdicts: pd.DataFrame) -> list[str]:
+    """Name the columns of lexical factors, `verb.entry` and the like."""
+    return [str(name) for name in verdicts.columns if str(name).endswith(ENTRY)]
 
 
 def require_features(verdicts: pd.DataFrame, names: Sequence[str], fix: str = "") -> None:

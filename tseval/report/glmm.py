@@ -11,10 +11,10 @@ import pandas as pd
 
 from tseval.analysis.accuracy import ROW
 from tseval.analysis.inference.factors import FEWEST_LEVELS
+from tseval.analysis.selection import entry_columns
 from tseval.errors import RunError
 from tseval.report.formats.csv import cell
 from tseval.report.layout import row_labels
-from tseval.suites.items import ENTRY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def mixed_model(opened: Opened) -> MixedModel:
             "no item of these runs can be decided, so there is nothing to fit.\n"
             "  The model may not know the words: tseval table shows how many items are undecidable."
         )
-    factors = [name for name in table.columns if name.endswith(ENTRY)]
+    factors = entry_columns(table)
     counts = {name: table[name].replace("", pd.NA).nunique() for name in factors}
     random = [name for name in factors if counts[name] >= FEWEST_LEVELS]
     fixed = tuple(name for name in factors if 1 < counts[name] < FEWEST_LEVELS)

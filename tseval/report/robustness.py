@@ -31,7 +31,7 @@ _OF_A_ROW = (
     Field("Items", ("n_items",), whole),
     Field("Accuracy", ("accuracy",), share),
     INTERVAL,
-    Field("Worth", ("n_eff",), lambda n: whole(int(n))),
+    Field("Worth", ("n_eff",), lambda n: whole(round(n))),
     Field("Limited by", ("limit", "share", "n_entries"), lambda one: _limit(*one), "left"),
     Field("Smallest difference", ("smallest_difference",), share),
 )
