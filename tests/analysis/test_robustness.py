@@ -163,3 +163,4 @@ def test_frequency_is_that_of_the_rarest_word_and_is_correlated_by_ranks(drawn):
         own = entries[entries["factor"] == line["factor"]]
         assert line["rho"] == pytest.approx(spearmanr(own["accuracy"], own["frequency"]).statistic)
     assert by_factor(entries.assign(frequency=3))["rho"].isna().all()
+    assert by_factor(entries.groupby("factor").head(4))["rho"].isna().all()

@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -43,7 +44,17 @@ def test_it_prints_what_limits_a_row_and_what_its_words_do(folder):
     assert "| verb (7 entries), 97% " in printed.replace("|  verb", "| verb")
     assert "0.500 laughs" in printed
     assert "lstm: of 2 rows 2 are limited by words" in printed
+    assert "(fixed)" not in printed
     assert "nan" not in printed.lower()
+
+
+def test_a_factor_of_few_entries_is_marked_as_fixed(folder):
+    chosen = ["--case", "simple_npi_anim", "--quiet", "--out", "npi"]
+    assert call("run", "--model", "bundled:lstm", *chosen, cwd=folder).returncode == 0
+    printed = succeed("npi", cwd=folder)
+    assert "| determiner (fixed) " in printed
+    assert "| subject " in printed
+    assert "| predicate (fixed) " in printed
 
 
 def test_json_holds_entries_factors_and_limits_and_csv_the_entries(folder):
@@ -144,3 +155,25 @@ def test_runs_are_written_for_lme4_with_the_formula(folder):
     assert table["id"].nunique() == len(table) / 2
     quiet = call("export", "glmm", "a", "-o", "one.csv", "--quiet", cwd=folder)
     assert quiet.stderr == ""
+
+
+@pytest.mark.slow
+def test_the_page_has_the_figures_of_the_bundled_model(tmp_path):
+    cases = ("simple_agrmt", "prep_anim", "prep_inanim")
+    chosen = [word for case in cases for word in ("--case", case)]
+    scored = call("run", "--model", "bundled:lstm", *chosen, "--quiet", "--out", "run", cwd=tmp_path)
+    assert scored.returncode == 0, scored.stderr
+    printed = succeed("run", cwd=tmp_path)
+    rows = {line.split("|")[1].strip(): line for line in printed.splitlines() if line.startswith("| ")}
+    page = (Path(__file__).parents[2] / "docs/statistics.md").read_text("utf-8")
+    told = {cells[1].strip(): cells for line in page.splitlines() if len(cells := line.split("|")) == 9}
+    for name in ("Simple", "Across a PP"):
+        _, _, items, accuracy, _, interval, worth, limit, _ = (cell.strip() for cell in told[name])
+        shown = rows[name].replace("0.", ".")
+        for cell in (items, accuracy, interval, worth):
+            assert f" {cell} " in shown
+        assert f" {limit}, " in shown
+    decided = next(line for line in printed.splitlines() if line.startswith("| verb ") and "is bad" in line)
+    assert "0.447 laughs" in decided
+    assert "0.717 is bad" in decided
+    assert decided.split("|")[6].strip() == "is old"

@@ -12,7 +12,7 @@ import pandas as pd
 from tseval.analysis.accuracy import ROW, in_table_order
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.estimates import estimate
-from tseval.analysis.inference.factors import Factors
+from tseval.analysis.inference.factors import FEWEST_LEVELS, Factors
 from tseval.analysis.inference.quantiles import quantile
 from tseval.suites.items import ENTRY
 
@@ -110,12 +110,14 @@ def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
         One line per row and factor: `n_entries`; the entries that are `lowest` and `highest` in accuracy,
         with `lowest_accuracy` and `highest_accuracy`; `without_low` and `without_high`, between which the
         row's accuracy lies without one entry; `decides`, the entries that decide the row; `rho`, Spearman's
-        correlation of accuracy and frequency, missing where one of them is the same for all entries.
+        correlation of accuracy and frequency, missing where one of them is the same for all entries, or
+        these are fewer than `FEWEST_LEVELS`.
     """
     found = []
     for key, own in entries.groupby([*ROW, "factor"], sort=False, dropna=False):
         lowest, highest = (own.iloc[int(at)] for at in (own["accuracy"].argmin(), own["accuracy"].argmax()))
-        rho = own["accuracy"].rank().corr(own["frequency"].rank()) if "frequency" in own else None
+        known = "frequency" in own and len(own) >= FEWEST_LEVELS
+        rho = own["accuracy"].rank().corr(own["frequency"].rank()) if known else None
         line = dict(zip([*ROW, "factor"], key, strict=True)) | {
             "n_entries": len(own),
             "lowest": lowest["entry"],

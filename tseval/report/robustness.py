@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tseval.analysis.accuracy import ROW
+from tseval.analysis.inference.factors import FEWEST_LEVELS
 from tseval.analysis.means import SECTIONS
 from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
 from tseval.errors import RunError
@@ -49,6 +50,7 @@ _NOTES = (
     "part of the variance, or single items.",
     "Smallest difference: between two models that these items would show four times in five, if nothing is "
     "hard for both; smaller where both fail at the same words.",
+    f"Fixed: fewer than {FEWEST_LEVELS} entries, so that intervals speak for these alone.",
     "Without one: the row's accuracy if one entry is left out. Decided by: entries with which the row's "
     "interval lies on one side of chance (0.5), and without which it does not, or the other way round.",
 )
@@ -117,10 +119,11 @@ def _words(title: str, factors: pd.DataFrame) -> Grid:
     columns = [field.values(factors) for field in fields]
     lines: list[Line] = []
     labels = _full_labels(factors)
-    for place, (label, *cells) in enumerate(zip(labels, factors["factor"], *columns, strict=True)):
+    for place, (label, factor, *cells) in enumerate(zip(labels, factors["factor"], *columns, strict=True)):
         if place == 0 or label != labels[place - 1]:
             lines.append(Line((label,), "group"))
-        lines.append(Line(tuple(cells)))
+        fixed = "" if factors["n_entries"].iloc[place] >= FEWEST_LEVELS else " (fixed)"
+        lines.append(Line((f"{factor}{fixed}", *cells)))
     return Grid((Field(title, align="left"), *fields), lines)
 
 
