@@ -118,7 +118,7 @@ def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):
         ),
         (
             ["export", "glmm", "a", "-o", "no/where.csv"],
-            "no/where.csv cannot be written: No such file or directory.",
+            "no/where.csv: No such file or directory",
         ),
         (
             ["export", "glmm", "bhatt2020", "-o", "a.csv"],

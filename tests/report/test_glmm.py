@@ -11,7 +11,7 @@ from small import make_case, make_run, make_suite
 
 from tseval.errors import RunError
 from tseval.report.analyses import open_runs
-from tseval.report.glmm import in_r, mixed_model
+from tseval.report.glmm import in_r, mixed_model, write_verdicts
 from tseval.suites.items import as_entries
 
 WORDS = [f"w{n}" for n in range(6)]
@@ -35,6 +35,13 @@ def opened(tmp_path):
         return open_runs([str(tmp_path / f"r{place}") for place in range(n_models)])
 
     return runs
+
+
+def written(opened):
+    """The table as R or pandas read it."""
+    file = io.BytesIO()
+    write_verdicts(opened, file)
+    return pd.read_csv(io.BytesIO(file.getvalue()))
 
 
 @pytest.mark.parametrize(
@@ -77,10 +84,25 @@ def test_items_that_share_nothing_need_no_mixed_model(opened):
 
 def test_what_is_undecidable_is_left_out_and_missing_entries_are_empty(opened):
     verbs = [None, *WORDS[1:]]
-    model = mixed_model(opened({"verb": verbs}, unknown=("a1", "a2"), n_models=2))
-    assert model.table["verb.entry"].tolist() == ["", *WORDS[1:]] * 2
-    assert model.table["id"].tolist() == [f"case0:{n}" for n in range(6)] * 2
-    assert model.table["correct"].tolist() == [0] * 6 + [1] * 6
+    runs = opened({"verb": verbs}, n_models=2)
+    table = written(runs)
+    assert table["verb.entry"].isna().tolist() == [True, *[False] * 5] * 2
+    assert table["verb.entry"].dropna().tolist() == WORDS[1:] * 2
+    assert table["id"].tolist() == [f"case0:{n}" for n in range(6)] * 2
+    assert table["correct"].tolist() == [0] * 6 + [1] * 6
+    assert mixed_model(runs).n_verdicts == 12
+    first = runs.verdicts["m0"].assign(undecidable=[True, False] * 3)
+    some = replace(runs, verdicts={**runs.verdicts, "m0": first})
+    assert written(some)["id"].tolist() == [
+        "case0:1",
+        "case0:3",
+        "case0:5",
+        *[f"case0:{n}" for n in range(6)],
+    ]
+    assert mixed_model(some).n_verdicts == 9
+    nothing = replace(runs, verdicts={**runs.verdicts, "m0": first.assign(undecidable=True)})
+    assert mixed_model(nothing).formula == "correct ~ 1 + (1 | verb.entry)"
+    assert len(written(nothing)) == 6
 
 
 def test_runs_in_which_nothing_can_be_decided_are_refused(opened):
@@ -93,9 +115,7 @@ def test_runs_in_which_nothing_can_be_decided_are_refused(opened):
 
 
 def test_no_text_becomes_a_formula_and_no_feature_takes_a_column_of_ours(opened):
-    model = mixed_model(opened({"verb": ["=1+1", *WORDS[1:]]}, row=["+x"] * 6, size=[1, 2, 3, 4, 5, None]))
-    text = model.table.to_csv(index=False)
-    back = pd.read_csv(io.StringIO(text))
+    back = written(opened({"verb": ["=1+1", *WORDS[1:]]}, row=["+x"] * 6, size=[1, 2, 3, 4, 5, None]))
     assert back["verb.entry"][0] == "'=1+1"
     assert back["row"].unique().tolist() == ["Subject-verb agreement: C0"]
     assert back["feature.row"].unique().tolist() == ["'+x"]
@@ -106,7 +126,7 @@ def test_no_text_becomes_a_formula_and_no_feature_takes_a_column_of_ours(opened)
 def test_another_program_fits_the_model_to_the_table(opened):
     from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM  # noqa: PLC0415 - slow to import
 
-    one = mixed_model(opened({"verb": WORDS})).table
+    one = written(opened({"verb": WORDS}))
     random = np.random.default_rng(0)
     verbs = np.repeat(np.arange(40), 60)
     chance = 1 / (1 + np.exp(-(0.8 + random.standard_normal(40)[verbs])))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 
 from tseval.cli.options import COUNT, QUIET
 from tseval.cli.progress import busy
-from tseval.files import write_text
+from tseval.files import write_output
 
 
 @click.group()
@@ -45,15 +46,15 @@ def lm_eval(suite: str, output: Path, limit: int | None, tokenise: bool, quiet: 
 def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
     """Write the verdicts of RUNs as one table, and print the mixed model for it in R (lme4)."""
     from tseval.report.analyses import open_runs
-    from tseval.report.glmm import in_r, mixed_model
+    from tseval.report.glmm import in_r, mixed_model, write_verdicts
 
     with busy("writing verdicts", quiet):
         opened = open_runs(runs)
         model = mixed_model(opened)
-        write_text(output, model.table.to_csv(index=False, lineterminator="\n"))
+        write_output(output, partial(write_verdicts, opened))
     click.echo(in_r(model, str(output)), nl=False)
     if quiet:
         return
     for note in (*opened.notes, *model.notes):
         click.echo(note, err=True)
-    click.echo(f"{output}: {len(model.table):,} verdicts", err=True)
+    click.echo(f"{output}: {model.n_verdicts:,} verdicts", err=True)

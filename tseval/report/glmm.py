@@ -17,6 +17,9 @@ from tseval.report.formats.csv import cell
 from tseval.report.layout import row_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import IO
+
     from numpy.typing import NDArray
 
     from tseval.report.analyses import Opened
@@ -27,19 +30,17 @@ _SCORES = ["better_score", "worse_score", "tie", "undecidable"]
 
 @dataclass(frozen=True, slots=True)
 class MixedModel:
-    """What lme4 needs.
+    """What is to be fitted to the table that `write_verdicts` writes.
 
     Attributes:
-        table: One line per model and decidable verdict: `model`, `row` (of the table), `id` (of the item, the
-            same for all models and contrasts), `correct` (0 or 1); then the columns of the verdicts, `.entry`
-            empty where an item has none.
         formula: Fixed effects of model and row; lexicon entries as crossed random effects.
         fixed: Factors with too few entries to be random: they are left to the reader.
+        n_verdicts: How many verdicts are decidable.
     """
 
-    table: pd.DataFrame
     formula: str
     fixed: tuple[str, ...]
+    n_verdicts: int
 
     @property
     def is_mixed(self) -> bool:
@@ -63,7 +64,7 @@ class MixedModel:
 
 
 def mixed_model(opened: Opened) -> MixedModel:
-    """Put the verdicts of runs into one table, and write the formula for it.
+    """Write the formula for the verdicts of runs.
 
     Entries are random effects, crossed with each other, as items and subjects are in experiments. With
     several models an entry has an effect of its own for each of them, since models are what is compared.
@@ -75,43 +76,69 @@ def mixed_model(opened: Opened) -> MixedModel:
     and items", Journal of Memory and Language 59; Barr, Levy, Scheepers & Tily 2013, "Random effects
     structure for confirmatory hypothesis testing: Keep it maximal", ibid. 68.
     """
-    table = pd.concat([_tidy(name, verdicts) for name, verdicts in opened.verdicts.items()])
-    if table.empty:
+    all_decided = [_decided(verdicts) for verdicts in opened.verdicts.values()]
+    parts = [frame for frame in all_decided if len(frame)]
+    if not parts:
         raise RunError(
             "no item of these runs can be decided, so there is nothing to fit.\n"
             "  The model may not know the words: tseval table shows how many items are undecidable."
         )
-    factors = entry_columns(table)
-    counts = {name: table[name].replace("", pd.NA).nunique() for name in factors}
-    random = [name for name in factors if counts[name] >= FEWEST_LEVELS]
-    fixed = tuple(name for name in factors if 1 < counts[name] < FEWEST_LEVELS)
-    several = [name for name in ("model", "row") if table[name].nunique() > 1]
+    rows = pd.concat([frame[list(ROW)].drop_duplicates() for frame in parts]).drop_duplicates()
+    several = [name for name, n in (("model", len(parts)), ("row", len(rows))) if n > 1]
+    counts = _count_entries(parts)
     slopes = "1 + model" if "model" in several else "1"
-    groups = [f"({slopes} | {_quoted(name)})" for name in random]
-    if table["id"].duplicated().any():
-        groups.append("(1 | id)")
-    return MixedModel(table, " + ".join([f"correct ~ {' * '.join(several) or '1'}", *groups]), fixed)
+    effects = [f"({slopes} | {_quoted(cell(name))})" for name, n in counts.items() if n >= FEWEST_LEVELS]
+    if len(parts) > 1 or parts[0].duplicated(["case", "item"]).any():
+        effects.append("(1 | id)")
+    return MixedModel(
+        formula=" + ".join([f"correct ~ {' * '.join(several) or '1'}", *effects]),
+        fixed=tuple(name for name, n in counts.items() if 1 < n < FEWEST_LEVELS),
+        n_verdicts=sum(map(len, parts)),
+    )
+
+
+def _decided(verdicts: pd.DataFrame) -> pd.DataFrame:
+    return verdicts[~verdicts["undecidable"].to_numpy(bool)]
+
+
+def _count_entries(parts: Sequence[pd.DataFrame]) -> dict[str, int]:
+    """Count the entries of each factor over all models."""
+    found: dict[str, set[str]] = {}
+    for frame in parts:
+        for name in entry_columns(frame):
+            found.setdefault(name, set()).update(frame[name].dropna().unique())
+    return {name: len(entries) for name, entries in found.items()}
+
+
+def write_verdicts(opened: Opened, file: IO[bytes]) -> None:
+    """Write one line per model and decidable verdict, one model at a time.
+
+    `model`, `row` (of the table), `id` (of the item, the same for all models and contrasts), `correct` (0 or
+    1); then the columns of the verdicts, with an `.entry` empty where an item has none.
+    """
+    names = list(dict.fromkeys(str(name) for frame in opened.verdicts.values() for name in frame.columns))
+    for place, (model, verdicts) in enumerate(opened.verdicts.items()):
+        table = _tidy(model, verdicts.reindex(columns=names))
+        file.write(table.to_csv(index=False, header=place == 0, lineterminator="\n").encode())
 
 
 def _tidy(model: str, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Give the decidable verdicts of one model, ready to be written."""
-    decided = ~verdicts["undecidable"].to_numpy(bool)
-    frame = verdicts[decided]
+    frame = _decided(verdicts)
     keys = {
         "model": cell(model),
-        "row": _rows(verdicts)[decided],
+        "row": _rows(verdicts)[~verdicts["undecidable"].to_numpy(bool)],
         "id": frame["case"].astype(str) + ":" + frame["item"].astype(str),
         "correct": frame["correct"].astype(int),
     }
-    others = frame.drop(columns=["correct", *_SCORES]).rename(
-        columns={name: f"feature.{name}" for name in keys}
-    )
+    ours = {name: f"feature.{name}" for name in keys}
+    others = frame.drop(columns=["correct", *_SCORES]).rename(columns=ours)
     texts = {
         str(name): _cells(column)
         for name, column in others.items()
         if not pd.api.types.is_numeric_dtype(column)
     }
-    return pd.concat([pd.DataFrame(keys), others.assign(**texts)], axis=1)
+    return pd.concat([pd.DataFrame(keys, frame.index), others.assign(**texts)], axis=1).rename(columns=cell)
 
 
 def _cells(column: pd.Series[str]) -> NDArray[np.object_]:
