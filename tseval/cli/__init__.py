@@ -28,6 +28,7 @@ COMMANDS = {
     "run": ("run", "Score a model on a suite, write the run, print the table."),
     "table": ("table", "Print runs and published boards side by side, with ranks."),
     "verify": ("verify", "Check that runs are whole, follow from suite and evidence, and can be."),
+    "board": ("board", "Keep a leaderboard: a folder of entries that anyone can check."),
     "analyze": (
         "analyze",
         "Analyse runs: attractors, confidence word by word, pairs of models, single words, formal languages.",

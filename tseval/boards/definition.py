@@ -1,0 +1,123 @@
+"""`board.yaml`: what a leaderboard is over, and what its entries must keep to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import yaml
+
+from tseval.checked import ContentError, Json, checked, read_yaml
+from tseval.errors import BoardError, reason
+from tseval.questions.scores import SCORES, Score
+from tseval.suites.load import load_suite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tseval.suites.items import Suite
+
+DEFINITION = "board.yaml"
+DEFINITION_FORMAT = 1
+LONGEST_TEXT = 4_000  # characters of a text that people write
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a leaderboard is over.
+
+    Attributes:
+        format: Of the file.
+        title: As a reader would cite it.
+        suite: Name of a bundled or fetched suite, or its path, seen from the board's folder.
+        digest: Of the suite.
+        score: What sentences are compared by.
+        text: What a reader should know, in Markdown.
+        source: Reference, or None.
+        protocol: What the protocol of every entry must hold: `{words: corrected}`. Empty allows any.
+        rules: What submitters promise, one sentence each; shown, not checked.
+    """
+
+    format: int
+    title: str
+    suite: str
+    digest: str
+    score: str
+    text: str = ""
+    source: str | None = None
+    protocol: Mapping[str, Json] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+
+
+def read_definition(board: Path) -> Definition:
+    """Read what a board is over.
+
+    Raises:
+        BoardError: The file cannot be read, or a field of it is wrong; names both.
+    """
+    file = board / DEFINITION
+    try:
+        content = read_yaml(file)
+        version = content.get("format") if isinstance(content, dict) else None
+        if isinstance(version, int) and version > DEFINITION_FORMAT:
+            raise ContentError(f"is {version}, but this tseval reads format {DEFINITION_FORMAT}", "format")
+        definition = checked(content, Definition)
+        if definition.score not in SCORES:
+            raise ContentError(f"should be one of {', '.join(SCORES)}", "score")
+        check_texts(asdict(definition))
+    except FileNotFoundError:
+        raise BoardError(
+            f"{board} is no board: it has no {DEFINITION}.\n  Make one: tseval board new {board} --suite SUITE"
+        ) from None
+    except (OSError, ContentError) as error:
+        raise BoardError(f"{file}: {reason(error)}.") from None
+    return definition
+
+
+def write_definition(definition: Definition) -> str:
+    """Give the text of `board.yaml`."""
+    return yaml.safe_dump(
+        asdict(definition) | {"rules": list(definition.rules)}, sort_keys=False, allow_unicode=True
+    )
+
+
+def suite_of(definition: Definition, board: Path) -> Suite:
+    """Load the suite of a board.
+
+    Raises:
+        SuiteError: It is not here.
+        BoardError: It is another one than the board says.
+    """
+    beside = board / definition.suite
+    suite = load_suite(beside if beside.exists() else definition.suite)
+    if suite.digest != definition.digest:
+        raise BoardError(
+            f"{board / DEFINITION}: the suite {definition.suite} here has the digest {suite.digest[:8]}, "
+            f"but the board is over {definition.digest[:8]}.\n"
+            "  Take the version of the suite, or of tseval, that the board was made with."
+        )
+    return suite
+
+
+def score_of(definition: Definition) -> Score:
+    """What sentences are compared by."""
+    return cast("Score", definition.score)
+
+
+def check_texts(content: Mapping[str, Json], where: str = "") -> None:
+    """Refuse texts that are too long, and half characters, which no table can hold.
+
+    Raises:
+        ContentError: Names the field.
+    """
+    for name, value in content.items():
+        at = f"{where}{name}"
+        for text in [name, *(value if isinstance(value, list | tuple) else [value])]:
+            if isinstance(text, Mapping):
+                check_texts(text, f"{at}.")
+            elif isinstance(text, str):
+                if len(text) > LONGEST_TEXT:
+                    raise ContentError(f"has {len(text):,} characters, more than {LONGEST_TEXT:,}", at)
+                if any("\ud800" <= letter <= "\udfff" for letter in text):
+                    raise ContentError("has half a character", at)

@@ -1,0 +1,189 @@
+"""A board as a folder: begin one, add entries, read them all."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tseval.boards.definition import DEFINITION, Definition, read_definition, suite_of, write_definition
+from tseval.boards.entry import (
+    ENTRY,
+    ENTRY_FORMAT,
+    EVIDENCE,
+    LARGEST_ENTRY,
+    MANIFEST,
+    NAME,
+    Checked,
+    Entry,
+    entry_run,
+    rows_of,
+    write_entry,
+)
+from tseval.boards.written import write_pages
+from tseval.errors import BoardError
+from tseval.evidence.evidence import gather
+from tseval.evidence.file import evidence_bytes
+from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_text, write_whole
+from tseval.runs import read_run
+from tseval.runs.files import digest
+from tseval.runs.manifest import dump_manifest
+from tseval.suites.load import load_suite
+from tseval.verifying import verify_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tseval.boards.entry import About
+    from tseval.questions.scores import Score
+    from tseval.runs import Run
+
+ENTRIES = "entries"
+BOARD_LOCK = ".lock"
+
+
+def new_board(board: Path, suite: str, title: str | None = None, score: Score | None = None) -> None:
+    """Begin a board over a whole suite.
+
+    Args:
+        board: Its folder, empty or not there yet.
+        suite: As for `tseval run`; a path is best given as seen from the board's folder.
+        title: As a reader would cite it; None for that of the suite.
+        score: What sentences are compared by; None for what the suite was published with.
+
+    Raises:
+        BoardError: The folder holds something.
+        SuiteError: There is no such suite.
+    """
+    if board.exists() and (not board.is_dir() or any(board.iterdir())):
+        raise BoardError(f"{board} is not empty.\n  Name a new folder for the board.")
+    beside = board / suite
+    loaded = load_suite(beside if beside.exists() else suite)
+    definition = Definition(
+        format=1,
+        title=title or f"A leaderboard of {loaded.title}",
+        suite=suite,
+        digest=loaded.digest,
+        score=score or loaded.score,
+        source=loaded.source,
+    )
+    (board / ENTRIES).mkdir(parents=True)
+    write_text(board / DEFINITION, write_definition(definition))
+    write_pages(board, definition, [])
+
+
+def add_entry(board: Path, path: Path, about: About, name: str | None = None) -> Path:
+    """Add a run to a board, if it holds as far as it can be verified without its model.
+
+    Args:
+        board: Its folder.
+        path: The run's directory.
+        about: What the submitter says of the model.
+        name: What the board calls the model; None for the name that the run states.
+
+    Returns:
+        The folder of the entry.
+
+    Raises:
+        BoardError: The run is not what the board is over, does not hold, or there is an entry of that name.
+        RunError: There is no run.
+    """
+    definition = read_definition(board)
+    run = read_run(path)
+    name = name or run.manifest.key.model
+    if not NAME.fullmatch(name):
+        raise BoardError(
+            f"{name!r} cannot be the name of an entry.\n"
+            "  Name it with --name: letters, digits, dots, dashes, at most 60 of them."
+        )
+    if refusal := unfit(definition, run):
+        raise BoardError(f"{path} cannot be added to {board}: {refusal}.")
+    suite = board / definition.suite
+    found = verify_run(path, suite=str(suite) if suite.exists() else definition.suite)
+    if not found.ok:
+        raise BoardError(f"{path} does not hold: {found.checks[-1].found}.\n  See tseval verify {path}")
+    content = evidence_bytes(gather(run.load_sentences(), definition.digest))
+    if len(content) > LARGEST_ENTRY:
+        raise BoardError(f"{path}: its evidence has {len(content):,} bytes, more than {LARGEST_ENTRY:,}")
+    entry = Entry(
+        format=ENTRY_FORMAT,
+        name=name,
+        signature=run.manifest.signature,
+        fingerprint=run.manifest.key.fingerprint,
+        about=about,
+        rows=rows_of(run.verdicts),
+        checks=(Checked("plausible", "tseval board add", f"{datetime.now(UTC):%Y-%m-%d}"),),
+    )
+    manifest = replace(run.manifest, seal=None).sealed({EVIDENCE: digest(content)})
+    files = {EVIDENCE: content, MANIFEST: dump_manifest(manifest), ENTRY: to_utf8(write_entry(entry))}
+    with changing(board):
+        folder = _put_entry(board / ENTRIES / name, files)
+        write_pages(board, definition, entry_runs(board))
+    return folder
+
+
+def unfit(definition: Definition, run: Run) -> str | None:
+    """Say why a run is none of what a board is over, if so."""
+    key, suite = run.manifest.key, run.manifest.suite
+    if suite.digest != definition.digest:
+        return f"it is over {suite.name}@{suite.digest[:8]}, the board over {definition.digest[:8]}"
+    if not suite.complete:
+        return "it is over a part of the suite"
+    if key.score != definition.score:
+        return f"its sentences are compared by {key.score!r}, the board's by {definition.score!r}"
+    for name, value in definition.protocol.items():
+        if key.protocol.get(name) != value:
+            return f"its {name} is {key.protocol.get(name)!r}, the board's {value!r}"
+    return None
+
+
+def entry_folders(board: Path) -> list[Path]:
+    """List the folders of a board's entries, by name."""
+    root = board / ENTRIES
+    return sorted(one for one in root.iterdir() if one.suffix != PARTIAL) if root.is_dir() else []
+
+
+def entry_runs(board: Path) -> list[Run]:
+    """Open all entries of a board as runs.
+
+    Raises:
+        BoardError: There is no board.
+        RunError: The manifest of an entry is damaged, or of another suite.
+    """
+    suite = suite_of(read_definition(board), board)
+    return [entry_run(folder, suite) for folder in entry_folders(board)]
+
+
+def _put_entry(folder: Path, files: dict[str, bytes]) -> Path:
+    """Write an entry beside its place and move it there: nobody finds half of one."""
+    taken = {one.name.lower() for one in folder.parent.iterdir()} if folder.parent.exists() else set()
+    if folder.name.lower() in taken:
+        raise BoardError(f"{folder} exists.\n  Name the entry otherwise with --name.")
+    partial = folder.with_name(f"{folder.name}{PARTIAL}")
+    if partial.exists():  # a kill left it
+        shutil.rmtree(partial)
+    partial.mkdir(parents=True)
+    for name, content in files.items():
+        write_whole(partial / name, content)
+    partial.rename(folder)
+    sync_directory(folder.parent)
+    return folder
+
+
+@contextmanager
+def changing(board: Path) -> Iterator[None]:
+    """Hold a board: no two entries are added at once.
+
+    Raises:
+        BoardError: Another process is changing it.
+    """
+    held = take_lock(board / BOARD_LOCK)
+    if held is None:
+        raise BoardError(f"{board} is being changed by another tseval.\n  Try again when it has ended.")
+    try:
+        yield
+    finally:
+        remove_lock(board / BOARD_LOCK, held)

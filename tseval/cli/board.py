@@ -1,0 +1,74 @@
+"""`tseval board`: leaderboards as folders."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tseval.cli.options import FILE
+from tseval.questions.scores import SCORES, Score
+
+
+@click.group()
+def command() -> None:
+    """Keep a leaderboard: a folder of entries that anyone can check."""
+
+
+@command.command("new")
+@click.argument("board", type=FILE)
+@click.option("--suite", required=True, help="Name of a suite, or its path as seen from the board's folder.")
+@click.option("--title", help="As a reader would cite it; else that of the suite.")
+@click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
+def new(board: Path, suite: str, title: str | None, score: Score | None) -> None:
+    """Begin a board in a new folder."""
+    from tseval.boards.folder import new_board
+
+    new_board(board, suite, title, score)
+    click.echo(f"{board}: add runs with tseval board add {board} RUN", err=True)
+
+
+@command.command("add")
+@click.argument("board", type=FILE)
+@click.argument("run", type=FILE)
+@click.option("--name", help="What the board calls the model; else the name in the run.")
+@click.option("--revision", help="Of the model, where there are several.")
+@click.option("--licence", help="Of the model's weights.")
+@click.option("--training-data", help="What the model was trained on.")
+@click.option("--contains-suite", type=click.Choice(["yes", "no", "unknown"]), default="unknown",
+              show_default=True, help="Whether that holds sentences of the suite.")  # fmt: skip
+@click.option("--contact", help="Whom to ask.")
+def add(board: Path, run: Path, name: str | None, **about: str | None) -> None:
+    """Add a RUN to a BOARD, if it holds."""
+    from tseval.boards.entry import About
+    from tseval.boards.folder import add_entry
+
+    click.echo(add_entry(board, run, About(**about), name), err=True)  # type: ignore[arg-type]
+
+
+@command.command("check")
+@click.argument("board", type=FILE)
+@click.argument("entries", nargs=-1, metavar="[ENTRY]...")
+def check(board: Path, entries: tuple[str, ...]) -> None:
+    """Name everything that is wrong with a BOARD, or with some entries; exit with 1 if anything is."""
+    from tseval.boards.check import wrong_with_board
+
+    found = wrong_with_board(board, entries)
+    for line in found:
+        click.echo(line)
+    if found:
+        sys.exit(1)
+    click.echo(f"{board}: nothing is wrong")
+
+
+@command.command("write")
+@click.argument("board", type=FILE)
+def write(board: Path) -> None:
+    """Write README.md and board.json of a BOARD again."""
+    from tseval.boards.definition import read_definition
+    from tseval.boards.folder import changing, entry_runs
+    from tseval.boards.written import write_pages
+
+    with changing(board):
+        write_pages(board, read_definition(board), entry_runs(board))
