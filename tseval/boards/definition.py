@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import yaml
 
 from tseval.checked import ContentError, Json, checked, read_yaml
 from tseval.errors import BoardError, reason
-from tseval.questions.scores import SCORES, Score
+from tseval.questions.scores import Score  # noqa: TC001 - likewise
 from tseval.suites.load import load_suite
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Definition:
     title: str
     suite: str
     digest: str
-    score: str
+    score: Score
     text: str = ""
     source: str | None = None
     protocol: Mapping[str, Json] = field(default_factory=dict)
@@ -63,12 +63,11 @@ def read_definition(board: Path) -> Definition:
         if isinstance(version, int) and version > DEFINITION_FORMAT:
             raise ContentError(f"is {version}, but this tseval reads format {DEFINITION_FORMAT}", "format")
         definition = checked(content, Definition)
-        if definition.score not in SCORES:
-            raise ContentError(f"should be one of {', '.join(SCORES)}", "score")
         check_texts(asdict(definition))
     except FileNotFoundError:
         raise BoardError(
-            f"{board} is no board: it has no {DEFINITION}.\n  Make one: tseval board new {board} --suite SUITE"
+            f"{board} is no board: it has no {DEFINITION}.\n"
+            f"  Make one: tseval board new {board} --suite SUITE"
         ) from None
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
@@ -98,11 +97,6 @@ def suite_of(definition: Definition, board: Path) -> Suite:
             "  Take the version of the suite, or of tseval, that the board was made with."
         )
     return suite
-
-
-def score_of(definition: Definition) -> Score:
-    """What sentences are compared by."""
-    return cast("Score", definition.score)
 
 
 def check_texts(content: Mapping[str, Json], where: str = "") -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
 import yaml
 
 from tseval.analysis.accuracy import COUNTS, ROW, count
@@ -22,7 +20,10 @@ from tseval.runs.manifest_file import load_manifest
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
+    import pyarrow as pa
 
     from tseval.questions.scores import Score
     from tseval.suites.items import Suite
@@ -144,12 +145,11 @@ def entry_run(folder: Path, suite: Suite) -> Run:
     if not isinstance(manifest, Manifest):
         raise RunError(f"{folder / MANIFEST} is of an unfinished run")
     if manifest.suite.digest != suite.digest:
-        raise RunError(
-            f"{folder / MANIFEST} is of another suite: {manifest.suite.name}@{manifest.suite.digest[:8]}, not "
-            f"{suite.name}@{suite.digest[:8]}"
-        )
+        theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, suite))
+        raise RunError(f"{folder / MANIFEST} is of {theirs}, but the board is over {ours}")
     load = _Loaded(folder, manifest, suite)
-    return Run(folder.name, manifest, load.sentences, load.verdicts)
+    named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
+    return Run(folder.name, named, load.sentences, load.verdicts)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import read_definition, suite_of
@@ -65,9 +65,8 @@ def verify_entry(
         level = "recomputed"
         again = Again(suite, run.load_sentences(), run.load_verdicts())
         _compare_counts(entry, run)
-        holds(
-            f"{counted(again.verdicts.num_rows, 'verdict')}, {counted(len(entry.rows), 'row')} from the evidence"
-        )
+        n_verdicts, n_rows = counted(again.verdicts.num_rows, "verdict"), counted(len(entry.rows), "row")
+        holds(f"{n_verdicts}, {n_rows} from suite and evidence")
         level = "plausible"
         holds(check_plausible(claim, again))
         if model is not None:
@@ -131,10 +130,6 @@ def _compare_counts(entry: Entry, run: Run) -> None:
     if len(entry.rows) != len(follow):
         raise Wrong(f"entry.yaml has {len(entry.rows)} rows, but {len(follow)} follow")
     for i, (stated, row) in enumerate(zip(entry.rows, follow, strict=True)):
-        if stated != row:
-            field = next(
-                part.name for part in fields(row) if getattr(stated, part.name) != getattr(row, part.name)
-            )
-            raise Wrong(
-                f"entry.yaml: rows[{i}].{field} is {getattr(stated, field)!r}, but {getattr(row, field)!r} follows"
-            )
+        for name, value in asdict(row).items():
+            if (said := getattr(stated, name)) != value:
+                raise Wrong(f"entry.yaml: rows[{i}].{name} is {said!r}, but {value!r} follows")

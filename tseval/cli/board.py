@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tseval.cli.options import FILE
-from tseval.questions.scores import SCORES, Score
+from tseval.questions.scores import SCORES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tseval.questions.scores import Score
 
 
 @click.group()
