@@ -86,6 +86,19 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"tseval.analysis", "tseval.parquet", "tseval.scoring", "tseval.suites.items"},
         ARROW | {"pandas"},
     ),
+    "tseval.boards.definition": ({"tseval.questions", "tseval.suites"}, {"yaml"}),
+    "tseval.boards.entry": (
+        {
+            "tseval.analysis",
+            "tseval.boards.definition",
+            "tseval.evidence",
+            "tseval.questions",
+            "tseval.runs",
+            "tseval.suites.items",
+            "tseval.verdicts",
+        },
+        ARROW | {"pandas", "yaml"},
+    ),
     "tseval.report.text": (set(), set()),
     "tseval.report.families": (set(), set()),
     # matplotlib is an extra: nothing else may need it.
@@ -111,7 +124,13 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"pyarrow", "matplotlib"},
     ),
     "tseval.report": (
-        {"tseval.analysis", "tseval.runs", "tseval.scoring.surprisal"},
+        {
+            "tseval.analysis",
+            "tseval.boards.definition",
+            "tseval.boards.entry",
+            "tseval.runs",
+            "tseval.scoring.surprisal",
+        },
         ARROW | {"pandas", "tabulate"},
     ),
     "tseval.evaluation": (
@@ -137,6 +156,19 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.verdicts",
         },
         ARROW,
+    ),
+    "tseval.boards": (
+        {
+            "tseval.analysis",
+            "tseval.evidence",
+            "tseval.questions",
+            "tseval.report",
+            "tseval.runs",
+            "tseval.scoring",
+            "tseval.suites",
+            "tseval.verifying",
+        },
+        ARROW | {"tabulate"},
     ),
     "tseval.training": (
         {

@@ -110,6 +110,7 @@ def checked(content: object, kind: type[T]) -> T:
 # of a mapping "at `key` in `$.rows`". In brackets stands a number, or three dots for some key.
 _SAID = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`")
+_UNKNOWN_VALUE = "Invalid enum value "
 _EXPECTED = re.compile(r"Expected `(.*?)`.*")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]")
 _KINDS = {
@@ -138,6 +139,10 @@ def _explained(content: object, kind: type[T], said: str) -> ContentError:
         return ContentError("is missing", f"{where}.{missing[1]}".removeprefix("."))
     if key:
         return ContentError("should have names that are texts", where or "the file")
+    if what.startswith(_UNKNOWN_VALUE):
+        return ContentError(
+            f"has the unknown value {json.dumps(value, default=str)[:60]}", where or "the file"
+        )
     expected = _EXPECTED.fullmatch(what)
     assert expected is not None, said
     kinds = [_KINDS[one] for one in expected[1].split(" | ") if one != "null"]

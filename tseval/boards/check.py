@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import DEFINITION, read_definition
-from tseval.boards.entry import ENTRY, EVIDENCE, LARGEST_ENTRY, MANIFEST, entry_run, read_entry
-from tseval.boards.folder import BOARD_LOCK, ENTRIES, entry_folders, unfit
+from tseval.boards.entry import (
+    ENTRY_FILE,
+    ENTRY_FOLDERS,
+    EVIDENCE,
+    LARGEST_ENTRY,
+    entry_folders,
+    entry_run,
+    read_entry,
+)
+from tseval.boards.folder import BOARD_LOCK, unfit
 from tseval.boards.verify import board_suite, verify_entry
-from tseval.boards.written import ACCURACIES, PAGE, pages
+from tseval.boards.written import ACCURACIES, BOARD_PAGE, pages
 from tseval.errors import BoardError, TsevalError
 from tseval.files import read_bytes
+from tseval.runs.manifest_file import NAME as MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +29,8 @@ if TYPE_CHECKING:
     from tseval.runs import Run
     from tseval.suites.items import Suite
 
-OWN = {DEFINITION, ACCURACIES, PAGE, ENTRIES, BOARD_LOCK}
-OF_ENTRY = {ENTRY, EVIDENCE, MANIFEST}
+_OWN = {DEFINITION, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, BOARD_LOCK}
+_OF_ENTRY = {ENTRY_FILE, EVIDENCE, MANIFEST}
 
 
 def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
@@ -54,10 +63,10 @@ def _wrong_with_entry(folder: Path, definition: Definition, suite: Suite) -> Ite
         yield "is no folder"
         return
     there = {one.name for one in folder.iterdir()}
-    if missing := sorted(OF_ENTRY - there):
+    if missing := sorted(_OF_ENTRY - there):
         yield f"has no {missing[0]}"
         return
-    if strangers := sorted(there - OF_ENTRY):
+    if strangers := sorted(there - _OF_ENTRY):
         yield f"holds {strangers[0]!r}, which no entry has"
     if (size := (folder / EVIDENCE).stat().st_size) > LARGEST_ENTRY:
         yield f"{EVIDENCE} has {size:,} bytes, more than {LARGEST_ENTRY:,}"
@@ -89,7 +98,7 @@ def _repeated(folders: Sequence[Path]) -> Iterator[str]:
 def _wrong_with_files(
     board: Path, definition: Definition, folders: Sequence[Path], suite: Suite
 ) -> Iterator[str]:
-    if strangers := sorted(one.name for one in board.iterdir() if one.name not in OWN):
+    if strangers := sorted(one.name for one in board.iterdir() if one.name not in _OWN):
         yield f"the folder holds {strangers[0]!r}, which no board has"
     runs: list[Run] = [entry_run(folder, suite) for folder in folders]
     for name, text in pages(board, definition, runs).items():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
@@ -14,8 +16,6 @@ from tseval.questions.scores import Score  # noqa: TC001 - likewise
 from tseval.suites.load import load_suite
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tseval.suites.items import Suite
 
 DEFINITION = "board.yaml"
@@ -88,8 +88,7 @@ def suite_of(definition: Definition, board: Path) -> Suite:
         SuiteError: It is not here.
         BoardError: It is another one than the board says.
     """
-    beside = board / definition.suite
-    suite = load_suite(beside if beside.exists() else definition.suite)
+    suite = load_suite(suite_spec(definition.suite, board))
     if suite.digest != definition.digest:
         raise BoardError(
             f"{board / DEFINITION}: the suite {definition.suite} here has the digest {suite.digest[:8]}, "
@@ -97,6 +96,12 @@ def suite_of(definition: Definition, board: Path) -> Suite:
             "  Take the version of the suite, or of tseval, that the board was made with."
         )
     return suite
+
+
+def suite_spec(suite: str, board: Path) -> str | Path:
+    """Find a suite that stands beside its board; any other is found by its name."""
+    beside = Path(os.path.normpath(board.absolute() / suite))
+    return beside if beside.exists() else suite
 
 
 def check_texts(content: Mapping[str, Json], where: str = "") -> None:

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Literal
 import yaml
 
 from tseval.analysis.accuracy import COUNTS, ROW, count
-from tseval.boards.definition import check_texts
+from tseval.boards.definition import check_texts, read_definition, suite_of
 from tseval.checked import ContentError, checked, read_yaml
 from tseval.errors import BoardError, EvidenceError, RunError, reason
 from tseval.evidence.evidence import scored_again
 from tseval.evidence.file import read_evidence
+from tseval.files import PARTIAL
 from tseval.runs import Manifest, Run
 from tseval.runs.files import read_intact
+from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.runs.manifest_file import load_manifest
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -28,9 +31,10 @@ if TYPE_CHECKING:
     from tseval.questions.scores import Score
     from tseval.suites.items import Suite
 
-ENTRY, EVIDENCE, MANIFEST = "entry.yaml", "evidence.parquet", "manifest.json"
+ENTRY_FOLDERS = "entries"
+ENTRY_FILE, EVIDENCE = "entry.yaml", "evidence.parquet"
 ENTRY_FORMAT = 1
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+ENTRY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 LARGEST_ENTRY = 64 << 20  # bytes of evidence
 
 
@@ -105,7 +109,7 @@ def read_entry(folder: Path) -> Entry:
     Raises:
         BoardError: It cannot be read, or a field of it is wrong; names both.
     """
-    file = folder / ENTRY
+    file = folder / ENTRY_FILE
     try:
         content = read_yaml(file)
         version = content.get("format") if isinstance(content, dict) else None
@@ -113,7 +117,7 @@ def read_entry(folder: Path) -> Entry:
             raise ContentError(f"is {version}, but this tseval reads format {ENTRY_FORMAT}", "format")
         entry = checked(content, Entry)
         check_texts(asdict(entry))
-        if not NAME.fullmatch(entry.name) or entry.name != folder.name:
+        if not ENTRY_NAME.fullmatch(entry.name) or entry.name != folder.name:
             raise ContentError(f"should be the name of its folder, {folder.name!r}", "name")
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
@@ -128,7 +132,8 @@ def write_entry(entry: Entry) -> str:
 def rows_of(verdicts: pd.DataFrame) -> tuple[EntryRow, ...]:
     """Count verdicts row by row."""
     rows = count(verdicts)[[*ROW, *COUNTS]].astype(object)
-    return tuple(EntryRow(**row) for row in rows.where(rows.notna(), None).to_dict("records"))
+    cells = rows.where(rows.notna(), None).itertuples(index=False, name=None)
+    return tuple(EntryRow(*row) for row in cells)
 
 
 def entry_run(folder: Path, suite: Suite) -> Run:
@@ -150,6 +155,26 @@ def entry_run(folder: Path, suite: Suite) -> Run:
     load = _Loaded(folder, manifest, suite)
     named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
     return Run(folder.name, named, load.sentences, load.verdicts)
+
+
+def entry_folders(board: Path) -> list[Path]:
+    """List the folders of a board's entries, by name."""
+    root = board / ENTRY_FOLDERS
+    return sorted(one for one in root.iterdir() if one.suffix != PARTIAL) if root.is_dir() else []
+
+
+def entry_runs(folders: Sequence[Path]) -> list[Run]:
+    """Open entries of one board, which stands two folders above them, as runs.
+
+    Raises:
+        BoardError: There is no board.
+        RunError: The manifest of an entry is damaged, or of another suite.
+    """
+    if not folders:
+        return []
+    board = folders[0].resolve().parents[1]
+    suite = suite_of(read_definition(board), board)
+    return [entry_run(folder, suite) for folder in folders]
 
 
 @dataclass(frozen=True)

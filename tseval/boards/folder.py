@@ -8,17 +8,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tseval.boards.definition import DEFINITION, Definition, read_definition, suite_of, write_definition
+from tseval.boards.definition import DEFINITION, Definition, read_definition, suite_spec, write_definition
 from tseval.boards.entry import (
-    ENTRY,
+    ENTRY_FILE,
+    ENTRY_FOLDERS,
     ENTRY_FORMAT,
+    ENTRY_NAME,
     EVIDENCE,
     LARGEST_ENTRY,
-    MANIFEST,
-    NAME,
     Checked,
     Entry,
-    entry_run,
+    entry_folders,
+    entry_runs,
     rows_of,
     write_entry,
 )
@@ -30,6 +31,7 @@ from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf
 from tseval.runs import read_run
 from tseval.runs.files import digest
 from tseval.runs.manifest import dump_manifest
+from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.suites.load import load_suite
 from tseval.verifying import verify_run
 
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from tseval.questions.scores import Score
     from tseval.runs import Run
 
-ENTRIES = "entries"
 BOARD_LOCK = ".lock"
 
 
@@ -60,8 +61,7 @@ def new_board(board: Path, suite: str, title: str | None = None, score: Score | 
     """
     if board.exists() and (not board.is_dir() or any(board.iterdir())):
         raise BoardError(f"{board} is not empty.\n  Name a new folder for the board.")
-    beside = board / suite
-    loaded = load_suite(beside if beside.exists() else suite)
+    loaded = load_suite(suite_spec(suite, board))
     definition = Definition(
         format=1,
         title=title or f"A leaderboard of {loaded.title}",
@@ -70,7 +70,7 @@ def new_board(board: Path, suite: str, title: str | None = None, score: Score | 
         score=score or loaded.score,
         source=loaded.source,
     )
-    (board / ENTRIES).mkdir(parents=True)
+    (board / ENTRY_FOLDERS).mkdir(parents=True)
     write_text(board / DEFINITION, write_definition(definition))
     write_pages(board, definition, [])
 
@@ -94,15 +94,14 @@ def add_entry(board: Path, path: Path, about: About, name: str | None = None) ->
     definition = read_definition(board)
     run = read_run(path)
     name = name or run.manifest.key.model
-    if not NAME.fullmatch(name):
+    if not ENTRY_NAME.fullmatch(name):
         raise BoardError(
             f"{name!r} cannot be the name of an entry.\n"
             "  Name it with --name: letters, digits, dots, dashes, at most 60 of them."
         )
     if refusal := unfit(definition, run):
         raise BoardError(f"{path} cannot be added to {board}: {refusal}.")
-    suite = board / definition.suite
-    found = verify_run(path, suite=str(suite) if suite.exists() else definition.suite)
+    found = verify_run(path, suite=str(suite_spec(definition.suite, board)))
     if not found.ok:
         raise BoardError(f"{path} does not hold: {found.checks[-1].found}.\n  See tseval verify {path}")
     content = evidence_bytes(gather(run.load_sentences(), definition.digest))
@@ -118,10 +117,10 @@ def add_entry(board: Path, path: Path, about: About, name: str | None = None) ->
         checks=(Checked("plausible", "tseval board add", f"{datetime.now(UTC):%Y-%m-%d}"),),
     )
     manifest = replace(run.manifest, seal=None).sealed({EVIDENCE: digest(content)})
-    files = {EVIDENCE: content, MANIFEST: dump_manifest(manifest), ENTRY: to_utf8(write_entry(entry))}
+    files = {EVIDENCE: content, MANIFEST: dump_manifest(manifest), ENTRY_FILE: to_utf8(write_entry(entry))}
     with changing(board):
-        folder = _put_entry(board / ENTRIES / name, files)
-        write_pages(board, definition, entry_runs(board))
+        folder = _put_entry(board / ENTRY_FOLDERS / name, files)
+        write_pages(board, definition, entry_runs(entry_folders(board)))
     return folder
 
 
@@ -130,7 +129,7 @@ def unfit(definition: Definition, run: Run) -> str | None:
     key, suite = run.manifest.key, run.manifest.suite
     if suite.digest != definition.digest:
         return f"it is over {suite.name}@{suite.digest[:8]}, the board over {definition.digest[:8]}"
-    if not suite.complete:
+    if not suite.complete or run.manifest.counts.too_long:
         return "it is over a part of the suite"
     if key.score != definition.score:
         return f"its sentences are compared by {key.score!r}, the board's by {definition.score!r}"
@@ -138,23 +137,6 @@ def unfit(definition: Definition, run: Run) -> str | None:
         if key.protocol.get(name) != value:
             return f"its {name} is {key.protocol.get(name)!r}, the board's {value!r}"
     return None
-
-
-def entry_folders(board: Path) -> list[Path]:
-    """List the folders of a board's entries, by name."""
-    root = board / ENTRIES
-    return sorted(one for one in root.iterdir() if one.suffix != PARTIAL) if root.is_dir() else []
-
-
-def entry_runs(board: Path) -> list[Run]:
-    """Open all entries of a board as runs.
-
-    Raises:
-        BoardError: There is no board.
-        RunError: The manifest of an entry is damaged, or of another suite.
-    """
-    suite = suite_of(read_definition(board), board)
-    return [entry_run(folder, suite) for folder in entry_folders(board)]
 
 
 def _put_entry(folder: Path, files: dict[str, bytes]) -> Path:

@@ -6,12 +6,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import read_definition, suite_of
-from tseval.boards.entry import EVIDENCE, MANIFEST, entry_run, read_entry, rows_of
+from tseval.boards.entry import EVIDENCE, entry_run, read_entry, rows_of
 from tseval.errors import BoardError, EvidenceError, LimitError, RunError
 from tseval.evidence.evidence import whole_column
 from tseval.evidence.file import read_evidence
 from tseval.runs.files import read_intact
 from tseval.runs.manifest import count_verdicts
+from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.shown import counted
 from tseval.suites.grammar.cache import afresh
 from tseval.verifying.claim import Claim

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from tseval.analysis.ranks import cut
-from tseval.boards.entry import read_entry
+from tseval.boards.entry import ENTRY_FOLDERS, read_entry
 from tseval.files import write_text
 from tseval.report import build_table, render
 from tseval.report.boards import BOARD_FORMAT, Board, BoardModel, BoardRow
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from tseval.boards.definition import Definition
     from tseval.runs import Run
 
-ACCURACIES, PAGE = "board.json", "README.md"
+ACCURACIES, BOARD_PAGE = "board.json", "README.md"
 WRITTEN = "Written by `tseval board`; do not edit."
-DECIMALS = 3
+_DECIMALS = 3
 
 
 def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str, str]:
     """Give the texts of the files that follow from definition and entries, by name."""
-    texts = {PAGE: _page(board, definition, runs)}
+    texts = {BOARD_PAGE: _page(board, definition, runs)}
     if runs:
         content = {"format": BOARD_FORMAT, **asdict(_accuracies(board, definition, runs))}
         texts[ACCURACIES] = json.dumps(content, indent=1) + "\n"
@@ -56,7 +56,7 @@ def _accuracies(board: Path, definition: Definition, runs: Sequence[Run]) -> Boa
         source=definition.source or definition.title,
         suite=first.suite,
         score=definition.score,
-        decimals=DECIMALS,
+        decimals=_DECIMALS,
         models=tuple(
             BoardModel(run.name, column.perplexity, column.parameters)
             for run, column in zip(runs, columns, strict=True)
@@ -79,7 +79,7 @@ def _accuracies(board: Path, definition: Definition, runs: Sequence[Run]) -> Boa
 
 
 def _printed(accuracy: Fraction) -> str:
-    return f"{float(cut(accuracy, DECIMALS)):.{DECIMALS}f}"
+    return f"{float(cut(accuracy, _DECIMALS)):.{_DECIMALS}f}"
 
 
 def _page(board: Path, definition: Definition, runs: Sequence[Run]) -> str:
@@ -104,7 +104,7 @@ def _page(board: Path, definition: Definition, runs: Sequence[Run]) -> str:
 
 
 def _facts(run: Run, board: Path) -> dict[str, str]:
-    entry = read_entry(board / "entries" / run.name)
+    entry = read_entry(board / ENTRY_FOLDERS / run.name)
     about = entry.about
     last = entry.checks[-1] if entry.checks else None
     return {

@@ -55,7 +55,7 @@ def add(board: Path, run: Path, name: str | None, **about: str | None) -> None:
 @command.command("check")
 @click.argument("board", type=FILE)
 @click.argument("entries", nargs=-1, metavar="[ENTRY]...")
-def check(board: Path, entries: tuple[str, ...]) -> None:
+def check_board(board: Path, entries: tuple[str, ...]) -> None:
     """Name everything that is wrong with a BOARD, or with some entries; exit with 1 if anything is."""
     from tseval.boards.check import wrong_with_board
 
@@ -72,8 +72,9 @@ def check(board: Path, entries: tuple[str, ...]) -> None:
 def write(board: Path) -> None:
     """Write README.md and board.json of a BOARD again."""
     from tseval.boards.definition import read_definition
-    from tseval.boards.folder import changing, entry_runs
+    from tseval.boards.entry import entry_folders, entry_runs
+    from tseval.boards.folder import changing
     from tseval.boards.written import write_pages
 
     with changing(board):
-        write_pages(board, read_definition(board), entry_runs(board))
+        write_pages(board, read_definition(board), entry_runs(entry_folders(board)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +13,12 @@ from tseval.cli.model_options import MODEL_ARGS, open_chosen
 from tseval.cli.options import DEVICE
 from tseval.cli.progress import progress_bar
 from tseval.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tseval.scoring.protocol import Model
+    from tseval.verifying import Verification
 
 
 class Share(click.ParamType[float]):
@@ -33,7 +41,7 @@ class Share(click.ParamType[float]):
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("paths", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
 @click.option("--suite", help="Where the suite is; else the name that the run states.")
 @click.option("--model", "spec", help="Ask the model again: checkpoint, or SCHEME:REST.")
 @MODEL_ARGS
@@ -43,7 +51,7 @@ class Share(click.ParamType[float]):
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 def command(
-    runs: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
+    paths: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
     share: float | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Check that runs are whole, follow from suite and evidence, and can be.
@@ -51,15 +59,13 @@ def command(
     With --model the model is asked again about a share of the sentences that nobody could choose. Exits with
     1 if anything is wrong.
     """
-    from tseval.verifying import verify_run
-
     if spec is None and share is not None:
         raise RunError("--rescore needs the model: name it with --model")
     model = None if spec is None else open_chosen(spec, model_args, device)
     reports = []
-    for run in runs:
-        with progress_bar(f"asking {spec} about {run}") as progress:
-            report = verify_run(run, suite=suite, model=model, share=share or 0.01, progress=progress)
+    for path in _runs_and_entries(paths):
+        with progress_bar(f"verifying {path}") as progress:
+            report = _verify(path, suite, model, share or 0.01, progress)
         reports.append(report)
         if not as_json:
             click.echo(str(report))
@@ -67,3 +73,33 @@ def command(
         click.echo(json.dumps([report.to_mapping() for report in reports], indent=2, ensure_ascii=False))
     if not all(report.ok for report in reports):
         sys.exit(1)
+
+
+def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
+    """List what is to be verified; a board stands for all its entries."""
+    from tseval.boards.definition import DEFINITION
+    from tseval.boards.entry import entry_folders
+    from tseval.report.boards import BUNDLED_BOARDS
+
+    paths = [Path(name) if Path(name).exists() else BUNDLED_BOARDS / name for name in names]
+    found = [
+        entry_folders(path) if (path / DEFINITION).is_file() else [path if path.exists() else Path(name)]
+        for name, path in zip(names, paths, strict=True)
+    ]
+    return [path for several in found for path in several]
+
+
+def _verify(
+    path: Path,
+    suite: str | None,
+    model: Model | None,
+    share: float,
+    progress: Callable[[int, int], None] | None,
+) -> Verification:
+    from tseval.boards.entry import ENTRY_FILE
+    from tseval.boards.verify import verify_entry
+    from tseval.verifying import verify_run
+
+    if (path / ENTRY_FILE).is_file():
+        return verify_entry(path, model=model, share=share, progress=progress)
+    return verify_run(path, suite=suite, model=model, share=share, progress=progress)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.errors import RunError, suggest
+from tseval.boards.definition import DEFINITION
+from tseval.boards.entry import ENTRY_FILE, entry_folders, entry_runs
+from tseval.errors import BoardError, RunError, suggest
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.runs import Run, read_run, runs_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
 
 def open_sources(names: Iterable[str]) -> list[Run | Board]:
@@ -28,27 +31,39 @@ def open_sources(names: Iterable[str]) -> list[Run | Board]:
     """
     found: dict[str, str] = {}
     sources: list[Run | Board] = []
-    for name, path in ((given, path) for given in names for path in _found(given)):
-        first = found.setdefault(os.path.realpath(path), name)
-        if len(found) == len(sources):
-            same = "is named twice" if first == name else f"is the same as {first!r}"
-            raise RunError(f"{name!r} {same}.\n  Name each run and each board once.")
-        sources.append(read_board(path) if path.suffix == ".json" else read_run(path))
+    for name in names:
+        for path, load in _found(name):
+            first = found.setdefault(os.path.realpath(path), name)
+            if len(found) == len(sources):
+                same = "is named twice" if first == name else f"is the same as {first!r}"
+                raise RunError(f"{name!r} {same}.\n  Name each run and each board once.")
+            sources.append(load())
     return sources
 
 
-def _found(name: str) -> Sequence[Path]:
-    """Give the run directories or the board's file that a name stands for."""
+def _found(name: str) -> list[tuple[Path, Callable[[], Run | Board]]]:
+    """Give where the runs or boards are that a name stands for, each with what opens it."""
     path = Path(name)
     if path.suffix == ".json":
-        return [path]
+        return [(path, partial(read_board, path))]
+    if (path / ENTRY_FILE).is_file() or (path / DEFINITION).is_file():
+        return _entries(path)
     if (path / "board.json").is_file():
-        return [path / "board.json"]
+        return [(path, partial(read_board, path))]
     if path.exists():
-        return runs_below(path)[0] or [path]
+        return [(one, partial(read_run, one)) for one in runs_below(path)[0] or [path]]
     if name in bundled_boards():
-        return [BUNDLED_BOARDS / name / "board.json"]
+        return _found(str(BUNDLED_BOARDS / name))
     raise RunError(
         f"there is no run or board at {name!r}.\n"
         f"  Name a run directory or a board. {suggest(name, bundled_boards(), 'Boards')}"
     )
+
+
+def _entries(path: Path) -> list[tuple[Path, Callable[[], Run | Board]]]:
+    """Open an entry, or all entries of a board, as the runs that they were."""
+    folders = [path] if (path / ENTRY_FILE).is_file() else entry_folders(path)
+    if not folders:
+        raise BoardError(f"{path} has no entries yet.\n  Add a run: tseval board add {path} RUN")
+    runs = dict(zip(folders, entry_runs(folders), strict=True))
+    return [(folder, partial(runs.__getitem__, folder)) for folder in folders]

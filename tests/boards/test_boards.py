@@ -1,0 +1,271 @@
+"""Boards: begun, added to, read, verified and checked; whatever an entry claims falsely is named."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, replace
+
+import pyarrow as pa
+import pytest
+import yaml
+
+from tseval.adapters import open_model
+from tseval.boards.check import wrong_with_board
+from tseval.boards.definition import read_definition
+from tseval.boards.entry import About, entry_folders, entry_runs, read_entry, rows_of
+from tseval.boards.folder import add_entry, new_board
+from tseval.boards.verify import verify_entry
+from tseval.errors import BoardError, SuiteError
+from tseval.evaluation import evaluate
+from tseval.evidence.file import evidence_bytes, read_evidence
+from tseval.report import build_table, open_sources, render
+from tseval.report.boards import read_board
+from tseval.runs import Manifest, Run, read_run
+from tseval.runs.files import digest
+from tseval.runs.manifest import count_verdicts, dump_manifest
+from tseval.runs.manifest_file import load_manifest
+from tseval.suites.load import load_suite
+
+
+@pytest.fixture(scope="module")
+def model():
+    return open_model("bundled:lstm")
+
+
+@pytest.fixture(scope="module")
+def made(model, tmp_path_factory):
+    """A board over pairs beside it, with two entries, and the run that they are made of."""
+    root = tmp_path_factory.mktemp("boards")
+    names, verbs = ["author", "pilot", "guard", "chef"], [("laughs", "laugh"), ("smiles", "smile")]
+    pairs = [
+        {"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."} for n in names for a, b in verbs
+    ]
+    (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
+    new_board(root / "board", "../pairs.jsonl", title="Pairs of our own")
+    add_entry(root / "board", root / "run", About(licence="MIT", contains_suite="no"))
+    evaluate(model, load_suite(root / "pairs.jsonl"), score="mean", out=root / "other-score")
+    evaluate(
+        open_model("bundled:lstm", {"precision": "bfloat16"}),
+        load_suite(root / "pairs.jsonl"),
+        out=root / "second",
+    )
+    add_entry(root / "board", root / "second", About(), name="lstm-bf16")
+    return root
+
+
+@pytest.fixture
+def root(made, tmp_path):
+    shutil.copytree(made, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def sealed_again(folder, **changes):
+    """Seal the manifest of an entry over the evidence that lies there, as a forger would."""
+    manifest = replace(load_manifest(folder), seal=None, **changes)
+    files = {"evidence.parquet": digest((folder / "evidence.parquet").read_bytes())}
+    (folder / "manifest.json").write_bytes(dump_manifest(manifest.sealed(files)))
+
+
+def rewrite(file, **changes):
+    content = yaml.safe_load(file.read_text())
+    file.write_text(yaml.safe_dump(content | changes, sort_keys=False))
+
+
+def test_an_entry_gives_the_tables_of_its_run(made):
+    (entry, _), run = entry_runs(entry_folders(made / "board")), read_run(made / "run")
+    assert entry.load_verdicts().equals(run.load_verdicts())
+    for form in ("md", "csv"):
+        assert render(build_table([entry]), form) == render(build_table([run]), form)
+    both = [one for one in open_sources([str(made / "board")]) if isinstance(one, Run)]
+    assert [one.manifest.model.name for one in both] == ["lstm", "lstm-bf16"]
+    (alone,) = open_sources([str(made / "board" / "entries" / "lstm")])
+    assert isinstance(alone, Run)
+    assert alone.table().equals(run.table())
+
+
+def test_an_honest_board_has_nothing_wrong_and_its_entries_verify(made, model):
+    assert wrong_with_board(made / "board") == []
+    report = verify_entry(made / "board" / "entries" / "lstm", model=model, share=1.0)
+    assert [check.level for check in report.checks] == ["whole", "recomputed", "plausible", "rerun"]
+    assert report.ok
+
+
+def test_the_written_files_hold_the_accuracies_and_what_is_known(made):
+    board = read_board(made / "board")
+    assert [one.name for one in board.models] == ["lstm", "lstm-bf16"]
+    run = read_run(made / "run")
+    assert board.rows[0].accuracy["lstm"] == f"{run.table()['accuracy'][0]:.3f}"
+    page = (made / "board" / "README.md").read_text()
+    assert "| lstm " in page
+    assert "MIT" in page
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "said"),
+    [
+        ("run", None, "exists.\n  Name the entry otherwise with --name."),
+        ("run", "LSTM", "exists.\n  Name the entry otherwise with --name."),
+        ("run", "../x", "cannot be the name of an entry"),
+        ("other-score", "mean", "its sentences are compared by 'mean', the board's by 'sentence'"),
+    ],
+)
+def test_what_does_not_belong_is_refused(root, run, name, said):
+    before = sorted(path.name for path in (root / "board" / "entries").iterdir())
+    with pytest.raises(BoardError, match=re.escape(said)):
+        add_entry(root / "board", root / run, About(), name)
+    assert sorted(path.name for path in (root / "board" / "entries").iterdir()) == before
+
+
+def test_a_part_of_the_suite_or_another_suite_is_refused(root, model):
+    evaluate(model, load_suite(root / "pairs.jsonl", limit=3), out=root / "part")
+    with pytest.raises(BoardError, match="it is over pairs@"):
+        add_entry(root / "board", root / "part", About(), "part")
+    rewrite(root / "board" / "board.yaml", protocol={"dtype": "float64"})
+    with pytest.raises(BoardError, match="its dtype is 'float32', the board's 'float64'"):
+        add_entry(root / "board", root / "run", About(), "again")
+
+
+def test_a_run_that_does_not_hold_is_refused(root):
+    run = root / "run"
+    (run / "table.md").write_text("| lstm | 1.000 |\n")
+    with pytest.raises(BoardError, match=r"table\.md is not the file the manifest describes"):
+        add_entry(root / "board", run, About(), "forged")
+
+
+# What is edited, and what is said of it.
+def _count(folder):
+    rows = yaml.safe_load((folder / "entry.yaml").read_text())["rows"]
+    rewrite(folder / "entry.yaml", rows=[rows[0] | {"n_correct": rows[0]["n_correct"] - 1}])
+
+
+def _manifest_count(folder):
+    manifest = load_manifest(folder)
+    assert isinstance(manifest, Manifest)
+    sealed_again(folder, counts=replace(manifest.counts, correct=manifest.counts.correct - 1))
+
+
+def _evidence(folder):
+    evidence = read_evidence(folder / "evidence.parquet")
+    likely = pa.array([-0.05] * evidence.table.num_rows, pa.float32())
+    forged = replace(evidence, table=evidence.table.set_column(0, "logprob", likely))
+    (folder / "evidence.parquet").write_bytes(evidence_bytes(forged))
+    sealed_again(folder)
+    run = entry_runs([folder])[0]
+    rows = [asdict(row) for row in rows_of(run.verdicts)]
+    rewrite(folder / "entry.yaml", rows=rows)
+    sealed_again(folder, counts=replace(run.manifest.counts, **count_verdicts(run.load_verdicts())))
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (_count, "entry.yaml: rows[0].n_correct is"),
+        (_manifest_count, "counts.correct"),
+        (lambda folder: rewrite(folder / "entry.yaml", signature="x"), "signature is not that of"),
+        (lambda folder: rewrite(folder / "entry.yaml", fingerprint="0" * 64), "fingerprint is not that of"),
+        (lambda folder: rewrite(folder / "entry.yaml", name="gpt-9"), "the name of its folder, 'lstm'"),
+        (lambda folder: rewrite(folder / "entry.yaml", format=9), "this tseval reads format 1"),
+        (lambda folder: rewrite(folder / "entry.yaml", about={"contact": "x" * 9999}), "contact: has 9,999"),
+        (lambda folder: (folder / "evidence.parquet").write_bytes(b"PAR1"), "it was damaged or edited"),
+        (lambda folder: (folder / "evidence.parquet").unlink(), "has no evidence.parquet"),
+        (lambda folder: (folder / "more.txt").write_text(""), "holds 'more.txt', which no entry has"),
+        (_evidence, "of all probability"),
+    ],
+)  # fmt: skip
+def test_what_is_edited_is_named(root, edit, said):
+    edit(root / "board" / "entries" / "lstm")
+    found = wrong_with_board(root / "board")
+    assert said in "\n".join(found)
+    assert all(line.startswith("lstm: ") for line in found)
+
+
+def test_copies_and_strangers_are_named(root):
+    entries = root / "board" / "entries"
+    shutil.copytree(entries / "lstm", entries / "copy")
+    rewrite(entries / "copy" / "entry.yaml", name="copy")
+    assert wrong_with_board(root / "board") == ["lstm: has the signature of copy, and the same as it"]
+    shutil.rmtree(entries / "copy")
+    (root / "board" / "script.js").write_text("")
+    assert wrong_with_board(root / "board") == ["the folder holds 'script.js', which no board has"]
+
+
+def test_written_files_that_were_edited_are_named(root):
+    page = root / "board" / "README.md"
+    page.write_text(page.read_text().replace("MIT", "CC0"))
+    (root / "board" / "board.json").unlink()
+    assert [line.partition(" ")[0] for line in wrong_with_board(root / "board")] == [
+        "README.md",
+        "board.json",
+    ]
+
+
+def test_another_suite_under_the_same_name_is_said(root):
+    (root / "pairs.jsonl").write_text('{"sentence_good": "he laughs .", "sentence_bad": "he laugh ."}\n')
+    with pytest.raises(BoardError, match="but the board is over"):
+        wrong_with_board(root / "board")
+    (root / "pairs.jsonl").unlink()
+    with pytest.raises(SuiteError):
+        wrong_with_board(root / "board")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("title", 3, "title: should be a text in quotes, not 3"),
+        ("score", "best", 'score: has the unknown value "best"'),
+        ("format", 2, "format: is 2, but this tseval reads format 1"),
+        ("rules", ["x" * 5000], "rules: has 5,000 characters"),
+    ],
+)
+def test_a_definition_that_is_wrong_is_told(root, field, value, said):
+    rewrite(root / "board" / "board.yaml", **{field: value})
+    with pytest.raises(BoardError, match=re.escape(said)):
+        read_definition(root / "board")
+
+
+def test_every_field_of_a_definition_or_entry_that_is_missing_is_told(root):
+    folder = root / "board" / "entries" / "lstm"
+    for file, read in ((root / "board" / "board.yaml", lambda: read_definition(root / "board")),
+                       (folder / "entry.yaml", lambda: read_entry(folder))):  # fmt: skip
+        content = yaml.safe_load(file.read_text())
+        for field in content:
+            file.write_text(yaml.safe_dump({name: value for name, value in content.items() if name != field}))
+            if field in {"text", "source", "protocol", "rules", "checks"}:
+                read()
+            else:
+                with pytest.raises(BoardError, match=f"{field}"):
+                    read()
+        file.write_text(yaml.safe_dump(content))
+
+
+def tseval(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "tseval", *map(str, arguments)],
+        check=False, capture_output=True, text=True, cwd=cwd,
+    )  # fmt: skip
+
+
+def test_a_board_is_kept_by_commands(root):
+    board = root / "mine"
+    assert tseval("board", "new", board, "--suite", "../pairs.jsonl").returncode == 0
+    again = tseval("board", "new", board, "--suite", "../pairs.jsonl")
+    assert (again.returncode, "is not empty" in again.stderr) == (2, True)
+    empty = tseval("table", board)
+    assert (empty.returncode, "has no entries yet" in empty.stderr) == (2, True)
+    names = ("one", "two")
+    command = [sys.executable, "-m", "tseval", "board", "add", str(board), str(root / "run"), "--name"]
+    started = [subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in names]
+    ended = {name: (p.communicate()[1], p.returncode) for name, p in zip(names, started, strict=True)}
+    # Both, or one after the other; never half of one, nor a page that lacks one.
+    added = [name for name, (_, code) in ended.items() if code == 0]
+    assert added
+    assert all("is being changed by another tseval" in said for said, code in ended.values() if code)
+    assert [folder.name for folder in entry_folders(board)] == sorted(added)
+    checked = tseval("board", "check", board)
+    assert checked.returncode == (0 if len(added) == 1 else 1)  # one run, two names: the second is named
+    assert tseval("verify", board, "--model", "bundled:lstm").returncode == 0
+    table = tseval("table", board, "--format", "json")
+    assert {column["model"] for column in json.loads(table.stdout)["columns"]} == set(added)
