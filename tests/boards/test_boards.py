@@ -64,7 +64,9 @@ def root(made, tmp_path):
 
 def sealed_again(folder, **changes):
     """Seal the manifest of an entry over the evidence that lies there, as a forger would."""
-    manifest = replace(load_manifest(folder), seal=None, **changes)
+    manifest = load_manifest(folder)
+    assert isinstance(manifest, Manifest)
+    manifest = replace(manifest, seal=None, **changes)
     files = {"evidence.parquet": digest((folder / "evidence.parquet").read_bytes())}
     (folder / "manifest.json").write_bytes(dump_manifest(manifest.sealed(files)))
 

@@ -131,6 +131,8 @@ def unfit(definition: Definition, run: Run) -> str | None:
         return f"it is over {suite.name}@{suite.digest[:8]}, the board over {definition.digest[:8]}"
     if not suite.complete or run.manifest.counts.too_long:
         return "it is over a part of the suite"
+    if suite.clusters:
+        return f"its items are clustered by {', '.join(suite.clusters)}, not as the suite says"
     if key.score != definition.score:
         return f"its sentences are compared by {key.score!r}, the board's by {definition.score!r}"
     for name, value in definition.protocol.items():
