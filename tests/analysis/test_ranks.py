@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from supplied import TABLE4
 
 from tseval.analysis.means import means
-from tseval.analysis.ranks import complete_rows, cut, mean, rank_rows
+from tseval.analysis.ranks import cut, mean, rank_rows
 from tseval.report.boards import BUNDLED_BOARDS, read_board
 
 SETS = {
@@ -100,19 +100,26 @@ def test_a_model_without_a_value_has_no_rank_and_worsens_no_other():
     assert rank_rows(frame([["0.5", None, "0.4"]])).iloc[0].tolist() == [1, None, 2]
 
 
-def test_only_rows_that_every_model_has_enter_the_means():
+def test_a_model_that_lacks_a_row_has_no_mean_and_takes_the_row_from_no_other():
     rows = pd.DataFrame({"dependency": ["short"] * 3, "phenomenon": ["P"] * 3})
-    accuracy = frame([["0.5", "0.25"], ["0.9", None], ["0.1", "0.75"]])
-    assert complete_rows(accuracy).index.tolist() == [0, 2]
+    accuracy = frame([["0.5", "0.25", "0.4"], ["0.9", None, "1"], ["0.1", "0.75", "0"]])
     (overall,) = means(rows, accuracy)
-    assert (overall.over, overall.n_rows) == ("All rows", 2)
-    assert overall.accuracy == (Fraction("0.3"), Fraction("0.5"))
-    assert overall.rank == (Fraction(3, 2), Fraction(3, 2))
+    assert (overall.over, overall.n_rows) == ("All rows", 3)
+    assert overall.accuracy == (Fraction("0.5"), None, Fraction(7, 15))
+    assert overall.rank == (Fraction(5, 3), None, Fraction(2))  # 1, 2, 2 and 2, 1, 3
 
 
-def test_without_a_common_row_there_is_no_mean():
+def test_a_model_with_no_row_leaves_the_mean_of_another_as_it_is():
     rows = pd.DataFrame({"dependency": ["short"], "phenomenon": ["P"]})
     (overall,) = means(rows, frame([[None, "0.5"]]))
+    assert overall.n_rows == 1
+    assert overall.accuracy == (None, Fraction(1, 2))
+    assert overall.rank == (None, Fraction(1))
+
+
+def test_without_rows_there_is_no_mean():
+    rows = pd.DataFrame({"dependency": [], "phenomenon": []})
+    (overall,) = means(rows, pd.DataFrame({"a": [], "b": []}, dtype=object))
     assert (overall.n_rows, overall.accuracy, overall.rank) == (0, (None, None), (None, None))
 
 

@@ -52,6 +52,13 @@ def test_no_markup_in_a_name_is_left_alive_in_markdown():
     assert escaped == r"a\|b \*c\* \`d\` \<e\> \[f\](g) \_h\_ \\ \&amp;"
 
 
+def test_ranks_in_brackets_stay_readable_and_links_stay_escaped():
+    assert markdown("2 [1–4]") == "2 [1–4]"
+    assert markdown("1 [1]") == "1 [1]"
+    for text in ("[1](x)", "[1]: x", "[1–x]", "[a]"):
+        assert markdown(text).startswith(r"\[")
+
+
 def test_underscores_within_a_word_stay_readable():
     assert markdown("n_attractors ab_drnn") == "n_attractors ab_drnn"
 
@@ -109,7 +116,8 @@ def test_every_line_of_a_latex_table_has_every_cell(nasty):
         across = re.match(r"\\multicolumn\{(\d+)\}", line)
         spans.append(len(re.findall(r"(?<!\\)&", line)) + (int(across[1]) if across else 1))
     assert set(spans) == {3}
-    assert len(spans) == 8  # headings, dependency, phenomenon, one row, two sections with a line each
+    # Headings, dependency, phenomenon, one row, a section with one line, and one with three of ranks.
+    assert len(spans) == 10
 
 
 def test_latex_of_hostile_names_is_balanced_and_has_the_rules_of_booktabs(nasty):

@@ -5,21 +5,32 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
+from tseval.analysis.answers import Answers, estimate_rows
 from tseval.analysis.inference.estimates import score_interval
+from tseval.analysis.inference.factors import Factors
 from tseval.analysis.inference.quantiles import Z
 from tseval.errors import SuiteError, suggest
 from tseval.suites.items import ENTRY, RESERVED_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from tseval.analysis.inference.estimates import Estimate
     from tseval.suites.items import Suite
 
 # What makes a row of the table. Cases that agree in all four are pooled by item.
 ROW = ("dependency", "phenomenon", "construction", "contrast")
 COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
+# What tables tell of `Estimate`, besides the accuracy itself.
+_ESTIMATED = {
+    **dict.fromkeys(("se", "low", "high"), "float64"),
+    "df": "Int64",
+    "n_eff": "float64",
+    **dict.fromkeys(("clusters", "fixed"), "object"),
+}
 
 
 def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
@@ -37,19 +48,47 @@ def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
     Returns:
         One row per dependency, phenomenon, construction, contrast and feature value, in table order,
         with `n_items`, `n_correct`, `n_tied`, `n_undecidable`; `accuracy`, the correct share of the
-        decidable items; `low` and `high`, the ends of its Wilson 95% interval. The last three are
-        missing where no item is decidable.
+        decidable items; and of its estimate, clustered by lexicon entry, `se`, `low`, `high`, `df`, `n_eff`,
+        `clusters` and `fixed`. Where no item is decidable these are missing, and the last two empty; `df` is
+        also missing where items are independent.
+
+    Raises:
+        SuiteError: The suite has no such feature.
+    """
+    return tally(verdicts, by)[0]
+
+
+def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Answers]:
+    """Count verdicts as `count` does, and keep from which items each row is made.
 
     Raises:
         SuiteError: The suite has no such feature.
     """
     by = as_names(by)
-    _check_known(by, [str(name) for name in verdicts.columns if name not in RESERVED_NAMES])
+    refuse_unknown_features(by, map(str, verdicts.columns))
     counts = count_groups(verdicts, [*ROW, *by]).reset_index()
     # Lexicon entries come in the order of first appearance; the table sorts them as it does all features.
     entries = [name for name in by if name.endswith(ENTRY)]
-    counts = counts.astype(dict.fromkeys(entries, "str"))
-    return with_accuracy(in_table_order(counts.astype(dict.fromkeys(COUNTS, "int64")), by))
+    counts = counts.astype(dict.fromkeys(entries, "str") | dict.fromkeys(COUNTS, "int64"))
+    counts = in_table_order(counts.assign(group=range(len(counts))), by)
+    place_of = np.argsort(counts.pop("group").to_numpy())
+    groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False, observed=True)
+    answers = Answers(
+        rows=place_of[groups.ngroup().to_numpy()],
+        factors=Factors.of_verdicts(verdicts),
+        correct=verdicts["correct"].to_numpy(bool),
+        decidable=~verdicts["undecidable"].to_numpy(bool),
+    )
+    return _with_estimates(with_accuracy(counts), estimate_rows(answers)), answers
+
+
+def _with_estimates(counts: pd.DataFrame, estimates: Sequence[Estimate | None]) -> pd.DataFrame:
+    nothing: dict[str, object] = {"clusters": {}, "fixed": ()}
+    values = {
+        name: [nothing.get(name) if one is None else getattr(one, name) for one in estimates]
+        for name in _ESTIMATED
+    }
+    return counts.assign(**{name: pd.Series(values[name], dtype=_ESTIMATED[name]) for name in values})
 
 
 def count_groups(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -63,7 +102,7 @@ def count_groups(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def with_accuracy(counts: pd.DataFrame) -> pd.DataFrame:
-    """Add `accuracy`, `low` and `high` to counts, as `count` gives them."""
+    """Add `accuracy`, `low` and `high` to counts; items are regarded as independent."""
     accuracies = exact_accuracy(counts)
     intervals = [wilson(int(k), int(n)) for k, n in zip(counts["n_correct"], decidable(counts), strict=True)]
     return counts.assign(
@@ -79,10 +118,16 @@ def check_features(suite: Suite, by: str | Sequence[str]) -> None:
     Raises:
         SuiteError: Names the feature, and the nearest one the suite has.
     """
-    _check_known(as_names(by), {name for case in suite.cases for name in case.feature_names})
+    refuse_unknown_features(as_names(by), {name for case in suite.cases for name in case.feature_names})
 
 
-def _check_known(by: Sequence[str], features: Collection[str]) -> None:
+def refuse_unknown_features(by: Sequence[str], columns: Iterable[str]) -> None:
+    """Refuse features that are not among the columns of verdicts.
+
+    Raises:
+        SuiteError: Names the feature, and the nearest one there is.
+    """
+    features = [name for name in columns if name not in RESERVED_NAMES]
     for feature in by:
         if feature not in features:
             raise SuiteError(

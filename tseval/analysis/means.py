@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tseval.analysis.ranks import complete_rows, mean, rank_rows
+from tseval.analysis.ranks import mean, rank_rows
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     import pandas as pd
+
+    from tseval.analysis.inference.estimates import Estimate
 
 SECTIONS = {"short": "Short-range dependency", "long": "Long-range dependency"}
 
@@ -21,29 +23,37 @@ class Mean:
 
     Attributes:
         over: `Short-range dependency`, `Reflexive anaphora`, ..., or `All rows`.
-        n_rows: Number of rows averaged.
-        accuracy: One value per model, None without rows.
-        rank: Mean arithmetic rank, one value per model, None without rows.
+        rows: The places of the rows that are averaged.
+        accuracy: One value per model, None for a model that lacks one of them.
+        rank: Mean arithmetic rank, likewise.
+        estimates: How sure the mean accuracies are; None where that is not known.
     """
 
     over: str
-    n_rows: int
+    rows: tuple[int, ...]
     accuracy: tuple[Fraction | None, ...]
     rank: tuple[Fraction | None, ...]
+    estimates: tuple[Estimate | None, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows averaged."""
+        return len(self.rows)
 
 
-def means(rows: pd.DataFrame, accuracy: pd.DataFrame) -> tuple[Mean, ...]:
+def means(rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame | None = None) -> tuple[Mean, ...]:
     """Average accuracies and ranks over sets of rows, each row counting once whatever its size.
 
-    Only rows that every model has take part. A division with a single set (one phenomenon, say)
-    is left out, as its mean is the mean over all rows; the last mean is over all rows.
+    A model that lacks a row has no mean over a set that holds it, and takes it from no other model: these
+    are averaged over all rows of the set. A division with a single set (one phenomenon, say) is left out, as
+    its mean is the mean over all rows; the last mean is over all rows.
 
     Args:
         rows: The table's rows, with `dependency` and `phenomenon`.
         accuracy: One row per table row, one column per model, `Fraction` or None.
+        ranked: What models are ranked by, likewise; None where that is accuracy.
     """
-    accuracy = complete_rows(accuracy)
-    ranks, rows = rank_rows(accuracy), rows.loc[accuracy.index]
+    ranks = rank_rows(accuracy if ranked is None else ranked)
     sets = []
     for name, title in (("dependency", SECTIONS), ("phenomenon", {})):
         values = list(rows[name].dropna().unique())
@@ -51,6 +61,6 @@ def means(rows: pd.DataFrame, accuracy: pd.DataFrame) -> tuple[Mean, ...]:
             sets += [(title.get(value, str(value)), rows.index[rows[name] == value]) for value in values]
     sets.append(("All rows", rows.index))
     return tuple(
-        Mean(over, len(index), tuple(mean(accuracy.loc[index])), tuple(mean(ranks.loc[index])))
+        Mean(over, tuple(index), tuple(mean(accuracy.loc[index])), tuple(mean(ranks.loc[index])))
         for over, index in sets
     )

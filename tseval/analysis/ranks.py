@@ -11,15 +11,6 @@ from fractions import Fraction
 import pandas as pd
 
 
-def complete_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Keep the rows that every model has; only these can be ranked or averaged alike.
-
-    Args:
-        accuracy: One row per table row, one column per model, `Fraction` or None.
-    """
-    return accuracy[accuracy.notna().all(axis=1)]
-
-
 def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Rank the models in each row: standard competition ranking, 1 is best.
 
@@ -42,9 +33,14 @@ def _rank(values: list[Fraction | None]) -> list[Fraction | None]:
 
 
 def mean(values: pd.DataFrame) -> list[Fraction | None]:
-    """Average each column exactly and unweighted, None for no rows."""
+    """Average each column exactly and unweighted, None where a value is missing or there are no rows."""
     columns = (list(values[name]) for name in values.columns)
-    return [sum(column, Fraction(0)) / len(column) if column else None for column in columns]
+    return [
+        None
+        if not column or any(value is None for value in column)
+        else sum(column, Fraction(0)) / len(column)
+        for column in columns
+    ]
 
 
 def cut(value: Fraction, decimals: int) -> Fraction:

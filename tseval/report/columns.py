@@ -16,6 +16,7 @@ from tseval.report.text import plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tseval.analysis.answers import Answers
     from tseval.checked import Json
     from tseval.report.boards import Board
     from tseval.runs import Run
@@ -33,8 +34,8 @@ class Column:
         suite: Name of the suite.
         score: `sentence`, `critical`, `ending` or `mean`.
         rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
-            features, `n_items`; for a run the other counts, `accuracy`, `low`, `high`; for a
-            published model `printed`.
+            features, `n_items`; for a run all that `tseval.analysis.accuracy.count` gives; for a published
+            model `printed`.
         decimals: Decimals a published accuracy is cut to; None for a run.
         digest: The suite's digest; None for a published model.
         complete: Whether the whole suite was scored.
@@ -44,6 +45,7 @@ class Column:
         notes: What a reader must know about this column.
         too_long: Contrasts that are undecidable because the model does not read sentences of such length.
         warnings: What a run says of how its numbers came about.
+        answers: What a run got right, item by item, over `rows`; None for a published model.
     """
 
     heading: str
@@ -60,6 +62,7 @@ class Column:
     notes: tuple[str, ...] = ()
     too_long: int = 0
     warnings: tuple[str, ...] = ()
+    answers: Answers | None = None
 
     @property
     def published(self) -> bool:
@@ -68,15 +71,33 @@ class Column:
 
     def exact(self, by: Sequence[str]) -> dict[Key, Fraction | None]:
         """Map each row's key to its exact accuracy, None where there is none."""
-        if self.published:
-            values = [None if text is None else Fraction(text) for text in self.printed(by).values()]
-        else:
-            values = exact_accuracy(self.rows)
+        values = self._printed_values() if self.published else exact_accuracy(self.rows)
         return dict(zip(self.keys(by), values, strict=True))
+
+    def ranked_by(self, by: Sequence[str]) -> dict[Key, Fraction | None]:
+        """Map each row's key to what it is ranked by: the correct share of all its items.
+
+        Undecidable items are wrong here, so that no model gains by not knowing words. What a paper counts
+        stands in its accuracies.
+        """
+        if self.published:
+            return self.exact(by)
+        shares = zip(self.rows["n_correct"], self.rows["n_items"], strict=True)
+        return dict(zip(self.keys(by), (Fraction(int(k), int(n)) for k, n in shares), strict=True))
+
+    @property
+    def coverage(self) -> Fraction | None:
+        """The decidable share of all contrasts; None for a published model."""
+        if self.published:
+            return None
+        return 1 - Fraction(int(self.rows["n_undecidable"].sum()), int(self.rows["n_items"].sum()))
 
     def printed(self, by: Sequence[str]) -> dict[Key, str | None]:
         """Map each row's key to the published accuracy as printed; empty for a run."""
         return dict(zip(self.keys(by), self.rows["printed"], strict=True)) if self.published else {}
+
+    def _printed_values(self) -> list[Fraction | None]:
+        return [None if text is None else Fraction(text) for text in self.rows["printed"]]
 
     def keys(self, by: Sequence[str]) -> list[Key]:
         """Identify the rows, missing values as None."""
@@ -91,6 +112,7 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         SuiteError: The run's suite has no such feature.
     """
     model, suite = run.manifest.model, run.manifest.suite
+    rows, answers = run.tally(by)
     perplexity = model.details.get("validation_perplexity")
     core = model.details.get("core_parameters")
     return Column(
@@ -98,7 +120,7 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         origin=plain(run.name),
         suite=suite.name,
         score=run.manifest.key.score,
-        rows=run.table(by),
+        rows=rows,
         decimals=None,
         digest=suite.digest,
         complete=suite.complete,
@@ -108,6 +130,7 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
         too_long=run.manifest.counts.too_long,
         warnings=tuple(plain(warning) for warning in run.manifest.warnings),
+        answers=answers,
     )
 
 
@@ -205,3 +228,8 @@ def _millions(count: Json) -> str | None:
     if not isinstance(count, int) or isinstance(count, bool):
         return None
     return f"{count / 1e6:.3g}M" if count >= 1000 else str(count)
+
+
+def printed_decimals(columns: Sequence[Column]) -> int | None:
+    """Give the decimals that published accuracies are cut to, None without a published column."""
+    return min((column.decimals for column in columns if column.decimals is not None), default=None)

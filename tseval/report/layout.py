@@ -8,29 +8,20 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import COUNTS, ROW
+from tseval.analysis.accuracy import ROW
 from tseval.analysis.means import SECTIONS
+from tseval.report.content import FACTORS, OF_A_RUN, WORTH, content_of, recorded
 from tseval.report.document import Document, Field, Grid, Line
-from tseval.report.shown import NONE, interval, mean_rank, share, whole
+from tseval.report.notes import is_low
+from tseval.report.shown import NONE, interval, mean_rank, rank_set, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from fractions import Fraction
 
     from tseval.report.columns import Column, Key
     from tseval.report.table import Table
 
     CellsOf = Callable[[Table], list[list[object]]]
-
-# What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
-OF_A_RUN = (
-    Field("Items", ("n_items",), whole),
-    Field("Accuracy", ("accuracy",), share),
-    Field("95% interval", ("low", "high"), interval),
-    Field("Ties", ("n_tied",), whole),
-    Field("Undecidable", ("n_undecidable",), whole),
-)
-RECORDED = dict.fromkeys([*COUNTS, *(name for field in OF_A_RUN for name in field.names)])
 
 
 def lay_out(table: Table) -> Document:
@@ -40,25 +31,11 @@ def lay_out(table: Table) -> Document:
     """
     run = table.columns[0]
     alone = len(table.columns) == 1 and not run.published
-    records = pd.concat([_recorded(table, column) for column in table.columns], ignore_index=True)
+    rows = pd.concat([recorded(table, place) for place in range(len(table.columns))], ignore_index=True)
     return Document(
         grids=(_single(table, run) if alone else _side_by_side(table),),
-        records=records,
-        content={
-            "by": table.by,
-            "columns": [_about(column) for column in table.columns],
-            "rows": records,
-            "means": [
-                {
-                    "over": mean.over,
-                    "n_rows": mean.n_rows,
-                    "accuracy": _by_model(table, mean.accuracy),
-                    "rank": _by_model(table, mean.rank),
-                }
-                for mean in table.means
-            ],
-            "notes": table.notes,
-        },
+        records=rows.drop(columns=FACTORS),  # a cell holds one value
+        content=content_of(table, rows),
         notes=table.notes,
         signatures=[
             (column.heading, column.signature) for column in table.columns if column.signature is not None
@@ -83,17 +60,21 @@ def row_labels(rows: pd.DataFrame) -> list[str]:
 def _single(table: Table, run: Column) -> Grid:
     """Print what is told of the rows of one run, and its mean accuracies in their column."""
     assert run.keys(table.by) == list(table.rows.itertuples(index=False, name=None))
+    # Where items are independent, each is worth one.
+    told = [field for field in OF_A_RUN if field is not WORTH or any(run.rows["clusters"])]
 
     def cells_of(part: Table) -> list[list[object]]:
         rows = part.columns[0].rows.assign(accuracy=part.accuracy[run.heading])
-        return [field.values(rows) for field in OF_A_RUN]
+        return [field.values(rows) for field in told]
 
     lines = list(_body(table, cells_of))
     lines.append(Line(("Mean accuracy, each row counted once",), "section"))
     for mean in table.means:
-        cells = (mean.accuracy[0] if field.names == ("accuracy",) else "" for field in OF_A_RUN)
-        lines.append(Line((_over(table, mean.over), *cells)))
-    return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *OF_A_RUN), lines)
+        (of_mean,) = mean.estimates
+        ends = None if of_mean is None else (of_mean.low, of_mean.high)
+        known: dict[tuple[str, ...], object] = {("accuracy",): mean.accuracy[0], ("low", "high"): ends}
+        lines.append(Line((_over(table, mean.over), *(known.get(field.names, "") for field in told))))
+    return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *told), lines)
 
 
 def _side_by_side(table: Table) -> Grid:
@@ -107,11 +88,39 @@ def _side_by_side(table: Table) -> Grid:
     *parts, whole_table = table.means
     lines += [Line((mean.over, *mean.rank), show=mean_rank) for mean in parts]
     lines.append(Line(("Mean arithmetic rank", *whole_table.rank), show=mean_rank))
+    lines += _ranking(table)
+    coverages = [_coverage(column) for column in table.columns]
+    if any(column.coverage not in (None, 1) for column in table.columns):
+        lines.append(Line(("Coverage, decided of all", *coverages)))
     perplexities = [column.perplexity or None for column in table.columns]
     parameters = [column.parameters or None for column in table.columns]
     for label, facts in (("Validation perplexity", perplexities), ("Parameters", parameters)):
         lines += [Line((label, *facts))] if any(facts) else []
     return Grid((Field(table.columns[0].suite, align="left"), *fields), lines)
+
+
+def _ranking(table: Table) -> list[Line]:
+    """Say how sure mean ranks are, and which rank each model may have by its mean accuracy."""
+    if table.ranking is None:
+        return []
+    found = table.ranking
+    ends = zip(found.low.tolist(), found.high.tolist(), strict=True)
+    sets = zip(table.overall, found.overall.low, found.overall.high, strict=True)
+    return [
+        Line(("95% interval", *ends), show=partial(interval, decimals=2)),
+        Line(
+            (
+                "Rank by mean accuracy",
+                *(None if rank is None else rank_set(rank, low, high) for rank, low, high in sets),
+            )
+        ),
+    ]
+
+
+def _coverage(column: Column) -> str | None:
+    if column.coverage is None:
+        return None
+    return share(column.coverage) + (" (low)" if is_low(column) else "")
 
 
 def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
@@ -157,36 +166,3 @@ def _over(table: Table, over: str) -> str:
     if over != last.over:
         return over
     return "The one row" if last.n_rows == 1 else f"All {last.n_rows} rows"
-
-
-def _recorded(table: Table, column: Column) -> pd.DataFrame:
-    """List a column's rows with counts and ranks; a published model has no counts but `n_items`."""
-    rows = column.rows.astype(object)
-    if column.published:
-        rows["accuracy"] = [None if value is None else float(value) for value in rows["printed"]]
-    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED])
-    keys = table.rows.itertuples(index=False, name=None)
-    ranks = table.ranks[column.heading].reindex(table.rows.index)
-    rank_of = {key: None if pd.isna(rank) else int(rank) for key, rank in zip(keys, ranks, strict=True)}
-    rows["rank"] = pd.Series([rank_of[key] for key in column.keys(table.by)], dtype=object)
-    rows.insert(0, "model", column.heading)
-    return rows
-
-
-def _about(column: Column) -> dict[str, object]:
-    return {
-        "model": column.heading,
-        "origin": column.origin,
-        "published": column.published,
-        "suite": column.suite,
-        "suite_digest": column.digest,
-        "complete": column.complete,
-        "score": column.score,
-        "signature": column.signature,
-        "validation_perplexity": column.perplexity,
-        "parameters": column.parameters,
-    }
-
-
-def _by_model(table: Table, values: tuple[Fraction | None, ...]) -> dict[str, Fraction | None]:
-    return {column.heading: value for column, value in zip(table.columns, values, strict=True)}

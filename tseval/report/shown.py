@@ -23,13 +23,23 @@ def share(value: Fraction | float, decimals: int = RUN_DECIMALS) -> str:
     return f"{floor(scaled) / scale:.{decimals}f}"
 
 
-def interval(ends: tuple[float, float]) -> str:
+def worth(n_eff: float) -> str:
+    """Show how many independent items some items are worth."""
+    return whole(round(n_eff)) if n_eff >= 0.5 else "< 1"
+
+
+def interval(ends: tuple[float, float], decimals: int = RUN_DECIMALS) -> str:
     """Show an interval, cut outwards, so that it holds the accuracy shown beside it."""
     low, high = ends
     if isnan(low):
         return NONE
-    scale = 10**RUN_DECIMALS
-    return f"{floor(low * scale) / scale:.{RUN_DECIMALS}f} to {ceil(high * scale) / scale:.{RUN_DECIMALS}f}"
+    scale = 10**decimals
+    return f"{floor(low * scale) / scale:.{decimals}f} to {ceil(high * scale) / scale:.{decimals}f}"
+
+
+def rank_set(rank: Fraction, low: int, high: int) -> str:
+    """Show a rank with the ranks that it may be: `2 [1–4]`."""
+    return f"{int(rank)} [{low}]" if low == high else f"{int(rank)} [{low}–{high}]"
 
 
 def mean_rank(value: Fraction) -> str:

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from tseval.analysis.accuracy import ROW, as_names, in_table_order
+from tseval.analysis.answers import estimate_means, rank_models
 from tseval.analysis.means import means
-from tseval.analysis.ranks import complete_rows, cut, rank_rows
+from tseval.analysis.ranks import cut, mean, rank_rows
 from tseval.report.boards import Board
-from tseval.report.columns import column_of, columns_of, distinct_headings, refuse_unlike
+from tseval.report.columns import (
+    column_of,
+    columns_of,
+    distinct_headings,
+    printed_decimals,
+    refuse_unlike,
+)
+from tseval.report.notes import notes_of
 from tseval.report.shown import RUN_DECIMALS
 from tseval.report.totals import feature_means
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
+    from tseval.analysis.answers import Answers, Ranking
     from tseval.analysis.means import Mean
     from tseval.report.columns import Column, Key
     from tseval.runs import Run
@@ -32,9 +42,12 @@ class Table:
         columns: The models.
         by: Features that the rows are broken down by.
         rows: `dependency`, `phenomenon`, `construction`, `contrast`, then the features, in table order.
-        accuracy: What was compared: `Fraction` or None, one row per row, one column per heading.
+        accuracy: What is printed: `Fraction` or None, one row per row, one column per heading.
             Beside a published board a run's accuracy is cut as the board's are.
-        ranks: `Fraction` rank per row and heading, 1 is best; only the rows that every model has.
+        ranks: `Fraction` rank per row and heading, 1 is best, None for a model that lacks the row; only the
+            rows that the table defines: those that every published board in it lists, or all.
+        overall: Rank of every model by its mean over these rows, None where it lacks one.
+        ranking: The ranks that models may have, and how sure mean ranks are; None where that is not known.
         means: Mean accuracy and mean rank over sets of rows: dependencies, phenomena, values of features, and
             all rows last.
         notes: What a reader must know, one sentence or two each.
@@ -46,6 +59,8 @@ class Table:
     rows: pd.DataFrame
     accuracy: pd.DataFrame
     ranks: pd.DataFrame
+    overall: tuple[Fraction | None, ...]
+    ranking: Ranking | None
     means: tuple[Mean, ...]
     notes: tuple[str, ...]
     unsplit: Table | None = None
@@ -75,23 +90,30 @@ def build_table(sources: Sequence[Run | Board], by: str | Sequence[str] = ()) ->
     refuse_unlike(columns)
     columns = distinct_headings(columns)
     rows = _rows(columns, by)
+    columns = _over_rows(columns, rows, by)
     unsplit = build_table(sources) if by else None
-    keys = list(rows.itertuples(index=False, name=None))
-    values = {column.heading: _as_compared(column, printed_decimals(columns), by) for column in columns}
-    accuracy = pd.DataFrame(
-        {heading: [column.get(key) for key in keys] for heading, column in values.items()}, dtype=object
-    )
-    *parts, whole = means(rows, accuracy)
-    return Table(
+    accuracy = _frame(columns, rows, {column.heading: column.exact(by) for column in columns})
+    ranked = _frame(columns, rows, {column.heading: column.ranked_by(by) for column in columns})
+    defined = _defined(columns, rows, by)
+    parts = (rows.loc[defined], accuracy.loc[defined], ranked.loc[defined])
+    *sets, whole = means(*parts)
+    found = _with_estimates([*sets, *feature_means(*parts, by), whole], columns)
+    models = [column.answers for column in columns if column.answers is not None]
+    (overall,) = rank_rows(pd.DataFrame([mean(parts[2])], dtype=object)).to_numpy().tolist()
+    models = [column.answers for column in columns if column.answers is not None]
+    table = Table(
         columns=tuple(columns),
         by=by,
         rows=rows,
         accuracy=accuracy,
-        ranks=rank_rows(complete_rows(accuracy)),
-        means=(*parts, *feature_means(rows, accuracy, by), whole),
-        notes=tuple(_notes(columns, accuracy, unsplit)),
+        ranks=rank_rows(parts[2]),
+        overall=tuple(overall),
+        ranking=rank_models(models) if len(models) == len(columns) > 1 else None,
+        means=tuple(found),
+        notes=(),
         unsplit=unsplit,
     )
+    return replace(table, notes=tuple(notes_of(table)))
 
 
 def _rows(columns: Sequence[Column], by: Sequence[str]) -> pd.DataFrame:
@@ -100,53 +122,49 @@ def _rows(columns: Sequence[Column], by: Sequence[str]) -> pd.DataFrame:
     return in_table_order(pd.DataFrame(list(keys), columns=[*ROW, *by], dtype=object), by)
 
 
-def _as_compared(column: Column, decimals: int | None, by: Sequence[str]) -> dict[Key, Fraction | None]:
-    """Give a column's exact accuracies, cut as the published ones beside it are."""
-    values = column.exact(by)
-    if decimals is None:
-        return values
-    return {key: None if value is None else cut(value, decimals) for key, value in values.items()}
+def _over_rows(columns: Sequence[Column], rows: pd.DataFrame, by: Sequence[str]) -> list[Column]:
+    """Let what runs got right stand in the rows of the table; what is the same for several is kept once."""
+    places = {key: place for place, key in enumerate(rows.itertuples(index=False, name=None))}
+    first: Answers | None = None
+    found = []
+    for column in columns:
+        if column.answers is not None:
+            place_of = np.array([places[key] for key in column.keys(by)])
+            answers = replace(column.answers, rows=place_of[column.answers.rows])
+            first = first or answers
+            column = replace(column, answers=answers.sharing(first))  # noqa: PLW2901 - the same, over other rows
+        found.append(column)
+    return found
 
 
-def _notes(columns: Sequence[Column], accuracy: pd.DataFrame, unsplit: Table | None) -> Iterator[str]:
-    """Say what a reader must know to read the numbers right."""
-    runs = [column for column in columns if not column.published]
+def _frame(
+    columns: Sequence[Column], rows: pd.DataFrame, values: Mapping[str, Mapping[Key, Fraction | None]]
+) -> pd.DataFrame:
+    """Lay values out as rows and columns of the table, cut as the published ones beside them are."""
     decimals = printed_decimals(columns)
-    if len(columns) > len(runs) > 0:
-        yield (
-            f"Published accuracies are cut to {decimals} decimals, so those of the runs are cut alike, "
-            "not rounded, before they are ranked."
-        )
-    elif runs:
-        ranked = "; ranks compare exact counts" if len(runs) > 1 else ""
-        yield f"Accuracies are cut to {RUN_DECIMALS} decimals, not rounded{ranked}."
-    for column in runs:
-        n_items, tied, undecidable = (
-            int(column.rows[name].sum()) for name in ("n_items", "n_tied", "n_undecidable")
-        )
-        if tied or undecidable:
-            yield (
-                f"{column.heading}: of {n_items:,} contrasts {tied:,} are ties, counted as wrong, and "
-                f"{undecidable:,} are undecidable, left out of accuracy."
-            )
-        if column.too_long:
-            longer = "have a sentence longer than the model reads"
-            yield f"{column.heading}: {column.too_long:,} of the undecidable {longer}."
-        yield from (f"{column.heading}: {warning.rstrip('.')}." for warning in column.warnings)
-    if unsplit is not None and len(unsplit.rows) < len(accuracy):
-        yield "Means and ranks are over the parts of rows, not over whole rows."
-    left_out = len(accuracy) - len(complete_rows(accuracy))
-    if left_out:
-        yield f"{left_out} of {len(accuracy)} rows lack a value and are left out of means and ranks."
-    if not all(column.complete for column in columns):
-        yield "Only a part of the suite was scored: these are not results on the suite."
-    if len({column.score for column in columns}) > 1:
-        modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
-        yield f"The columns are scored in different ways ({modes}), so ranks do not compare models alone."
-    if len(columns) > 1 or not runs:  # a run alone prints none of the facts that these explain
-        yield from dict.fromkeys(note for column in columns for note in column.notes)
+    keys = list(rows.itertuples(index=False, name=None))
+
+    def shown(value: Fraction | None) -> Fraction | None:
+        return value if value is None or decimals is None else cut(value, decimals)
+
+    laid = {heading: [shown(of.get(key)) for key in keys] for heading, of in values.items()}
+    return pd.DataFrame(laid, dtype=object)
 
 
-def printed_decimals(columns: Sequence[Column]) -> int | None:
-    """Give the decimals that published accuracies are cut to, None without a published column."""
-    return min((column.decimals for column in columns if column.decimals is not None), default=None)
+def _defined(columns: Sequence[Column], rows: pd.DataFrame, by: Sequence[str]) -> pd.Index[int]:
+    """Find the rows that means and ranks are over: those that all published boards list, or all."""
+    listed = [set(column.keys(by)) for column in columns if column.published]
+    keys = rows.itertuples(index=False, name=None)
+    return rows.index[[all(key in board for board in listed) for key in keys]]
+
+
+def _with_estimates(sets: Sequence[Mean], columns: Sequence[Column]) -> list[Mean]:
+    """Say how sure the mean accuracies of runs are."""
+    models = [column.answers for column in columns if column.answers is not None]
+    found = []
+    for one, of_runs in zip(sets, estimate_means(models, [one.rows for one in sets]), strict=True):
+        runs = iter(of_runs)
+        estimates = [None if column.answers is None else next(runs) for column in columns]
+        known = zip(one.accuracy, estimates, strict=True)
+        found.append(replace(one, estimates=tuple(None if value is None else of for value, of in known)))
+    return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from tseval.analysis.accuracy import count
+from tseval.analysis.accuracy import ROW, as_names, count, refuse_unknown_features, tally
 from tseval.checked import ContentError
 from tseval.errors import LimitError, RunError
 from tseval.parquet import read_parquet
@@ -21,10 +21,12 @@ from tseval.runs.manifest import Manifest
 from tseval.runs.manifest_file import NAME, load_manifest
 from tseval.runs.writing import is_free
 from tseval.shown import counted, shown
+from tseval.suites.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tseval.analysis.answers import Answers
     from tseval.runs.key import RunKey
 
 
@@ -63,6 +65,20 @@ class Run:
     def verdicts(self) -> pd.DataFrame:
         """One row per item and contrast, with all features."""
         return _frame(self.load_verdicts())
+
+    def tally(self, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Answers]:
+        """Count verdicts as `table` does, and keep from which items each row is made.
+
+        Only what that takes is read, and nothing else of the verdicts is kept.
+
+        Raises:
+            SuiteError: The suite has no such feature.
+        """
+        table = self.load_verdicts()
+        refuse_unknown_features(as_names(by), table.column_names)
+        needed = {*ROW, *as_names(by), "correct", "tie", "undecidable"}
+        names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
+        return tally(_frame(table.select(names)), by)
 
     def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Count verdicts per construction, and per value of a feature or several.

@@ -130,12 +130,8 @@ class Design:
         section 2.3, equations 2.11 and 2.13.
         """
         total = np.zeros((influence.shape[1],) * 2)
-        for cells in self.cells:
-            alone = influence[cells.of_item == 0]
-            sums = [np.bincount(cells.of_item, column, cells.n_shared + 1)[1:] for column in influence.T]
-            shared = np.stack(sums, axis=1)
-            n_cells = cells.n_shared + len(alone)
-            total += cells.sign * n_cells / (n_cells - 1) * (shared.T @ shared + alone.T @ alone)
+        for weight, shared, alone in self._sums(influence):
+            total += weight * (shared.T @ shared + alone.T @ alone)
         return total
 
     def variance(self, influence: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -145,10 +141,29 @@ class Design:
             influence: ψ of `deviations`, (items, columns).
 
         Returns:
-            (columns,).
+            (columns,); the diagonal of `covariance`, but without a matrix product, whose last bits depend on
+            the processor: tables of equal verdicts are equal everywhere.
         """
+        clustered = np.zeros(influence.shape[1])
+        for weight, shared, alone in self._sums(influence):
+            clustered += weight * ((shared**2).sum(axis=0) + (alone**2).sum(axis=0))
         independent: NDArray[np.float64] = (influence**2).sum(axis=0)
-        return np.maximum(np.diag(self.covariance(influence)), independent)
+        return np.maximum(clustered, independent)
+
+    def _sums(
+        self, influence: NDArray[np.float64]
+    ) -> Iterator[tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
+        """Add up the influence of each cell, for every combination of factors.
+
+        Returns:
+            The weight of the combination; the sums of cells, (cells, columns); the influence of items that
+            are alone in theirs, (items, columns).
+        """
+        for cells in self.cells:
+            alone = influence[cells.of_item == 0]
+            sums = [np.bincount(cells.of_item, column, cells.n_shared + 1)[1:] for column in influence.T]
+            n_cells = cells.n_shared + len(alone)
+            yield cells.sign * n_cells / (n_cells - 1), np.stack(sums, axis=1), alone
 
     def fewest_words(self) -> float:
         """Say how many items these are worth at worst: if each entry were wholly right or wholly wrong.

@@ -52,8 +52,8 @@ class Factors:
         names = [name for name in map(str, verdicts.columns) if name.endswith(ENTRY)]
         return cls.of(verdicts[names].rename(columns=lambda name: name.removesuffix(ENTRY)))
 
-    def take(self, items: NDArray[np.bool_]) -> Factors:
-        """Keep the items that are chosen."""
+    def take(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> Factors:
+        """Keep the items that are chosen, or those at some places."""
         return Factors(self.names, self.codes[items])
 
     def keep(self, places: list[int]) -> Factors:

@@ -22,7 +22,8 @@ def quantile(df: float | None) -> float:
         return Z
     from scipy.special import stdtrit  # noqa: PLC0415 - slow to import
 
-    return float(stdtrit(df, 0.975))
+    # Its last bits depend on the mathematical library; with twelve decimals tables are equal everywhere.
+    return round(float(stdtrit(df, 0.975)), 12)
 
 
 def upper_tail(t: float, df: float) -> float:

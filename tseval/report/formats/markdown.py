@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Within a word `_` starts no emphasis, and `n_attractors` reads better as it is.
 MARKUP = re.compile(r"[\\`*|\[\]<>&]|(?<![^\W_])_|_(?![^\W_])")
+# A rank and what it may be, `2 [1–4]`, is no link unless something follows that makes it one.
+RANKS = re.compile(r"\\\[(\d+(?:–\d+)?)\\\](?![(:\\])")
 MARKS = {"section": "**{}**", "group": "*{}*", "row": "{}"}
 
 
@@ -38,7 +40,7 @@ def as_markdown(document: Document, width: int | None = None) -> str:
 
 def markdown(text: str) -> str:
     """Escape what Markdown or HTML would act on, with a backslash before it."""
-    return MARKUP.sub(lambda match: "\\" + match[0], plain(text))
+    return RANKS.sub(r"[\1]", MARKUP.sub(lambda match: "\\" + match[0], plain(text)))
 
 
 def code(text: str) -> str:

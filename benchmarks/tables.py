@@ -1,0 +1,98 @@
+"""How long do tables of full runs take, intervals and ranks included, and how much memory?
+
+A run of the bundled LSTM is made, and copies of it in which more and more verdicts are turned round, as if
+they were of other models. Printed are the seconds and the peak memory of `tseval table`, of whole processes:
+of a published board (no items), of one run, and of ten.
+
+    python benchmarks/tables.py
+    python benchmarks/tables.py --run runs/mine --models 20
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+import pyarrow as pa
+from tabulate import tabulate
+
+from tseval.runs import Run, read_run, start_run
+from tseval.runs.manifest import count_verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TSEVAL = [sys.executable, "-m", "tseval"]
+
+
+def copy_runs(path: Path, copies: list[Path]) -> None:
+    """Write runs of which 0%, 1%, 2%, ... of the verdicts are turned round."""
+    run = read_run(path)
+    for place, copy in enumerate(copies):
+        copy_run(run, copy, place / 100)
+
+
+def copy_run(run: Run, path: Path, turned: float) -> None:
+    """Write a run of which a share of the verdicts, drawn item by item, is turned round."""
+    verdicts = run.load_verdicts()
+    turn = np.random.default_rng(0).random(verdicts.num_rows) < turned
+    correct = verdicts["correct"].to_numpy() ^ (turn & ~verdicts["undecidable"].to_numpy())
+    verdicts = verdicts.set_column(verdicts.schema.get_field_index("correct"), "correct", pa.array(correct))
+    counts = replace(run.manifest.counts, **count_verdicts(verdicts))
+    with start_run(path, run.manifest.key) as writer:
+        writer.finish(replace(run.manifest, counts=counts), run.load_sentences(), verdicts, {})
+
+
+def measured(*sources: object) -> tuple[float, float]:
+    """Give the seconds and the MiB that a table takes."""
+    begun = time.perf_counter()
+    command = [*TSEVAL, "table", *map(str, sources), "--format", "json"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise click.ClickException(f"{' '.join(command)} failed")
+    kilobyte = 1 if sys.platform == "darwin" else 1024
+    return time.perf_counter() - begun, usage.ru_maxrss * kilobyte / 2**20
+
+
+@click.command()
+@click.option("--run", "given", type=click.Path(path_type=Path), help="A full run; without it one is made.")
+@click.option("--models", type=click.IntRange(min=2), default=10, show_default=True)
+@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+def main(given: Path | None, models: int, rounds: int) -> None:
+    """Print what tables take, the best of some rounds."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = given or folder / "lstm"
+        if given is None:
+            made = [*TSEVAL, "run", "--model", "bundled:lstm", "--out", str(path)]
+            subprocess.run(made, check=True, stdout=subprocess.DEVNULL)
+        copies = [folder / f"copy{place}" for place in range(models)]
+        # In a process of its own: what this one holds is counted as memory of those that it starts.
+        copying = get_context("spawn").Process(target=copy_runs, args=(path, copies))
+        copying.start()
+        copying.join()
+        told: dict[str, Sequence[object]] = {
+            "board": ["bhatt2020"],
+            "one run": copies[:1],
+            f"{models} runs": copies,
+        }
+        rows = []
+        for what, sources in told.items():
+            found = [measured(*sources) for _ in range(rounds)]
+            rows.append((what, f"{min(found)[0]:.1f}", f"{max(memory for _, memory in found):.0f}"))
+    click.echo(tabulate(rows, ["table of", "seconds", "MiB"], disable_numparse=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""What tables tell of how sure they are: clustered intervals, rank sets, coverage, and why there are none."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy.stats import binomtest
+from scipy.stats import t as student
+from small import make_case, make_run, make_suite
+
+from tseval.report import FORMATS, build_table, open_sources, render
+from tseval.report.boards import Board, BoardModel, BoardRow
+from tseval.suites.items import as_entries
+
+N_SUBJECTS, N_VERBS = 6, 8
+VERBS = [f"verb{i}" for i in range(N_VERBS)]
+NOTE = "items independent, as the run names no lexical factors"
+
+
+def crossed(name="a", *, entries=True, sizes=(N_SUBJECTS, N_VERBS), **row):
+    """A case with an item for every subject and verb; the verb's word alone decides."""
+    subjects, verbs = np.indices(sizes).reshape(2, -1)
+    pairs = [(f"subject{s} verb{v}", f"subject{s} notverb{v}") for s, v in zip(subjects, verbs, strict=True)]
+    case = make_case(name, pairs, features={"subject": subjects}, **row)
+    if not entries:
+        return case
+    levels = {"subject": map(str, subjects), "verb": map(str, verbs)}
+    return replace(case, entries=pa.table({key: as_entries(list(value)) for key, value in levels.items()}))
+
+
+def knows(n_verbs):
+    """Word probabilities of a model that is right with the first verbs, whatever the subject."""
+    return {f"verb{i}": -0.5 if i < n_verbs else -2.0 for i in range(30)}
+
+
+def board(rows, models=("GRU", "SRN"), name="paper"):
+    """A board with rows `construction -> one accuracy per model`, None where it has none."""
+    made = [
+        BoardRow("short", "Subject-verb agreement", construction, "grammatical > ungrammatical", 48,
+                 {model: value for model, value in zip(models, values, strict=True) if value is not None})
+        for construction, values in rows.items()
+    ]  # fmt: skip
+    columns = tuple(BoardModel(model) for model in models)
+    return Board(name, "A paper", "Someone 2020.", "small", "sentence", 2, columns, tuple(made), ())
+
+
+def cells(table, label):
+    """The cells of the last line with this label."""
+    found = [line for line in render(table).splitlines() if line.startswith(f"| {label} ")]
+    return [cell.strip() for cell in found[-1].strip("|").split("|")][1:]
+
+
+def content(table):
+    return json.loads(render(table, "json"))
+
+
+# Rows and means
+
+
+def test_an_interval_is_that_of_the_verbs_where_verbs_decide():
+    # 5 verbs of 8 are known: of 48 items, as many are worth something as a t-test of 8 verbs has.
+    table = build_table([make_run(make_suite(crossed()), knows(5))])
+    (row,) = content(table)["rows"]
+    known = np.repeat([1.0, 0.0], [5, 3])
+    assert row["accuracy"] == 5 / 8
+    # All subjects are equal, so two of the three terms cancel but for their small-sample factors.
+    cell = ((known - 5 / 8) ** 2).sum()
+    variance = 8 / 7 * cell / 8**2 - 48 / 47 * (6 * cell) / 48**2
+    assert row["se"] == pytest.approx(np.sqrt(variance), rel=1e-12)
+    assert row["n_eff"] == pytest.approx(5 / 8 * 3 / 8 / variance)
+    assert row["df"] == 5
+    n, q = row["n_eff"], student.ppf(0.975, 5)
+    roots = np.roots([1 + q**2 / n, -(2 * 5 / 8 + q**2 / n), (5 / 8) ** 2])  # (p - x)^2 = q^2 x(1 - x)/n
+    assert [row["low"], row["high"]] == pytest.approx(sorted(roots.real))
+    assert row["clusters"] == {"subject": 6, "verb": 8}
+    assert (row["fixed"], row["coverage"]) == ([], 1.0)
+
+
+def test_worth_stands_beside_items_and_the_note_names_the_factors():
+    table = build_table([make_run(make_suite(crossed()), knows(5))])
+    assert cells(table, "lstm on small") == [
+        "Items",
+        "Worth",
+        "Accuracy",
+        "95% interval",
+        "Ties",
+        "Undecidable",
+    ]
+    assert cells(table, "Simple")[:3] == ["48", "8", "0.625"]
+    assert "items are clustered by lexicon entry (subject, verb)." in render(table)
+    assert NOTE not in render(table)
+
+
+def test_a_run_without_entries_says_so_and_has_wilsons_interval():
+    run = make_run(make_suite(crossed(entries=False)), knows(5))
+    table = build_table([run])
+    assert cells(table, "lstm on small") == ["Items", "Accuracy", "95% interval", "Ties", "Undecidable"]
+    expected = binomtest(30, 48).proportion_ci(0.95, method="wilson")
+    (row,) = content(table)["rows"]
+    assert (row["low"], row["high"]) == (expected.low, expected.high)
+    assert (row["df"], row["n_eff"], row["clusters"]) == (None, 48.0, {})
+    assert NOTE in render(table)
+    new = make_run(make_suite(crossed()), knows(5), model="new")
+    assert f"lstm: {NOTE}" in render(build_table([run, new]))
+
+
+def test_factors_of_few_entries_are_named_as_fixed():
+    case = crossed()
+    one = as_entries(["the"] * case.n_items)
+    case = replace(case, entries=case.entries.append_column("determiner", one))
+    table = build_table([make_run(make_suite(case), knows(5))])
+    assert "Not drawn but fixed, with fewer than 5 entries in a row: determiner." in render(table)
+    assert content(table)["rows"][0]["fixed"] == ["determiner"]
+    alone = replace(case, entries=pa.table({"determiner": one}))
+    table = build_table([make_run(make_suite(alone), knows(5))])
+    assert "Worth" not in render(table)
+    assert "fewer than 5 entries in a row: determiner." in render(table)
+
+
+def test_a_mean_has_an_interval_for_verbs_that_stand_in_all_rows():
+    rows = [crossed(name, construction=name) for name in ("A", "B", "C")]
+    table = build_table([make_run(make_suite(*rows), knows(5))])
+    (mean,) = content(table)["means"]
+    (first, *_) = content(table)["rows"]
+    # The same verbs are known in every row: three rows are no surer than one.
+    assert mean["se"]["lstm"] == pytest.approx(first["se"], rel=0.01)
+    *_, interval, _, _ = cells(table, "All 3 rows")
+    assert float(interval[:5]) <= mean["low"]["lstm"] < 0.625 < mean["high"]["lstm"] <= float(interval[-5:])
+
+
+def test_breakdowns_have_intervals_of_their_own():
+    table = build_table([make_run(make_suite(crossed()), knows(5))], "subject")
+    for row in content(table)["rows"]:
+        assert (row["n_items"], row["clusters"], row["df"]) == (8, {"verb": 8}, 7)
+
+
+def test_the_frame_of_a_run_holds_what_the_table_tells():
+    run = make_run(make_suite(crossed()), knows(5))
+    (row,) = run.table().to_dict("records")
+    assert (row["low"], row["high"]) == tuple(build_table([run]).columns[0].rows.loc[0, ["low", "high"]])
+    assert row["clusters"] == {"subject": 6, "verb": 8}
+
+
+# Ranks
+
+
+def models(*n_verbs, case=None):
+    suite = make_suite(case or crossed())
+    return [make_run(suite, knows(n), model=f"m{n}") for n in n_verbs]
+
+
+def test_models_that_differ_by_one_verb_are_not_told_apart_and_those_far_apart_are():
+    table = build_table(models(0, 27, 28, 29, case=crossed(sizes=(30, 30))))
+    assert cells(table, "Rank by mean accuracy") == ["4 [4]", "3 [1–3]", "2 [1–3]", "1 [1–3]"]
+    assert "Not told apart by their mean accuracies: m29, m28, m27." in render(table)
+    told = content(table)
+    assert told["ranking"]["rank_high"] == {"m0": 4, "m27": 3, "m28": 3, "m29": 3}
+    assert told["ranking"]["tied"] == [["m29", "m28", "m27"]]
+    assert [(row["rank"], row["rank_low"], row["rank_high"]) for row in told["rows"]] == [
+        (4, 4, 4), (3, 1, 3), (2, 1, 3), (1, 1, 3)
+    ]  # fmt: skip
+    for name in ("m0", "m29"):
+        low, high = (told["ranking"][f"mean_rank_{end}"][name] for end in ("low", "high"))
+        assert low <= told["means"][-1]["rank"][name] <= high
+    low, high = map(float, cells(table, "95% interval")[1].split(" to "))
+    assert low <= 3 <= high
+
+
+def test_csv_holds_one_value_to_a_cell():
+    (first, _) = csv.DictReader(
+        io.StringIO(render(build_table(models(0, 30, case=crossed(sizes=(30, 30)))), "csv"))
+    )
+    assert (first["rank"], first["rank_low"], first["rank_high"], first["coverage"]) == ("2", "2", "2", "1.0")
+    assert {"se", "df", "n_eff"} <= first.keys()
+    assert not {"clusters", "fixed"} & first.keys()
+
+
+def test_rank_sets_of_a_run_without_entries_beside_one_that_has_them_are_clustered():
+    old, _ = models(4, 6, case=crossed(entries=False))
+    _, new = models(4, 6)
+    both = build_table(models(4, 6))
+    assert build_table([old, new]).ranking.overall.high == both.ranking.overall.high
+    assert build_table([new, old]).ranking.overall.low == tuple(reversed(both.ranking.overall.low))
+    np.testing.assert_allclose(build_table([old, new]).ranking.low, both.ranking.low)
+
+
+def test_beside_a_published_board_there_are_no_sets_and_a_note_says_why():
+    table = build_table([*models(5), board({"Simple": ("0.5", "0.4")})])
+    assert table.ranking is None
+    assert "Ranks have no intervals: of published accuracies it is not known which items" in render(table)
+    assert [row["rank_low"] for row in content(table)["rows"]] == [None] * 3
+    alone = build_table([board({"Simple": ("0.5", "0.4")})])
+    assert "no intervals" not in render(alone)
+    assert content(alone)["ranking"] is None
+
+
+def test_one_model_alone_has_a_rank_and_no_sets():
+    table = build_table(models(5))
+    (row,) = content(table)["rows"]
+    assert (row["rank"], row["rank_low"], row["rank_high"], table.ranking) == (1, None, None, None)
+    assert "nan" not in render(table).lower()
+
+
+# A ranking that others cannot move
+
+
+def two_rows():
+    return make_suite(crossed(), crossed("b", construction="Other"))
+
+
+def test_weak_models_that_know_no_verb_move_nobodys_mean_rank():
+    # Their verbs are all <unk>, so that nothing is decidable for them.
+    strong = [make_run(two_rows(), knows(n), model=f"m{n}") for n in (4, 6, 8)]
+    unknown = {*VERBS, *(f"not{verb}" for verb in VERBS)}
+    weak = [make_run(two_rows(), {}, model=name, unknown=unknown) for name in ("weak", "poor")]
+    before, after = build_table(strong), build_table([*strong, *weak])
+    assert after.means[-1].rank == (*before.means[-1].rank, 4, 4)
+    assert after.means[-1].accuracy == (*before.means[-1].accuracy, None, None)
+    text = render(after)
+    assert "weak: nothing decidable in 2 of 2 rows, so no mean accuracy." in text
+    assert "weak: low coverage. It decides only 0.000 of the contrasts" in text
+    assert cells(after, "Coverage, decided of all")[-2:] == ["0.000 (low)", "0.000 (low)"]
+    assert [rank.split(" ")[0] for rank in cells(after, "Rank by mean accuracy")] == list("32144")
+    for form in FORMATS:
+        assert "nan" not in render(after, form).lower()
+
+
+def test_a_published_model_that_lacks_a_row_takes_it_from_no_other():
+    whole = build_table([board({"Simple": ("0.5", "0.4"), "Other": ("0.3", "0.6")})])
+    lacking = board({"Simple": ("0.5", "0.4", "0.9"), "Other": ("0.3", "0.6", None)}, ("GRU", "SRN", "weak"))
+    table = build_table([lacking])
+    assert table.means[-1].accuracy == (*whole.means[-1].accuracy, None)
+    assert table.means[-1].rank == (2, 2, None)  # 2 and 2, 3 and 1: in the second row they are two
+    assert "weak: no value in 1 of 2 rows, so no mean and no mean rank." in render(table)
+
+
+def test_no_model_gains_by_not_knowing_words():
+    # Of 8 verbs the honest model gets 6 right; the other knows only 4 of these, and none of the rest.
+    honest = make_run(make_suite(crossed()), knows(6), model="honest")
+    unknown = {word for verb in VERBS[4:] for word in (verb, f"not{verb}")}
+    sly = make_run(make_suite(crossed()), knows(4), model="sly", unknown=unknown)
+    table = build_table([honest, sly])
+    assert cells(table, "Simple") == ["0.750", "1.000"]  # of what each can decide
+    assert cells(table, "Mean arithmetic rank") == ["1", "2"]
+    assert "24 are undecidable, left out of accuracy and wrong in ranks." in render(table)
+    assert cells(table, "Coverage, decided of all") == ["1.000", "0.500 (low)"]
+    assert [row["coverage"] for row in content(table)["rows"]] == [1.0, 0.5]
+
+
+def test_a_run_beside_a_board_is_ranked_by_all_its_items_too():
+    unknown = {word for verb in VERBS[4:] for word in (verb, f"not{verb}")}
+    sly = make_run(make_suite(crossed()), knows(4), model="sly", unknown=unknown)
+    table = build_table([sly, board({"Simple": ("0.7", "0.4")})])
+    assert cells(table, "Simple") == ["1.00", "0.7", "0.4"]
+    assert cells(table, "Mean arithmetic rank") == ["2", "1", "3"]
+
+
+def test_bundled_boards_have_the_means_they_had():
+    table = build_table(open_sources(["bhatt2020"]))
+    assert pd.notna(table.ranks).all(axis=None)
+    assert cells(table, "Mean arithmetic rank") == ["5.94", "3", "3.31", "3.52", "3.68", "4.73", "2.94"]
