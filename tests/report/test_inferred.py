@@ -264,3 +264,28 @@ def test_bundled_boards_have_the_means_they_had():
     table = build_table(open_sources(["bhatt2020"]))
     assert pd.notna(table.ranks).all(axis=None)
     assert cells(table, "Mean arithmetic rank") == ["5.94", "3", "3.31", "3.52", "3.68", "4.73", "2.94"]
+
+
+def test_models_that_decide_nothing_have_ranks_and_reasons_and_no_nan():
+    unknown = {*VERBS, *(f"not{verb}" for verb in VERBS)}
+    for case in (crossed(), make_case("a", [("x verb0", "x notverb0")])):
+        runs = [make_run(make_suite(case), {}, model=name, unknown=unknown) for name in ("one", "two")]
+        table = build_table(runs)
+        assert cells(table, "Rank by mean accuracy") == ["1 [1–2]", "1 [1–2]"]
+        assert "two: nothing decidable in 1 of 1 rows, so no mean accuracy." in render(table)
+        assert [row["se"] for row in content(table)["rows"]] == [None, None]
+        for told in (table, build_table(runs[:1])):
+            for form in FORMATS:
+                assert "nan" not in render(told, form).lower()
+
+
+def test_one_item_is_enough_for_a_table():
+    suite = make_suite(make_case("a", [("x verb0", "x notverb0")]))
+    table = build_table([make_run(suite, knows(n), model=f"m{n}") for n in (0, 1)])
+    assert cells(table, "Rank by mean accuracy") == ["2 [1–2]", "1 [1–2]"]
+    assert "nan" not in render(table, "json").lower()
+
+
+def test_a_row_that_stands_unsplit_above_its_parts_has_its_interval():
+    run = make_run(make_suite(crossed()), knows(5))
+    assert cells(build_table([run], "subject"), "Simple") == cells(build_table([run]), "Simple")

@@ -84,6 +84,13 @@ def build_table(sources: Sequence[Run | Board], by: str | Sequence[str] = ()) ->
         BoardError: A board cannot be broken down.
     """
     by = as_names(by)
+    table = _infer(_compare(sources, by))
+    table = replace(table, unsplit=_compare(sources, ()) if by else None)
+    return replace(table, notes=tuple(notes_of(table)))
+
+
+def _compare(sources: Sequence[Run | Board], by: tuple[str, ...]) -> Table:
+    """Put accuracies and ranks side by side; how sure they are stays open."""
     columns: list[Column] = []
     for source in sources:
         columns += columns_of(source, by) if isinstance(source, Board) else [column_of(source, by)]
@@ -91,29 +98,38 @@ def build_table(sources: Sequence[Run | Board], by: str | Sequence[str] = ()) ->
     columns = distinct_headings(columns)
     rows = _rows(columns, by)
     columns = _over_rows(columns, rows, by)
-    unsplit = build_table(sources) if by else None
     accuracy = _frame(columns, rows, {column.heading: column.exact(by) for column in columns})
     ranked = _frame(columns, rows, {column.heading: column.ranked_by(by) for column in columns})
     defined = _defined(columns, rows, by)
     parts = (rows.loc[defined], accuracy.loc[defined], ranked.loc[defined])
     *sets, whole = means(*parts)
-    found = _with_estimates([*sets, *feature_means(*parts, by), whole], columns)
-    models = [column.answers for column in columns if column.answers is not None]
     (overall,) = rank_rows(pd.DataFrame([mean(parts[2])], dtype=object)).to_numpy().tolist()
-    models = [column.answers for column in columns if column.answers is not None]
-    table = Table(
+    return Table(
         columns=tuple(columns),
         by=by,
         rows=rows,
         accuracy=accuracy,
         ranks=rank_rows(parts[2]),
         overall=tuple(overall),
-        ranking=rank_models(models) if len(models) == len(columns) > 1 else None,
-        means=tuple(found),
+        ranking=None,
+        means=(*sets, *feature_means(*parts, by), whole),
         notes=(),
-        unsplit=unsplit,
     )
-    return replace(table, notes=tuple(notes_of(table)))
+
+
+def _infer(table: Table) -> Table:
+    """Say how sure the mean accuracies and the ranks of runs are."""
+    columns = table.columns
+    models = [column.answers for column in columns if column.answers is not None]
+    found = []
+    estimated = estimate_means(models, [one.rows for one in table.means])
+    for one, of_runs in zip(table.means, estimated, strict=True):
+        runs = iter(of_runs)
+        estimates = [None if column.answers is None else next(runs) for column in columns]
+        known = zip(one.accuracy, estimates, strict=True)
+        found.append(replace(one, estimates=tuple(None if value is None else of for value, of in known)))
+    ranking = rank_models(models) if len(models) == len(columns) > 1 else None
+    return replace(table, means=tuple(found), ranking=ranking)
 
 
 def _rows(columns: Sequence[Column], by: Sequence[str]) -> pd.DataFrame:
@@ -156,15 +172,3 @@ def _defined(columns: Sequence[Column], rows: pd.DataFrame, by: Sequence[str]) -
     listed = [set(column.keys(by)) for column in columns if column.published]
     keys = rows.itertuples(index=False, name=None)
     return rows.index[[all(key in board for board in listed) for key in keys]]
-
-
-def _with_estimates(sets: Sequence[Mean], columns: Sequence[Column]) -> list[Mean]:
-    """Say how sure the mean accuracies of runs are."""
-    models = [column.answers for column in columns if column.answers is not None]
-    found = []
-    for one, of_runs in zip(sets, estimate_means(models, [one.rows for one in sets]), strict=True):
-        runs = iter(of_runs)
-        estimates = [None if column.answers is None else next(runs) for column in columns]
-        known = zip(one.accuracy, estimates, strict=True)
-        found.append(replace(one, estimates=tuple(None if value is None else of for value, of in known)))
-    return found
