@@ -25,7 +25,8 @@ def notes_of(table: Table) -> Iterator[str]:
     yield from _digits(table, runs)
     for column in runs:
         yield from _counted(column, alone=len(columns) == 1)
-    yield from _intervals(runs)
+    if len(columns) == 1 or table.ranking is not None:  # beside a board none is printed
+        yield from _intervals(runs)
     yield from _ranks(table, runs)
     if table.unsplit is not None and len(table.unsplit.rows) < len(table.rows):
         yield "Means and ranks are over the parts of rows, not over whole rows."
