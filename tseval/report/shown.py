@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor, isnan
+from math import ceil, floor, isnan, trunc
 
 NONE = "–"
 # A run has thousands of items to a row, a paper two decimals.
@@ -30,6 +30,14 @@ def interval(ends: tuple[float, float]) -> str:
         return NONE
     scale = 10**RUN_DECIMALS
     return f"{floor(low * scale) / scale:.{RUN_DECIMALS}f} to {ceil(high * scale) / scale:.{RUN_DECIMALS}f}"
+
+
+def difference(value: float) -> str:
+    """Show a difference of shares with its sign, cut towards 0."""
+    scale = 10**RUN_DECIMALS
+    # As for a share, what lies a rounding error below its decimals is not cut.
+    parts = trunc(round(value * scale, 6))
+    return f"{parts / scale:+.{RUN_DECIMALS}f}" if parts else f"{0:.{RUN_DECIMALS}f}"
 
 
 def mean_rank(value: Fraction) -> str:
