@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 # The smallest difference of accuracies that matters, where nobody says another.
 MARGIN = 0.02
 COMPARED = (
-    "difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "outcome", "clusters", "fixed",
+    "difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "margin", "outcome",
+    "clusters", "fixed",
 )  # fmt: skip
-_TYPES = dict.fromkeys(("difference", "se", "low", "high", "p", "p_holm", "p_beyond"), "float64")
+_TYPES = dict.fromkeys(("difference", "se", "low", "high", "p", "p_holm", "p_beyond", "margin"), "float64")
 _COUNTED = ("both", "only_first", "only_second", "neither")
 PAIR_COLUMNS = ("first", "second", "n_items", *COMPARED, *_COUNTED, "p_mcnemar", "p_mcnemar_holm")
 
@@ -93,8 +94,8 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
     Returns:
         A row for each pair, in the columns of `COMPARED`: `difference`, what the first gets right more than
         the second, its standard error, 95% interval and degrees of freedom; `p`, that of no difference;
-        `p_holm`, corrected; `p_beyond`, that of a difference of the margin or more, corrected; `outcome`, in
-        a word, for the first; `clusters` and `fixed`, the factors. All are missing where a pair has none.
+        `p_holm`, corrected; `p_beyond`, that of a difference of the `margin` or more, corrected; `outcome`,
+        in a word, for the first; `clusters` and `fixed`, the factors. All are missing where a pair has none.
 
     Raises:
         RunError: The margin is no difference of accuracies.
@@ -108,8 +109,8 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
         told = next(words)
         rows.append(
             (
-                one.value, one.se, one.low, one.high, one.df, one.p, told.p_holm, told.p_beyond, told.word,
-                one.clusters, one.fixed,
+                one.value, one.se, one.low, one.high, one.df, one.p, told.p_holm, told.p_beyond, margin,
+                told.word,                one.clusters, one.fixed,
             )
         )  # fmt: skip
     return pd.DataFrame(rows, columns=[*COMPARED]).astype({**_TYPES, "df": "Int64"})

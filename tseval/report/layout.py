@@ -14,7 +14,7 @@ from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.shown import NONE, interval, mean_rank, share, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from fractions import Fraction
 
     from tseval.report.columns import Column, Key
@@ -115,24 +115,34 @@ def _side_by_side(table: Table) -> Grid:
 
 
 def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
-    """Give the body: a section per dependency, a group per phenomenon, a line per row.
-
-    A row of several parts stands whole above them.
-    """
-    section = group = None
+    """Give the body under its headings; a row of several parts stands whole above them."""
     rows = _lines_of_rows(table, cells_of)
     n_parts = Counter(key for key, _ in rows)
     wholes = {} if table.unsplit is None else dict(_lines_of_rows(table.unsplit, cells_of))
-    for key, line in rows:
-        dependency, phenomenon, *_ = key
+
+    def with_wholes() -> Iterator[tuple[Key, Line]]:
+        for key, line in rows:
+            whole_row = wholes.pop(key, None)
+            if whole_row is not None and n_parts[key] > 1:
+                yield key, whole_row
+            yield key, line
+
+    return headed(with_wholes())
+
+
+def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
+    """Put a section above the lines of a dependency, and a group above those of a phenomenon.
+
+    Args:
+        lines: The dependency and the phenomenon of each, and what else tells rows apart, and the line.
+    """
+    section = group = None
+    for (dependency, phenomenon, *_), line in lines:
         if dependency != section and dependency is not None:
             yield Line((SECTIONS.get(str(dependency), str(dependency)),), "section")
         if (dependency, phenomenon) != group:
             yield Line((str(phenomenon),), "group")
         section, group = dependency, (dependency, phenomenon)
-        whole_row = wholes.pop(key, None)
-        if whole_row is not None and n_parts[key] > 1:
-            yield whole_row
         yield line
 
 
