@@ -12,6 +12,7 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from tseval.analysis.attractors import joint_grid
 from tseval.analysis.clustered import count_clustered, share_entries
+from tseval.analysis.confidence import with_intervals
 from tseval.analysis.pairwise import pairwise
 from tseval.errors import RunError
 
@@ -145,3 +146,23 @@ def test_margins_that_are_no_differences_are_refused_even_where_nothing_is_decid
     frame = verdicts(0.5).assign(undecidable=True)
     with pytest.raises(RunError, match="a margin is a difference of accuracies, between 0 and 1"):
         pairwise({"a": frame, "b": frame}, margin=margin)
+
+
+def test_confidence_is_clustered_by_entry_and_never_surer_than_student():
+    random = np.random.default_rng(4)
+    frame = verdicts(0.5, case="pp", position=3, worse_score=0.0)
+    pull = random.normal(0, 2, SIZES[0])[frame["verb.entry"].cat.codes]
+    frame["better_score"] = pull + random.normal(0, 0.3, len(frame))
+    rows = pd.DataFrame({"case": ["pp"], "position": [3]})
+    (clustered,) = with_intervals(rows, frame).to_dict("records")
+    confidence = 1 / (1 + np.exp(-frame["better_score"]))
+    means = confidence.groupby(frame["verb.entry"], observed=True).mean()
+    se = means.std(ddof=1) / np.sqrt(SIZES[0])
+    expected = confidence.mean() + np.array([-1, 1]) * student.ppf(0.975, 7) * se
+    assert (clustered["low"], clustered["high"]) == pytest.approx(tuple(expected))
+    assert (clustered["clusters"], clustered["fixed"]) == ({"verb": 8}, ("place",))
+    shuffled = frame.assign(better_score=random.permutation(frame["better_score"]))
+    (loose,) = with_intervals(rows, shuffled).to_dict("records")
+    assert loose["se"] >= confidence.std(ddof=1) / np.sqrt(len(frame)) * (1 - 1e-12)
+    (alone,) = with_intervals(rows, frame[:1]).to_dict("records")
+    assert np.isnan(alone["low"])

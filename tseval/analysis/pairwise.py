@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tseval.analysis.inference.differences import Difference
 
 # The smallest difference of accuracies that matters, where nobody says another.
-MARGIN = 0.02
+DEFAULT_MARGIN = 0.02
 COMPARED = (
     "difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "margin", "outcome",
     "clusters", "fixed",
@@ -37,7 +37,7 @@ PAIR_COLUMNS = ("first", "second", "n_items", *COMPARED, *_COUNTED, "p_mcnemar",
 
 
 def pairwise(
-    verdicts: Mapping[str, pd.DataFrame], by: str | None = None, margin: float = MARGIN
+    verdicts: Mapping[str, pd.DataFrame], by: str | None = None, margin: float = DEFAULT_MARGIN
 ) -> pd.DataFrame:
     """Compare all pairs of models on the same items.
 

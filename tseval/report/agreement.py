@@ -110,7 +110,7 @@ def profiles(opened: Opened) -> Document:
                 "Choose items of one length, for example with --where n_intervening=2."
             )
     notes.append("Mean confidence in the correct answer, cut to 3 decimals; 0.5 is chance.")
-    notes.append(f"Intervals, in figures and files, are Student's of the mean, 95%. {_LOWER_BOUND}")
+    notes.append(f"{interval_note(rows)} They stand in figures and files.")
     if rows[VARIES].any():
         notes.append("Words in brackets are those of one item; others have other words there.")
     return tell(opened, "profile", rows, grids, notes)

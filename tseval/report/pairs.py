@@ -6,7 +6,7 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from tseval.analysis.attractors import N
-from tseval.analysis.pairwise import MARGIN, pairwise
+from tseval.analysis.pairwise import DEFAULT_MARGIN, pairwise
 from tseval.analysis.selection import require_features
 from tseval.errors import RunError
 from tseval.report.agreement import NOUN_COUNTS
@@ -46,7 +46,7 @@ _MCNEMAR = (
 )
 
 
-def pairs(opened: Opened, by: str | None, margin: float = MARGIN) -> Document:
+def pairs(opened: Opened, by: str | None, margin: float = DEFAULT_MARGIN) -> Document:
     """Tabulate how pairs of models differ, and what only one of two gets right.
 
     Args:
