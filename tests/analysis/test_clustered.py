@@ -1,5 +1,7 @@
 """Intervals and differences from verdicts, against statsmodels, scipy and sums by hand."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -64,12 +66,13 @@ def test_each_cell_of_the_grid_is_clustered_by_its_own_entries():
     n = np.arange(96) % 2
     frame = verdicts(0.5, n_intervening=n, n_attractors=0)
     grid = joint_grid(frame).set_index(["n_intervening", "n_attractors"])
+    rows: Any = grid.to_dict("index")  # by both numbers
     for place in (0, 1):
         own = frame[n == place]
         means = own.groupby("verb.entry", observed=True)["correct"].mean()
-        assert grid.loc[(place, 0), "se"] == pytest.approx(means.std(ddof=1) / np.sqrt(8), rel=1e-12)
-    assert grid.loc[(1, 1), "n_items"] == 0
-    assert pd.isna(grid.loc[(1, 1), "se"])
+        assert rows[place, 0]["se"] == pytest.approx(means.std(ddof=1) / np.sqrt(8), rel=1e-12)
+    assert rows[1, 1]["n_items"] == 0
+    assert pd.isna(rows[1, 1]["se"])
 
 
 def three(entries=True):
@@ -88,7 +91,7 @@ def test_without_entries_a_difference_is_tested_as_pairs_are_by_t():
         first, second = (frames[name]["correct"][chosen].astype(float) for name in (one, other))
         test = ttest_rel(first, second)
         ends = test.confidence_interval()
-        row = rows.loc[(one, other)]
+        row: Any = rows.loc[(one, other)]
         assert row["n_items"] == len(first)
         assert row["difference"] == pytest.approx(first.mean() - second.mean())
         assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high), rel=1e-9)
@@ -101,7 +104,7 @@ def test_without_entries_a_difference_is_tested_as_pairs_are_by_t():
 
 def test_with_entries_a_difference_is_clustered_by_them():
     frames = three()
-    row = pairwise(frames).set_index(["first", "second"]).loc[("a", "b")]
+    row: Any = pairwise(frames).set_index(["first", "second"]).loc[("a", "b")]
     gap = frames["a"]["correct"].to_numpy(float) - frames["b"]["correct"].to_numpy(float)
     codes = frames["a"]["verb.entry"].cat.codes.to_numpy()
     se = np.sqrt(cov_cluster(sm.OLS(gap, np.ones(len(gap))).fit(), codes)[0, 0])

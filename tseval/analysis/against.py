@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.accuracy import ROW, in_table_order
 from tseval.analysis.clustered import marks, paired_differences
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.factors import Factors
-from tseval.analysis.means import SECTIONS
 from tseval.analysis.pairwise import compared
-from tseval.suites.items import ENTRY
+from tseval.analysis.places import row_places, row_sets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -63,12 +61,12 @@ def against(
         RunError: The margin is no difference of accuracies.
     """
     first = verdicts[reference]
-    keys, row_of = _rows(first, by)
+    keys, row_of = row_places(first, by)
     others = [name for name in verdicts if name != reference]
     # What is told is of the others, so they come before the one that all are compared with.
     marked = {name: marks(verdicts[name]) for name in (*others, reference)}
     factors, pairs = Factors.of_verdicts(first), [(name, reference) for name in others]
-    sets = list(_sets(keys))
+    sets = list(row_sets(keys))
     found: dict[str, list[Difference | None]] = {name: [] for name in others}
     for rows in (*([row] for row in range(len(keys))), *(rows for _, rows in sets)):
         own = np.isin(row_of, rows)
@@ -91,27 +89,6 @@ def against(
     )
 
 
-def _rows(verdicts: pd.DataFrame, by: Sequence[str]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """Give the rows of a table in its order, and the row of each verdict."""
-    names = [*ROW, *by]
-    cells = verdicts[names].astype({name: "str" for name in by if name.endswith(ENTRY)})
-    appeared = cells.groupby(names, sort=False, dropna=False, observed=True).ngroup().to_numpy()
-    keys = cells.assign(place=appeared).drop_duplicates("place").reset_index(drop=True)
-    keys = in_table_order(keys, by)
-    cells = keys[names].astype(object)
-    return cells.where(cells.notna(), None), np.argsort(keys["place"].to_numpy())[appeared]
-
-
-def _sets(keys: pd.DataFrame) -> Iterator[tuple[str, list[int]]]:
-    """Give the sets of rows that a table has means over, as `tseval.analysis.means.means` does."""
-    for name, title in (("dependency", SECTIONS), ("phenomenon", {})):
-        values = list(keys[name].dropna().unique())
-        if len(values) > 1:
-            for value in values:
-                yield title.get(value, str(value)), [*keys.index[keys[name] == value]]
-    yield "All rows", [*keys.index]
-
-
 def _accuracies(
     correct: NDArray[np.bool_], decidable: NDArray[np.bool_], row_of: NDArray[np.int64]
 ) -> NDArray[np.float64]:
@@ -119,7 +96,8 @@ def _accuracies(
     n_rows = int(row_of.max()) + 1
     n_items = np.bincount(row_of[decidable], minlength=n_rows)
     right = np.bincount(row_of[decidable], correct[decidable], n_rows)
-    return np.divide(right, n_items, out=np.full(n_rows, np.nan), where=n_items > 0)
+    accuracies: NDArray[np.float64] = np.full(n_rows, np.nan)
+    return np.divide(right, n_items, out=accuracies, where=n_items > 0)
 
 
 def _tell(found: Mapping[str, Sequence[Difference | None]], margin: float) -> dict[str, pd.DataFrame]:

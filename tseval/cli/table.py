@@ -12,6 +12,7 @@ from tseval.cli.options import BY, FILE, MARGIN_OPTION
 from tseval.cli.printing import print_or_write
 from tseval.cli.progress import busy
 from tseval.report import FORMATS, Format, Table, build_table, open_sources
+from tseval.report.analyses import open_runs
 from tseval.runs import runs_below
 
 if TYPE_CHECKING:
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
 @BY
 @click.option("--against", metavar="MODEL", help="Print differences from this model: its name or its run.")
 @MARGIN_OPTION
+@click.option(
+    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
+)
 @click.option("-o", "output", type=FILE, help="Write to a file.")
 @click.pass_context
 def command(
     context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
-    against: str | None, margin: float, output: Path | None,
+    against: str | None, margin: float, group: bool, output: Path | None,
 ) -> None:  # fmt: skip
     """Print runs and published boards side by side, with ranks.
 
@@ -37,14 +41,20 @@ def command(
     """
     if against is None and context.get_parameter_source("margin") is not ParameterSource.DEFAULT:
         raise click.UsageError("--margin is for differences: name a model with --against.")
+    if group and against is not None:
+        raise click.UsageError("--group and --against exclude each other.")
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
         click.echo(f"{path}: not finished, left out", err=True)
     with busy("reading runs"):
-        told: Document | Table
-        if against is None:
-            told = build_table(open_sources(sources), by)
-        else:
+        if against is not None:
             from tseval.report.against import differences_table
 
-            told = differences_table(sources, against, by, margin)
+            told: Document | Table = differences_table(sources, against, by, margin)
+        elif group:
+            from tseval.report.seeds import seeds_of, seeds_table
+
+            opened = open_runs(sources)
+            told = seeds_table(opened, seeds_of(opened), by)
+        else:
+            told = build_table(open_sources(sources), by)
     print_or_write(told, form, output)

@@ -60,7 +60,7 @@ def differences_table(names: Sequence[str], model: str, by: Sequence[str], margi
 def _open(names: Sequence[str], model: str) -> tuple[Opened, str]:
     """Open the runs, and say which is the one that all are compared with."""
     if (Path(model) / NAME).is_file():
-        paths = (path for name in names for path in runs_below(Path(name))[0] or [name])
+        paths = (path for name in names for path in runs_below(Path(name))[0] or [Path(name)])
         others = [str(path) for path in paths if os.path.realpath(path) != os.path.realpath(model)]
         opened = open_runs([model, *others])
         return opened, next(iter(opened.verdicts))

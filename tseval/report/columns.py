@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,11 @@ import pandas as pd
 
 from tseval.analysis.accuracy import ROW, exact_accuracy
 from tseval.errors import BoardError, RunError
+from tseval.report.shown import spread_beside
 from tseval.report.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tseval.checked import Json
     from tseval.report.boards import Board
@@ -34,7 +35,7 @@ class Column:
         score: `sentence`, `critical`, `ending` or `mean`.
         rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
             features, `n_items`; for a run the other counts, `accuracy`, `low`, `high`; for a
-            published model `printed`.
+            published model `printed`, and the `spread` between seeds where it is a mean over several.
         decimals: Decimals a published accuracy is cut to; None for a run.
         digest: The suite's digest; None for a published model.
         complete: Whether the whole suite was scored.
@@ -44,6 +45,7 @@ class Column:
         notes: What a reader must know about this column.
         too_long: Contrasts that are undecidable because the model does not read sentences of such length.
         warnings: What a run says of how its numbers came about.
+        spread: Of a published mean over seeds, a set of rows to the spread between seeds of its mean.
     """
 
     heading: str
@@ -60,6 +62,7 @@ class Column:
     notes: tuple[str, ...] = ()
     too_long: int = 0
     warnings: tuple[str, ...] = ()
+    spread: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def published(self) -> bool:
@@ -77,6 +80,15 @@ class Column:
     def printed(self, by: Sequence[str]) -> dict[Key, str | None]:
         """Map each row's key to the published accuracy as printed; empty for a run."""
         return dict(zip(self.keys(by), self.rows["printed"], strict=True)) if self.published else {}
+
+    def shown(self, by: Sequence[str]) -> dict[Key, str | None]:
+        """Map each row's key to what readers see of a published accuracy; of a mean, with its spread."""
+        printed = self.printed(by)
+        spreads = self.rows["spread"] if printed else ()
+        return {
+            key: text if text is None or spread is None else spread_beside(text, spread)
+            for (key, text), spread in zip(printed.items(), spreads, strict=True)
+        }
 
     def keys(self, by: Sequence[str]) -> list[Key]:
         """Identify the rows, missing values as None."""
@@ -130,10 +142,15 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
             score=board.score,
             rows=pd.DataFrame(
                 [
-                    (*(getattr(row, name) for name in ROW), row.n_items, row.accuracy.get(model.name))
+                    (
+                        *(getattr(row, name) for name in ROW),
+                        row.n_items,
+                        row.accuracy.get(model.name),
+                        row.spread.get(model.name),
+                    )
                     for row in board.rows
                 ],
-                columns=[*ROW, "n_items", "printed"],
+                columns=[*ROW, "n_items", "printed", "spread"],
                 dtype=object,
             ),
             decimals=board.decimals,
@@ -143,6 +160,7 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
             perplexity=model.validation_perplexity,
             parameters=model.parameters,
             notes=(f"Published: {board.title}. {board.source}", *board.notes),
+            spread=model.spread,
         )
         for model in board.models
     ]

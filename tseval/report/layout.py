@@ -11,12 +11,13 @@ import pandas as pd
 from tseval.analysis.accuracy import COUNTS, ROW
 from tseval.analysis.means import SECTIONS
 from tseval.report.document import Document, Field, Grid, Line
-from tseval.report.shown import NONE, interval, mean_rank, share, whole
+from tseval.report.shown import NONE, interval, mean_rank, share, spread_beside, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from fractions import Fraction
 
+    from tseval.analysis.means import Mean
     from tseval.report.columns import Column, Key
     from tseval.report.table import Table
 
@@ -102,7 +103,7 @@ def _side_by_side(table: Table) -> Grid:
     fields = [Field(column.heading, show=show) for column in table.columns]
     lines = list(_body(table, lambda part: [_accuracies(part, column) for column in part.columns]))
     lines.append(Line(("Mean accuracy, each row counted once",), "section"))
-    lines += [Line((_over(table, mean.over), *mean.accuracy)) for mean in table.means]
+    lines += [Line((_over(table, mean.over), *_means(table, mean))) for mean in table.means]
     lines.append(Line(("Mean rank, 1 is best",), "section"))
     *parts, whole_table = table.means
     lines += [Line((mean.over, *mean.rank), show=mean_rank) for mean in parts]
@@ -155,11 +156,21 @@ def _lines_of_rows(table: Table, cells_of: CellsOf) -> list[tuple[Key, Line]]:
 
 def _accuracies(table: Table, column: Column) -> list[object]:
     """Give the accuracies of a column, published ones as they were printed."""
-    printed = column.printed(table.by)
+    printed = column.shown(table.by)
     keys = table.rows.itertuples(index=False, name=None)
     return [
         printed.get(key) or value for key, value in zip(keys, table.accuracy[column.heading], strict=True)
     ]
+
+
+def _means(table: Table, mean: Mean) -> list[object]:
+    """Give the mean accuracies over a set of rows, those of several seeds with their spread."""
+    cells: list[object] = []
+    for column, value in zip(table.columns, mean.accuracy, strict=True):
+        spread = column.spread.get(mean.over)
+        shown = None if value is None or spread is None else share(value, table.decimals)
+        cells.append(value if shown is None or spread is None else spread_beside(shown, spread))
+    return cells
 
 
 def _over(table: Table, over: str) -> str:

@@ -40,6 +40,15 @@ def difference(value: float) -> str:
     return f"{parts / scale:+.{RUN_DECIMALS}f}" if parts else f"{0:.{RUN_DECIMALS}f}"
 
 
+def spread_beside(mean: str, spread: str) -> str:
+    """Show a mean over seeds with the spread between them.
+
+    >>> spread_beside("0.652", "0.013")
+    '0.652 ± 0.013'
+    """
+    return f"{mean} ± {spread}"
+
+
 def mean_rank(value: Fraction) -> str:
     """Show a mean rank as Bhatt et al. 2020 do: cut to two decimals, no zeros at the end."""
     return share(value, 2).rstrip("0").rstrip(".")
