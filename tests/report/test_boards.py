@@ -94,12 +94,13 @@ def test_an_accuracy_is_a_fraction_of_few_decimals(tmp_path, printed):
 
 def test_a_mean_over_seeds_stands_in_a_table_with_its_spread(tmp_path):
     board = changed(["rows", 0, "spread"], {"GRU": "0.01"})
+    board["rows"][0]["accuracy"]["SRN"] = "0.5"
     board["models"][0]["spread"] = {"All rows": "0.02"}
     (tmp_path / "board.json").write_text(json.dumps(board))
     printed = render(build_table([read_board(tmp_path)]))
-    lines = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in printed.splitlines()[2:6]}
-    assert lines["C"] == "0.95 ± 0.01"
-    assert "| The one row                           | 0.95 ± 0.02 |" in printed
+    lines = [[cell.strip() for cell in line.split("|")] for line in printed.splitlines()]
+    assert ["", "C", "0.95 ± 0.01", "0.5", ""] in lines
+    assert ["", "The one row", "0.95 ± 0.02", "0.50", ""] in lines
 
 
 @pytest.mark.parametrize(
