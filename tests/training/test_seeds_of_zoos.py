@@ -73,7 +73,7 @@ def test_the_board_holds_the_spread_of_every_mean(zoo):
         of_seeds = [mean(one) for one in zip(*seeds.values(), strict=True)]
         assert model["spread"]["All rows"] == cut(stdev(of_seeds))
         assert re.fullmatch(r"[\d.]+ ± [\d.]+", model["validation_perplexity"])
-    assert any(stdev(own) for own in accuracies(place, "srn").values()), "seeds differ"
+    assert any(stdev(own) for own in accuracies(place, "drnn").values()), "seeds differ"
 
 
 @pytest.mark.slow
