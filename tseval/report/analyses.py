@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tseval.report.document import Grid
-    from tseval.scoring.protocol import ModelCard
+    from tseval.runs.manifest import Manifest
 
 INTERVAL = Field("95% interval", ("low", "high"), interval)
 # What readers see of each model in a row of an analysis.
@@ -37,14 +37,14 @@ class Opened:
             the same lexical factors.
         suite: Name of the suite.
         signatures: Name of each model to its run's signature.
-        cards: Name of each model to what its run tells of it.
+        manifests: Name of each model to what its run says of itself.
         notes: What a reader must know about the runs.
     """
 
     verdicts: Mapping[str, pd.DataFrame]
     suite: str
     signatures: Mapping[str, str]
-    cards: Mapping[str, ModelCard]
+    manifests: Mapping[str, Manifest]
     notes: tuple[str, ...]
 
 
@@ -88,8 +88,8 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = ()) -> Op
                 "undecidable, left out."
             )
     signatures = {column.heading: column.signature or "" for column in columns}
-    cards = {column.heading: run.manifest.model for column, run in zip(columns, runs, strict=True)}
-    return Opened(share_entries(verdicts), columns[0].suite, signatures, cards, tuple(notes))
+    manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
+    return Opened(share_entries(verdicts), columns[0].suite, signatures, manifests, tuple(notes))
 
 
 def _chosen(where: Sequence[tuple[str, str]]) -> str:

@@ -48,11 +48,12 @@ def seeds_of(opened: Opened) -> dict[str, list[str]]:
         RunError: No two runs are; or two are of the very same weights.
     """
     groups: dict[str, list[str]] = {}
-    for name, card in opened.cards.items():
+    cards = {name: manifest.model for name, manifest in opened.manifests.items()}
+    for name, card in cards.items():
         known = {what: value for what, value in card.details.items() if what not in _OF_A_SEED}
         key = repr((card.kind, card.protocol, known)) if "architecture" in known else name
         for other in groups.setdefault(key, []):
-            if opened.cards[other].fingerprint == card.fingerprint:
+            if cards[other].fingerprint == card.fingerprint:
                 raise RunError(
                     f"{other} and {name} are of one model, not of two seeds.\n  Leave one of the runs out."
                 )
@@ -64,7 +65,7 @@ def seeds_of(opened: Opened) -> dict[str, list[str]]:
         )
     found: dict[str, list[str]] = {}
     for names in groups.values():
-        card = opened.cards[names[0]]
+        card = cards[names[0]]
         name = str(card.details.get("architecture", names[0])) if len(names) > 1 else names[0]
         found[name if name not in found else f"{name} ({names[0]})"] = names
     return found

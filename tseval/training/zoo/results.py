@@ -8,9 +8,7 @@ from importlib.metadata import version
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from tseval.analysis.means import means
+from tseval.analysis.places import row_sets
 from tseval.analysis.ranks import cut
 from tseval.report.analyses import open_runs
 from tseval.report.boards import BOARD_FORMAT, Board, BoardModel, BoardRow
@@ -109,21 +107,18 @@ def _row(key: Key, n_items: int, exact: Mapping[str, Sequence[Mapping[Key, Fract
 
 def _spread_of_means(columns: Sequence[Column]) -> dict[str, str]:
     """Give the spread between seeds of the mean accuracy over each set of rows that a table averages."""
-    if len(columns) == 1:
-        return {}
-    accuracy = pd.DataFrame(
-        {
-            place: [column.exact(())[key] for key in columns[0].keys(())]
-            for place, column in enumerate(columns)
-        },
-        dtype=object,
-    )
-    found = {mean.over: _known(mean.accuracy) for mean in means(columns[0].rows, accuracy)}
-    return {over: _printed(_spread(own)) for over, own in found.items() if len(own) > 1}
+    keys = columns[0].keys(())
+    exact = [column.exact(()) for column in columns]
+    spreads = {}
+    for over, rows in row_sets(columns[0].rows):
+        own = [_known([one[keys[row]] for row in rows]) for one in exact]
+        if len(own) > 1 and all(own):
+            spreads[over] = _printed(_spread([sum(values, Fraction(0)) / len(values) for values in own]))
+    return spreads
 
 
 def _known(values: Sequence[Fraction | None]) -> list[Fraction]:
-    """Give the values of all seeds, or none where a seed lacks one."""
+    """Give the values, or none where one is missing."""
     known = [value for value in values if value is not None]
     return known if len(known) == len(values) else []
 
