@@ -143,7 +143,7 @@ def test_a_table_counts_what_only_one_of_two_models_gets_right():
         counts = [right.count((a, b)) for a, b in itertools.product((True, False), repeat=2)]
         assert row[["both", "only_first", "only_second", "neither"]].tolist() == counts
         assert row["n_items"] == len(chosen)
-        assert row["p"] == mcnemar(counts[1], counts[2])
+        assert row["p_mcnemar"] == mcnemar(counts[1], counts[2])
 
 
 def test_without_a_feature_there_is_one_table():

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from tseval.analysis.formal import by_feature, headline, measure_of
-from tseval.errors import RunError
+from tseval.errors import RunError, SuiteError
 
 
 def verdicts(feature, rows):
@@ -53,3 +53,20 @@ def test_intervals_of_errors_hold_the_errors():
 def test_other_suites_are_refused(suite):
     with pytest.raises(RunError, match=rf"on {suite}, which is not a formal language.\n  Make a run on one"):
         measure_of(suite)
+
+
+def test_errors_are_clustered_where_strings_share_entries():
+    measure = measure_of("generalised_dyck_5_20")
+    frame = verdicts("attractors", [(0, 30, 10), (1, 20, 20)])
+    frame["string.entry"] = [f"s{i // 5}" for i in range(len(frame))]
+    rows = by_feature(frame, measure)
+    wrong = 1 - frame["correct"]
+    for place in (0, 1):
+        means = wrong[frame["attractors"] == place].groupby(frame["string.entry"]).mean()
+        assert rows["se"][place] == pytest.approx(means.std(ddof=1) / len(means) ** 0.5, rel=1e-12)
+    assert rows["clusters"].tolist() == [{"string": 8}, {"string": 8}]
+
+
+def test_a_suite_of_that_name_without_the_feature_is_refused():
+    with pytest.raises(SuiteError, match="no feature 'distance'"):
+        by_feature(verdicts("attractors", [(0, 1, 1)]), measure_of("dyck_k2_m3"))

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from in_process import call
 from scipy.stats import binomtest
+from scipy.stats import t as student
 from supplied import AGREEMENT
 
 from tseval.analysis.found_examples import compare_examples
@@ -121,3 +122,18 @@ def test_tables_that_cannot_be_compared_are_named(tables, gold, parsed, message)
     ended = call("data", "compare", gold, parsed, cwd=tables)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert message in ended.stderr
+
+
+def test_examples_of_one_sentence_are_a_cluster():
+    # Eight sentences with three verbs each; a sentence is parsed well as a whole or not at all.
+    gold = frame(*((str(s), verb, 1, "sing", 0) for s in range(8) for verb in (3, 6, 9)))
+    parsed = gold[gold["sentence"].astype(int) < 6]
+    row = compare_examples(gold, parsed).iloc[0]
+    # As much as eight draws of which six succeed, with Student's t for eight clusters: V = s² / 8.
+    variance = 0.75 * 0.25 / 7
+    n, t = 0.75 * 0.25 / variance, student.ppf(0.975, 7)
+    half = t / (n + t * t) * (n * 0.75 * 0.25 + t * t / 4) ** 0.5
+    middle = (n * 0.75 + t * t / 2) / (n + t * t)
+    assert (row["recall_verb_low"], row["recall_verb_high"]) == pytest.approx((middle - half, middle + half))
+    independent = binomtest(18, 24).proportion_ci(method="wilson")
+    assert row["recall_verb_low"] < independent.low

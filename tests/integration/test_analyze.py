@@ -109,6 +109,35 @@ def test_pairs_are_counted_item_by_item(folder):
     assert "**Pairs, intervening nouns: 1**" in succeed("pairwise", "a", "b", cwd=folder)
 
 
+def test_differences_are_printed_with_intervals_and_a_word(folder):
+    found = json.loads(succeed("pairwise", "a", "b", "--margin", "0.5", "--format", "json", cwd=folder))
+    first, second = (read_run(folder / name).verdicts["correct"].astype(float) for name in "ab")
+    whole = found["rows"][0]
+    assert whole["difference"] == pytest.approx(first.mean() - second.mean())
+    assert whole["low"] <= whole["difference"] <= whole["high"]
+    assert {"se", "df", "p", "p_holm", "p_beyond", "p_mcnemar", "p_mcnemar_holm"} <= set(whole)
+    assert whole["fixed"] == ["subject", "other", "verb"]
+    assert whole["clusters"] == {}
+    printed = succeed("pairwise", "a", "b", "--margin", "0.5", cwd=folder)
+    assert f"| {whole['outcome']}" in printed
+    assert "**McNemar's test, items independent, all items**" in printed
+    assert "- Intervals are of 95%, items independent. What has fewer than 5 entries in a row" in printed
+    assert "the difference is surely smaller than 0.5" in printed
+    table = succeed("pairwise", "a", "b", "--format", "csv", cwd=folder).splitlines()
+    assert '"subject, other, verb"' in table[1]
+
+
+def test_models_that_decide_nothing_together_get_dashes_and_a_reason(tmp_path):
+    suite = make_suite(make_case("one", [("the author laughs", "the author laugh")]))
+    make_run(suite, WORDS, path=tmp_path / "a", model="a")
+    make_run(suite, WORDS, path=tmp_path / "b", model="b", unknown=("laughs", "laugh"))
+    printed = succeed("pairwise", "a", "b", cwd=tmp_path)
+    assert "nan" not in printed.lower()
+    assert "- Where no item is decidable for both models there is no difference to tell." in printed
+    (row,) = json.loads(succeed("pairwise", "a", "b", "--format", "json", cwd=tmp_path))["rows"]
+    assert (row["n_items"], row["difference"], row["outcome"], row["clusters"]) == (0, None, None, None)
+
+
 @pytest.mark.parametrize("form", ["md", "csv", "json", "latex"])
 def test_every_form_is_written_to_a_file_as_it_is_printed(folder, tmp_path, form):
     printed = succeed("attractors", "a", "--format", form, cwd=folder)
@@ -150,6 +179,10 @@ def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):
         (["profile", "a"], "no feature 'position'.\n  A profile needs a run of a suite's :profile"),
         (["pairwise", "a"], "pairs need two runs or more"),
         (["pairwise", "a", "b", "--by", "tense"], "no feature 'tense'"),
+        (["pairwise", "a", "b", "--margin", "0"], "a margin is a difference of accuracies, between 0 and 1"),
+        (["pairwise", "a", "b", "--margin", "nan"], "and nan is not.\n  Give the smallest difference"),
+        (["pairwise", "a", "b", "--margin", "x"], "'x' is not a valid float"),
+        (["pairwise", "a", "p"], "are over different items"),
         (["attractors"], "Missing argument 'RUN...'"),
     ],
 )

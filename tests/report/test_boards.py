@@ -5,6 +5,7 @@ import pytest
 from supplied import BLIMP_ACCURACIES, TABLE4
 
 from tseval.errors import BoardError
+from tseval.report import build_table, render
 from tseval.report.boards import BUNDLED_BOARDS, bundled_boards, read_board
 
 BOARD: dict[str, Any] = {
@@ -89,6 +90,29 @@ def test_a_wrong_field_is_named(tmp_path, path, value, expected):
 def test_an_accuracy_is_a_fraction_of_few_decimals(tmp_path, printed):
     text = message(tmp_path, changed(["rows", 0, "accuracy", "GRU"], printed))
     assert text.startswith("rows[0].accuracy.GRU: should be a fraction from 0 to 1 with at most 2 decimals")
+
+
+def test_a_mean_over_seeds_stands_in_a_table_with_its_spread(tmp_path):
+    board = changed(["rows", 0, "spread"], {"GRU": "0.01"})
+    board["rows"][0]["accuracy"]["SRN"] = "0.5"
+    board["models"][0]["spread"] = {"All rows": "0.02"}
+    (tmp_path / "board.json").write_text(json.dumps(board))
+    printed = render(build_table([read_board(tmp_path)]))
+    lines = [[cell.strip() for cell in line.split("|")] for line in printed.splitlines()]
+    assert ["", "C", "0.95 ± 0.01", "0.5", ""] in lines
+    assert ["", "The one row", "0.95 ± 0.02", "0.50", ""] in lines
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (["rows", 0, "spread"], {"LSTM": "0.1"}, "rows[0].spread.LSTM: is not one of the board's models."),
+        (["rows", 0, "spread"], {"GRU": "wide"}, "rows[0].spread.GRU: should be a fraction from 0 to 1"),
+        (["models", 0, "spread"], {"All rows": "2"}, "models[0].spread.All rows: should be a fraction"),
+    ],
+)
+def test_a_spread_that_is_none_is_named(tmp_path, path, value, expected):
+    assert message(tmp_path, changed(path, value)).startswith(expected)
 
 
 def test_a_file_that_is_no_json_is_said_so(tmp_path):

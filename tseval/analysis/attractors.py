@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import count_groups, with_accuracy
+from tseval.analysis.accuracy import COUNTS
+from tseval.analysis.clustered import count_clustered
 from tseval.analysis.selection import require_features
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def joint_grid(verdicts: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A row for every n up to the largest there is and every k from 0 to n, without items too: `n_items`,
         `n_correct`, `n_tied`, `n_undecidable`; `accuracy`, the correct share of the decidable items, and
-        `low` and `high`, its Wilson 95% interval. The last three are missing where no item is decidable.
+        what `count_clustered` tells of it, which is missing where no item is decidable.
 
     Raises:
         SuiteError: The suite has not both features.
@@ -63,7 +64,7 @@ def _known(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 def _count(verdicts: pd.DataFrame, by: list[str], cells: Sequence[tuple[int, ...]]) -> pd.DataFrame:
     """Count verdicts in the given cells, in their order."""
-    counts = count_groups(verdicts, by)
-    index = pd.MultiIndex.from_tuples(cells, names=by)
+    counts = count_clustered(verdicts, by)
     counts.index = pd.MultiIndex.from_frame(counts.index.to_frame(index=False).astype("int64"))
-    return with_accuracy(counts.reindex(index, fill_value=0).astype("int64").reset_index())
+    counts = counts.reindex(pd.MultiIndex.from_tuples(cells, names=by))
+    return counts.fillna(dict.fromkeys(COUNTS, 0)).astype(dict.fromkeys(COUNTS, "int64")).reset_index()

@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
-from scipy.special import expit, stdtrit
+from math import sqrt
+from typing import TYPE_CHECKING
 
+import pandas as pd
+from scipy.special import expit
+
+from tseval.analysis.inference.design import Design
+from tseval.analysis.inference.differences import degrees
+from tseval.analysis.inference.factors import Factors
+from tseval.analysis.inference.quantiles import quantile
 from tseval.suites.items import POSITION
 
-LEVEL = 0.95
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Add the ends of an interval to the mean confidences of a profile.
 
-    Student's 95% interval of the mean over items, cut to 0 and 1. It treats items as independent draws, as
-    Wilson's does.
+    The 95% interval of the mean over items, clustered by lexicon entry and never narrower than Student's for
+    items that are independent; cut to 0 and 1.
 
     Args:
         rows: Of `tseval.analysis.profiles.profile`.
         verdicts: What they were made from.
 
     Returns:
-        The rows with `low` and `high`, missing where there is one item only.
+        The rows with `low`, `high` and the standard error `se`, missing where there is one item only, and
+        the factors: `clusters`, each with its number of entries, and `fixed`, those with too few.
     """
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
-    differences = (decided["better_score"] - decided["worse_score"]).astype("float64")
-    confidence = pd.Series(expit(differences), decided.index)
-    deviations = confidence.groupby([decided["case"], decided[POSITION].astype("int64")]).std()
-    own = rows.set_index(["case", POSITION]).index
-    n_items = rows["n_items"].to_numpy()
-    freedom = np.where(n_items > 1, n_items - 1, np.nan)
-    half = stdtrit(freedom, (1 + LEVEL) / 2) * deviations.reindex(own).to_numpy() / np.sqrt(n_items)
-    return rows.assign(
-        low=(rows["confidence"] - half).clip(lower=0), high=(rows["confidence"] + half).clip(upper=1)
-    )
+    gaps = (decided["better_score"] - decided["worse_score"]).to_numpy("float64")
+    confidence, factors = expit(gaps), Factors.of_verdicts(decided)
+    case, position = decided["case"].to_numpy(), decided[POSITION].to_numpy("int64")
+    found = []
+    for name, place in zip(rows["case"], rows[POSITION], strict=True):
+        own = (case == name) & (position == place)
+        design = Design.of(factors.take(own))
+        found.append((*_interval(confidence[own], design), design.clusters, design.fixed))
+    names = ["low", "high", "se"]
+    told = pd.DataFrame(found, rows.index, [*names, "clusters", "fixed"])
+    return rows.join(told.astype(dict.fromkeys(names, "float64")))
+
+
+def _interval(
+    values: NDArray[np.float64], design: Design
+) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Give the ends of the interval of a mean, and its standard error."""
+    n_items = len(values)
+    if n_items < 2:
+        return None, None, None
+    means, influence = design.deviations(values[:, None])
+    independent = n_items / (n_items - 1) * float((influence**2).sum())
+    se = sqrt(max(independent, float(design.covariance(influence)[0, 0])))
+    half = quantile(degrees(design)) * se
+    return max(0.0, float(means[0]) - half), min(1.0, float(means[0]) + half), se

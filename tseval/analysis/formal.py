@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tseval.analysis.accuracy import count
+from tseval.analysis.clustered import ESTIMATED, count_clustered
+from tseval.analysis.selection import require_features
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
@@ -63,12 +64,20 @@ def by_feature(verdicts: pd.DataFrame, measure: Measure) -> pd.DataFrame:
 
     Returns:
         One row for every value of the feature that occurs, ascending: the feature, `n_items`, `n_wrong`, then
-        `value`, accuracy or error, and `low` and `high`, the ends of its Wilson 95% interval.
+        `value`, accuracy or error, and what `count_clustered` tells of it.
+
+    Raises:
+        SuiteError: The suite has no such feature.
     """
-    rows = count(verdicts, measure.feature)
-    found = rows[[measure.feature, "n_items"]].assign(n_wrong=rows["n_items"] - rows["n_correct"])
+    require_features(verdicts, (measure.feature,))
+    rows = count_clustered(verdicts, [measure.feature]).reset_index()
+    rows = rows.sort_values(measure.feature, ignore_index=True)
+    found = rows[[measure.feature, "n_items"]].assign(
+        n_wrong=rows["n_items"] - rows["n_correct"], value=rows["accuracy"]
+    )
+    found = found.join(rows[[*ESTIMATED[1:]]])
     if measure.quantity == "accuracy":
-        return found.assign(value=rows["accuracy"], low=rows["low"], high=rows["high"])
+        return found
     return found.assign(value=found["n_wrong"] / found["n_items"], low=1 - rows["high"], high=1 - rows["low"])
 
 

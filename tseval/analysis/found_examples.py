@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import numpy as np
 import pandas as pd
 
-from tseval.analysis.accuracy import wilson
+from tseval.analysis.inference.design import Design
+from tseval.analysis.inference.estimates import estimate
+from tseval.analysis.inference.factors import Factors
 from tseval.errors import SuiteError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VERB = ["sentence", "verb_index"]
 EQUAL = ["subj_index", "number", "n_attractors"]
@@ -32,8 +30,8 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
         of parsed ones. `n_gold`, `n_parsed`: examples. `n_found`: gold ones whose verb was found; `n_right`:
         parsed ones whose verb is a gold one's; `n_same_number`: of those found, with the number they have.
         `n_equal`: equal ones. For `verb` and for `equal` the shares `precision_...` and `recall_...` with the
-        ends of their Wilson 95% intervals (`..._low`, `..._high`), and `f1_...`, their harmonic mean; missing
-        where nothing can be counted.
+        ends of their 95% intervals (`..._low`, `..._high`), in which the examples of a sentence go together,
+        and `f1_...`, their harmonic mean; missing where nothing can be counted.
 
     Raises:
         SuiteError: The two have no sentence in common.
@@ -44,39 +42,46 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
             "the two tables have no sentence in common, and sentences are compared word for word.\n"
             "  Parse the words of the treebank: tseval data parse TREEBANK.conllu -o FILE.conllu"
         )
-    both = gold.merge(parsed, on=VERB, suffixes=("", "_parsed"))
-    same_number = both["number"] == both["number_parsed"]
-    equal = pd.concat([both[name] == both[f"{name}_parsed"] for name in EQUAL], axis=1).all(axis=1)
-    counts = {
-        "n_gold": gold["n_attractors"],
-        "n_parsed": parsed["n_attractors"],
-        "n_found": both["n_attractors"],
-        "n_right": both["n_attractors_parsed"],
-        "n_same_number": both.loc[same_number, "n_attractors"],
-        "n_equal": both.loc[equal, "n_attractors"],
-    }
+    gold, parsed = _marked(gold, parsed), _marked(parsed, gold)
     kinds = sorted({*gold["n_attractors"], *parsed["n_attractors"]})
-    rows = [{name: len(of) for name, of in counts.items()}]
-    rows += [{name: int((of == kind).sum()) for name, of in counts.items()} for kind in kinds]
+    rows = [_row(gold, parsed)]
+    rows += [_row(*(frame[frame["n_attractors"] == kind] for frame in (gold, parsed))) for kind in kinds]
     attractors = pd.Series([None, *kinds], dtype="Int64", name="n_attractors")
-    return pd.concat([attractors, pd.DataFrame([row | dict(_shares(row)) for row in rows])], axis=1)
+    return pd.concat([attractors, pd.DataFrame(rows)], axis=1)
 
 
-def _shares(row: dict[str, int]) -> Iterator[tuple[str, float | None]]:
-    """Give precision, recall and F1 of the verbs, and of whole examples."""
-    right = {"verb": (row["n_right"], row["n_found"]), "equal": (row["n_equal"], row["n_equal"])}
-    for what, (n_precise, n_recalled) in right.items():
-        precision, recall = _share(n_precise, row["n_parsed"]), _share(n_recalled, row["n_gold"])
+def _marked(own: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """Say of each example whether the others have its verb, its verb with this number, and all of it."""
+    both = own.merge(others, on=VERB, how="left", suffixes=("", "_there"))
+    same = {name: (both[name] == both[f"{name}_there"]).to_numpy() for name in EQUAL}
+    verb = both["number_there"].notna().to_numpy()
+    return own.assign(verb=verb, same_number=same["number"], equal=np.all([*same.values()], axis=0))
+
+
+def _row(gold: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, int | float | None]:
+    """Count examples, and give precision, recall and F1 of the verbs and of whole examples."""
+    row: dict[str, int | float | None] = {
+        "n_gold": len(gold),
+        "n_parsed": len(parsed),
+        "n_found": int(gold["verb"].sum()),
+        "n_right": int(parsed["verb"].sum()),
+        "n_same_number": int(gold["same_number"].sum()),
+        "n_equal": int(gold["equal"].sum()),
+    }
+    for what in ("verb", "equal"):
+        precision, recall = _share(parsed, what), _share(gold, what)
         for measure, values in (("precision", precision), ("recall", recall)):
             for end, value in zip(("", "_low", "_high"), values, strict=True):
-                yield f"{measure}_{what}{end}", value
-        yield f"f1_{what}", _harmonic(precision[0], recall[0])
+                row[f"{measure}_{what}{end}"] = value
+        row[f"f1_{what}"] = _harmonic(precision[0], recall[0])
+    return row
 
 
-def _share(n: int, of: int) -> tuple[float | None, float | None, float | None]:
-    """Give a share and the ends of its interval."""
-    ends = wilson(n, of)
-    return (None, None, None) if ends is None else (n / of, *ends)
+def _share(examples: pd.DataFrame, what: str) -> tuple[float | None, float | None, float | None]:
+    """Give the share of examples that are so, and the ends of its interval, clustered by sentence."""
+    design = Design.of(Factors.of(examples[["sentence"]]))
+    found = estimate(examples[what].to_numpy(bool), np.ones(len(examples), bool), design)
+    return (None, None, None) if found is None else (found.value, found.low, found.high)
 
 
 def _harmonic(precision: float | None, recall: float | None) -> float | None:

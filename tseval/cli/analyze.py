@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tseval.cli.options import FILE, take_all
+from tseval.cli.options import FILE, MARGIN_OPTION, take_all
 from tseval.cli.printing import print_or_write
 from tseval.cli.progress import busy
 from tseval.errors import RunError
@@ -119,13 +119,14 @@ def profile_command(**given: Any) -> None:
 @command.command("pairwise")
 @run_options
 @click.option("--by", metavar="FEATURE", help="A table for each value; default: n_intervening, if there.")
-def pairwise_command(by: str | None, **given: Any) -> None:
-    """Print how many items only one of two models gets right, with McNemar's exact test."""
-    from tseval.report import agreement
+@MARGIN_OPTION
+def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
+    """Print how far pairs of models are apart, how sure that is, and what only one of two gets right."""
+    from tseval.report.pairs import pairs
 
     asked = Chosen(**given)
     with busy(ANALYSING):
-        found = agreement.pairs(asked.open(), by)
+        found = pairs(asked.open(), by, margin)
     asked.write(found)
 
 

@@ -1,31 +1,60 @@
-"""`tseval table`: print runs and published boards side by side."""
+"""`tseval table`: print runs and published boards side by side, or how runs differ from one of them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
-from tseval.cli.options import BY, FILE
+from tseval.cli.options import BY, FILE, MARGIN_OPTION
 from tseval.cli.printing import print_or_write
 from tseval.cli.progress import busy
-from tseval.report import FORMATS, Format, build_table, open_sources
+from tseval.report import FORMATS, Format, Table, build_table, open_sources
+from tseval.report.analyses import open_runs
 from tseval.runs import runs_below
+
+if TYPE_CHECKING:
+    from tseval.report.document import Document
 
 
 @click.command("table")
 @click.argument("sources", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
 @BY
+@click.option("--against", metavar="MODEL", help="Print differences from this model: its name or its run.")
+@MARGIN_OPTION
+@click.option(
+    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
+)
 @click.option("-o", "output", type=FILE, help="Write to a file.")
-def command(sources: tuple[str, ...], form: Format, by: tuple[str, ...], output: Path | None) -> None:
+@click.pass_context
+def command(
+    context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
+    against: str | None, margin: float, group: bool, output: Path | None,
+) -> None:  # fmt: skip
     """Print runs and published boards side by side, with ranks.
 
     RUN_OR_BOARD is a run directory, a folder that holds some, a board's folder, or the name of a
     board that comes with tseval (bhatt2020).
     """
+    if against is None and context.get_parameter_source("margin") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--margin is for differences: name a model with --against.")
+    if group and against is not None:
+        raise click.UsageError("--group and --against exclude each other.")
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
         click.echo(f"{path}: not finished, left out", err=True)
     with busy("reading runs"):
-        table = build_table(open_sources(sources), by)
-    print_or_write(table, form, output)
+        if against is not None:
+            from tseval.report.against import differences_table
+
+            told: Document | Table = differences_table(sources, against, by, margin)
+        elif group:
+            from tseval.report.seeds import seeds_of, seeds_table
+
+            opened = open_runs(sources)
+            told = seeds_table(opened, seeds_of(opened), by)
+        else:
+            told = build_table(open_sources(sources), by)
+    print_or_write(told, form, output)

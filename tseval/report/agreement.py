@@ -1,45 +1,30 @@
-"""The analyses of agreement, as tables and panels: attractors, profiles, pairs of models."""
+"""The analyses of agreement, as tables and panels: attractors and profiles."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import comb
 from typing import TYPE_CHECKING
 
 from tseval.analysis.attractors import ATTRACTORS, OTHERS, N, by_non_attractors, joint_grid
 from tseval.analysis.confidence import with_intervals
-from tseval.analysis.pairwise import pairwise
 from tseval.analysis.profiles import VARIES, profile
-from tseval.analysis.selection import require_features
-from tseval.errors import RunError
-from tseval.report.analyses import ACCURACY, stacked, tell
+from tseval.report.analyses import ACCURACY, interval_note, stacked, tell
 from tseval.report.document import Field, Grid, Line, side_by_side
 from tseval.report.figures import LineOf
 from tseval.report.panels import Panel
-from tseval.report.shown import probability, share, whole
+from tseval.report.shown import share, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import pandas as pd
 
     from tseval.report.analyses import Opened
     from tseval.report.document import Document
 
-_NAMES = {N: "intervening nouns", ATTRACTORS: "attractors", OTHERS: "non-attractors"}
-_CUT = "Accuracies are cut to 3 decimals, not rounded; intervals are Wilson's, 95%."
-_LOWER_BOUND = "Items that share words are not independent, so the intervals are too narrow."
+NOUN_COUNTS = {N: "intervening nouns", ATTRACTORS: "attractors", OTHERS: "non-attractors"}
+_CUT = "Accuracies are cut to 3 decimals, not rounded."
 _CELLS_SHOWN = 12
-_OF_A_PAIR = (
-    Field("Pair", ("first", "second"), " / ".join, "left"),
-    Field("Items", ("n_items",), whole),
-    Field("Both right", ("both",), whole),
-    Field("Only first", ("only_first",), whole),
-    Field("Only second", ("only_second",), whole),
-    Field("Both wrong", ("neither",), whole),
-    Field("p", ("p",), probability),
-    Field("Holm", ("p_holm",), probability),
-)
 
 
 def attractors(opened: Opened) -> Document:
@@ -57,12 +42,12 @@ def non_attractors(opened: Opened) -> Document:
 def _accuracies(opened: Opened, grids: Mapping[str, pd.DataFrame], by: list[str]) -> Document:
     """Lay out the cells of a grid, a line each, with every model's accuracy and interval."""
     first = next(iter(grids.values()))
-    what = " and ".join(_NAMES[name] for name in by)
-    keys = [Field(_NAMES[name].capitalize(), (name,)) for name in by]
+    what = " and ".join(NOUN_COUNTS[name] for name in by)
+    keys = [Field(NOUN_COUNTS[name].capitalize(), (name,)) for name in by]
     keys = [replace(keys[0], align="left"), *keys[1:], Field("Items", ("n_items",), whole)]
     found = first["n_items"] > 0
     fields, lines = side_by_side(keys, {name: grid[found] for name, grid in grids.items()}, ACCURACY)
-    notes = [_CUT, _LOWER_BOUND]
+    notes = [_CUT, interval_note(stacked(grids))]
     empty = [" and ".join(map(str, cell)) for cell in first.loc[~found, by].itertuples(index=False)]
     if empty:
         more = f" and {len(empty) - _CELLS_SHOWN} more" if len(empty) > _CELLS_SHOWN else ""
@@ -125,7 +110,7 @@ def profiles(opened: Opened) -> Document:
                 "Choose items of one length, for example with --where n_intervening=2."
             )
     notes.append("Mean confidence in the correct answer, cut to 3 decimals; 0.5 is chance.")
-    notes.append(f"Intervals, in figures and files, are Student's of the mean, 95%. {_LOWER_BOUND}")
+    notes.append(f"{interval_note(rows)} They stand in figures and files.")
     if rows[VARIES].any():
         notes.append("Words in brackets are those of one item; others have other words there.")
     return tell(opened, "profile", rows, grids, notes)
@@ -154,55 +139,3 @@ def _words(rows: pd.DataFrame) -> list[str]:
     places = rows.groupby("position").first()
     pairs = zip(places["word"], places[VARIES], strict=True)
     return [f"({word})" if varies else str(word) for word, varies in pairs]
-
-
-def pairs(opened: Opened, by: str | None) -> Document:
-    """Tabulate what only one of two models gets right.
-
-    Args:
-        opened: Two runs or more.
-        by: A feature, with a table for each of its values; None for intervening nouns, where a suite has
-            them.
-
-    Raises:
-        RunError: There is one run only.
-        SuiteError: There is no such feature.
-    """
-    if len(opened.verdicts) < 2:
-        raise RunError("pairs need two runs or more.\n  Name another run of the same suite.")
-    first = next(iter(opened.verdicts.values()))
-    if by is not None:
-        require_features(first, (by,))
-    elif N in first.columns:
-        by = N
-    rows = pairwise(opened.verdicts, by)
-    grids: list[Grid] = []
-    n_pairs = comb(len(opened.verdicts), 2)
-    for start in range(0, len(rows), n_pairs):
-        own = rows.iloc[start : start + n_pairs]
-        value = own.iloc[0, 0]
-        about = "all items" if by is None or value is None else f"{_NAMES.get(by, by)}: {value!s}"
-        grids += [_only_row(about, own, list(opened.verdicts)), _tests(about, own)]
-    notes = [
-        "p: McNemar's exact test, two-sided; Holm: corrected over the pairs of a table.",
-        "Each pair counts the items that are decidable for both of its models.",
-    ]
-    rows = rows.drop(columns="all") if by is None else rows
-    return tell(opened, "pairwise", rows, grids, notes)
-
-
-def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
-    """Print the table of Bansal et al.: what the model of the row gets right and that of the column wrong."""
-    counts = {}
-    for row in rows.to_dict("records"):
-        counts[row["first"], row["second"]] = row["only_first"]
-        counts[row["second"], row["first"]] = row["only_second"]
-    fields = [Field("", align="left"), *(Field(name, show=whole) for name in models)]
-    lines = [Line((one, *(counts.get((one, other)) for other in models))) for one in models]
-    return Grid(fields, lines, f"Only the model of the row is right, {about}")
-
-
-def _tests(about: str, rows: pd.DataFrame) -> Grid:
-    """Print the counts and the tests of each pair."""
-    columns = (field.values(rows) for field in _OF_A_PAIR)
-    return Grid(_OF_A_PAIR, [Line(cells) for cells in zip(*columns, strict=True)], f"Pairs, {about}")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from tseval.analysis.clustered import share_entries
+from tseval.analysis.inference.factors import FEWEST_LEVELS
 from tseval.analysis.selection import select
 from tseval.errors import RunError
 from tseval.report.boards import Board
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tseval.report.document import Grid
+    from tseval.runs.manifest import Manifest
 
 INTERVAL = Field("95% interval", ("low", "high"), interval)
 # What readers see of each model in a row of an analysis.
@@ -30,15 +33,18 @@ class Opened:
     """Runs over the same items, opened for an analysis.
 
     Attributes:
-        verdicts: Name of each model, made distinct, to the verdicts chosen; row by row the same items.
+        verdicts: Name of each model, made distinct, to the verdicts chosen; row by row the same items, with
+            the same lexical factors.
         suite: Name of the suite.
         signatures: Name of each model to its run's signature.
+        manifests: Name of each model to what its run says of itself.
         notes: What a reader must know about the runs.
     """
 
     verdicts: Mapping[str, pd.DataFrame]
     suite: str
     signatures: Mapping[str, str]
+    manifests: Mapping[str, Manifest]
     notes: tuple[str, ...]
 
 
@@ -82,7 +88,8 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = ()) -> Op
                 "undecidable, left out."
             )
     signatures = {column.heading: column.signature or "" for column in columns}
-    return Opened(verdicts, columns[0].suite, signatures, tuple(notes))
+    manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
+    return Opened(share_entries(verdicts), columns[0].suite, signatures, manifests, tuple(notes))
 
 
 def _chosen(where: Sequence[tuple[str, str]]) -> str:
@@ -103,6 +110,27 @@ def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(named, ignore_index=True)
 
 
+def interval_note(rows: pd.DataFrame) -> str:
+    """Say what the intervals of an analysis know about words that items share.
+
+    Args:
+        rows: With `clusters` and `fixed`, as `Estimate` and `Difference` have them.
+    """
+    found: dict[str, list[str]] = {}
+    for name in ("clusters", "fixed"):
+        found[name] = list(dict.fromkeys(factor for one in rows[name].dropna() for factor in one))
+    said = "Intervals are of 95%, items independent: the runs do not say which items share words."
+    if found["clusters"]:
+        named = ", ".join(found["clusters"])
+        said = f"Intervals are of 95%, for other words of the same kind; items are clustered by {named}."
+    elif found["fixed"]:
+        said = "Intervals are of 95%, items independent."
+    if found["fixed"]:
+        few = ", ".join(found["fixed"])
+        said += f" What has fewer than {FEWEST_LEVELS} entries in a row is regarded as fixed: {few}."
+    return said
+
+
 def tell(
     opened: Opened, name: str, records: pd.DataFrame, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
@@ -111,10 +139,22 @@ def tell(
     Args:
         opened: The runs; what a reader must know about them comes first of the notes.
         name: `attractors`, `profile`, ...
-        records: One row per number, full precision.
+        records: One row per number, full precision; factors are mappings or tuples.
         grids: What readers see.
         notes: What a reader must know about the numbers.
     """
     notes = [*opened.notes, *notes]
     content = {"analysis": name, "rows": records, "notes": notes, "signatures": opened.signatures}
-    return Document(grids, records, content, notes, list(opened.signatures.items()))
+    return Document(grids, _flat(records), content, notes, list(opened.signatures.items()))
+
+
+def _flat(records: pd.DataFrame) -> pd.DataFrame:
+    """Write the factors of each row as a text, `subject 20, verb 14`, for formats that know no nesting."""
+    texts = {name: records[name].map(_listed) for name in ("clusters", "fixed") if name in records}
+    return records.assign(**texts)
+
+
+def _listed(factors: object) -> object:
+    if isinstance(factors, dict):
+        return ", ".join(f"{name} {levels}" for name, levels in factors.items())
+    return ", ".join(factors) if isinstance(factors, tuple) else factors

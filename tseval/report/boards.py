@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping  # noqa: TC003 - the type of a field that is checked
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tseval.checked import ContentError, checked, read_json
@@ -19,11 +19,16 @@ PRINTED = re.compile(r"(?:0(?:\.(\d+))?|1(?:\.(0+))?)")
 
 @dataclass(frozen=True, slots=True)
 class BoardModel:
-    """A model of the board; perplexity and parameters as printed, None where the paper gives none."""
+    """A model of the board; perplexity and parameters as printed, None where the paper gives none.
+
+    For a mean over seeds, `spread` maps a set of rows (`All rows`) to the standard deviation between seeds of
+    the mean over it, as printed.
+    """
 
     name: str
     validation_perplexity: str | None = None
     parameters: str | None = None
+    spread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class BoardRow:
         contrast: `grammatical > intrusive`, for example.
         n_items: Number of items behind the row.
         accuracy: Model name to the fraction as printed; a model without a value is absent.
+        spread: Name of each model whose accuracy is a mean over seeds to the standard deviation between them,
+            as printed.
     """
 
     dependency: str | None
@@ -45,6 +52,7 @@ class BoardRow:
     contrast: str
     n_items: int
     accuracy: Mapping[str, str]
+    spread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,9 @@ def _check_models(board: Board) -> None:
         raise ContentError(f"should be at least 1, not {board.decimals}", "decimals")
     if board.decimals > MOST_DECIMALS:
         raise ContentError(f"should be at most {MOST_DECIMALS}, not {board.decimals}", "decimals")
+    for i, model in enumerate(board.models):
+        for over, printed in model.spread.items():
+            _check_printed(printed, board.decimals, f"models[{i}].spread.{over}")
     names = {model.name for model in board.models}
     if not names or len(names) < len(board.models):
         raise ContentError("should name each model once, and at least one", "models")
@@ -127,18 +138,21 @@ def _check_rows(board: Board) -> None:
     models = {model.name for model in board.models}
     seen = set()
     for i, row in enumerate(board.rows):
-        for name, printed in row.accuracy.items():
-            where = f"rows[{i}].accuracy.{name}"
-            if name not in models:
-                raise ContentError("is not one of the board's models", where)
-            match = PRINTED.fullmatch(printed)
-            if match is None or len(match[1] or match[2] or "") > board.decimals:
-                raise ContentError(
-                    f"should be a fraction from 0 to 1 with at most {board.decimals} decimals, "
-                    f"not {printed!r}",
-                    where,
-                )
+        for what, values in (("accuracy", row.accuracy), ("spread", row.spread)):
+            for name, printed in values.items():
+                where = f"rows[{i}].{what}.{name}"
+                if name not in models:
+                    raise ContentError("is not one of the board's models", where)
+                _check_printed(printed, board.decimals, where)
         key = (row.dependency, row.phenomenon, row.construction, row.contrast)
         if key in seen:
             raise ContentError("repeats an earlier row", f"rows[{i}]")
         seen.add(key)
+
+
+def _check_printed(printed: str, decimals: int, where: str) -> None:
+    match = PRINTED.fullmatch(printed)
+    if match is None or len(match[1] or match[2] or "") > decimals:
+        raise ContentError(
+            f"should be a fraction from 0 to 1 with at most {decimals} decimals, not {printed!r}", where
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,11 @@ import pandas as pd
 
 from tseval.analysis.accuracy import ROW, exact_accuracy
 from tseval.errors import BoardError, RunError
+from tseval.report.shown import spread_beside
 from tseval.report.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tseval.analysis.answers import Answers
     from tseval.checked import Json
@@ -35,7 +36,7 @@ class Column:
         score: `sentence`, `critical`, `ending` or `mean`.
         rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
             features, `n_items`; for a run all that `tseval.analysis.accuracy.count` gives; for a published
-            model `printed`.
+            model `printed`, and the `spread` between seeds where it is a mean over several.
         decimals: Decimals a published accuracy is cut to; None for a run.
         digest: The suite's digest; None for a published model.
         complete: Whether the whole suite was scored.
@@ -46,6 +47,7 @@ class Column:
         too_long: Contrasts that are undecidable because the model does not read sentences of such length.
         warnings: What a run says of how its numbers came about.
         answers: What a run got right, item by item, over `rows`; None for a published model.
+        spread: Of a published mean over seeds, a set of rows to the spread between seeds of its mean.
     """
 
     heading: str
@@ -63,6 +65,7 @@ class Column:
     too_long: int = 0
     warnings: tuple[str, ...] = ()
     answers: Answers | None = None
+    spread: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def published(self) -> bool:
@@ -98,6 +101,15 @@ class Column:
 
     def _printed_values(self) -> list[Fraction | None]:
         return [None if text is None else Fraction(text) for text in self.rows["printed"]]
+
+    def shown(self, by: Sequence[str]) -> dict[Key, str | None]:
+        """Map each row's key to what readers see of a published accuracy; of a mean, with its spread."""
+        printed = self.printed(by)
+        spreads = self.rows["spread"] if printed else ()
+        return {
+            key: text if text is None or spread is None else spread_beside(text, spread)
+            for (key, text), spread in zip(printed.items(), spreads, strict=True)
+        }
 
     def keys(self, by: Sequence[str]) -> list[Key]:
         """Identify the rows, missing values as None."""
@@ -153,10 +165,15 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
             score=board.score,
             rows=pd.DataFrame(
                 [
-                    (*(getattr(row, name) for name in ROW), row.n_items, row.accuracy.get(model.name))
+                    (
+                        *(getattr(row, name) for name in ROW),
+                        row.n_items,
+                        row.accuracy.get(model.name),
+                        row.spread.get(model.name),
+                    )
                     for row in board.rows
                 ],
-                columns=[*ROW, "n_items", "printed"],
+                columns=[*ROW, "n_items", "printed", "spread"],
                 dtype=object,
             ),
             decimals=board.decimals,
@@ -166,6 +183,7 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
             perplexity=model.validation_perplexity,
             parameters=model.parameters,
             notes=(f"Published: {board.title}. {board.source}", *board.notes),
+            spread=model.spread,
         )
         for model in board.models
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tseval.analysis.formal import by_feature, headline, measure_of
-from tseval.report.analyses import INTERVAL, stacked, tell
+from tseval.report.analyses import INTERVAL, interval_note, stacked, tell
 from tseval.report.document import Field, Grid, Line, side_by_side
 from tseval.report.figures import LineOf
 from tseval.report.shown import share, whole
@@ -36,7 +36,8 @@ def formal(opened: Opened) -> Document:
     frames = {name: by_feature(verdicts, measure) for name, verdicts in opened.verdicts.items()}
     summaries = {name: headline(rows, measure) for name, rows in frames.items()}
     notes = [
-        f"{measure.quantity.capitalize()} is cut to 3 decimals, not rounded; intervals are Wilson's, 95%.",
+        f"{measure.quantity.capitalize()} is cut to 3 decimals, not rounded.",
+        interval_note(stacked(frames)),
         f"Source: {measure.source}.",
     ]
     rows = {name: _with_summary(rows, measure, summaries[name]) for name, rows in frames.items()}

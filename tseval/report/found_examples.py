@@ -17,7 +17,8 @@ _COUNTS = (
 _NOTES = (
     "A row counts gold examples by the attractors of the gold tree, parsed ones by those of the parsed tree.",
     "Precision: the share of the parsed examples that gold has too; recall: the share of the gold ones that "
-    "were found; F1: their harmonic mean. Cut to 3 decimals; intervals are Wilson's, 95%.",
+    "were found; F1: their harmonic mean. Cut to 3 decimals.",
+    "Intervals are of 95%; the examples of a sentence are no independent draws, so they are clustered by it.",
 )
 
 

@@ -13,11 +13,12 @@ from tseval.analysis.means import SECTIONS
 from tseval.report.content import FACTORS, OF_A_RUN, WORTH, content_of, recorded
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.notes import is_low
-from tseval.report.shown import NONE, interval, mean_rank, rank_set, share
+from tseval.report.shown import NONE, interval, mean_rank, rank_set, share, spread_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from tseval.analysis.means import Mean
     from tseval.report.columns import Column, Key
     from tseval.report.table import Table
 
@@ -83,7 +84,7 @@ def _side_by_side(table: Table) -> Grid:
     fields = [Field(column.heading, show=show) for column in table.columns]
     lines = list(_body(table, lambda part: [_accuracies(part, column) for column in part.columns]))
     lines.append(Line(("Mean accuracy, each row counted once",), "section"))
-    lines += [Line((_over(table, mean.over), *mean.accuracy)) for mean in table.means]
+    lines += [Line((_over(table, mean.over), *_means(table, mean))) for mean in table.means]
     lines.append(Line(("Mean rank, 1 is best",), "section"))
     *parts, whole_table = table.means
     lines += [Line((mean.over, *mean.rank), show=mean_rank) for mean in parts]
@@ -124,24 +125,34 @@ def _coverage(column: Column) -> str | None:
 
 
 def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
-    """Give the body: a section per dependency, a group per phenomenon, a line per row.
-
-    A row of several parts stands whole above them.
-    """
-    section = group = None
+    """Give the body under its headings; a row of several parts stands whole above them."""
     rows = _lines_of_rows(table, cells_of)
     n_parts = Counter(key for key, _ in rows)
     wholes = {} if table.unsplit is None else dict(_lines_of_rows(table.unsplit, cells_of))
-    for key, line in rows:
-        dependency, phenomenon, *_ = key
+
+    def with_wholes() -> Iterator[tuple[Key, Line]]:
+        for key, line in rows:
+            whole_row = wholes.pop(key, None)
+            if whole_row is not None and n_parts[key] > 1:
+                yield key, whole_row
+            yield key, line
+
+    return headed(with_wholes())
+
+
+def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
+    """Put a section above the lines of a dependency, and a group above those of a phenomenon.
+
+    Args:
+        lines: The dependency and the phenomenon of each, and what else tells rows apart, and the line.
+    """
+    section = group = None
+    for (dependency, phenomenon, *_), line in lines:
         if dependency != section and dependency is not None:
             yield Line((SECTIONS.get(str(dependency), str(dependency)),), "section")
         if (dependency, phenomenon) != group:
             yield Line((str(phenomenon),), "group")
         section, group = dependency, (dependency, phenomenon)
-        whole_row = wholes.pop(key, None)
-        if whole_row is not None and n_parts[key] > 1:
-            yield whole_row
         yield line
 
 
@@ -154,11 +165,21 @@ def _lines_of_rows(table: Table, cells_of: CellsOf) -> list[tuple[Key, Line]]:
 
 def _accuracies(table: Table, column: Column) -> list[object]:
     """Give the accuracies of a column, published ones as they were printed."""
-    printed = column.printed(table.by)
+    printed = column.shown(table.by)
     keys = table.rows.itertuples(index=False, name=None)
     return [
         printed.get(key) or value for key, value in zip(keys, table.accuracy[column.heading], strict=True)
     ]
+
+
+def _means(table: Table, mean: Mean) -> list[object]:
+    """Give the mean accuracies over a set of rows, those of several seeds with their spread."""
+    cells: list[object] = []
+    for column, value in zip(table.columns, mean.accuracy, strict=True):
+        spread = column.spread.get(mean.over)
+        shown = None if value is None or spread is None else share(value, table.decimals)
+        cells.append(value if shown is None or spread is None else spread_beside(shown, spread))
+    return cells
 
 
 def _over(table: Table, over: str) -> str:

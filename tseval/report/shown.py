@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor, isnan
+from math import ceil, floor, isnan, trunc
 
 NONE = "–"
 # A run has thousands of items to a row, a paper two decimals.
@@ -40,6 +40,23 @@ def interval(ends: tuple[float, float], decimals: int = RUN_DECIMALS) -> str:
 def rank_set(rank: Fraction, low: int, high: int) -> str:
     """Show a rank with the ranks that it may be: `2 [1–4]`."""
     return f"{int(rank)} [{low}]" if low == high else f"{int(rank)} [{low}–{high}]"
+
+
+def difference(value: float) -> str:
+    """Show a difference of shares with its sign, cut towards 0."""
+    scale = 10**RUN_DECIMALS
+    # As for a share, what lies a rounding error below its decimals is not cut.
+    parts = trunc(round(value * scale, 6))
+    return f"{parts / scale:+.{RUN_DECIMALS}f}" if parts else f"{0:.{RUN_DECIMALS}f}"
+
+
+def spread_beside(mean: str, spread: str) -> str:
+    """Show a mean over seeds with the spread between them.
+
+    >>> spread_beside("0.652", "0.013")
+    '0.652 ± 0.013'
+    """
+    return f"{mean} ± {spread}"
 
 
 def mean_rank(value: Fraction) -> str:

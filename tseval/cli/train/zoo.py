@@ -55,7 +55,7 @@ def command(
     from tseval.training.zoo.plan import plan, read_corpus, settle
     from tseval.training.zoo.publish import publish
     from tseval.training.zoo.recipe import read_recipe
-    from tseval.training.zoo.results import sources_of
+    from tseval.training.zoo.results import seeds_of_zoo, sources_of
     from tseval.training.zoo.target import check_target
     from tseval.training.zoo.work import alone, make
 
@@ -76,8 +76,11 @@ def command(
     done = [model.entry for model in models if model.stage == "done"]
     if done:
         with busy("reading runs", quiet):
-            table = build_table([*sources_of(done, recipe), *boards])
+            table, of_seeds = build_table([*sources_of(done, recipe), *boards]), seeds_of_zoo(done)
         print_or_write(table)
+        if of_seeds is not None:
+            click.echo()
+            print_or_write(of_seeds)
     if target is not None and not failed:
         with busy(f"publishing to {target}", quiet):
             publish(target, recipe, done)

@@ -18,7 +18,7 @@ from tseval.report import build_table, open_sources, render
 from tseval.report.curves import PUBLISHED, read_curves, write_curves_figure
 from tseval.runs.files import read_intact
 from tseval.training.curves import curves_path
-from tseval.training.zoo.results import board_content, make_board
+from tseval.training.zoo.results import board_content, make_board, seeds_of_zoo
 from tseval.training.zoo.target import MANIFEST, MARK, TABLES, publishing, put_model, remove_models
 
 if TYPE_CHECKING:
@@ -101,11 +101,24 @@ def _page(recipe: Recipe, entries: Sequence[ZooModel], board: Board, drawn: bool
         "## The table",
         f"    tseval table {board.name}",
         render(build_table([board])).rstrip(),
+        *_seeds(entries),
         "## Beside the paper",
         f"    tseval table {board.name} {PAPER}",
         render(build_table([board, *open_sources([PAPER])])).rstrip(),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _seeds(entries: Sequence[ZooModel]) -> list[str]:
+    """Write the section on seeds, where there are several."""
+    told = seeds_of_zoo(entries)
+    if told is None:
+        return []
+    return [
+        "## Seeds",
+        "Means over seeds, ± the standard deviation between them; intervals hold for other seeds and words.",
+        render(told).rstrip(),
+    ]
 
 
 def _options(recipe: Recipe, entries: Sequence[ZooModel]) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,92 @@
+"""`tseval table --group`, as a user runs it."""
+
+import json
+from statistics import stdev
+
+import pytest
+from in_process import call
+from small import finished_run, make_case, make_key, make_manifest, make_suite, score
+
+from tseval.runs import start_run
+
+VERBS = {"laughs": "laugh", "swims": "swim", "smiles": "smile"}
+ROWS = [(f"the {noun} {good}", f"the {noun} {bad}") for noun in "abcd" for good, bad in VERBS.items()]
+SUITE = make_suite(make_case("one", ROWS))
+
+
+def make(path, wrong, fingerprint, architecture="srn", hidden=8, **more):
+    """Write a run of a model that gets some verbs wrong."""
+    words = {bad: 0.0 if good in wrong else -2.0 for good, bad in VERBS.items()}
+    key = make_key(SUITE, path.name, fingerprint * 64)
+    scored = score(SUITE, words, **more)
+    manifest, scored, verdicts = finished_run(SUITE, key, scored)
+    details = {"architecture": architecture, "hidden": hidden, "validation_perplexity": 90.0 + len(wrong)}
+    manifest = make_manifest(SUITE, key, scored, verdicts, **details)
+    with start_run(path, key) as writer:
+        writer.finish(manifest, scored, verdicts, {"table.md": "", "table.csv": ""})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two seeds of an SRN, one GRU, a wider SRN, and the first SRN again."""
+    folder = tmp_path_factory.mktemp("group")
+    make(folder / "srn", (), "a")
+    make(folder / "srn-2", ("swims",), "b")
+    make(folder / "gru", ("swims", "smiles"), "c", "gru")
+    make(folder / "wide", (), "d", hidden=16)
+    make(folder / "again", (), "a")
+    make(folder / "lost", (), "e", "lost", unknown=[*VERBS, *VERBS.values()])
+    make(folder / "lost-2", (), "f", "lost", unknown=[*VERBS, *VERBS.values()])
+    return folder
+
+
+def table(folder, *arguments):
+    done = call("table", "--group", *arguments, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def test_seeds_of_one_architecture_are_one_column_with_their_spread(folder):
+    printed = table(folder, "srn", "srn-2", "gru", "wide")
+    head = [cell.strip() for cell in printed.splitlines()[2].split("|")]
+    assert head[1:-1] == ["small", "srn", "95% interval", "gru", "95% interval", "wide", "95% interval"]
+    line = next(line for line in printed.splitlines() if line.startswith("| Simple"))
+    spread = f"{int(stdev([1, 2 / 3]) * 1000) / 1000:.3f}"
+    cells = [cell.strip() for cell in line.split("|")]
+    assert (cells[2], cells[4], cells[6]) == (f"0.833 ± {spread}", "0.333", "1.000")
+    assert "- Seeds: srn 2, gru 1, wide 1. Accuracies are means over seeds" in printed
+
+
+def test_programs_get_seeds_spread_and_interval(folder):
+    row = json.loads(table(folder, "srn", "srn-2", "--format", "json"))["rows"][0]
+    assert (row["model"], row["n_seeds"], row["n_items"]) == ("srn", 2, 12)
+    assert row["spread"] == pytest.approx(stdev([1, 2 / 3]))
+    assert row["low"] < row["accuracy"] < row["high"]
+    assert "± " in table(folder, "srn", "srn-2", "--format", "latex")
+    assert "spread" in table(folder, "srn", "srn-2", "--format", "csv").splitlines()[0]
+
+
+def test_what_no_seed_can_decide_is_a_dash_with_a_reason(folder):
+    printed = table(folder, "lost", "lost-2", "srn")
+    assert "nan" not in printed.lower()
+    line = next(line for line in printed.splitlines() if line.startswith("| Simple"))
+    assert [cell.strip() for cell in line.split("|")][2:4] == ["–", "–"]
+    assert "- A row in which no item is decidable for all seeds has no mean" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["srn", "gru", "wide"], "no two of these runs are of models that differ in their seed alone"),
+        (["srn"], "no two of these runs are of models that differ in their seed alone"),
+        (["srn", "again"], "srn and again are of one model, not of two seeds.\n  Leave one of the runs out."),
+        (["srn", "srn-2", "--by", "tense"], "no feature 'tense'"),
+        (["srn", "srn-2", "--against", "srn"], "--group and --against exclude each other"),
+        (["srn", "srn-2", "bhatt2020"], "is a published board: it has no items"),
+    ],
+)
+def test_what_cannot_be_averaged_is_one_message(folder, arguments, message):
+    done = call("table", "--group", *arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,107 @@
+"""A zoo of several seeds, trained for real: no mean without its spread."""
+
+import json
+import re
+from statistics import mean, stdev
+
+import pandas as pd
+import pytest
+from in_process import call
+from killing import in_a_process
+
+# Hardly trained, models prefer one verb or the other by the numbers that they began with.
+PROGRAM = """
+    import json, sys
+    from pathlib import Path
+    import small_zoo
+
+    grammar = (
+        "---\\nconstruction: {name}\\nphenomenon: Agreement\\nlexicon: lexicon.yaml\\n"
+        "slots:\\n  subject: {{class: noun.animate, number: sing}}\\n"
+        "  other: noun.known\\n  third: noun.known\\n  verb: verb.main\\n---\\n"
+        "grammatical:   the {{{{ subject }}}} {more}{{{{ verb | agree(subject) }}}}\\n"
+        "ungrammatical: the {{{{ subject }}}} {more}{{{{ verb | disagree(subject) }}}}\\n"
+    )
+    small_zoo.SUITE_FILES.clear()
+    small_zoo.SUITE_FILES.update({
+        "lexicon.yaml": "noun:\\n  animate: [author, pilot, guard, chef, skater, farmer]\\n"
+                        "  known: [author, pilot]\\n"
+                        "verb: {main: [laughs]}\\n",
+        "simple.jinja": grammar.format(name="Simple", more="{{ other }} "),
+        "twice.jinja": grammar.format(name="Twice", more="{{ other }} laugh the {{ third }} "),
+    })
+    small_zoo.RECIPE = small_zoo.RECIPE.replace("epochs: 1,", "epochs: 1, learning-rate: 1.0e-6,")
+    place = Path(sys.argv[1])
+    more = ["--seeds", "3", "--publish", place / "tables"]
+    done = small_zoo.SmallZoo(place).make("srn", "drnn", out=place / "zoo", more=more)
+    print(json.dumps([done.returncode, done.stdout, done.stderr]))
+"""
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory):
+    """The folder of a finished zoo, and what the command printed."""
+    place = tmp_path_factory.mktemp("zoo")
+    code, printed, said = in_a_process(PROGRAM, place)
+    assert code == 0, said
+    return place, printed
+
+
+def accuracies(place, arch):
+    """Row to the accuracy of each seed, from the runs' own tables."""
+    tables = [
+        pd.read_csv(place / "zoo/runs" / name / "table.csv") for name in (arch, f"{arch}-2", f"{arch}-3")
+    ]
+    shares = [(own["n_correct"] / (own["n_items"] - own["n_undecidable"])).tolist() for own in tables]
+    return dict(zip(tables[0]["construction"], zip(*shares, strict=True), strict=True))
+
+
+def cut(value):
+    return f"{int(round(value * 1000, 6)) / 1000:.3f}"
+
+
+@pytest.mark.slow
+def test_the_board_holds_the_spread_of_every_mean(zoo):
+    place, _ = zoo
+    board = json.loads((place / "tables/board.json").read_text())
+    for arch in ("srn", "drnn"):
+        seeds = accuracies(place, arch)
+        for row in board["rows"]:
+            own = seeds[row["construction"]]
+            assert (row["accuracy"][arch], row["spread"][arch]) == (cut(mean(own)), cut(stdev(own)))
+        (model,) = (model for model in board["models"] if model["name"] == arch)
+        of_seeds = [mean(one) for one in zip(*seeds.values(), strict=True)]
+        assert model["spread"]["All rows"] == cut(stdev(of_seeds))
+        assert re.fullmatch(r"[\d.]+ ± [\d.]+", model["validation_perplexity"])
+    assert any(stdev(own) for own in accuracies(place, "drnn").values()), "seeds differ"
+
+
+@pytest.mark.slow
+def test_no_mean_of_seeds_is_printed_without_its_spread(zoo):
+    place, printed = zoo
+    page = (place / "tables/README.md").read_text()
+    table = call("table", "tables", cwd=place).stdout
+    for text in (printed, page.partition("## Beside the paper")[0], table):
+        lines = [
+            line for line in text.splitlines() if re.match(r"\| (Simple|Twice|All 2 rows|Validation)", line)
+        ]
+        assert len(lines) >= 4
+        for line in lines:
+            assert line.count("± ") == 2, line
+    assert "± is the standard deviation between seeds" in page
+
+
+@pytest.mark.slow
+def test_the_page_and_the_command_say_how_sure_the_means_are(zoo):
+    place, printed = zoo
+    page = (place / "tables/README.md").read_text()
+    runs = [f"zoo/runs/{name}" for arch in ("srn", "drnn") for name in (arch, f"{arch}-2", f"{arch}-3")]
+    grouped = call("table", "--group", *runs, cwd=place).stdout
+    assert "## Seeds" in page
+    for text in (printed, page):
+        assert grouped.partition("\n- ")[0] in text
+    assert "- Seeds: srn 3, drnn 3." in page
+    found = json.loads(call("table", "--group", *runs, "--format", "json", cwd=place).stdout)["rows"]
+    seeds = accuracies(place, "srn")["Simple"]
+    assert found[0]["spread"] == pytest.approx(stdev(seeds))
+    assert found[0]["accuracy"] == pytest.approx(mean(seeds))

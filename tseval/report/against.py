@@ -1,0 +1,116 @@
+"""A table of differences: every model against one of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.analysis.against import against
+from tseval.analysis.selection import require_features
+from tseval.errors import RunError, suggest
+from tseval.report.analyses import INTERVAL, open_runs, tell
+from tseval.report.document import Field, Grid, Line
+from tseval.report.layout import headed, row_labels
+from tseval.report.pairs import comparison_notes
+from tseval.report.shown import difference, share
+from tseval.runs import runs_below
+from tseval.runs.manifest_file import NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tseval.analysis.against import Against
+    from tseval.report.analyses import Opened
+    from tseval.report.document import Document
+
+_OF_A_MODEL = (Field("", ("difference",), difference), INTERVAL, Field("", ("outcome",), align="left"))
+
+
+def differences_table(names: Sequence[str], model: str, by: Sequence[str], margin: float) -> Document:
+    """Tabulate how models differ from one of them, row by row and over the rows of a table.
+
+    Args:
+        names: Run directories.
+        model: Whom all are compared with: a run directory, or the name of a model as tables print it.
+        by: Features that rows are broken down by.
+        margin: The smallest difference of accuracies that matters, between 0 and 1.
+
+    Raises:
+        RunError: A run cannot be read, is over other items or the only one; there is no such model; or the
+            margin is no difference of accuracies.
+        SuiteError: The suite has no such feature.
+    """
+    opened, reference = _open(names, model)
+    if len(opened.verdicts) < 2:
+        raise RunError(
+            f"there is nothing to compare with {reference}.\n  Name another run of the same suite."
+        )
+    require_features(opened.verdicts[reference], by)
+    found = against(opened.verdicts, reference, by, margin)
+    told = pd.concat([*found.of_rows.values(), *found.of_means.values()])
+    notes = comparison_notes(told, margin, "all models and rows of the table, and likewise over all means")
+    if any(own["outcome"].isna().any() for own in found.of_means.values()):
+        notes.append("A model that lacks a row has no mean over it.")
+    return tell(opened, "against", _records(found), [_grid(found, opened.suite)], notes)
+
+
+def _open(names: Sequence[str], model: str) -> tuple[Opened, str]:
+    """Open the runs, and say which is the one that all are compared with."""
+    if (Path(model) / NAME).is_file():
+        paths = (path for name in names for path in runs_below(Path(name))[0] or [Path(name)])
+        others = [str(path) for path in paths if os.path.realpath(path) != os.path.realpath(model)]
+        opened = open_runs([model, *others])
+        return opened, next(iter(opened.verdicts))
+    opened = open_runs(names)
+    if model not in opened.verdicts:
+        raise RunError(
+            f"none of these runs is of a model {model!r}, and no run is there.\n"
+            f"  {suggest(model, opened.verdicts, 'Models')}"
+        )
+    return opened, model
+
+
+def _records(found: Against) -> pd.DataFrame:
+    """List the differences of all rows, then those of their means, model by model."""
+    frames = []
+    for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
+        keys = heads.drop(columns="accuracy")
+        for name, frame in own.items():
+            rows = keys.join(frame)
+            rows.insert(0, "model", name)
+            rows.insert(1, "against", found.reference)
+            frames.append(rows)
+    return _stacked(frames)
+
+
+def _stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Put frames of different columns below each other; whole numbers stay whole beside what is missing."""
+    rows = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
+    return rows.where(rows.notna(), None)
+
+
+def _grid(found: Against, suite: str) -> Grid:
+    """Print the accuracy of the reference, then each model's difference from it, its interval and a word."""
+    fields = [Field(suite, align="left"), Field(found.reference, show=share)]
+    for name in found.of_rows:
+        fields += [Field(name, show=difference), *_OF_A_MODEL[1:]]
+    keys = found.rows.drop(columns="accuracy")
+    cells = zip(row_labels(keys), *_columns(found.rows, found.of_rows), strict=True)
+    rows = zip(keys.itertuples(index=False, name=None), map(Line, cells), strict=True)
+    lines = list(headed(rows))
+    lines.append(Line(("Mean, each row counted once",), "section"))
+    *parts, last = zip(found.means["over"], found.means["n_rows"], strict=True)
+    over = [*(name for name, _ in parts), "The one row" if last[1] == 1 else f"All {last[1]} rows"]
+    columns = _columns(found.means, found.of_means)
+    lines += [Line(cells) for cells in zip(over, *columns, strict=True)]
+    return Grid(fields, lines, f"Differences from {found.reference}")
+
+
+def _columns(heads: pd.DataFrame, own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
+    columns = [heads["accuracy"].astype(object).tolist()]
+    for frame in own.values():
+        columns += [field.values(frame) for field in _OF_A_MODEL]
+    return columns

@@ -1,0 +1,127 @@
+"""Architectures side by side, each the mean over its seeds, never without the spread between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.analysis.seed_means import seed_means
+from tseval.analysis.selection import require_features
+from tseval.errors import RunError
+from tseval.report.analyses import INTERVAL, interval_note, tell
+from tseval.report.document import Field, Grid, Line
+from tseval.report.layout import headed, row_labels
+from tseval.report.shown import share, spread_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tseval.analysis.seed_means import SeedTable
+    from tseval.report.analyses import Opened
+    from tseval.report.document import Document
+
+# What tells models apart that differ in nothing but their seed, and where they were scored.
+_OF_A_SEED = frozenset({"validation_perplexity", "validation_accuracy", "device"})
+
+
+def _mean(cell: tuple[float, float]) -> str:
+    mean, spread = cell
+    if pd.isna(mean) or pd.isna(spread):
+        return "–" if pd.isna(mean) else share(mean)
+    return spread_beside(share(mean), share(spread))
+
+
+_OF_SEEDS = (Field("", ("accuracy", "spread"), _mean), INTERVAL)
+
+
+def seeds_of(opened: Opened) -> dict[str, list[str]]:
+    """Find the runs that differ in nothing but the seed of their models.
+
+    Models are taken for seeds of one architecture where their runs tell the same of them (architecture,
+    sizes, vocabulary, protocol) but the weights are others.
+
+    Returns:
+        Name of each architecture to the names of its models, in the order of the runs.
+
+    Raises:
+        RunError: No two runs are; or two are of the very same weights.
+    """
+    groups: dict[str, list[str]] = {}
+    cards = {name: manifest.model for name, manifest in opened.manifests.items()}
+    for name, card in cards.items():
+        known = {what: value for what, value in card.details.items() if what not in _OF_A_SEED}
+        key = repr((card.kind, card.protocol, known)) if "architecture" in known else name
+        for other in groups.setdefault(key, []):
+            if cards[other].fingerprint == card.fingerprint:
+                raise RunError(
+                    f"{other} and {name} are of one model, not of two seeds.\n  Leave one of the runs out."
+                )
+        groups[key].append(name)
+    if all(len(names) == 1 for names in groups.values()):
+        raise RunError(
+            "no two of these runs are of models that differ in their seed alone, so there are no means.\n"
+            "  Name runs of one architecture with the same sizes and vocabulary, or leave out --group."
+        )
+    found: dict[str, list[str]] = {}
+    for names in groups.values():
+        card = cards[names[0]]
+        name = str(card.details.get("architecture", names[0])) if len(names) > 1 else names[0]
+        found[name if name not in found else f"{name} ({names[0]})"] = names
+    return found
+
+
+def seeds_table(opened: Opened, groups: Mapping[str, Sequence[str]], by: Sequence[str] = ()) -> Document:
+    """Tabulate the means of architectures over their seeds, with spread and interval.
+
+    Args:
+        opened: The runs.
+        groups: Name of each architecture to the names of its models among them.
+        by: Features that rows are broken down by.
+
+    Raises:
+        SuiteError: The suite has no such feature.
+    """
+    require_features(next(iter(opened.verdicts.values())), by)
+    found = seed_means({name: [opened.verdicts[one] for one in names] for name, names in groups.items()}, by)
+    counts = ", ".join(f"{name} {len(names)}" for name, names in groups.items())
+    frames = [*found.of_rows.values(), *found.of_means.values()]
+    notes = [
+        f"Seeds: {counts}. Accuracies are means over seeds, ± the standard deviation between seeds, both cut "
+        "to 3 decimals.",
+        f"{interval_note(pd.concat(frames))} They are for other seeds too, where there are several.",
+    ]
+    if any(frame["accuracy"].isna().any() for frame in frames):
+        notes.append(
+            "A row in which no item is decidable for all seeds has no mean, and takes those over it."
+        )
+    return tell(opened, "seeds", _records(found), [_grid(found, opened.suite)], notes)
+
+
+def _grid(found: SeedTable, suite: str) -> Grid:
+    fields = [Field(suite, align="left")]
+    for name in found.of_rows:
+        fields += [Field(name, _OF_SEEDS[0].names, _mean), INTERVAL]
+    cells = zip(row_labels(found.rows), *_columns(found.of_rows), strict=True)
+    rows = zip(found.rows.itertuples(index=False, name=None), map(Line, cells), strict=True)
+    lines = [*headed(rows), Line(("Mean accuracy, each row counted once",), "section")]
+    n_rows = found.means["n_rows"].iloc[-1]
+    over = [*found.means["over"][:-1], "The one row" if n_rows == 1 else f"All {n_rows} rows"]
+    lines += [Line(cells) for cells in zip(over, *_columns(found.of_means), strict=True)]
+    return Grid(fields, lines, "Means over seeds")
+
+
+def _columns(own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
+    return [field.values(frame) for frame in own.values() for field in _OF_SEEDS]
+
+
+def _records(found: SeedTable) -> pd.DataFrame:
+    """List the means of all rows, then those over rows, architecture by architecture."""
+    frames = []
+    for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
+        for name, frame in own.items():
+            rows = heads.join(frame).astype(object)
+            rows.insert(0, "model", name)
+            frames.append(rows)
+    rows = pd.concat(frames, ignore_index=True)
+    return rows.where(rows.notna(), None)
