@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import math
 import os
 import random
 import re
@@ -152,6 +153,16 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
     assert "](curves.svg)" in page
     assert {"srn", "drnn"} <= set(re.findall(r"<!-- (\w+) -->", (tables / "curves.svg").read_text()))
     assert tseval("table", tables, "bhatt2020", cwd=stopped.place).stdout in page
+    known = json.loads(
+        tseval("table", "zoo/runs/srn", "zoo/runs/drnn", "--format", "json", cwd=stopped.place).stdout
+    )
+    (mean,) = (one for one in known["means"] if one["over"] == "All rows")
+    section = page.partition("## Which ranks are known")[2].partition("\n## ")[0]
+    for arch in ("srn", "drnn"):
+        (line,) = (line for line in section.splitlines() if line.startswith(f"| {arch} "))
+        rank = f"{math.floor(mean['rank'][arch] * 100 + 1e-9) / 100:g}"  # cut, as ranks are
+        assert f" {rank} |" in line
+        assert re.search(r"\| +[12] \[[12](–2)?\] \|", line)
 
 
 @pytest.mark.slow

@@ -16,9 +16,10 @@ from tseval.files import read_bytes, write_text
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report import build_table, open_sources, render
 from tseval.report.curves import PUBLISHED, read_curves, write_curves_figure
+from tseval.report.shown import interval, mean_rank, rank_set, share
 from tseval.runs.files import read_intact
 from tseval.training.curves import curves_path
-from tseval.training.zoo.results import board_content, make_board, seeds_of_zoo
+from tseval.training.zoo.results import board_content, make_board, seeds_of_zoo, sources_of
 from tseval.training.zoo.target import MANIFEST, MARK, TABLES, publishing, put_model, remove_models
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def _page(recipe: Recipe, entries: Sequence[ZooModel], board: Board, drawn: bool
         f"    tseval table {board.name}",
         render(build_table([board])).rstrip(),
         *_seeds(entries),
+        *_ranks(entries, recipe),
         "## Beside the paper",
         f"    tseval table {board.name} {PAPER}",
         render(build_table([board, *open_sources([PAPER])])).rstrip(),
@@ -118,6 +120,31 @@ def _seeds(entries: Sequence[ZooModel]) -> list[str]:
         "## Seeds",
         "Means over seeds, ± the standard deviation between them; intervals hold for other seeds and words.",
         render(told).rstrip(),
+    ]
+
+
+def _ranks(entries: Sequence[ZooModel], recipe: Recipe) -> list[str]:
+    """Write which ranks are known; a mean over several seeds has no verdicts to tell them by."""
+    table = build_table(sources_of(entries, recipe))
+    if table.ranking is None:
+        return []
+    found, means = table.ranking, table.means[-1]
+    rows = []
+    for place, column in enumerate(table.columns):
+        accuracy, rank, overall = means.accuracy[place], means.rank[place], table.overall[place]
+        if accuracy is None or rank is None or overall is None:
+            continue  # a model that decides nothing in some row has no mean, and no rank
+        known = rank_set(overall, found.overall.low[place], found.overall.high[place])
+        sure = interval((found.low[place], found.high[place]), 2)
+        rows.append((column.heading, share(accuracy), known, mean_rank(rank), sure))
+    headings = ("model", "mean accuracy", "rank by it", "mean arithmetic rank", "95% interval")
+    return [
+        "## Which ranks are known",
+        "In brackets stand the ranks that a model may have, all of them right together with 95% confidence: "
+        "for other words of the same kind, and these very models. Another seed may change them.",
+        tabulate(
+            rows, headers=headings, tablefmt="pipe", colalign=("left", *["right"] * 4), disable_numparse=True
+        ),
     ]
 
 
