@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import yaml
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from tseval.suites.items import Suite
 
 DEFINITION = "board.yaml"
-DEFINITION_FORMAT = 1
+BOARD_FILES_FORMAT = 1
 LONGEST_TEXT = 4_000  # characters of a text that people write
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,7 @@ def read_definition(board: Path) -> Definition:
     """
     file = board / DEFINITION
     try:
-        content = read_yaml(file)
-        version = content.get("format") if isinstance(content, dict) else None
-        if isinstance(version, int) and version > DEFINITION_FORMAT:
-            raise ContentError(f"is {version}, but this tseval reads format {DEFINITION_FORMAT}", "format")
-        definition = checked(content, Definition)
-        check_texts(asdict(definition))
+        definition = read_written(file, Definition)
     except FileNotFoundError:
         raise BoardError(
             f"{board} is no board: it has no {DEFINITION}.\n"
@@ -72,6 +68,21 @@ def read_definition(board: Path) -> Definition:
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
     return definition
+
+
+def read_written(file: Path, kind: type[T]) -> T:
+    """Read a YAML file of a board that people write, or that is sent in.
+
+    Raises:
+        OSError: It cannot be read.
+        ContentError: It is of a newer format, or a field of it is missing, wrong or too long.
+    """
+    content = read_yaml(file)
+    version = content.get("format") if isinstance(content, dict) else None
+    if isinstance(version, int) and version > BOARD_FILES_FORMAT:
+        raise ContentError(f"is {version}, but this tseval reads format {BOARD_FILES_FORMAT}", "format")
+    check_texts(content if isinstance(content, dict) else {})
+    return checked(content, kind)
 
 
 def write_definition(definition: Definition) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import yaml
 
 from tseval.analysis.accuracy import COUNTS, ROW, count
-from tseval.boards.definition import check_texts, read_definition, suite_of
-from tseval.checked import ContentError, checked, read_yaml
+from tseval.boards.definition import read_definition, read_written, suite_of
+from tseval.checked import ContentError
 from tseval.errors import BoardError, EvidenceError, RunError, reason
 from tseval.evidence.evidence import scored_again
 from tseval.evidence.file import read_evidence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 ENTRY_FOLDERS = "entries"
 ENTRY_FILE, EVIDENCE = "entry.yaml", "evidence.parquet"
-ENTRY_FORMAT = 1
 ENTRY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 LARGEST_ENTRY = 64 << 20  # bytes of evidence
 
@@ -111,12 +110,7 @@ def read_entry(folder: Path) -> Entry:
     """
     file = folder / ENTRY_FILE
     try:
-        content = read_yaml(file)
-        version = content.get("format") if isinstance(content, dict) else None
-        if isinstance(version, int) and version > ENTRY_FORMAT:
-            raise ContentError(f"is {version}, but this tseval reads format {ENTRY_FORMAT}", "format")
-        entry = checked(content, Entry)
-        check_texts(asdict(entry))
+        entry = read_written(file, Entry)
         if not ENTRY_NAME.fullmatch(entry.name) or entry.name != folder.name:
             raise ContentError(f"should be the name of its folder, {folder.name!r}", "name")
     except (OSError, ContentError) as error:

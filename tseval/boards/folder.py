@@ -8,11 +8,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tseval.boards.definition import DEFINITION, Definition, read_definition, suite_spec, write_definition
+from tseval.boards.definition import (
+    BOARD_FILES_FORMAT,
+    DEFINITION,
+    Definition,
+    read_definition,
+    suite_spec,
+    write_definition,
+)
 from tseval.boards.entry import (
     ENTRY_FILE,
     ENTRY_FOLDERS,
-    ENTRY_FORMAT,
     ENTRY_NAME,
     EVIDENCE,
     LARGEST_ENTRY,
@@ -63,7 +69,7 @@ def new_board(board: Path, suite: str, title: str | None = None, score: Score | 
         raise BoardError(f"{board} is not empty.\n  Name a new folder for the board.")
     loaded = load_suite(suite_spec(suite, board))
     definition = Definition(
-        format=1,
+        format=BOARD_FILES_FORMAT,
         title=title or f"A leaderboard of {loaded.title}",
         suite=suite,
         digest=loaded.digest,
@@ -108,7 +114,7 @@ def add_entry(board: Path, path: Path, about: About, name: str | None = None) ->
     if len(content) > LARGEST_ENTRY:
         raise BoardError(f"{path}: its evidence has {len(content):,} bytes, more than {LARGEST_ENTRY:,}")
     entry = Entry(
-        format=ENTRY_FORMAT,
+        format=BOARD_FILES_FORMAT,
         name=name,
         signature=run.manifest.signature,
         fingerprint=run.manifest.key.fingerprint,

@@ -16,8 +16,9 @@ from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.shown import counted
 from tseval.suites.grammar.cache import afresh
 from tseval.verifying.claim import Claim
-from tseval.verifying.recompute import Again, check_plausible
-from tseval.verifying.report import Check, Verification, VerifyLevel, Wrong
+from tseval.verifying.ladder import Ladder
+from tseval.verifying.recompute import Again, verdicts_of
+from tseval.verifying.report import Wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
     from tseval.suites.items import Suite
+    from tseval.verifying.report import Verification
 
 
 def verify_entry(
@@ -51,35 +53,7 @@ def verify_entry(
         SuiteError: Its suite is not here.
         ModelError: The model cannot be asked.
     """
-    suite = suite or board_suite(folder.parents[1])
-    level: VerifyLevel = "whole"
-    checks: list[Check] = []
-    what = "unread"
-
-    def holds(found: str) -> None:
-        checks.append(Check(level, True, found))
-
-    try:
-        entry, run, claim = _whole(folder, suite)
-        what = f"{entry.name} on {suite.name}"
-        holds("entry, manifest, seal and evidence")
-        level = "recomputed"
-        again = Again(suite, run.load_sentences(), run.load_verdicts())
-        _compare_counts(entry, run)
-        n_verdicts, n_rows = counted(again.verdicts.num_rows, "verdict"), counted(len(entry.rows), "row")
-        holds(f"{n_verdicts}, {n_rows} from suite and evidence")
-        level = "plausible"
-        holds(check_plausible(claim, again))
-        if model is not None:
-            from tseval.verifying.rescore import rescore  # noqa: PLC0415 - brings torch along
-
-            level = "rerun" if share >= 1 else "rescored"
-            holds(rescore(claim, again, model, share, progress))
-    except Wrong as wrong:
-        checks.append(Check(level, False, str(wrong)))
-    except (RunError, EvidenceError, LimitError) as error:
-        checks.append(Check(level, False, str(error).partition("\n")[0]))
-    return Verification(str(folder), what, tuple(checks))
+    return _EntryLadder(folder, suite or board_suite(folder.parents[1])).climb(model, share, progress)
 
 
 def board_suite(board: Path) -> Suite:
@@ -88,31 +62,43 @@ def board_suite(board: Path) -> Suite:
         return suite_of(read_definition(board), board)
 
 
-def _whole(folder: Path, suite: Suite) -> tuple[Entry, Run, Claim]:
-    """Read an entry, and hold its files to each other."""
-    try:
-        entry = read_entry(folder)
-    except BoardError as error:
-        raise Wrong(str(error).partition("\n")[0]) from None
-    run = entry_run(folder, suite)
-    manifest = run.manifest
-    for field, stated, follows in (
-        ("signature", entry.signature, manifest.signature),
-        ("fingerprint", entry.fingerprint, manifest.key.fingerprint),
-    ):
-        if stated != follows:
-            raise Wrong(f"{folder.name}/entry.yaml: {field} is not that of {MANIFEST}")
-    evidence = read_evidence(read_intact(folder, manifest.files, EVIDENCE))
-    scored = run.load_sentences()
-    claim = Claim(
-        name=entry.name,
-        manifest=manifest,
-        evidence=evidence,
-        sentences=whole_column(scored, "sentence"),
-        verdicts=run.load_verdicts(),
-        tables={},
-    )
-    return entry, run, claim
+class _EntryLadder(Ladder):
+    """An entry, whose verdicts are stated as counts."""
+
+    _entry: Entry
+    _run: Run
+
+    def __init__(self, path: Path, suite: Suite) -> None:
+        super().__init__(path)
+        self._suite = suite
+
+    def whole(self) -> str:
+        """Read entry, manifest and evidence, and hold them to each other."""
+        try:
+            self._entry, self._run = read_entry(self.path), entry_run(self.path, self._suite)
+            manifest = self._run.manifest
+            evidence = read_evidence(read_intact(self.path, manifest.files, EVIDENCE))
+            scored = self._run.load_sentences()
+        except (BoardError, RunError, EvidenceError, LimitError) as error:
+            raise Wrong(str(error).partition("\n")[0]) from None
+        self.what = f"{self._entry.name} on {self._suite.name}"
+        for field, stated, follows in (
+            ("signature", self._entry.signature, manifest.signature),
+            ("fingerprint", self._entry.fingerprint, manifest.key.fingerprint),
+        ):
+            if stated != follows:
+                raise Wrong(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
+        verdicts = verdicts_of(self._run.load_verdicts)
+        sentences = whole_column(scored, "sentence")
+        self.claim = Claim(self._entry.name, manifest, evidence, sentences, verdicts, tables={})
+        self.again = Again(self._suite, scored, verdicts)
+        return "entry, manifest, seal and evidence"
+
+    def recomputed(self) -> str:
+        """Count what follows from the evidence."""
+        _compare_counts(self._entry, self._run)
+        n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
+        return f"{n_verdicts}, {counted(len(self._entry.rows), 'row')} from suite and evidence"
 
 
 def _compare_counts(entry: Entry, run: Run) -> None:

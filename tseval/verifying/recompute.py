@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import EvidenceError, SuiteError, first_line
+from tseval.errors import EvidenceError, ModelError, SuiteError, first_line
 from tseval.evidence.evidence import scored_again, whole_column
 from tseval.evidence.prefixes import split_words, spread
 from tseval.report import build_table, render
@@ -23,7 +24,7 @@ from tseval.verdicts import judge, n_too_long, sentences_of
 from tseval.verifying.report import Wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tseval.suites.items import Case, Suite
     from tseval.verifying.claim import Claim
@@ -73,7 +74,7 @@ def recompute(claim: Claim, spec: str | None) -> Again:
         scored = scored_again(claim.evidence, sentences)
     except EvidenceError as error:
         raise Wrong(f"the evidence {error}") from None
-    verdicts = judge(_with_factors(suite, claim), scored, claim.score, too_long)
+    verdicts = verdicts_of(partial(judge, _with_factors(suite, claim), scored, claim.score, too_long))
     left_out = n_too_long(suite, scored, too_long)
     if left_out != claim.manifest.counts.too_long:
         stated = claim.manifest.counts.too_long
@@ -86,6 +87,18 @@ def recompute(claim: Claim, spec: str | None) -> Again:
         if _table_again(claim, again, name) != text:
             raise Wrong(f"{name} is not the table of these verdicts")
     return again
+
+
+def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
+    """Judge scored sentences.
+
+    Raises:
+        Wrong: A log-probability is not finite, so that nothing can be compared.
+    """
+    try:
+        return judged()
+    except ModelError as error:
+        raise Wrong(str(error).partition("\n")[0]) from None
 
 
 def _scored_ones(claim: Claim, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:

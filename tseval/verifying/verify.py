@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from tseval.shown import counted
 from tseval.verifying.claim import claim_of_run
-from tseval.verifying.recompute import check_plausible, knows_factors, recompute
-from tseval.verifying.report import Check, Verification, VerifyLevel, Wrong
+from tseval.verifying.ladder import Ladder
+from tseval.verifying.recompute import knows_factors, recompute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tseval.scoring.protocol import Model
+    from tseval.verifying.report import Verification
 
 
 def verify_run(
@@ -38,34 +39,29 @@ def verify_run(
         SuiteError: Its suite is not here.
         ModelError: The model cannot be asked.
     """
-    path = Path(path)
-    what = "unread"
-    level: VerifyLevel = "whole"
-    checks: list[Check] = []
+    return _RunLadder(Path(path), suite).climb(model, share, progress)
 
-    def holds(found: str) -> None:
-        checks.append(Check(level, True, found))
 
-    try:
-        claim = claim_of_run(path)
-        what = f"{claim.key.model} on {claim.key.suite}"
-        holds(f"manifest, seal and {counted(len(claim.manifest.files), 'file')}")
-        level = "recomputed"
-        again = recompute(claim, suite)
-        follows = (
-            f"{counted(len(claim.sentences), 'sentence')}, {counted(again.verdicts.num_rows, 'verdict')}"
-        )
+class _RunLadder(Ladder):
+    """A run; its suite is found where it is said to be, or by the name that the run states."""
+
+    def __init__(self, path: Path, suite: str | None) -> None:
+        super().__init__(path)
+        self._suite = suite
+
+    def whole(self) -> str:
+        """Read every file of the run."""
+        self.claim = claim_of_run(self.path)
+        self.what = f"{self.claim.key.model} on {self.claim.key.suite}"
+        return f"manifest, seal and {counted(len(self.claim.manifest.files), 'file')}"
+
+    def recomputed(self) -> str:
+        """Work out verdicts and tables."""
+        claim = self.claim
+        self.again = recompute(claim, self._suite)
+        n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
+        follows = f"{counted(len(claim.sentences), 'sentence')}, {n_verdicts}"
         if n_too_long := claim.manifest.counts.too_long:
             follows += f" ({n_too_long:,} said to be too long for the model)"
         unsaid = "" if knows_factors(claim) else "; what items share is not said, as in old runs"
-        holds(f"{follows}, {counted(len(claim.tables), 'table')} from suite and evidence{unsaid}")
-        level = "plausible"
-        holds(check_plausible(claim, again))
-        if model is not None:
-            from tseval.verifying.rescore import rescore  # noqa: PLC0415 - brings torch along
-
-            level = "rerun" if share >= 1 else "rescored"
-            holds(rescore(claim, again, model, share, progress))
-    except Wrong as wrong:
-        checks.append(Check(level, False, str(wrong)))
-    return Verification(str(path), what, tuple(checks))
+        return f"{follows}, {counted(len(claim.tables), 'table')} from suite and evidence{unsaid}"
