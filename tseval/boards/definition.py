@@ -75,11 +75,11 @@ def read_written(file: Path, kind: type[T]) -> T:
 
     Raises:
         OSError: It cannot be read.
-        ContentError: It is of a newer format, or a field of it is missing, wrong or too long.
+        ContentError: It is of another format, or a field of it is missing, wrong or too long.
     """
     content = read_yaml(file)
     version = content.get("format") if isinstance(content, dict) else None
-    if isinstance(version, int) and version > BOARD_FILES_FORMAT:
+    if isinstance(version, int) and version != BOARD_FILES_FORMAT:
         raise ContentError(f"is {version}, but this tseval reads format {BOARD_FILES_FORMAT}", "format")
     check_texts(content if isinstance(content, dict) else {})
     return checked(content, kind)

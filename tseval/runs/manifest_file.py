@@ -41,7 +41,7 @@ def load_manifest(directory: Path) -> Manifest | Begun:
         said = error.what.removeprefix("not a JSON file ")
         raise RunError(f"{file} is damaged: it is not JSON {said}.\n  {_AGAIN}") from None
     version = content.get("format") if isinstance(content, dict) else None
-    if not isinstance(content, dict) or not isinstance(version, int):
+    if not isinstance(content, dict) or not isinstance(version, int) or version < 1:
         raise RunError(f"{file} is not the manifest of a run: it states no format.\n  {_AGAIN}")
     if version > MANIFEST_FORMAT:
         raise RunError(
