@@ -93,7 +93,7 @@ def test_a_model_is_a_line_with_its_name_and_kind_of_network(name, tmp_path):
     values = [model, model.card]
     if hasattr(model, "encode") and not hasattr(model, "check_sentences"):
         encoded = model.encode(pa.array(["the author laughs ."] * 3))
-        assert repr(encoded).startswith("<Encoded: 3 sentences, ")
+        assert repr(encoded).startswith(f"<{type(encoded).__name__}: 3 sentences, ")
     if hasattr(model, "opened"):
         values.append(model.opened)
     for value in values:

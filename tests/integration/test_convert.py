@@ -53,7 +53,9 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
     (warning,) = manifest["warnings"]
     assert "has no checksums" in warning
     same_table, same_scores, same_manifest = run(folder, "new-run", "new/gpu.pt")
-    assert table == same_table
+    kept = [line for line in table.splitlines() if "has no checksums" not in line]  # the warning, as a note
+    assert kept == same_table.splitlines()
+    assert len(kept) == len(table.splitlines()) - 1
     assert scores["logprob"].nunique() > 1
     pd.testing.assert_frame_equal(scores, same_scores, check_exact=True)
     assert manifest["signature"] == same_manifest["signature"]
