@@ -186,3 +186,14 @@ def test_an_item_that_cannot_be_asked_about_is_named(tmp_path, change, message):
     path = write(tmp_path, [PAIRS[0], PAIRS[1] | change])
     with pytest.raises(SuiteError, match=message):
         load_suite(f"{path}:number")
+
+
+@pytest.mark.parametrize("method", ["profile", "judgement"])
+def test_pairs_without_any_feature_have_views_too(tmp_path, method):
+    (tmp_path / "pairs.jsonl").write_text(
+        '{"sentence_good": "the authors laugh .", "sentence_bad": "the authors laughs ."}\n'
+    )
+    (case,) = load_suite(f"{tmp_path / 'pairs.jsonl'}:{method}").cases
+    own = {"profile": {"position", "word"}, "judgement": {"shown"}}[method]
+    assert set(case.features.column_names) == {"ending"} | own
+    assert case.features.num_rows == case.n_items == {"profile": 2, "judgement": 1}[method]

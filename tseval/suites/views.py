@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,7 @@ from tseval.suites.digest import suite_digest
 from tseval.suites.items import POSITION, WORD, take_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tseval.suites.items import Case, Feature, Suite
 
@@ -164,12 +164,10 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
         for question in view.ask(row, pair, _coin(seed, case.name, numbers[row]))
     ]
     rows = pa.array([question.row for question in questions], pa.int64())
-    features = take_rows(case.features, rows)
-    added = dict(zip(view.features, zip(*(q.features for q in questions), strict=True), strict=True))
-    for name, values in ({ENDING: [1] * len(questions)} | added).items():
-        if name in features.column_names:
-            features = features.drop_columns([name])
-        features = features.append_column(name, pa.array(values))
+    added: dict[str, Sequence[Any]] = {ENDING: [1] * len(questions)}
+    added |= zip(view.features, zip(*(q.features for q in questions), strict=True), strict=True)
+    kept = take_rows(case.features, rows).select([n for n in case.features.column_names if n not in added])
+    features = dict(zip(kept.column_names, kept.columns, strict=True))
     return replace(
         case,
         question=Pairs((Contrast(RIGHT, WRONG),)),
@@ -180,7 +178,7 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
                 WRONG: pa.array([f"{q.prefix} {q.wrong}" for q in questions], pa.string()),
             }
         ),
-        features=features,
+        features=pa.table(features | {name: pa.array(values) for name, values in added.items()}),
         entries=take_rows(case.entries, rows),
     )
 
