@@ -1,4 +1,4 @@
-"""A board as a folder: begin one, add entries, read them all."""
+"""A board as a folder: begin one, add entries."""
 
 from __future__ import annotations
 
