@@ -11,8 +11,9 @@ import pandas as pd
 from tseval.analysis.clustered import marks, paired_differences
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.factors import Factors
+from tseval.analysis.means import row_sets
 from tseval.analysis.pairwise import compared
-from tseval.analysis.places import row_places, row_sets
+from tseval.analysis.places import row_places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

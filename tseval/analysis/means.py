@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tseval.analysis.ranks import mean, rank_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from fractions import Fraction
 
     import pandas as pd
@@ -54,13 +55,21 @@ def means(rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame | Non
         ranked: What models are ranked by, likewise; None where that is accuracy.
     """
     ranks = rank_rows(accuracy if ranked is None else ranked)
-    sets = []
+    return tuple(
+        Mean(over, tuple(places), tuple(mean(accuracy.loc[places])), tuple(mean(ranks.loc[places])))
+        for over, places in row_sets(rows)
+    )
+
+
+def row_sets(rows: pd.DataFrame) -> Iterator[tuple[str, list[int]]]:
+    """Give the sets of rows that a table has means over, each with its name and the places of its rows.
+
+    Args:
+        rows: The table's rows, with `dependency` and `phenomenon`.
+    """
     for name, title in (("dependency", SECTIONS), ("phenomenon", {})):
         values = list(rows[name].dropna().unique())
         if len(values) > 1:
-            sets += [(title.get(value, str(value)), rows.index[rows[name] == value]) for value in values]
-    sets.append(("All rows", rows.index))
-    return tuple(
-        Mean(over, tuple(index), tuple(mean(accuracy.loc[index])), tuple(mean(ranks.loc[index])))
-        for over, index in sets
-    )
+            for value in values:
+                yield title.get(value, str(value)), [*rows.index[rows[name] == value]]
+    yield "All rows", [*rows.index]

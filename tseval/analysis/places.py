@@ -1,4 +1,4 @@
-"""Where verdicts stand: the rows of a table, the row of each verdict, and the sets that means are over."""
+"""Where verdicts stand: the rows of a table, and the row of each verdict."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tseval.analysis.accuracy import ROW, in_table_order
-from tseval.analysis.means import SECTIONS
 from tseval.suites.items import ENTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -26,13 +25,3 @@ def row_places(verdicts: pd.DataFrame, by: Sequence[str]) -> tuple[pd.DataFrame,
     keys = in_table_order(keys, by)
     cells = keys[names].astype(object)
     return cells.where(cells.notna(), None), np.argsort(keys["place"].to_numpy())[appeared]
-
-
-def row_sets(keys: pd.DataFrame) -> Iterator[tuple[str, list[int]]]:
-    """Give the sets of rows that a table has means over, as `tseval.analysis.means.means` does."""
-    for name, title in (("dependency", SECTIONS), ("phenomenon", {})):
-        values = list(keys[name].dropna().unique())
-        if len(values) > 1:
-            for value in values:
-                yield title.get(value, str(value)), [*keys.index[keys[name] == value]]
-    yield "All rows", [*keys.index]

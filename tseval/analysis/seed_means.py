@@ -13,7 +13,8 @@ from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.estimates import estimate
 from tseval.analysis.inference.factors import Factors
 from tseval.analysis.inference.seeds import mean_of_seeds
-from tseval.analysis.places import row_places, row_sets
+from tseval.analysis.means import row_sets
+from tseval.analysis.places import row_places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

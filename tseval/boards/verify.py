@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import read_definition, suite_of
@@ -89,6 +89,8 @@ class _EntryLadder(Ladder):
             if stated != follows:
                 raise Wrong(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
         verdicts = verdicts_of(self._run.load_verdicts)
+        # Judged once: what is counted below is read from here.
+        self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         sentences = whole_column(scored, "sentence")
         self.claim = Claim(self._entry.name, manifest, evidence, sentences, verdicts, tables={})
         self.again = Again(self._suite, scored, verdicts)

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from tseval.analysis.places import row_sets
+from tseval.analysis.means import row_sets
 from tseval.analysis.ranks import cut
 from tseval.report.analyses import open_runs
 from tseval.report.boards import BOARD_FORMAT, Board, BoardModel, BoardRow
