@@ -119,6 +119,24 @@ def test_every_exemption_from_a_rule_says_why() -> None:
     assert [(path.name, line) for path, line in lines if path != Path(__file__) and mute.search(line)] == []
 
 
+def compressed_by_the_clock(source: str) -> list[int]:
+    """List the lines that compress without saying when: the header holds the second."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    gzips = [call for call in calls if ast.unparse(call.func) == "gzip.compress"]
+    return [call.lineno for call in gzips if "mtime" not in {word.arg for word in call.keywords}]
+
+
+def test_no_test_has_other_bytes_in_the_next_second() -> None:
+    # Bytes may name a test, and each of several processes must name its tests alike.
+    found = {path.name: compressed_by_the_clock(path.read_text("utf-8")) for path in TESTS.rglob("*.py")}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_bytes_that_hold_the_second_are_noticed() -> None:
+    assert compressed_by_the_clock("CUT = gzip.compress(text)[:-20]") == [1]
+    assert compressed_by_the_clock("CUT = gzip.compress(text, mtime=0)[:-20]") == []
+
+
 def test_folders_and_files_of_several_rooms_collect_together_from_another_folder(tmp_path: Path) -> None:
     chosen = [TESTS / "training", TESTS / "scoring/test_trie.py", TESTS / "suites/grammar/test_lint.py"]
     done = subprocess.run(

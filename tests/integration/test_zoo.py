@@ -66,7 +66,7 @@ def furnish(place, words):
     (place / "corpus").mkdir()
     for name, size in (("train.txt.gz", 1500), ("valid.txt.gz", 200)):
         lines = (" ".join(draw.choices(words, k=6)) + " .\n" for _ in range(size))
-        (place / "corpus" / name).write_bytes(gzip.compress("".join(lines).encode()))
+        (place / "corpus" / name).write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
     (place / "tiny.yaml").write_text(TINY)
     return place
 
@@ -212,7 +212,7 @@ def test_models_of_other_settings_or_texts_are_not_mixed(whole, monkeypatch):
     assert "or remove zoo/models/srn.* and zoo/runs/srn." in message
     (whole / "tiny.yaml").write_text(TINY)
     text = whole / "corpus/train.txt.gz"
-    text.write_bytes(gzip.compress(gzip.decompress(text.read_bytes())[:-20]))
+    text.write_bytes(gzip.compress(gzip.decompress(text.read_bytes())[:-20], mtime=0))
     assert "zoo holds a zoo trained on another train.txt.gz." in refusal(whole, monkeypatch)
 
 

@@ -253,7 +253,7 @@ def test_a_malformed_line_is_named_by_file_and_number(tmp_path, packed, old, new
     # Two sentences of six words: `near` of the second one stands in line 10.
     text = conllu(AUTHORS) + conllu(AUTHORS).replace(old, new)
     name = "trees.conllu.gz" if packed else "trees.conllu"
-    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    (tmp_path / name).write_bytes(gzip.compress(text.encode(), mtime=0) if packed else text.encode())
     ended = call("data", "agreement", name, "-o", "a.tsv", cwd=tmp_path)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert message.replace("trees.conllu", name) in ended.stderr
@@ -280,7 +280,7 @@ def test_a_treebank_without_examples_says_why(tmp_path, content, message):
 
 
 def test_a_damaged_gzip_file_is_named(tmp_path):
-    packed = bytearray(gzip.compress(conllu(AUTHORS).encode() * 50))
+    packed = bytearray(gzip.compress(conllu(AUTHORS).encode() * 50, mtime=0))
     packed[40:60] = bytes(20)
     (tmp_path / "trees.conllu.gz").write_bytes(packed)
     with pytest.raises(SuiteError, match=r"trees\.conllu\.gz: cannot be read"):
