@@ -99,7 +99,8 @@ def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:
     """Count the verdicts on items of which a sentence was too long to be scored."""
     rows = ScoredSentences(scored, too_long).find(all_sentences(suite))
     cases = _rows_by_label(suite, rows)
-    return sum(case.question.n_verdicts(int((~_whole(of_case)).sum())) for case, of_case in cases)
+    left_out = ((case, np.flatnonzero(~_whole(of_case)).tolist()) for case, of_case in cases)
+    return sum(case.take(places).n_verdicts for case, places in left_out if places)
 
 
 def _decide(

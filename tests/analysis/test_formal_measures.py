@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tseval.analysis.formal import by_feature, headline, measure_of
+from tseval.analysis.formal import by_feature, headline, headline_interval, measure_of
 from tseval.errors import RunError, SuiteError
 
 
@@ -47,6 +47,35 @@ def test_intervals_of_errors_hold_the_errors():
     middle, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
     expected = [(middle - half) / (n + z * z), (middle + half) / (n + z * z)]
     assert rows[["low", "high"]].iloc[0].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_mean_over_distances_is_as_sure_as_its_rows_are_together():
+    measure = measure_of("dyck_k2_m3")
+    frame = verdicts("distance", [(0, 90, 10), (2, 30, 20)])
+    frame["string.entry"] = [f"s{i // 5}" for i in range(len(frame))]  # no string is in both rows
+    clusters = frame["correct"].groupby(frame["string.entry"]).mean()
+    errors = [part.std(ddof=1) / len(part) ** 0.5 for part in (clusters[[f"s{i}" for i in range(20)]],
+              clusters[[f"s{i}" for i in range(20, 30)]])]  # fmt: skip
+    low, high = headline_interval(frame, measure)
+    # Wilson's interval of .75, for as many verdicts as its variance says, with t's quantile for 29 degrees.
+    p, t = 0.75, 2.0452296
+    n = p * (1 - p) / (sum(error**2 for error in errors) / 4)
+    middle, half = p + t * t / (2 * n), t * (p * (1 - p) / n + t * t / (4 * n * n)) ** 0.5
+    expected = [(middle - half) / (1 + t * t / n), (middle + half) / (1 + t * t / n)]
+    assert [low, high] == pytest.approx(expected, rel=0.02)  # clusters over all rows: 30 / 29, not 20 / 19
+    assert low < headline(by_feature(frame, measure), measure) < high
+
+
+def test_the_share_of_strings_has_the_interval_of_all_of_them():
+    measure = measure_of("cross_serial_8_10")
+    low, high = headline_interval(verdicts("m_plus_n", [(0, 10, 0), (9, 9, 1)]), measure)
+    # Wilson's interval of 1 wrong in 20, as above.
+    assert (low, high) == pytest.approx((0.0088814, 0.2361307), abs=1e-6)
+
+
+def test_the_largest_of_several_errors_has_no_interval():
+    frame = verdicts("attractors", [(0, 19, 1), (1, 0, 5)])
+    assert headline_interval(frame, measure_of("generalised_dyck_5_20")) is None
 
 
 @pytest.mark.parametrize("suite", ["marvin_linzen", "dyckens", "blimp"])

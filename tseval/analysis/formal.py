@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tseval.analysis.clustered import ESTIMATED, count_clustered
+from tseval.analysis.clustered import ESTIMATED, count_clustered, marks
+from tseval.analysis.inference.design import Design
+from tseval.analysis.inference.estimates import estimate
+from tseval.analysis.inference.factors import Factors
 from tseval.analysis.selection import require_features
 from tseval.errors import RunError
 
@@ -88,3 +91,25 @@ def headline(rows: pd.DataFrame, measure: Measure) -> float:
     if measure.summary == "largest":
         return float(rows["value"].max())
     return float(rows["n_wrong"].sum() / rows["n_items"].sum())
+
+
+def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, float] | None:
+    """Give the 95% interval of the headline, for other strings drawn alike.
+
+    Returns:
+        Its ends; None where the headline is the largest of several numbers, which was chosen for being
+        so, and where no verdict counts.
+
+    Raises:
+        SuiteError: The suite has no such feature.
+    """
+    require_features(verdicts, (measure.feature,))
+    if measure.summary == "largest":
+        return None
+    correct, decidable = marks(verdicts)
+    each = verdicts[measure.feature].rank(method="dense").to_numpy(int) - 1
+    rows = each if measure.summary == "mean" else None
+    found = estimate(correct, decidable, Design.of(Factors.of_verdicts(verdicts), rows))
+    if found is None:
+        return None
+    return (found.low, found.high) if measure.quantity == "accuracy" else (1 - found.high, 1 - found.low)

@@ -13,7 +13,7 @@ from tseval.suites.formal.cross_serial import CrossSerial
 from tseval.suites.formal.dyck import Dyck
 from tseval.suites.formal.stacks import marks_of, trace
 from tseval.suites.formal.strings import STOP, Strings, among, first_strings
-from tseval.suites.items import Case
+from tseval.suites.items import Case, as_entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,10 +50,11 @@ def language_case(language: Language, strings: Strings, index: NDArray[np.int64]
         index: Place of each among all test strings, (strings,).
     """
     texts = strings.texts(language.alphabet)
+    # What a string asks at several places is answered alike more often than in several strings.
     if isinstance(language, CrossSerial):
-        features, choices = _cross_serial(language, strings, texts)
+        (features, choices), shared = _cross_serial(language, strings, texts), {}
     else:
-        features, choices = _brackets(language, strings)
+        (features, choices), shared = _brackets(language, strings), {LABEL: as_entries(texts)}
     return Case(
         name=language.name,
         construction=language.title,
@@ -63,6 +64,7 @@ def language_case(language: Language, strings: Strings, index: NDArray[np.int64]
         index=pa.array(index, pa.int64()),
         sentences=pa.table({LABEL: pa.array(texts, pa.string())}),
         features=pa.table(features),
+        entries=pa.table(shared),
     )
 
 
