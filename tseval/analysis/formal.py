@@ -107,8 +107,7 @@ def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, 
     if measure.summary == "largest":
         return None
     correct, decidable = marks(verdicts)
-    each = verdicts[measure.feature].rank(method="dense").to_numpy(int) - 1
-    rows = each if measure.summary == "mean" else None
+    rows = verdicts.groupby(measure.feature).ngroup().to_numpy() if measure.summary == "mean" else None
     found = estimate(correct, decidable, Design.of(Factors.of_verdicts(verdicts), rows))
     if found is None:
         return None
