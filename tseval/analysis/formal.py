@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from tseval.analysis.clustered import ESTIMATED, count_clustered, marks
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.estimates import estimate
@@ -107,7 +109,8 @@ def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, 
     if measure.summary == "largest":
         return None
     correct, decidable = marks(verdicts)
-    rows = verdicts.groupby(measure.feature).ngroup().to_numpy() if measure.summary == "mean" else None
+    each = verdicts.groupby(measure.feature).ngroup().to_numpy(np.int64)
+    rows = each if measure.summary == "mean" else None
     found = estimate(correct, decidable, Design.of(Factors.of_verdicts(verdicts), rows))
     if found is None:
         return None
