@@ -109,7 +109,7 @@ def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, 
     if measure.summary == "largest":
         return None
     correct, decidable = marks(verdicts)
-    each = verdicts.groupby(measure.feature).ngroup().to_numpy(np.int64)
+    each = np.unique(verdicts[measure.feature].to_numpy(), return_inverse=True)[1]
     rows = each if measure.summary == "mean" else None
     found = estimate(correct, decidable, Design.of(Factors.of_verdicts(verdicts), rows))
     if found is None:
