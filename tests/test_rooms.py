@@ -144,6 +144,19 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         ARROW,
     ),
+    # torch, submitit and Ray are imported where they are used: a plan and its status need none of them.
+    "tseval.sweeps": (
+        {
+            "tseval.adapters",
+            "tseval.evaluation",
+            "tseval.questions",
+            "tseval.runs",
+            "tseval.scoring.numerics",
+            "tseval.scoring.protocol",
+            "tseval.suites",
+        },
+        {"ray", "submitit", "torch"},
+    ),
     "tseval.verifying": (
         {
             "tseval.evaluation",
@@ -181,6 +194,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.runs",
             "tseval.scoring.numerics",
             "tseval.suites",
+            "tseval.sweeps",
         },
         ARROW | TORCH | {"tabulate", "yaml"},
     ),

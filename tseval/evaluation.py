@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import ModelError, SuiteError, suggest
+from tseval.errors import ModelError, RunError, SuiteError, suggest
 from tseval.questions.scores import COMPARES_WORDS, SCORES, Score
 from tseval.report import build_table, render
 from tseval.runs import Manifest, Run, RunKey, read_run, start_run
@@ -154,6 +154,22 @@ def refuse_too_long(model: Model, suite: Suite) -> None:
     _, too_long = _readable(scorer, sentences_of(suite))
     if len(too_long):
         raise _too_long(scorer, too_long, "  With --too-long skip their pairs are undecidable, and counted.")
+
+
+def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
+    """Refuse a run that was complete before, and was judged with other columns of `--cluster`.
+
+    Raises:
+        RunError: Says with which.
+    """
+    had = run.manifest.suite.clusters or ()
+    if had == suite.clusters:
+        return
+    how, named = ("with", had) if had else ("without", suite.clusters)
+    raise RunError(
+        f"{path} is complete, and was scored {how} {' '.join(f'--cluster {name}' for name in named)}.\n"
+        "  Score it again into another directory, without --resume."
+    )
 
 
 def _readable(scorer: Scorer, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:

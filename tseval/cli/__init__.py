@@ -26,6 +26,7 @@ from tseval.errors import TsevalError, shortened, suggest
 # the commands imports none of them; a test compares it with each command's own.
 COMMANDS = {
     "run": ("run", "Score a model on a suite, write the run, print the table."),
+    "sweep": ("sweep", "Score many models on many suites, by as many workers as there are."),
     "table": ("table", "Print runs and published boards side by side, with ranks."),
     "verify": ("verify", "Check that runs are whole, follow from suite and evidence, and can be."),
     "board": ("board", "Keep a leaderboard: a folder of entries that anyone can check."),

@@ -77,7 +77,6 @@ def command(
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, score, where, resume, quiet)
-        _check_clusters(run, path, suite)
         _print(run, path, by, quiet)
 
 
@@ -92,7 +91,7 @@ def _score(
     model: Model, suite: Suite, score: Score | None, out: Path | None, resume: bool, quiet: bool
 ) -> tuple[Run, Path]:
     """Score one suite into its directory, saying how to go on if the user stops it."""
-    from tseval.evaluation import evaluate, run_key
+    from tseval.evaluation import evaluate, refuse_other_clusters, run_key
     from tseval.runs import clear_begun, find_interrupted, fresh_directory
 
     key = run_key(model, suite, score)
@@ -102,23 +101,13 @@ def _score(
         out = interrupted or fresh_directory(RUNS, key, datetime.now())
     try:
         with progress_bar(f"{model.card.name} on {suite.name}", quiet) as progress:
-            return evaluate(model, suite, score=score, out=out, resume=resume, progress=progress), out
+            run = evaluate(model, suite, score=score, out=out, resume=resume, progress=progress)
     except KeyboardInterrupt:
         said = f"\nWhat was scored is saved: add --resume --out {out} to go on."
         click.echo(shortened(said), err=True)
         raise
-
-
-def _check_clusters(run: Run, path: Path, suite: Suite) -> None:
-    """Refuse a run that was complete before, and was judged with other columns of `--cluster`."""
-    had = run.manifest.suite.clusters or ()
-    if had == suite.clusters:
-        return
-    how, named = ("with", had) if had else ("without", suite.clusters)
-    raise RunError(
-        f"{path} is complete, and was scored {how} {' '.join(f'--cluster {name}' for name in named)}.\n"
-        "  Score it again into another directory, without --resume."
-    )
+    refuse_other_clusters(run, out, suite)
+    return run, out
 
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:

@@ -79,6 +79,18 @@ def find_suite(spec: str | Path) -> Path:
     )
 
 
+def check_suite_spec(spec: str) -> None:
+    """Check that there is such a suite, without reading it.
+
+    Raises:
+        SuiteError: As `load_suite` does where there is none.
+    """
+    if names_language(spec):
+        parse_language(spec)
+    else:
+        _locate(spec)
+
+
 def load_suite(
     spec: str | Path,
     *,

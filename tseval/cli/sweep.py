@@ -1,0 +1,138 @@
+"""`tseval sweep`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from tseval.cli.model_options import MODEL_ARGS, read_arguments
+from tseval.cli.options import COUNT, DEVICE, FILE
+from tseval.cli.run import RUNS
+from tseval.errors import shortened
+from tseval.questions.scores import SCORES
+from tseval.shown import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tseval.questions.scores import Score
+    from tseval.sweeps.place import Place
+    from tseval.sweeps.sweep import State, Swept
+
+STATUS = "status"
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar=f"[{STATUS}] [PLAN]")
+@click.option("--model", "models", multiple=True,
+              help="As tseval run takes it, or several: step*.pt, hf:ID@step{1000,2000}.")  # fmt: skip
+@MODEL_ARGS
+@click.option("--suite", "suites", multiple=True, default=["marvin_linzen"], show_default=True,
+              help="As tseval run takes it, or several.")  # fmt: skip
+@click.option("--case", "cases", multiple=True, help="Only these cases.")
+@click.option("--limit", type=COUNT, help="Only the first N items of each case.")
+@click.option("--tokenise", is_flag=True,
+              help="Split punctuation and clitics off the words of data, for word-level models.")  # fmt: skip
+@click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
+              help="Items with the same value are not independent, whatever the suite says; may be repeated.",
+)  # fmt: skip
+@click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
+@click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
+              help="Where a sentence is longer than the model reads.")  # fmt: skip
+@DEVICE
+@click.option("--engine", "engine_name", type=click.Choice(["local", "slurm", "ray"]), default="local",
+              show_default=True, help="Where workers are started.")  # fmt: skip
+@click.option("--workers", type=COUNT, help="How many; else one for each GPU, or for each core.")
+@click.option("-o", "--out", type=FILE, help="Folder of the runs; else runs/ and the name of the plan.")
+@click.option("--quiet", is_flag=True, help="Print failures and errors only.")
+def command(
+    words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
+    cases: tuple[str, ...], limit: int | None, tokenise: bool, clusters: tuple[str, ...],
+    score: Score | None, too_long: str, device: str, engine_name: str, workers: int | None,
+    out: Path | None, quiet: bool,
+) -> None:  # fmt: skip
+    """Score many models on many suites, by as many workers as there are.
+
+    What is swept stands in PLAN, a YAML file, or in --model, --suite and the options of tseval run. Every
+    model and suite gives a run in the folder. The same command goes on where it was stopped: what is done is
+    not done again. Exits with 1 if anything failed. With the word status it only says how far everything is.
+    """
+    from tseval.cli.watching import counts_of, ended_in_order, say_progress, watching
+    from tseval.sweeps.engines import find_engine
+    from tseval.sweeps.place import Place
+    from tseval.sweeps.plan import ModelEntry, Plan, plan_units, read_plan
+    from tseval.sweeps.sweep import STATE, Workforce, states_of, sweep
+    from tseval.sweeps.unit import Options
+
+    asks, files = words[:1] == (STATUS,), [word for i, word in enumerate(words) if i or word != STATUS]
+    if len(files) + bool(models) != 1:
+        raise click.UsageError("name one plan, or models with --model.")
+    if files:
+        _refuse_beside_plan(click.get_current_context())
+        plan = read_plan(Path(files[0]))
+    else:
+        arguments = read_arguments(model_args)
+        options = Options(cases, limit, tokenise, clusters, score, too_long, device)
+        plan = Plan(
+            tuple(ModelEntry(model, arguments) for model in models), suites, options, str(RUNS / "sweep")
+        )
+    if out is not None:
+        plan = replace(plan, out=str(out))
+    units = plan_units(plan)
+    folder = Path(plan.out)
+    place = Place(folder / STATE)
+    if asks:
+        _tell(states_of(units, place), say_progress)
+        return
+    engine = find_engine(engine_name)
+    with ended_in_order(folder), watching(quiet, say_progress) as watch:
+        swept = sweep(units, place, Workforce(engine, workers, plan.settings(engine_name)), watch)
+    if not quiet:
+        before = sum(state.was_done for state in swept.states)
+        click.echo(counts_of(swept.states) + (f" ({before:,} of them before)" if before else ""), err=True)
+        click.echo(f"tseval table {folder}", err=True)
+    _end(swept, place)
+
+
+def _refuse_beside_plan(context: click.Context) -> None:
+    """Refuse options that would say something else than a plan does."""
+    allowed = {"words", "engine_name", "workers", "out", "quiet"}
+    for parameter in context.command.params:
+        given = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+        if given and parameter.name not in allowed:
+            raise click.UsageError(f"{parameter.opts[0]} stands in the plan, if there is one.")
+
+
+def _tell(states: Sequence[State], say: Callable[[State], str]) -> None:
+    """Print how far everything is: a line for each unit, then how many are at which stage."""
+    from tseval.cli.watching import counts_of
+
+    width = max(len(state.unit.name) for state in states)
+    for state in states:
+        line = f"{state.unit.name:<{width}}  {state.record.stage:<8}  {say(state)}"
+        click.echo(line.partition("\n")[0].rstrip())
+    click.echo(counts_of(states))
+
+
+def _end(swept: Swept, place: Place) -> None:
+    """Name all that failed, with its log, and exit with 1 if anything did."""
+    from tseval.sweeps.place import ENDED
+
+    wrong = False
+    for state in swept.states:
+        if state.record.stage == "failed":
+            wrong = True
+            said = f"tseval: {state.unit.name} failed: {state.record.said}\n  See {place.log(state.unit)}."
+            click.echo(shortened(said), err=True)
+    left = [state.unit.name for state in swept.states if state.record.stage not in ENDED]
+    for said in dict.fromkeys(swept.complaints):
+        click.echo(shortened(f"tseval: {said}"), err=True)
+    if left:
+        said = f"tseval: {counted(len(left), 'unit')} left, {left[0]} first.\n  The same command goes on."
+        click.echo(said, err=True)
+    if wrong or left:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,68 @@
+"""Workers as tasks of one array job, through submitit."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, cast
+
+import submitit
+from submitit.helpers import Checkpointable
+
+from tseval.errors import RunError, first_line
+from tseval.sweeps.engines.local import n_cores
+from tseval.sweeps.keeping import keep_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tseval.sweeps.engines import Job
+
+POLL = 1.0  # seconds; the queue itself is asked by submitit, once a minute
+DEFAULT_WORKERS = 8
+CLUSTER = "cluster"  # the one setting that is not submitit's: `local` tries a plan on this machine
+
+
+class QueuedWorker(Checkpointable):  # type: ignore[misc] # it says no types
+    """A task of the array. At its time limit, and when it is preempted, it is queued again and goes on.
+
+    Args:
+        threads: For a worker to compute with; None leaves that to what SLURM gave it.
+    """
+
+    def __init__(self, threads: int | None) -> None:
+        self.threads = threads
+
+    def __call__(self, task: str, number: int, of: int) -> str | None:
+        """Keep a worker at work."""
+        return keep_worker(task, number, of, self.threads)
+
+
+def run(job: Job, watch: Callable[[], None]) -> list[str]:
+    """Queue an array job and wait for its end; when we are stopped, it goes on.
+
+    Raises:
+        RunError: The machine has no SLURM, or submitit does not know a setting.
+    """
+    settings = dict(job.settings)
+    cluster = str(settings.pop(CLUSTER, "slurm"))
+    workers = min(job.workers or DEFAULT_WORKERS, job.n_units)
+    try:
+        executor = submitit.AutoExecutor(job.folder, cluster=cluster)
+        executor.update_parameters(name="tseval", **settings)
+        here = cluster == "local"
+        worker = QueuedWorker(max(1, n_cores() // workers) if here else None)
+        jobs = executor.map_array(worker, [job.task] * workers, range(workers), [workers] * workers)
+    except Exception as error:  # it raises whatever comes
+        raise RunError(f"submitit cannot queue the sweep: {first_line(error)}") from None
+    while not all(one.done() for one in jobs):
+        watch()
+        time.sleep(POLL)
+    return [said for one in jobs if (said := _ended(one))]
+
+
+def _ended(job: submitit.Job[str | None]) -> str | None:
+    """Say why a task could not go on, if so; one that was lost says nothing, and others do its units."""
+    error = job.exception()
+    if error is None:
+        return cast("str | None", job.result())
+    return f"job {job.job_id}: {first_line(error)}\n  See {job.paths.stderr}."

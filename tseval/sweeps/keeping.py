@@ -1,0 +1,88 @@
+"""Keep a worker at work: start its program, and start it again when it was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from typing import TYPE_CHECKING
+
+from tseval.errors import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import IO
+
+POLL_SECONDS = 0.2
+GRACE_SECONDS = 20  # for a process that was told to stop, to save what it has
+RESTARTS = 100  # of a worker; units give up long before
+GAVE_UP = 3  # exit code of a worker that cannot go on, and has said why
+
+
+def keep_worker(
+    task: str, number: int, of: int, threads: int | None = None, stopped: Callable[[], bool] = lambda: False
+) -> str | None:
+    """Run a worker until nothing is left that it could do; start it again whenever it is killed.
+
+    All engines do this, each in its own way of having it done somewhere. The worker ends when we do, however
+    we end: it reads from a pipe that we hold.
+
+    Args:
+        task: File of what is to be done.
+        number: Which worker this is, from 0.
+        of: How many there are.
+        threads: For it to compute with, unless OMP_NUM_THREADS says how many.
+        stopped: Tells whether it is to stop.
+
+    Returns:
+        Why the worker could not go on; None where it found nothing more to do.
+    """
+    environment = {**({"OMP_NUM_THREADS": str(threads)} if threads else {}), **os.environ}
+    command = [sys.executable, "-m", "tseval.sweeps", task, str(number), str(of)]
+    for _ in range(RESTARTS):
+        # Not a pipe: nobody would empty it.
+        with tempfile.TemporaryFile() as said:
+            # In a session of its own: Ctrl-C reaches us alone, and we end it in order.
+            with subprocess.Popen(  # noqa: S603 - our own command, no shell
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, env=environment,
+                start_new_session=True,
+            ) as process:  # fmt: skip
+                try:
+                    while process.poll() is None and not stopped():
+                        _wait(process, POLL_SECONDS)
+                finally:
+                    end_process(process)
+            if stopped() or process.returncode == 0:
+                return None
+            if process.returncode == GAVE_UP:
+                return f"worker {number}: {_last_words(said)}"
+    return f"worker {number} was killed {RESTARTS:,} times"
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End a process as Ctrl-C would, and for good if it does not listen; nothing for one that has ended."""
+    if process.poll() is None:
+        if os.name == "posix":
+            process.send_signal(signal.SIGINT)
+        else:
+            process.terminate()  # Windows sends no Ctrl-C to one process; what was saved so far stays
+        if not _wait(process, GRACE_SECONDS):
+            process.kill()
+            process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait for the end of a process, and tell whether it came."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _last_words(said: IO[bytes]) -> str:
+    said.seek(0)
+    lines = said.read().decode(errors="replace").strip().splitlines()
+    return shortened(lines[-1] if lines else "ended without a word")

@@ -1,0 +1,93 @@
+"""Score a unit into its run directory; brings torch along."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from tseval.adapters import open_model
+from tseval.errors import first_line
+from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
+from tseval.scoring.numerics.device import accelerator, empty_caches, out_of_memory
+from tseval.suites.clusters import cluster_by
+from tseval.suites.load import load_suite
+from tseval.sweeps.place import Record
+
+if TYPE_CHECKING:
+    from tseval.scoring.protocol import Model
+    from tseval.sweeps.place import Place
+    from tseval.sweeps.unit import Unit
+
+SAYS_SECONDS = 1.0  # between records of how far a unit is
+
+
+class UnitScorer:
+    """Scores one unit after another, and keeps the model of the last one open for the next.
+
+    Args:
+        place: Of records.
+        number: Which worker this is, from 0.
+    """
+
+    def __init__(self, place: Place, number: int) -> None:
+        self.place, self.number = place, number
+        self._opened: tuple[tuple[object, ...], Model] | None = None
+
+    def score(self, unit: Unit, begun: Record) -> None:
+        """Score a unit, and write down now and then how far it is, and at last that it is done.
+
+        Args:
+            unit: Whose lock is held.
+            begun: What is known of it so far.
+
+        Raises:
+            TsevalError: Model or suite cannot be used, or the run directory holds something else.
+        """
+        options, stamp, record, written = unit.options, unit.stamp(), begun, 0.0
+
+        def progress(done: int, of: int) -> None:
+            nonlocal record, written
+            record = replace(record, done=done, of=of)
+            if time.monotonic() - written > SAYS_SECONDS:
+                self.place.write(unit, record)
+                written = time.monotonic()
+
+        suite = load_suite(unit.suite, cases=options.case, limit=options.limit, tokenise=options.tokenise)
+        suite = cluster_by(suite, options.cluster)
+        model = self._open(unit)
+        if options.too_long == "refuse":
+            refuse_too_long(model, suite)
+        run = evaluate(model, suite, score=options.score, out=unit.run, resume=True, progress=progress)
+        refuse_other_clusters(run, Path(unit.run), suite)
+        counts = run.manifest.counts
+        print(f"{counts.sentences:,} sentences, {counts.resumed_sentences:,} of them saved before")
+        print(run.manifest.signature)
+        self.place.write(unit, Record("done", stamp, counts.sentences, counts.sentences))
+
+    def explain(self, error: BaseException) -> str:
+        """Say in one line what went wrong that is no bad input, and let go of the model."""
+        self._opened = None
+        if out_of_memory(error):
+            empty_caches()
+            return "there is not enough memory for it"
+        return f"{type(error).__name__}: {first_line(error)}"
+
+    def _open(self, unit: Unit) -> Model:
+        """Open the model of a unit, unless the last one had the same."""
+        wanted = unit.model, sorted(unit.arguments.items()), unit.options.device
+        if self._opened is None or self._opened[0] != wanted:
+            self._opened = None  # first, so that two are never in memory
+            device = _own_device(unit.options.device, self.number)
+            self._opened = wanted, open_model(unit.model, unit.arguments, device)
+        return self._opened[1]
+
+
+def _own_device(device: str, number: int) -> str:
+    """Give each worker a GPU of its own, where the machine, or what a scheduler shows of it, has several."""
+    found = accelerator() if device in ("auto", "cuda") else None
+    n_devices = torch.accelerator.device_count() if found else 1
+    return device if found is None or n_devices == 1 else f"{found.type}:{number % n_devices}"
