@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from tseval.errors import shortened
@@ -51,7 +53,7 @@ def keep_worker(
             ) as process:  # fmt: skip
                 try:
                     while process.poll() is None and not stopped():
-                        _wait(process, POLL_SECONDS)
+                        wait_for(process, POLL_SECONDS)
                 finally:
                     end_process(process)
             if stopped() or process.returncode == 0:
@@ -68,13 +70,29 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
             process.send_signal(signal.SIGINT)
         else:
             process.terminate()  # Windows sends no Ctrl-C to one process; what was saved so far stays
-        if not _wait(process, GRACE_SECONDS):
+        if not wait_for(process, GRACE_SECONDS):
             process.kill()
             process.wait()
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for the end of a process, and tell whether it came."""
+def end_with_parent() -> None:
+    """Have this process end when the one that started it has gone, however it went.
+
+    Standard input is a pipe that the other holds. Nothing else would end what nobody waits for.
+    """
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    os.read(0, 1)  # not through `sys.stdin`, whose lock would be held when Python quits
+    if os.name == "posix":
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(GRACE_SECONDS)
+    os._exit(130)
+
+
+def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait for the end of a process, no longer than some seconds, and tell whether it came."""
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:

@@ -112,8 +112,9 @@ def sweep(units: Sequence[Unit], place: Place, force: Workforce, watch: Watcher)
         while any(place.is_held(unit) for unit in held):
             look()
             time.sleep(POLL_SECONDS)
-    look()
-    return Swept(looked.states(fresh=True), complaints)
+    ended = [replace(state, was_done=state.unit.name in before) for state in states_of(units, place)]
+    watch(ended)
+    return Swept(ended, complaints)
 
 
 class _Looked:
@@ -124,10 +125,10 @@ class _Looked:
         self.known = {unit.name: State(unit, place.read(unit), unit.name in before) for unit in units}
         self.at = 0.0
 
-    def states(self, fresh: bool = False) -> list[State]:
-        if fresh or time.monotonic() - self.at > LOOK_SECONDS:
+    def states(self) -> list[State]:
+        if time.monotonic() - self.at > LOOK_SECONDS:
             for name, state in self.known.items():
-                if fresh or state.record.stage not in ENDED:
+                if state.record.stage not in ENDED:
                     self.known[name] = State(state.unit, self.place.read(state.unit), state.was_done)
             self.at = time.monotonic()
         return list(self.known.values())

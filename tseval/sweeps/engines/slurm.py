@@ -61,7 +61,9 @@ def run(job: Job, watch: Callable[[], None]) -> list[str]:
 
 
 def _ended(job: submitit.Job[str | None]) -> str | None:
-    """Say why a task could not go on, if so; one that was lost says nothing, and others do its units."""
+    """Say why a task could not go on, if so; the units of one that was lost are done by others."""
+    if not job.paths.result_pickle.exists():  # it would be waited for
+        return f"job {job.job_id} was lost ({job.state}).\n  See {job.paths.stderr}."
     error = job.exception()
     if error is None:
         return cast("str | None", job.result())

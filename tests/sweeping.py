@@ -1,0 +1,154 @@
+"""Sweeps of small models on a small suite, and what kills their workers in the middle."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from killing import files_below
+
+from tseval.evidence.evidence import gather
+from tseval.evidence.file import evidence_bytes
+from tseval.models.checkpoint import save_checkpoint
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.vocabulary import Vocabulary
+from tseval.runs import read_run
+
+NOUNS = ["author", "chef", "guard", "pilot", "waiter", "farmer", "doctor", "judge"]
+# In every worker: shards of three sentences that take a while, and a line for each that was saved.
+LEDGER = """
+import os, sys
+if "tseval.sweeps" in sys.orig_argv:
+    import time
+    from tseval.runs import writing
+    from tseval.scoring import engine
+    engine.SHARD = 3
+    save = writing.RunWriter.save_part
+    def save_part(writer, i, part):
+        save(writer, i, part)
+        line = f"{os.getpid()} {os.getppid()} {writer.path.name} {i} {part.table.num_rows}\\n"
+        ledger = os.open(os.environ["LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(ledger, line.encode())
+        os.close(ledger)
+        time.sleep(0.05)
+    writing.RunWriter.save_part = save_part
+"""
+
+
+class Sweeps:
+    """A folder with models, suites, and sweeps of them."""
+
+    def __init__(self, place, models=3):
+        self.place = place
+        words = Vocabulary(("<eos>", "<unk>", "the", *NOUNS, "laughs", "laugh", "."), lowercase=True)
+        (place / "ckpt").mkdir(parents=True)
+        for i in range(models):
+            network = LanguageModel(Sizes("srn", len(words), 3 + i, 3, 1))
+            save_checkpoint(
+                place / f"ckpt/step{5 * i}.pt", network, words, training={}, validation_perplexity=None
+            )
+        for suite, nouns in (("one", NOUNS), ("two", NOUNS[:5])):
+            (place / suite).mkdir()
+            (place / suite / "lexicon.yaml").write_text(f"noun:\n  animate: [{', '.join(nouns)}]\n")
+            (place / suite / "simple.jinja").write_text(
+                "---\nconstruction: Simple\nphenomenon: Agreement\nlexicon: lexicon.yaml\n"
+                "slots:\n  subject: {class: noun.animate, number: sing}\n---\n"
+                "grammatical:   the {{ subject }} laughs\nungrammatical: the {{ subject }} laugh\n"
+            )
+        (place / "site").mkdir()
+        (place / "site/sitecustomize.py").write_text(LEDGER)
+        slurm = {"cluster": "local", "timeout_min": 5}
+        plan = {"models": ["ckpt/step*.pt"], "suites": ["./one", "./two"], "slurm": slurm}
+        (place / "plan.yaml").write_text(json.dumps(plan))  # JSON is YAML
+        self.environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(place / "site"), os.environ.get("PYTHONPATH", "")]),
+            "LEDGER": str(place / "ledger"), "XDG_CACHE_HOME": str(place / "cache"),
+        }  # fmt: skip
+        self.environment.pop("RAY_ADDRESS", None)
+
+    def start(self, *arguments, **variables):
+        """Start a sweep as a user does."""
+        command = [sys.executable, "-m", "tseval", "sweep", *map(str, arguments)]
+        return subprocess.Popen(
+            command, cwd=self.place, env=self.environment | variables, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def sweep(self, *arguments, code=0, seconds=120, **variables):
+        """Sweep to the end; give what was said."""
+        with self.start(*arguments, **variables) as process:
+            said, errors = process.communicate(timeout=seconds)
+        assert process.returncode == code, errors
+        assert "Traceback" not in errors
+        return said + errors
+
+    def saved(self):
+        """Give every shard that was saved, in order: process, its parent, run, number, sentences."""
+        if not (self.place / "ledger").exists():
+            return []
+        return [line.split() for line in (self.place / "ledger").read_text().splitlines()]
+
+    def saved_twice(self):
+        """Count the sentences that were scored again although they had been saved."""
+        times = Counter((run, i, int(n)) for _, _, run, i, n in self.saved())
+        return sum((count - 1) * n for (_, _, n), count in times.items())
+
+    def sweep_under_fire(self, arguments, kills, parents=False, seed=0, **variables):
+        """Sweep while workers are killed, and begin again until all is done; give the number of kills.
+
+        Args:
+            arguments: Of the command.
+            kills: How many workers are killed, each after a shard that is drawn.
+            parents: Whether to kill in turn what keeps a worker, where that is not the command itself.
+            seed: Of the draw.
+            variables: Of the environment.
+        """
+        draw, killed = random.Random(seed), 0
+        (self.place / "ledger").unlink(missing_ok=True)
+        for _ in range(kills + 1):
+            with self.start(*arguments, **variables) as process:
+                due = draw.randint(1, 4)
+                seen = len(self.saved())
+                while process.poll() is None:
+                    time.sleep(0.01)
+                    saved = self.saved()
+                    if killed < kills and len(saved) >= seen + due:
+                        worker, parent, *_ = map(int, saved[-1][:2])
+                        victim = parent if parents and killed % 2 and parent != process.pid else worker
+                        try:
+                            os.kill(victim, signal.SIGKILL)
+                            killed += 1
+                        except ProcessLookupError:
+                            pass
+                        seen, due = len(saved), draw.randint(1, 4)
+                _, errors = process.communicate()
+            assert "Traceback" not in errors
+            if process.returncode == 0:
+                return killed
+            assert process.returncode == 1, errors
+            assert "The same command goes on." in errors
+        raise AssertionError(errors)
+
+
+def results_of(folder):
+    """Give what runs hold, but for what tells how often they were begun and how long they took."""
+    found = {}
+    for name, content in files_below(folder).items():
+        if name.startswith("sweep") or not Path(name).suffix:
+            continue
+        if name.endswith("manifest.json"):
+            manifest = json.loads(content)
+            manifest["counts"]["resumed_sentences"] = manifest["timings"] = manifest["seal"] = None
+            found[name] = json.dumps(manifest).encode()
+            run = read_run(folder / Path(name).parent)
+            found[f"{name}: evidence"] = evidence_bytes(
+                gather(run.load_sentences(), run.manifest.key.suite_digest)
+            )
+        else:
+            found[name] = content
+    return found

@@ -1,0 +1,244 @@
+"""What goes wrong in a sweep: the others finish, what failed is named, the same command goes on."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+from in_process import call
+from killing import different
+from sweeping import Sweeps, results_of
+from systems import needs_linux, needs_posix
+
+from tseval.sweeps.place import Place, Record
+from tseval.sweeps.plan import Plan, plan_units
+from tseval.sweeps.task import Task
+from tseval.sweeps.worker import DEATHS, Worker
+
+
+@pytest.fixture
+def sweeps(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return Sweeps(tmp_path)
+
+
+def planned(out="out", models=("ckpt/step*.pt",), suites=("./one", "./two")):
+    units = plan_units(Plan(models, suites, out=out))
+    place = Place(Path(out) / "sweep")
+    place.open_again(units)
+    return units, place
+
+
+def work(units, place, number=0, of=1):
+    """Be a worker, who speaks to the files that are open as 1 and 2."""
+    task = Task(tuple(units), ".", str(place.folder), str(place.logs))
+    with (
+        open(1, "w", closefd=False) as out, redirect_stdout(out),
+        open(2, "w", closefd=False) as err, redirect_stderr(err),
+    ):  # fmt: skip
+        Worker(task, number, of).work()
+
+
+def test_each_worker_begins_with_models_of_its_own_and_helps_out(sweeps):
+    units, place = planned()
+    orders = [Worker(Task(tuple(units), ".", "out/sweep", "out/sweep"), i, 3).units for i in range(3)]
+    assert [order[0].model for order in orders] == [f"ckpt/step{5 * i}.pt" for i in range(3)]
+    assert all(sorted(order, key=units.index) == units for order in orders)
+    work(units[:3], place)
+    assert [place.read(unit).stage for unit in units] == ["done"] * 3 + ["waiting"] * 3
+
+
+def test_what_fails_stops_no_other_and_is_tried_again_by_the_next_sweep(sweeps):
+    (sweeps.place / "ckpt/step3.pt").write_bytes(b"no checkpoint")
+    models = ("ckpt/step*.pt", "absent.pt")
+    units, place = planned(models=models)
+    work(units, place)
+    stages = {unit.name: place.read(unit) for unit in units}
+    failed = {name: record.said for name, record in stages.items() if record.stage == "failed"}
+    assert failed.keys() == {f"{model}-{suite}" for model in ("step3", "absent") for suite in ("one", "two")}
+    assert failed["absent-one"] == "absent.pt: no such checkpoint"
+    assert f"tseval: {failed['step3-one']}" in (place.folder / "step3-one.log").read_text()
+    assert sum(record.stage == "done" for record in stages.values()) == 6
+
+    shutil.copy("ckpt/step5.pt", "absent.pt")
+    (sweeps.place / "ckpt/step3.pt").unlink()
+    units, place = planned(models=models)
+    left = [unit.name for unit in units if place.read(unit).stage != "done"]
+    assert left == ["absent-one", "absent-two"]
+    work(units, place)
+    assert {place.read(unit).stage for unit in units} == {"done"}
+
+
+def test_a_checkpoint_that_changed_is_not_taken_for_the_one_that_was_scored(sweeps):
+    units, place = planned(suites=("./two",))
+    work(units, place)
+    shutil.copy("ckpt/step5.pt", "ckpt/step0.pt")
+    assert [unit.name for unit in place.open_again(units)] == ["step0-two"]
+    work(units, place)
+    assert "out/step0-two holds another run and cannot be resumed" in place.read(units[0]).said
+
+
+def test_a_unit_that_kills_its_workers_is_given_up_unless_it_comes_forward(sweeps):
+    units, place = planned(suites=("./two",))
+    place.write(units[0], Record("scoring", done=6, of=10, deaths=DEATHS))
+    place.write(units[1], Record("scoring", deaths=DEATHS, parts=1))  # parts were saved or lost since
+    work(units, place)
+    first, *others = (place.read(unit) for unit in units)
+    assert first.stage == "failed"
+    assert first.said.startswith("its worker was killed 3 times at 6 of 10 sentences: too little memory, per")
+    assert {record.stage for record in others} == {"done"}
+
+
+def test_a_fault_of_a_model_leaves_its_traceback_in_the_log(sweeps, monkeypatch):
+    def advance(*_):
+        raise ZeroDivisionError("no state")
+
+    monkeypatch.setattr("tseval.adapters.native.NativeModel.advance", advance)
+    units, place = planned(suites=("./two",))
+    work(units, place)
+    assert {place.read(unit).said for unit in units} == {"ZeroDivisionError: no state"}
+    assert "Traceback" in place.log(units[0]).read_text()
+
+
+def test_units_in_the_hands_of_another_are_left_to_it(sweeps):
+    units, place = planned(suites=("./two",))
+    held = place.claim(units[1])
+    work(units, place)
+    assert [place.read(unit).stage for unit in units] == ["done", "waiting", "done"]
+    assert place.is_held(units[1])
+    place.release(units[1], held)
+    assert not place.is_held(units[1])
+
+
+def test_records_that_say_nothing_are_no_record(sweeps):
+    units, place = planned(suites=("./two",))
+    for content in (b"", b"[1]", b'{"stage": "flying"}', b"\xff"):
+        (place.folder / f"{units[0].name}.json").write_bytes(content)
+        assert place.read(units[0]) == Record()
+
+
+def test_a_folder_that_cannot_be_written_is_one_message(sweeps):
+    Path("out").write_text("a file")
+    done = call("sweep", "plan.yaml", "-o", "out")
+    assert (done.returncode, done.stderr) == (2, "tseval: out/sweep cannot be written: Not a directory.\n")
+
+
+@needs_posix
+@pytest.mark.slow
+def test_two_sweeps_on_one_folder_and_the_death_of_one_share_the_work(sweeps):
+    arguments = "plan.yaml", "--workers", 1, "-o", "out"
+    with sweeps.start(*arguments) as one, sweeps.start(*arguments) as other:
+        while len({process for process, *_ in sweeps.saved()}) < 2:
+            time.sleep(0.02)
+            assert one.poll() is None
+        os.kill(one.pid, signal.SIGKILL)
+        _, errors = other.communicate(timeout=60)
+        one.communicate()
+    assert other.returncode == 0, errors
+    assert sweeps.saved_twice() == 0
+    assert len(sweeps.saved()) == 30
+    units, place = planned()
+    assert {place.read(unit).stage for unit in units} == {"done"}
+
+
+@needs_linux
+@pytest.mark.slow
+def test_a_full_disk_is_said_and_the_same_command_goes_on(sweeps):
+    disk = sweeps.place / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=24k", "none", disk]
+    if os.getuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a file system of its own")
+    try:
+        said = sweeps.sweep("plan.yaml", "--workers", 1, "-o", disk, code=1)
+        assert "No space left on device" in said
+        subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
+        sweeps.sweep("plan.yaml", "--workers", 1, "-o", disk)
+        assert sweeps.saved_twice() == 0
+        assert len(results_of(disk)) == 6 * 7
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+# A queue that keeps the script, and says of its jobs that they failed.
+QUEUE = {
+    "sbatch": '#!/bin/sh\ncp "$1" "$QUEUED"\necho "Submitted batch job 77"\n',
+    "srun": "#!/bin/sh\n",
+    "sacct": "#!/bin/sh\nprintf 'JobID|State|NodeList\\n77_0|FAILED|a\\n77_1|NODE_FAIL|b\\n'\n",
+}
+
+
+@needs_posix
+def test_slurm_gets_one_array_job_with_the_settings_of_the_plan(sweeps, monkeypatch):
+    (sweeps.place / "bin").mkdir()
+    for name, text in QUEUE.items():
+        (sweeps.place / "bin" / name).write_text(text)
+        (sweeps.place / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{sweeps.place / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("QUEUED", str(sweeps.place / "queued.sh"))
+    plan = json.loads(Path("plan.yaml").read_text())
+    plan["slurm"] = {"timeout_min": 90, "slurm_partition": "gpu", "gpus_per_node": 1, "cpus_per_task": 4}
+    Path("plan.yaml").write_text(json.dumps(plan))
+    done = call("sweep", "plan.yaml", "--engine", "slurm", "--workers", 2, "-o", "out")
+    script = Path("queued.sh").read_text()
+    flags = dict(re.findall(r"^#SBATCH --([\w-]+)=(.*)$", script, re.MULTILINE))
+    expected = {
+        "array": "0-1%2",
+        "time": "90",
+        "partition": "gpu",
+        "gpus-per-node": "1",
+        "cpus-per-task": "4",
+    }
+    assert flags.items() >= (expected | {"job-name": "tseval", "open-mode": "append"}).items()
+    assert re.search(r"^srun .* -m submitit.core._submit \S*out/sweep/engine$", script, re.MULTILINE)
+    assert done.returncode == 1
+    assert "tseval: job 77_0 was lost (FAILED).\n  See " in done.stderr
+    assert "tseval: 6 units left, step0-one first.\n  The same command goes on." in done.stderr
+
+
+def test_a_machine_without_slurm_and_a_wrong_setting_are_one_message(sweeps):
+    plan = json.loads(Path("plan.yaml").read_text())
+    for slurm, said in (
+        ({}, 'Could not detect "srun"'),
+        ({"cluster": "local", "tim": 3}, "Parameter 'tim' need"),
+    ):
+        Path("plan.yaml").write_text(json.dumps(plan | {"slurm": slurm}))
+        done = call("sweep", "plan.yaml", "--engine", "slurm", "-o", "other")
+        assert done.returncode == 2
+        assert done.stderr.startswith("tseval: submitit cannot queue the sweep: ")
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@needs_posix
+@pytest.mark.slow
+def test_a_ray_cluster_that_goes_away_is_said_and_another_engine_goes_on(sweeps):
+    arguments = "plan.yaml", "-o", "out", "--workers", 1
+    with sweeps.start(*arguments, "--engine", "ray", RAY_gcs_rpc_server_reconnect_timeout_s="2") as process:
+        while not sweeps.saved():
+            time.sleep(0.02)
+            assert process.poll() is None
+        listed = subprocess.run(
+            ["ps", "-Ao", "pid,ppid,args"], capture_output=True, text=True, check=True
+        ).stdout
+        rows = [line.split(None, 2) for line in listed.splitlines()]
+        drivers = [pid for pid, parent, _ in rows if parent == str(process.pid)]
+        (gcs,) = [pid for pid, parent, words in rows if parent in drivers and "gcs_server" in words]
+        os.kill(int(gcs), signal.SIGKILL)
+        _, errors = process.communicate(timeout=100)
+    assert process.returncode == 1
+    assert (
+        "tseval: Ray on this machine cannot be reached, or has gone away.\n  See out/sweep/engine/ray.log."
+        in errors
+    )
+    assert "The same command goes on." in errors
+    sweeps.sweep(*arguments)
+    assert sweeps.saved_twice() == 0
+    assert different(results_of(sweeps.place / "out"), results_of(sweeps.place / "out")) == []

@@ -1,0 +1,173 @@
+"""Plans of sweeps: what they stand for, and what is refused before anything is begun."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from in_process import call
+
+from tseval.errors import RunError, SuiteError
+from tseval.sweeps.expansion import expand_braces
+from tseval.sweeps.place import Place
+from tseval.sweeps.plan import Plan, plan_units, read_plan
+from tseval.sweeps.sweep import states_of
+
+
+def planned(*models, suites=("marvin_linzen",)):
+    """Give directory, model and arguments of every unit."""
+    units = plan_units(Plan(models, tuple(suites), out="out"))
+    return [(Path(unit.run).name, unit.model, unit.arguments) for unit in units]
+
+
+@pytest.fixture
+def checkpoints(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ckpt/step10.pt", "ckpt/step2.pt", "ckpt/notes.txt", "a/best.pt", "b/best.pt", "odd@[1].pt"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).touch()
+    return tmp_path
+
+
+def test_files_come_in_the_order_of_their_numbers(checkpoints):
+    names = [name for name, _, _ in planned("ckpt/step*.pt")]
+    assert names == ["step2-marvin_linzen", "step10-marvin_linzen"]
+
+
+def test_what_a_wildcard_stands_for_names_the_run(checkpoints):
+    assert planned("*/best.pt") == [
+        ("a-best-marvin_linzen", "a/best.pt", {}),
+        ("b-best-marvin_linzen", "b/best.pt", {}),
+    ]
+
+
+def test_a_file_with_the_name_of_a_pattern_stands_for_itself(checkpoints):
+    assert planned("odd@[1].pt") == [("odd-1-marvin_linzen", "odd@[1].pt", {})]
+
+
+def test_revisions_are_arguments_of_the_model_and_part_of_the_name():
+    assert planned("hf:EleutherAI/pythia-70m@step{1000,2000}") == [
+        (f"pythia-70m@step{n}-marvin_linzen", "hf:EleutherAI/pythia-70m", {"revision": f"step{n}"})
+        for n in (1000, 2000)
+    ]
+
+
+def test_a_range_has_both_ends_and_a_step():
+    assert expand_braces("step{0..3000..1000}") == ["step0", "step1000", "step2000", "step3000"]
+    assert expand_braces("{8..11}") == ["8", "9", "10", "11"]
+    assert expand_braces("{1,2}{a,b}") == ["1a", "1b", "2a", "2b"]
+    assert expand_braces("plain{x}") == ["plain{x}"]
+
+
+def test_units_stand_model_by_model_and_suites_are_named_by_file_and_method(checkpoints):
+    suites = ("agreement:judgement", "dyck(k=2,m=3)")
+    names = [name for name, _, _ in planned("bundled:lstm", "ckpt/step2.pt", suites=suites)]
+    own = ("agreement-judgement", "dyck-k-2-m-3")
+    assert names == [f"{model}-{suite}" for model in ("lstm", "step2") for suite in own]
+
+
+def test_all_fields_of_a_plan_reach_its_units(tmp_path):
+    (tmp_path / "p.yaml").write_text(
+        "models: [{model: bundled:lstm, name: own, args: {precision: bfloat16, x: true}}]\n"
+        "suites: [marvin_linzen]\nout: elsewhere\nslurm: {timeout_min: 5}\n"
+        "options: {case: [simple_agrmt], limit: 3, tokenise: true, cluster: [verb], score: critical,\n"
+        "  too_long: refuse, device: cpu}\n"
+    )
+    plan = read_plan(tmp_path / "p.yaml")
+    (unit,) = plan_units(plan)
+    assert (unit.name, unit.run) == ("own-marvin_linzen", str(Path("elsewhere/own-marvin_linzen")))
+    assert unit.arguments == {"precision": "bfloat16", "x": "true"}
+    options = unit.options
+    assert (options.case, options.limit, options.tokenise) == (("simple_agrmt",), 3, True)
+    assert (options.cluster, options.score, options.too_long) == (("verb",), "critical", "refuse")
+    assert (plan.settings("slurm"), plan.settings("local")) == ({"timeout_min": 5}, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("modls: [a.pt]\nsuites: [x]", r"unknown field 'modls' of a plan.\n  Did you mean 'models'\?"),
+        ("models: [a.pt]\nsuites: [x]\noptions: {limt: 3}", r"unknown field 'limt' of options.\n.*'limit'"),
+        ("models: [{modell: a.pt}]\nsuites: [x]", r"unknown field 'modell' of a model.\n.*'model'"),
+        ("models: [a.pt]", r"suites: is missing"),
+        ("models: a.pt\nsuites: [x]", r"models: should be a list"),
+        ("models: [a.pt]\nsuites: [x]\noptions: {limit: many}", r"options.limit: should be a whole number"),
+        (
+            "models: [a.pt]\nsuites: [x]\noptions: {score: best}",
+            r'options.score: has the unknown value "best"',
+        ),
+        ("models: [", r"not a YAML file"),
+    ],
+)
+def test_a_typo_is_named_with_file_and_field(tmp_path, text, said):
+    (tmp_path / "p.yaml").write_text(text)
+    with pytest.raises(RunError, match=said) as error:
+        read_plan(tmp_path / "p.yaml")
+    assert str(error.value).startswith(f"{tmp_path / 'p.yaml'}: ")
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        (("ckpt/stp*.pt",), r"ckpt/stp\*.pt: no file matches"),
+        (
+            ("a/best.pt", "b/best.pt"),
+            r"a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both be",
+        ),
+        (("bundled:lstm", "bundled:lstm"), r"would both be out.lstm-marvin_linzen"),
+        (("hf:x@{5..1}",), r"hf:x@\{5..1\}: \{5..1\} should be \{FIRST..LAST..STEP\}, and go up"),
+        ((), "the sweep has no units"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused_before_anything_is_begun(checkpoints, models, said):
+    with pytest.raises(RunError, match=said):
+        planned(*models)
+    assert not Path("out").exists()
+
+
+def test_an_unknown_suite_is_refused_before_anything_is_begun():
+    with pytest.raises(
+        SuiteError, match=r"there is no suite 'marvin_linzn'.\n  Did you mean 'marvin_linzen'"
+    ):
+        planned("bundled:lstm", suites=["marvin_linzn"])
+
+
+def test_the_command_wants_one_plan_or_models(checkpoints):
+    Path("p.yaml").write_text("models: [bundled:lstm]\nsuites: [marvin_linzen]")
+    for words in ([], ["p.yaml", "q.yaml"], ["p.yaml", "--model", "a.pt"]):
+        done = call("sweep", *words)
+        assert (done.returncode, "name one plan, or models with --model" in done.stderr) == (2, True), words
+    done = call("sweep", "p.yaml", "--limit", 3)
+    assert (done.returncode, "--limit stands in the plan" in done.stderr) == (2, True)
+    done = call("sweep", "nothere.yaml")
+    assert (done.returncode, done.stderr) == (2, "tseval: nothere.yaml: No such file or directory\n")
+
+
+def test_an_engine_that_is_not_installed_is_named_with_its_extra(checkpoints, monkeypatch):
+    monkeypatch.setattr("tseval.sweeps.engines.find_spec", lambda name: None)
+    for engine, package in (("slurm", "submitit"), ("ray", "ray")):
+        done = call("sweep", "--model", "ckpt/step2.pt", "--engine", engine, "-o", "out")
+        assert done.returncode == 2
+        assert f"--engine {engine} needs {package}, which is not installed.\n" in done.stderr
+        assert f'pip install "tseval[{engine}]"' in done.stderr
+    assert not Path("out").exists()
+
+
+def test_a_thousand_units_are_planned_and_their_state_told_in_seconds(checkpoints):
+    Path("many").mkdir()
+    for i in range(200):
+        Path(f"many/step{i}.pt").touch()
+    suites = ["marvin_linzen", "agreement", *(f"dyck(k={k},m=3)" for k in (2, 3, 4))]
+    Path("p.yaml").write_text(json.dumps({"models": ["many/*.pt"], "suites": suites, "out": "out"}))
+    began = time.process_time()
+    done = call("sweep", "status", "p.yaml")
+    assert time.process_time() - began < 5
+    assert done.stdout.endswith("\n1,000 units: 1,000 waiting\n")
+    assert done.stdout.count("\n") == 1001
+
+
+def test_status_writes_nothing(checkpoints):
+    units = plan_units(Plan(("ckpt/step2.pt",), ("marvin_linzen",), out="out"))
+    (state,) = states_of(units, Place(Path("out/sweep")))
+    assert state.record.stage == "waiting"
+    assert not Path("out").exists()

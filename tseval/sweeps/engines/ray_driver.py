@@ -1,0 +1,53 @@
+"""The program that talks to a Ray cluster: starts tasks, each of which keeps a worker, and waits for them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import ray
+
+from tseval.sweeps.keeping import end_with_parent, keep_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tseval.checked import Json
+
+RETRIES = 100  # of a task whose node or process was lost
+STORE_BYTES = 80 * 2**20  # the least that Ray takes: results come through the shared disk
+
+
+def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, Json]) -> list[str]:
+    """Keep workers at work in tasks, which Ray starts again elsewhere where a node is lost.
+
+    Args:
+        task: File that workers are given, on a disk that all nodes see.
+        workers: How many; None for one for each GPU of the cluster, or each core.
+        n_units: To do; more workers than that are of no use.
+        settings: Options of a task: `num_cpus`, `num_gpus`, ...
+
+    Returns:
+        Why workers could not go on, of those that could not.
+    """
+    address = os.environ.get("RAY_ADDRESS")
+    # One that is started here has room for all workers, however few cores there are.
+    size = {} if workers is None else {"num_cpus": workers * int(str(settings.get("num_cpus", 1)))}
+    here = {} if address else {"include_dashboard": False, "object_store_memory": STORE_BYTES, **size}
+    ray.init(address, log_to_driver=False, **here)
+    resources = ray.cluster_resources()
+    gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
+    workers = min(workers or gpus or cores, n_units)
+    options = {"num_cpus": 1, "num_gpus": int(gpus > 0), **settings}
+    started = ray.remote(keep_worker).options(max_retries=RETRIES, **options)
+    kept = [started.remote(task, number, workers) for number in range(workers)]
+    return [said for one in kept if (said := ray.get(one))]
+
+
+if __name__ == "__main__":
+    end_with_parent()
+    complaints = drive(*json.loads(sys.argv[1]))
+    ray.shutdown()
+    print(json.dumps(complaints), flush=True)
