@@ -53,7 +53,7 @@ def texts(tmp_path):
 def test_more_texts_are_handed_on_to_every_model_in_order(texts):
     corpus = read_corpus(texts / "corpus", (texts / "more/extra.txt",))
     (model,) = plan(read_recipe("small"), ["srn"], 1, texts / "zoo")
-    (_, training), _ = model.stages(corpus)
+    training = model.unit(corpus).train
     given = [training[at + 1] for at, word in enumerate(training) if word == "--train"]
     assert given == [str(texts / name) for name in ("corpus/train.txt.gz", "more/extra.txt")]
 

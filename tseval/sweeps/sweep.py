@@ -129,7 +129,10 @@ class _Looked:
         if time.monotonic() - self.at > LOOK_SECONDS:
             for name, state in self.known.items():
                 if state.record.stage not in ENDED:
-                    self.known[name] = State(state.unit, self.place.read(state.unit), state.was_done)
+                    record = self.place.read(state.unit)
+                    if record.stage == "training":  # which says itself how far it is
+                        record = replace(record, said=self.place.last_line(state.unit))
+                    self.known[name] = State(state.unit, record, state.was_done)
             self.at = time.monotonic()
         return list(self.known.values())
 

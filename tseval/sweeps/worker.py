@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -82,14 +83,15 @@ class Worker:
                 return
             begun = Record("scoring", deaths=deaths + 1, parts=saved)
             try:
-                if unit.train and not Path(unit.model).exists():
+                if unit.train:
                     self.place.write(unit, replace(begun, stage="training"))
                     _train(unit, held)
                 self._scorer.score(unit, self.place.write(unit, begun))
             except TsevalError as error:
                 self._fail(unit, str(error))
-            except subprocess.CalledProcessError:
-                self._fail(unit, self.place.complaint(unit))
+            except subprocess.CalledProcessError as error:
+                ended = f"ended by {signal.Signals(-error.returncode).name}" if error.returncode < 0 else ""
+                self._fail(unit, ended or self.place.complaint(unit))
             except (Exception, SystemExit) as error:
                 traceback.print_exc()
                 self._fail(unit, self._scorer.explain(error))

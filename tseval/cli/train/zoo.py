@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
 from tseval.cli.options import COUNT, FILE
 from tseval.cli.progress import busy
+from tseval.cli.watching import ended_in_order, say_progress, watching
 from tseval.errors import TrainingError, TsevalError, shortened
 from tseval.models.cells import CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from rich.table import Table
-
+    from tseval.sweeps.sweep import State
     from tseval.training.zoo.recipe import Recipe
-    from tseval.training.zoo.work import Progress, Watcher
 
 
 @click.command("zoo")
@@ -69,11 +65,11 @@ def command(
     with busy("reading texts", quiet):
         corpus = read_corpus(texts, more_texts)
     entries = plan(recipe, chosen, seeds or recipe.seeds, out)
-    with alone(out) as lock, _ended_in_order(out), _shown(quiet) as watch:
+    with alone(out), ended_in_order(out), watching(quiet, _say) as watch:
         settle(out, corpus, entries)
-        models = make(entries, corpus, jobs or _default_jobs(), lock, watch)
-    failed = [model for model in models if model.stage == "failed"]
-    done = [model.entry for model in models if model.stage == "done"]
+        models = make(out, entries, corpus, jobs or _default_jobs(), watch)
+    failed = [model for model in models if model.failed is not None]
+    done = [model.entry for model in models if model.failed is None]
     if done:
         with busy("reading runs", quiet):
             table, of_seeds = build_table([*sources_of(done, recipe), *boards]), seeds_of_zoo(done)
@@ -85,7 +81,7 @@ def command(
         with busy(f"publishing to {target}", quiet):
             publish(target, recipe, done)
     for model in failed:
-        said = shortened(f"tseval: {model.entry.name} failed: {model.said}\n  See {model.entry.log}.")
+        said = shortened(f"tseval: {model.entry.name} failed: {model.failed}\n  See {model.entry.log}.")
         click.echo(said, err=True)
     if failed:
         if target is not None:
@@ -116,65 +112,12 @@ def _default_jobs() -> int:
     return os.cpu_count() or 1 if accelerator() is None else 1
 
 
-@contextmanager
-def _ended_in_order(out: Path) -> Iterator[None]:
-    """Let SIGTERM and a closed terminal do what Ctrl-C does, and say how to go on."""
+def _say(state: State) -> str:
+    """Say how far a model is: the last line of its log, and when it is done its perplexity."""
+    record = state.record
+    if record.stage == "done":
+        from tseval.runs import read_run
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # Under nohup a closed terminal is to be ignored.
-    before = {n: signal.signal(n, interrupt) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
-    try:
-        yield
-    except KeyboardInterrupt:
-        click.echo(shortened(f"\nWhat was done is saved in {out}: the same command goes on."), err=True)
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _shown(quiet: bool) -> Iterator[Watcher]:
-    """Show how far each model is: a table that changes on a terminal, a line for each change elsewhere."""
-    if quiet:
-        yield lambda _: None
-    elif sys.stderr.isatty():
-        from rich.live import Live
-
-        from tseval.cli.console import Console
-
-        with Live(console=Console(), auto_refresh=False) as live:
-            yield lambda models: live.update(_picture(models), refresh=True)
-    else:
-        yield _Lines()
-
-
-def _picture(models: Sequence[Progress]) -> Table:
-    """Draw one line for each model."""
-    from rich.table import Table
-    from rich.text import Text
-
-    picture = Table.grid(padding=(0, 2))
-    picture.add_column(no_wrap=True)
-    picture.add_column(no_wrap=True)
-    picture.add_column(no_wrap=True, overflow="ellipsis")
-    for model in models:
-        picture.add_row(Text(model.entry.name), model.stage, Text(model.said.partition("\n")[0]))
-    return picture
-
-
-class _Lines:
-    """Says when a model comes to its next stage."""
-
-    def __init__(self) -> None:
-        self.stages: dict[str, str] = {}
-
-    def __call__(self, models: Sequence[Progress]) -> None:
-        for model in models:
-            if self.stages.get(model.entry.name, "waiting") != model.stage:
-                said = f": {model.said}" if model.stage == "done" else ""
-                click.echo(f"{model.entry.name}: {model.stage}{said}", err=True)
-            self.stages[model.entry.name] = model.stage
+        details = read_run(state.unit.run).manifest.model.details
+        return f"validation perplexity {details['validation_perplexity']:.2f}"
+    return say_progress(state)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping  # noqa: TC003 - the type of a field that is checked
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tseval.checked import ContentError, checked, read_json
 from tseval.errors import LimitError, RunError, TrainingError
 from tseval.files import PARTIAL, write_text
 from tseval.runs import Run, read_run
+from tseval.sweeps.unit import Unit
 from tseval.training.numbered import file_sha256
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ ZOO_FORMAT = 1
 # All that a zoo may hold before its first record; a kill leaves a partial one.
 _BEGUN = re.compile(rf"{re.escape(ZOO_LOCK)}|{re.escape(RECORD)}\.\d+{re.escape(PARTIAL)}")
 _ELSEWHERE = "Choose another --out, or remove that folder."
-
-Stage = Literal["training", "scoring"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +84,15 @@ class ZooModel:
         """Whether there is anything of the model."""
         return self.run.exists() or any(self.checkpoint.parent.glob(f"{self.name}.*"))
 
-    def stages(self, corpus: Corpus) -> list[tuple[Stage, list[str]]]:
-        """Name the steps that make the model, with the command of each; every one can be repeated."""
-        tseval = [sys.executable, "-m", "tseval"]
+    def unit(self, corpus: Corpus) -> Unit:
+        """Give the work that makes the model; all of it can be repeated."""
         text, valid = (corpus.folder / name for name in CORPUS_FILES)
         texts = [word for path in (text, *corpus.more) for word in ("--train", str(path))]
         # So that perplexities compare with those of models that learnt from the corpus alone.
         texts += ["--vocab-from", str(text)] if corpus.more else []
         train = ["train", "lm", "--arch", self.arch, *texts, "--valid", str(valid), *self.options]
         train += ["--seed", str(self.seed), "--out", str(self.checkpoint), "--resume"]
-        score = ["run", "--model", str(self.checkpoint), "--suite", SUITE, "--out", str(self.run), "--resume"]
-        return [("training", [*tseval, *train]), ("scoring", [*tseval, *score])]
+        return Unit(self.name, str(self.checkpoint), SUITE, str(self.run), train=tuple(train))
 
     def finished(self) -> Run | None:
         """Give the run if the model is trained and scored."""
