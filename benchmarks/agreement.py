@@ -1,8 +1,8 @@
 """Table 1 of Bhatt et al. 2020 on treebank sentences: seven architectures, two tasks, three seeds.
 
 Trains a classifier for each, scores it on the test rows of the same tables, then scores language models on
-the same items without any training, and prints the tables of docs/agreement.md. Run again, it goes on where
-it was stopped: finished checkpoints and runs are kept.
+the same items without any training, and prints the tables of docs/agreement.md. It is a sweep
+(docs/scaling.md): run again, it goes on where it was stopped.
 
     python benchmarks/agreement.py --data ../shared/data/agreement --out runs/agreement
     python benchmarks/agreement.py --out runs/agreement --model bundled:lstm --model drnn.pt
@@ -10,21 +10,19 @@ it was stopped: finished checkpoints and runs are kept.
 
 from __future__ import annotations
 
-import os
-import sys
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 
 import click
 import pandas as pd
 from tabulate import tabulate
 
-import tseval.cli.train.language_model
-import tseval.evaluation  # noqa: F401 - likewise
 from tseval.analysis.accuracy import wilson
-from tseval.cli import main as command
+from tseval.cli.sweep import sweep_and_tell
 from tseval.runs import read_run
+from tseval.sweeps.engines import find_engine
+from tseval.sweeps.sweep import Workforce
+from tseval.sweeps.unit import Options, Unit
 
 ARCHITECTURES = ("srn", "lstm", "gru", "eirnn", "drnn", "sdrnn", "abdrnn")
 # Table 1: number prediction and grammaticality judgement on 1.4 million test sentences.
@@ -40,6 +38,7 @@ PAPER = {
 METHODS = {"number": "number", "grammaticality": "judgement"}
 CLASSES = {"number": "number", "grammaticality": "shown"}  # features that say the right answer
 TABLES = ("agreement", "agreement_craft")
+FORCE = Workforce(find_engine("local"))
 MANY = 3  # attractors, counted together from here on
 ATTRACTORS = ("0 attractors", "1", "2", "3 or more")
 # The paper's sizes and ReLU are the defaults. What is chosen here suits some 10,000 examples in place of
@@ -60,16 +59,20 @@ RECIPE = (
               help="Language model to score without training.")  # fmt: skip
 def main(data: Path, out: Path, seeds: int, models: tuple[str, ...]) -> None:
     """Train, score, and print."""
-    out.mkdir(parents=True, exist_ok=True)
-    files = [data / f"{name}.tsv.gz" for name in TABLES]
-    # Seed by seed, so that an interrupted run has whole tables.
-    for seed, task, arch in product(range(1, seeds + 1), METHODS, ARCHITECTURES):
-        checkpoint = out / f"{task}-{arch}-{seed}.pt"
-        options = [*RECIPE.split(), *(f"--data={file}" for file in files)]
-        call("train", task, "--arch", arch, "--seed", seed, "--out", checkpoint, "--resume", *options)
-        score(str(checkpoint), METHODS[task], files, run_of(out, task, arch, seed))
-    for model in models:
-        score(model, None, files, zero_shot_run(out, model))
+    files = {name: data / f"{name}.tsv.gz" for name in TABLES}
+    everything = [f"--data={file}" for file in files.values()]
+    # Seed by seed, so that an interrupted sweep has whole tables; one table after the other, so that two
+    # workers never train one model.
+    for seed, name in product(range(1, seeds + 1), TABLES):
+        units = []
+        for task, arch in product(METHODS, ARCHITECTURES):
+            run = run_of(out, task, arch, seed)
+            made = ("--arch", arch, "--seed", str(seed), "--out", f"{run}.pt", "--resume")
+            train = ("train", task, *made, *RECIPE.split(), *everything)
+            units.append(unit(f"{run}.pt", f"{files[name]}:{METHODS[task]}", run / name, train))
+        sweep_and_tell(units, out, FORCE)
+    zero = [(model, name, zero_shot_run(out, model) / name) for model, name in product(models, TABLES)]
+    sweep_and_tell([unit(model, str(files[name]), run) for model, name, run in zero], out, FORCE)
     click.echo(table(out, seeds))
     click.echo()
     click.echo(by_attractors(out, seeds))
@@ -77,19 +80,10 @@ def main(data: Path, out: Path, seeds: int, models: tuple[str, ...]) -> None:
     click.echo(zero_shot(out, models))
 
 
-def call(*arguments: object) -> None:
-    """Do what the command does, in a process that need not import torch again; stop if it fails."""
-    process = get_context("fork").Process(target=_call, args=[["tseval", *map(str, arguments)]])
-    process.start()
-    process.join()
-    if process.exitcode:
-        sys.exit(process.exitcode)
-
-
-def _call(words: list[str]) -> None:
-    sys.argv = words
-    with open(os.devnull, "w", encoding="utf-8") as sys.stdout:
-        command()
+def unit(model: str, suite: str, run: Path, train: tuple[str, ...] = ()) -> Unit:
+    """Give the work of scoring a model on the test rows of a table, and of training it before."""
+    name = f"{run.parent.name}-{run.name}"
+    return Unit(name, model, suite, str(run), options=Options(case=("test",)), train=train)
 
 
 def run_of(out: Path, task: str, arch: str, seed: int) -> Path:
@@ -100,15 +94,6 @@ def run_of(out: Path, task: str, arch: str, seed: int) -> Path:
 def zero_shot_run(out: Path, model: str) -> Path:
     """Name the folder of a language model's runs."""
     return out / f"zero-{Path(model.replace(':', '-')).stem}"
-
-
-def score(model: str, method: str | None, files: list[Path], folder: Path) -> None:
-    """Score a model on the test rows of every table."""
-    for file, name in zip(files, TABLES, strict=True):
-        suite = f"{file}:{method}" if method else str(file)
-        options = "--case", "test", "--out", folder / name, "--resume", "--quiet"
-        if not (folder / name / "manifest.json").exists():
-            call("run", "--model", model, "--suite", suite, *options)
 
 
 def verdicts(folder: Path) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What do recurrent cells learn of formal languages? Train, evaluate, draw; run again, it goes on.
+"""What do recurrent cells learn of formal languages? Train, evaluate, draw: a sweep that goes on.
 
 Generalised Dyck and cross-serial dependencies as in Bernardy & Lappin 2022, their two cells at their three
 sizes and two more cells at the largest; Dyck-(k,m) with the LSTM of Hewitt et al. 2020.
@@ -18,6 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+
+from tseval.cli.sweep import sweep_and_tell
+from tseval.sweeps.engines import find_engine
+from tseval.sweeps.sweep import Workforce
+from tseval.sweeps.unit import Options, Unit
 
 WATCHED = 500  # strings that are scored after each epoch, for error against loss
 CELLS = [(arch, hidden) for hidden in (8, 16, 32) for arch in ("lstm", "urn")]
@@ -70,30 +75,29 @@ def tseval(*arguments: object) -> None:
     subprocess.run([sys.executable, "-m", "tseval", *words], check=True)
 
 
-def learn(task: Task, budget: str, folder: Path, device: str) -> list[Path]:
-    """Train every model of a task, and give the checkpoints."""
-    checkpoints = []
-    reduced = ("--epochs", task.epochs, "--schedule", "cosine", "--learning-rate", 0.01)
+def units_of(task: Task, budget: str, folder: Path, device: str) -> list[Unit]:
+    """Give the work of training each model of a task, and of scoring it on the test strings."""
+    units = []
+    suite = task.suite[budget]
+    reduced = ("--epochs", str(task.epochs), "--schedule", "cosine", "--learning-rate", "0.01")
     for arch, hidden in task.cells:
-        out = folder / f"{arch}-{hidden}.pt" if hidden else folder / f"{arch}.pt"
-        tseval(
-            "train", "lm", "--suite", task.suite[budget], "--preset", task.preset, "--arch", arch,
-            *(("--hidden", hidden) if hidden else ()), *(reduced if budget == "cpu" else ()),
-            "--eval-suite", task.suite[budget], "--eval-limit", WATCHED,
-            "--device", device, "--resume", "--no-figure", "--quiet", "--out", out,
+        name = f"{arch}-{hidden}" if hidden else arch
+        train = (
+            "train", "lm", "--suite", suite, "--preset", task.preset, "--arch", arch,
+            *(("--hidden", str(hidden)) if hidden else ()), *(reduced if budget == "cpu" else ()),
+            "--eval-suite", suite, "--eval-limit", str(WATCHED),
+            "--device", device, "--resume", "--no-figure", "--quiet", "--out", str(folder / f"{name}.pt"),
         )  # fmt: skip
-        checkpoints.append(out)
-    return checkpoints
+        checkpoint, run = str(folder / f"{name}.pt"), str(folder / f"{name}.run")
+        units.append(Unit(name, checkpoint, suite, run, options=Options(device=device), train=train))
+    return units
 
 
-def evaluate(checkpoints: list[Path], suite: str, folder: Path) -> None:
-    """Score the models on the test strings, and draw them together."""
-    runs = [checkpoint.with_suffix(".run") for checkpoint in checkpoints]
-    for checkpoint, run in zip(checkpoints, runs, strict=True):
-        tseval("run", "--model", checkpoint, "--suite", suite, "--out", run, "--resume", "--quiet")
+def draw(units: list[Unit], folder: Path) -> None:
+    """Draw the models together."""
     figures = ("--figure", folder / "error.svg", "--figure", folder / "error.png")
-    tseval("analyze", "formal", *runs, "-o", folder / "error.md", *figures)
-    curves = [checkpoint.with_suffix(".curves.parquet") for checkpoint in checkpoints]
+    tseval("analyze", "formal", *(unit.run for unit in units), "-o", folder / "error.md", *figures)
+    curves = [Path(unit.model).with_suffix(".curves.parquet") for unit in units]
     tseval("train", "curves", "--error", *curves, "-o", folder / "loss.svg")
 
 
@@ -107,7 +111,9 @@ def main(budget: str, tasks: tuple[str, ...], out: Path, device: str) -> None:
     for task in (TASKS[name] for name in tasks or TASKS):
         folder = out / budget / task.name
         folder.mkdir(parents=True, exist_ok=True)
-        evaluate(learn(task, budget, folder, device), task.suite[budget], folder)
+        units = units_of(task, budget, folder, device)
+        sweep_and_tell(units, folder, Workforce(find_engine("local")))
+        draw(units, folder)
 
 
 if __name__ == "__main__":

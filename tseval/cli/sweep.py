@@ -17,11 +17,11 @@ from tseval.questions.scores import SCORES
 from tseval.shown import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tseval.questions.scores import Score
-    from tseval.sweeps.place import Place
-    from tseval.sweeps.sweep import State, Swept
+    from tseval.sweeps.sweep import State, Workforce
+    from tseval.sweeps.unit import Unit
 
 STATUS = "status"
 
@@ -61,11 +61,10 @@ def command(
     model and suite gives a run in the folder. The same command goes on where it was stopped: what is done is
     not done again. Exits with 1 if anything failed. With the word status it only says how far everything is.
     """
-    from tseval.cli.watching import counts_of, ended_in_order, say_progress, watching
     from tseval.sweeps.engines import find_engine
     from tseval.sweeps.place import Place
     from tseval.sweeps.plan import ModelEntry, Plan, plan_units, read_plan
-    from tseval.sweeps.sweep import STATE, Workforce, states_of, sweep
+    from tseval.sweeps.sweep import STATE, Workforce, states_of
     from tseval.sweeps.unit import Options
 
     asks, files = words[:1] == (STATUS,), [word for i, word in enumerate(words) if i or word != STATUS]
@@ -83,19 +82,50 @@ def command(
     if out is not None:
         plan = replace(plan, out=str(out))
     units = plan_units(plan)
-    folder = Path(plan.out)
-    place = Place(folder / STATE)
+    folder = Path(str(plan.out))
     if asks:
-        _tell(states_of(units, place), say_progress)
+        _tell(states_of(units, Place(folder / STATE)))
         return
-    engine = find_engine(engine_name)
+    force = Workforce(find_engine(engine_name), workers, plan.settings(engine_name))
+    sweep_and_tell(units, folder, force, quiet)
+    if not quiet:
+        click.echo(f"tseval table {folder}", err=True)
+
+
+def sweep_and_tell(units: Sequence[Unit], folder: Path, force: Workforce, quiet: bool = False) -> None:
+    """Sweep, show how it goes, and name all that failed, with its log.
+
+    Args:
+        units: To do.
+        folder: Of the sweep; what is known of the units stands below it.
+        force: Who does them.
+        quiet: Say nothing but what failed.
+
+    Raises:
+        Exit: With 1, if anything failed or is left.
+    """
+    from tseval.cli.watching import counts_of, ended_in_order, say_progress, watching
+    from tseval.sweeps.place import ENDED, Place
+    from tseval.sweeps.sweep import STATE, sweep
+
+    place = Place(folder / STATE)
     with ended_in_order(folder), watching(quiet, say_progress) as watch:
-        swept = sweep(units, place, Workforce(engine, workers, plan.settings(engine_name)), watch)
+        swept = sweep(units, place, force, watch)
     if not quiet:
         before = sum(state.was_done for state in swept.states)
         click.echo(counts_of(swept.states) + (f" ({before:,} of them before)" if before else ""), err=True)
-        click.echo(f"tseval table {folder}", err=True)
-    _end(swept, place)
+    failed = [state for state in swept.states if state.record.stage == "failed"]
+    left = [state for state in swept.states if state.record.stage not in ENDED]
+    for state in failed:
+        said = f"tseval: {state.unit.name} failed: {state.record.said}\n  See {place.log(state.unit)}."
+        click.echo(shortened(said), err=True)
+    for complaint in dict.fromkeys(swept.complaints):
+        click.echo(shortened(f"tseval: {complaint}"), err=True)
+    if left:
+        said = f"tseval: {counted(len(left), 'unit')} left, {left[0].unit.name} first.\n"
+        click.echo(f"{said}  The same command goes on.", err=True)
+    if failed or left:
+        raise click.exceptions.Exit(1)
 
 
 def _refuse_beside_plan(context: click.Context) -> None:
@@ -107,32 +137,12 @@ def _refuse_beside_plan(context: click.Context) -> None:
             raise click.UsageError(f"{parameter.opts[0]} stands in the plan, if there is one.")
 
 
-def _tell(states: Sequence[State], say: Callable[[State], str]) -> None:
+def _tell(states: Sequence[State]) -> None:
     """Print how far everything is: a line for each unit, then how many are at which stage."""
-    from tseval.cli.watching import counts_of
+    from tseval.cli.watching import counts_of, say_progress
 
     width = max(len(state.unit.name) for state in states)
     for state in states:
-        line = f"{state.unit.name:<{width}}  {state.record.stage:<8}  {say(state)}"
+        line = f"{state.unit.name:<{width}}  {state.record.stage:<8}  {say_progress(state)}"
         click.echo(line.partition("\n")[0].rstrip())
     click.echo(counts_of(states))
-
-
-def _end(swept: Swept, place: Place) -> None:
-    """Name all that failed, with its log, and exit with 1 if anything did."""
-    from tseval.sweeps.place import ENDED
-
-    wrong = False
-    for state in swept.states:
-        if state.record.stage == "failed":
-            wrong = True
-            said = f"tseval: {state.unit.name} failed: {state.record.said}\n  See {place.log(state.unit)}."
-            click.echo(shortened(said), err=True)
-    left = [state.unit.name for state in swept.states if state.record.stage not in ENDED]
-    for said in dict.fromkeys(swept.complaints):
-        click.echo(shortened(f"tseval: {said}"), err=True)
-    if left:
-        said = f"tseval: {counted(len(left), 'unit')} left, {left[0]} first.\n  The same command goes on."
-        click.echo(said, err=True)
-    if wrong or left:
-        raise click.exceptions.Exit(1)
