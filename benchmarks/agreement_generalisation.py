@@ -11,18 +11,23 @@ again, it goes on where it was stopped.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 
 import click
 import pandas as pd
-from agreement import ARCHITECTURES, METHODS, RECIPE, call, run_of
+from agreement import ARCHITECTURES, FORCE, METHODS, RECIPE, run_of
 from tabulate import tabulate
 
 import tseval
+from tseval.cli.sweep import sweep_and_tell
 from tseval.files import write_whole
 from tseval.runs import read_run
+from tseval.sweeps.unit import Options, Unit
 
+SCORED = Options(case=("valid", "test"))
 SEEN = 2  # nouns between subject and verb in training
 VALID = 10  # one item in so many of those seen is kept for validation
 HEADINGS = ("", "seen", "3 to 7 nouns", *(f"{k} attractors" if k == 0 else str(k) for k in range(8)))
@@ -41,19 +46,20 @@ def main(out: Path, seeds: int, figure: Path | None) -> None:
     sentences = out / "nouns.jsonl"
     if not sentences.exists():
         write_whole(sentences, "".join(json.dumps(item) + "\n" for item in items()).encode())
-    # Seed by seed, so that an interrupted run has whole tables.
+    units = []
     for seed, task, arch in product(range(1, seeds + 1), METHODS, ARCHITECTURES):
-        checkpoint, run = out / f"{task}-{arch}-{seed}.pt", run_of(out, task, arch, seed)
-        options = [*RECIPE.split(), "--data", sentences, "--out", checkpoint, "--resume"]
-        call("train", task, "--arch", arch, "--seed", seed, *options)
-        suite = f"{sentences}:{METHODS[task]}"
-        options = ["--case", "valid", "--case", "test", "--out", run, "--resume", "--quiet"]
-        if not (run / "manifest.json").exists():
-            call("run", "--model", checkpoint, "--suite", suite, *options)
+        run = run_of(out, task, arch, seed)
+        made = ("--arch", arch, "--seed", str(seed), "--out", f"{run}.pt", "--resume")
+        train = ("train", task, *made, *RECIPE.split(), "--data", str(sentences))
+        units.append(
+            Unit(run.name, f"{run}.pt", f"{sentences}:{METHODS[task]}", str(run), options=SCORED, train=train)
+        )
+    sweep_and_tell(units, out, FORCE)
     click.echo(table(out, seeds))
     if figure:
         runs = [run_of(out, "grammaticality", arch, 1) for arch in ARCHITECTURES]
-        call("analyze", "attractors", "--case", "test", "--figure", figure, *runs)
+        command = ["analyze", "attractors", "--case", "test", "--figure", figure, *runs]
+        subprocess.run([sys.executable, "-m", "tseval", *map(str, command)], check=True)
 
 
 def items() -> list[dict[str, object]]:

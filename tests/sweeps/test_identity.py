@@ -46,7 +46,7 @@ def test_a_sweep_under_fire_gives_the_bytes_of_single_runs(plain, engine_name, w
     twice = sweeps.saved_twice()
     print(f"{out}: killed {killed}, {len(sweeps.saved())} shards saved, {twice} sentences scored twice")
     assert different(whole, results_of(sweeps.place / out)) == []
-    assert len(whole) == 6 * 7
+    assert len(whole) == 6 * 6
     assert killed == kills
     assert twice == 0
     assert "6 of them before" in sweeps.sweep("plan.yaml", "-o", out)
