@@ -22,7 +22,7 @@ from tseval.cli.sweep import sweep_and_tell
 from tseval.runs import read_run
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.sweep import Workforce
-from tseval.sweeps.unit import Options, Unit
+from tseval.sweeps.unit import Options, SweepUnit
 
 ARCHITECTURES = ("srn", "lstm", "gru", "eirnn", "drnn", "sdrnn", "abdrnn")
 # Table 1: number prediction and grammaticality judgement on 1.4 million test sentences.
@@ -80,10 +80,10 @@ def main(data: Path, out: Path, seeds: int, models: tuple[str, ...]) -> None:
     click.echo(zero_shot(out, models))
 
 
-def unit(model: str, suite: str, run: Path, train: tuple[str, ...] = ()) -> Unit:
+def unit(model: str, suite: str, run: Path, train: tuple[str, ...] = ()) -> SweepUnit:
     """Give the work of scoring a model on the test rows of a table, and of training it before."""
     name = f"{run.parent.name}-{run.name}"
-    return Unit(name, model, suite, str(run), options=Options(case=("test",)), train=train)
+    return SweepUnit(name, model, suite, str(run), options=Options(case=("test",)), train=train)
 
 
 def run_of(out: Path, task: str, arch: str, seed: int) -> Path:

@@ -25,7 +25,7 @@ import tseval
 from tseval.cli.sweep import sweep_and_tell
 from tseval.files import write_whole
 from tseval.runs import read_run
-from tseval.sweeps.unit import Options, Unit
+from tseval.sweeps.unit import Options, SweepUnit
 
 SCORED = Options(case=("valid", "test"))
 SEEN = 2  # nouns between subject and verb in training
@@ -52,7 +52,9 @@ def main(out: Path, seeds: int, figure: Path | None) -> None:
         made = ("--arch", arch, "--seed", str(seed), "--out", f"{run}.pt", "--resume")
         train = ("train", task, *made, *RECIPE.split(), "--data", str(sentences))
         units.append(
-            Unit(run.name, f"{run}.pt", f"{sentences}:{METHODS[task]}", str(run), options=SCORED, train=train)
+            SweepUnit(
+                run.name, f"{run}.pt", f"{sentences}:{METHODS[task]}", str(run), options=SCORED, train=train
+            )
         )
     sweep_and_tell(units, out, FORCE)
     click.echo(table(out, seeds))

@@ -22,7 +22,7 @@ import click
 from tseval.cli.sweep import sweep_and_tell
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.sweep import Workforce
-from tseval.sweeps.unit import Options, Unit
+from tseval.sweeps.unit import Options, SweepUnit
 
 WATCHED = 500  # strings that are scored after each epoch, for error against loss
 CELLS = [(arch, hidden) for hidden in (8, 16, 32) for arch in ("lstm", "urn")]
@@ -30,7 +30,7 @@ MORE_CELLS = [(arch, 32) for arch in ("gru", "srn")]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WorkerTask:
     """One language to learn.
 
     Attributes:
@@ -51,15 +51,15 @@ class Task:
 TASKS = {
     task.name: task
     for task in (
-        Task(
+        WorkerTask(
             "generalised-dyck", "bernardy2022-dyck",
             dict.fromkeys(("cpu", "full"), "generalised_dyck()"), 24, [*CELLS, *MORE_CELLS],
         ),
-        Task(
+        WorkerTask(
             "cross-serial", "bernardy2022-cross-serial",
             dict.fromkeys(("cpu", "full"), "cross_serial(8)"), 60, [*CELLS, *MORE_CELLS],
         ),
-        Task(
+        WorkerTask(
             "dyck", "hewitt2020",
             {"cpu": "dyck(k=8,m=3,train=200000)", "full": "dyck(k=8,m=3,train=20000000)"}, 20,
             [("lstm", None)],
@@ -75,7 +75,7 @@ def tseval(*arguments: object) -> None:
     subprocess.run([sys.executable, "-m", "tseval", *words], check=True)
 
 
-def units_of(task: Task, budget: str, folder: Path, device: str) -> list[Unit]:
+def units_of(task: WorkerTask, budget: str, folder: Path, device: str) -> list[SweepUnit]:
     """Give the work of training each model of a task, and of scoring it on the test strings."""
     units = []
     suite = task.suite[budget]
@@ -89,11 +89,11 @@ def units_of(task: Task, budget: str, folder: Path, device: str) -> list[Unit]:
             "--device", device, "--resume", "--no-figure", "--quiet", "--out", str(folder / f"{name}.pt"),
         )  # fmt: skip
         checkpoint, run = str(folder / f"{name}.pt"), str(folder / f"{name}.run")
-        units.append(Unit(name, checkpoint, suite, run, options=Options(device=device), train=train))
+        units.append(SweepUnit(name, checkpoint, suite, run, options=Options(device=device), train=train))
     return units
 
 
-def draw(units: list[Unit], folder: Path) -> None:
+def draw(units: list[SweepUnit], folder: Path) -> None:
     """Draw the models together."""
     figures = ("--figure", folder / "error.svg", "--figure", folder / "error.png")
     tseval("analyze", "formal", *(unit.run for unit in units), "-o", folder / "error.md", *figures)

@@ -13,13 +13,16 @@ from pathlib import Path
 import pytest
 from in_process import call
 from killing import different
+from submitit.slurm.slurm import SlurmJob
 from sweeping import Sweeps, results_of
 from systems import needs_linux, needs_posix
 
-from tseval.sweeps.place import Place, Record
-from tseval.sweeps.plan import Plan, plan_units
-from tseval.sweeps.task import Task
+from tseval.sweeps.place import SweepPlace, UnitRecord
+from tseval.sweeps.plan import SweepPlan, plan_units
+from tseval.sweeps.task import WorkerTask
 from tseval.sweeps.worker import DEATHS, Worker
+
+pytestmark = needs_posix  # kills, and messages that hold paths
 
 
 @pytest.fixture
@@ -30,15 +33,15 @@ def sweeps(tmp_path, monkeypatch):
 
 
 def planned(out="out", models=("ckpt/step*.pt",), suites=("./one", "./two")):
-    units = plan_units(Plan(models, suites, out=out))
-    place = Place(Path(out) / "sweep")
+    units = plan_units(SweepPlan(models, suites, out=out))
+    place = SweepPlace(Path(out) / "sweep")
     place.open_again(units)
     return units, place
 
 
 def work(units, place, number=0, of=1):
     """Be a worker, who speaks to the files that are open as 1 and 2."""
-    task = Task(tuple(units), ".", str(place.folder), str(place.logs))
+    task = WorkerTask(tuple(units), ".", str(place.folder), str(place.logs))
     with (
         open(1, "w", closefd=False) as out, redirect_stdout(out),
         open(2, "w", closefd=False) as err, redirect_stderr(err),
@@ -48,7 +51,7 @@ def work(units, place, number=0, of=1):
 
 def test_each_worker_begins_with_models_of_its_own_and_helps_out(sweeps):
     units, place = planned()
-    orders = [Worker(Task(tuple(units), ".", "out/sweep", "out/sweep"), i, 3).units for i in range(3)]
+    orders = [Worker(WorkerTask(tuple(units), ".", "out/sweep", "out/sweep"), i, 3).units for i in range(3)]
     assert [order[0].model for order in orders] == [f"ckpt/step{5 * i}.pt" for i in range(3)]
     assert all(sorted(order, key=units.index) == units for order in orders)
     work(units[:3], place)
@@ -87,8 +90,8 @@ def test_a_checkpoint_that_changed_is_not_taken_for_the_one_that_was_scored(swee
 
 def test_a_unit_that_kills_its_workers_is_given_up_unless_it_comes_forward(sweeps):
     units, place = planned(suites=("./two",))
-    place.write(units[0], Record("scoring", done=6, of=10, deaths=DEATHS))
-    place.write(units[1], Record("scoring", deaths=DEATHS, parts=1))  # parts were saved or lost since
+    place.write(units[0], UnitRecord("scoring", done=6, of=10, deaths=DEATHS))
+    place.write(units[1], UnitRecord("scoring", deaths=DEATHS, parts=1))  # parts were saved or lost since
     work(units, place)
     first, *others = (place.read(unit) for unit in units)
     assert first.stage == "failed"
@@ -120,8 +123,8 @@ def test_units_in_the_hands_of_another_are_left_to_it(sweeps):
 def test_records_that_say_nothing_are_no_record(sweeps):
     units, place = planned(suites=("./two",))
     for content in (b"", b"[1]", b'{"stage": "flying"}', b"\xff"):
-        (place.folder / f"{units[0].name}.json").write_bytes(content)
-        assert place.read(units[0]) == Record()
+        (place.folder / f"unit-{units[0].name}.json").write_bytes(content)
+        assert place.read(units[0]) == UnitRecord()
 
 
 def test_a_folder_that_cannot_be_written_is_one_message(sweeps):
@@ -130,7 +133,6 @@ def test_a_folder_that_cannot_be_written_is_one_message(sweeps):
     assert (done.returncode, done.stderr) == (2, "tseval: out/sweep cannot be written: Not a directory.\n")
 
 
-@needs_posix
 @pytest.mark.slow
 def test_two_sweeps_on_one_folder_and_the_death_of_one_share_the_work(sweeps):
     arguments = "plan.yaml", "--workers", 1, "-o", "out"
@@ -175,7 +177,6 @@ QUEUE = {
 }
 
 
-@needs_posix
 def test_slurm_gets_one_array_job_with_the_settings_of_the_plan(sweeps, monkeypatch):
     (sweeps.place / "bin").mkdir()
     for name, text in QUEUE.items():
@@ -183,6 +184,7 @@ def test_slurm_gets_one_array_job_with_the_settings_of_the_plan(sweeps, monkeypa
         (sweeps.place / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{sweeps.place / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("QUEUED", str(sweeps.place / "queued.sh"))
+    monkeypatch.setattr(SlurmJob.watcher, "_delay_s", 0.1)  # between questions to the queue
     plan = json.loads(Path("plan.yaml").read_text())
     plan["slurm"] = {"timeout_min": 90, "slurm_partition": "gpu", "gpus_per_node": 1, "cpus_per_task": 4}
     Path("plan.yaml").write_text(json.dumps(plan))
@@ -217,7 +219,6 @@ def test_a_machine_without_slurm_and_a_wrong_setting_are_one_message(sweeps):
         assert "Traceback" not in done.stderr
 
 
-@needs_posix
 @pytest.mark.slow
 def test_a_ray_cluster_that_goes_away_is_said_and_another_engine_goes_on(sweeps):
     arguments = "plan.yaml", "-o", "out", "--workers", 1

@@ -9,14 +9,14 @@ from in_process import call
 
 from tseval.errors import RunError, SuiteError
 from tseval.sweeps.expansion import expand_braces
-from tseval.sweeps.place import Place
-from tseval.sweeps.plan import Plan, plan_units, read_plan
+from tseval.sweeps.place import SweepPlace
+from tseval.sweeps.plan import SweepPlan, plan_units, read_plan
 from tseval.sweeps.sweep import states_of
 
 
 def planned(*models, suites=("marvin_linzen",)):
     """Give directory, model and arguments of every unit."""
-    units = plan_units(Plan(models, tuple(suites), out="out"))
+    units = plan_units(SweepPlan(models, tuple(suites), out="out"))
     return [(Path(unit.run).name, unit.model, unit.arguments) for unit in units]
 
 
@@ -36,8 +36,8 @@ def test_files_come_in_the_order_of_their_numbers(checkpoints):
 
 def test_what_a_wildcard_stands_for_names_the_run(checkpoints):
     assert planned("*/best.pt") == [
-        ("a-best-marvin_linzen", "a/best.pt", {}),
-        ("b-best-marvin_linzen", "b/best.pt", {}),
+        ("a-best-marvin_linzen", str(Path("a/best.pt")), {}),
+        ("b-best-marvin_linzen", str(Path("b/best.pt")), {}),
     ]
 
 
@@ -167,7 +167,7 @@ def test_a_thousand_units_are_planned_and_their_state_told_in_seconds(checkpoint
 
 
 def test_status_writes_nothing(checkpoints):
-    units = plan_units(Plan(("ckpt/step2.pt",), ("marvin_linzen",), out="out"))
-    (state,) = states_of(units, Place(Path("out/sweep")))
+    units = plan_units(SweepPlan(("ckpt/step2.pt",), ("marvin_linzen",), out="out"))
+    (state,) = states_of(units, SweepPlace(Path("out/sweep")))
     assert state.record.stage == "waiting"
     assert not Path("out").exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 from click.core import ParameterSource
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tseval.questions.scores import Score
-    from tseval.sweeps.sweep import State, Workforce
-    from tseval.sweeps.unit import Unit
+    from tseval.sweeps.sweep import UnitState, Workforce
+    from tseval.sweeps.unit import SweepUnit
 
-STATUS = "status"
+_STATUS = "status"
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar=f"[{STATUS}] [PLAN]")
+@click.argument("words", nargs=-1, metavar=f"[{_STATUS}] [PLAN]")
 @click.option("--model", "models", multiple=True,
               help="As tseval run takes it, or several: step*.pt, hf:ID@step{1000,2000}.")  # fmt: skip
 @MODEL_ARGS
@@ -52,8 +52,8 @@ STATUS = "status"
 def command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
     cases: tuple[str, ...], limit: int | None, tokenise: bool, clusters: tuple[str, ...],
-    score: Score | None, too_long: str, device: str, engine_name: str, workers: int | None,
-    out: Path | None, quiet: bool,
+    score: Score | None, too_long: Literal["skip", "refuse"], device: str, engine_name: str,
+    workers: int | None, out: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Score many models on many suites, by as many workers as there are.
 
@@ -62,12 +62,12 @@ def command(
     not done again. Exits with 1 if anything failed. With the word status it only says how far everything is.
     """
     from tseval.sweeps.engines import find_engine
-    from tseval.sweeps.place import Place
-    from tseval.sweeps.plan import ModelEntry, Plan, plan_units, read_plan
+    from tseval.sweeps.place import SweepPlace
+    from tseval.sweeps.plan import ModelEntry, SweepPlan, plan_units, read_plan
     from tseval.sweeps.sweep import STATE, Workforce, states_of
     from tseval.sweeps.unit import Options
 
-    asks, files = words[:1] == (STATUS,), [word for i, word in enumerate(words) if i or word != STATUS]
+    asks, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
     if len(files) + bool(models) != 1:
         raise click.UsageError("name one plan, or models with --model.")
     if files:
@@ -76,7 +76,7 @@ def command(
     else:
         arguments = read_arguments(model_args)
         options = Options(cases, limit, tokenise, clusters, score, too_long, device)
-        plan = Plan(
+        plan = SweepPlan(
             tuple(ModelEntry(model, arguments) for model in models), suites, options, str(RUNS / "sweep")
         )
     if out is not None:
@@ -84,7 +84,7 @@ def command(
     units = plan_units(plan)
     folder = Path(str(plan.out))
     if asks:
-        _tell(states_of(units, Place(folder / STATE)))
+        _tell(states_of(units, SweepPlace(folder / STATE)))
         return
     force = Workforce(find_engine(engine_name), workers, plan.settings(engine_name))
     sweep_and_tell(units, folder, force, quiet)
@@ -92,7 +92,7 @@ def command(
         click.echo(f"tseval table {folder}", err=True)
 
 
-def sweep_and_tell(units: Sequence[Unit], folder: Path, force: Workforce, quiet: bool = False) -> None:
+def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, quiet: bool = False) -> None:
     """Sweep, show how it goes, and name all that failed, with its log.
 
     Args:
@@ -105,10 +105,10 @@ def sweep_and_tell(units: Sequence[Unit], folder: Path, force: Workforce, quiet:
         Exit: With 1, if anything failed or is left.
     """
     from tseval.cli.watching import counts_of, ended_in_order, say_progress, watching
-    from tseval.sweeps.place import ENDED, Place
+    from tseval.sweeps.place import ENDED, SweepPlace
     from tseval.sweeps.sweep import STATE, sweep
 
-    place = Place(folder / STATE)
+    place = SweepPlace(folder / STATE)
     with ended_in_order(folder), watching(quiet, say_progress) as watch:
         swept = sweep(units, place, force, watch)
     if not quiet:
@@ -137,7 +137,7 @@ def _refuse_beside_plan(context: click.Context) -> None:
             raise click.UsageError(f"{parameter.opts[0]} stands in the plan, if there is one.")
 
 
-def _tell(states: Sequence[State]) -> None:
+def _tell(states: Sequence[UnitState]) -> None:
     """Print how far everything is: a line for each unit, then how many are at which stage."""
     from tseval.cli.watching import counts_of, say_progress
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from tseval.sweeps.sweep import State, Watcher
+    from tseval.sweeps.sweep import UnitState, Watcher
 
 MOST_ROWS = 20
 
@@ -44,7 +44,7 @@ def ended_in_order(out: Path) -> Iterator[None]:
 
 
 @contextmanager
-def watching(quiet: bool, say: Callable[[State], str]) -> Iterator[Watcher]:
+def watching(quiet: bool, say: Callable[[UnitState], str]) -> Iterator[Watcher]:
     """Show how far each unit is: a table that changes on a terminal, a line for each change elsewhere.
 
     Args:
@@ -64,7 +64,7 @@ def watching(quiet: bool, say: Callable[[State], str]) -> Iterator[Watcher]:
         yield _Lines(say)
 
 
-def _picture(states: Sequence[State], say: Callable[[State], str]) -> Table:
+def _picture(states: Sequence[UnitState], say: Callable[[UnitState], str]) -> Table:
     """Draw a line for each unit; where there are many, for those that are not waiting or done."""
     from rich.table import Table
     from rich.text import Text
@@ -86,11 +86,11 @@ def _picture(states: Sequence[State], say: Callable[[State], str]) -> Table:
 class _Lines:
     """Says when a unit comes to its next stage."""
 
-    def __init__(self, say: Callable[[State], str]) -> None:
+    def __init__(self, say: Callable[[UnitState], str]) -> None:
         self.say = say
         self.stages: dict[str, str] = {}
 
-    def __call__(self, states: Sequence[State]) -> None:
+    def __call__(self, states: Sequence[UnitState]) -> None:
         for state in states:
             name, stage = state.unit.name, state.record.stage
             if self.stages.get(name, "waiting") != stage and not state.was_done:
@@ -99,7 +99,7 @@ class _Lines:
             self.stages[name] = stage
 
 
-def counts_of(states: Sequence[State]) -> str:
+def counts_of(states: Sequence[UnitState]) -> str:
     """Say how many units are at which stage."""
     stages = [state.record.stage for state in states]
     order = ("done", "failed", "training", "scoring", "waiting")
@@ -107,7 +107,7 @@ def counts_of(states: Sequence[State]) -> str:
     return f"{counted(len(stages), 'unit')}: {', '.join(parts)}"
 
 
-def say_progress(state: State) -> str:
+def say_progress(state: UnitState) -> str:
     """Say how far a unit is that is being scored, or how many sentences it has."""
     record = state.record
     if record.stage == "scoring" and record.of:

@@ -15,7 +15,7 @@ from tseval.sweeps.task import read_task
 from tseval.sweeps.worker import Worker
 
 
-def main(task: str, number: str, of: str) -> int:
+def run_worker(task: str, number: str, of: str) -> int:
     """Work, and give the exit code: 0 where nothing is left to do."""
     end_with_parent()
     try:
@@ -35,6 +35,6 @@ def main(task: str, number: str, of: str) -> int:
 
 
 if __name__ == "__main__":
-    code = main(*sys.argv[1:])
+    _code = run_worker(*sys.argv[1:])
     gc.freeze()  # Python would look through all that is loaded for garbage once more, while it quits
-    sys.exit(code)
+    sys.exit(_code)

@@ -17,7 +17,7 @@ from tseval.runs.leftovers import PARTS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.sweeps.unit import Unit
+    from tseval.sweeps.unit import SweepUnit
 
 Stage = Literal["waiting", "training", "scoring", "done", "failed"]
 ENDED: tuple[Stage, ...] = ("done", "failed")
@@ -25,7 +25,7 @@ TAIL_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class UnitRecord:
     """What is known of a unit.
 
     Attributes:
@@ -47,7 +47,7 @@ class Record:
     said: str = ""
 
 
-class Place:
+class SweepPlace:
     """The folder of a sweep's records.
 
     Only who holds the lock of a unit writes its record, so that any number of workers go by what they read.
@@ -60,18 +60,18 @@ class Place:
     def __init__(self, folder: Path, logs: Path | None = None) -> None:
         self.folder, self.logs = folder, logs or folder
 
-    def log(self, unit: Unit) -> Path:
+    def log(self, unit: SweepUnit) -> Path:
         """Name the file of what was said about a unit."""
         return self.logs / f"{unit.name}.log"
 
-    def read(self, unit: Unit) -> Record:
+    def read(self, unit: SweepUnit) -> UnitRecord:
         """Give what is known of a unit; what cannot be read says nothing."""
         try:
-            return checked(read_json(self._record(unit)), Record)
+            return checked(read_json(self._record(unit)), UnitRecord)
         except (OSError, ContentError, LimitError):
-            return Record()
+            return UnitRecord()
 
-    def write(self, unit: Unit, record: Record) -> Record:
+    def write(self, unit: SweepUnit, record: UnitRecord) -> UnitRecord:
         """Write down what is known of a unit whose lock is held.
 
         Raises:
@@ -80,25 +80,25 @@ class Place:
         write_whole(self._record(unit), json.dumps(asdict(record)).encode())
         return record
 
-    def is_done(self, unit: Unit) -> bool:
+    def is_done(self, unit: SweepUnit) -> bool:
         """Tell whether the run of this very unit is there."""
         record = self.read(unit)
         return record.stage == "done" and _run_exists(unit) and record.stamp == unit.stamp()
 
-    def ended(self, unit: Unit) -> bool:
+    def ended(self, unit: SweepUnit) -> bool:
         """Tell whether a worker that was given a unit need not begin it."""
         stage = self.read(unit).stage
         return stage == "failed" or (stage == "done" and _run_exists(unit))
 
-    def claim(self, unit: Unit) -> int | None:
+    def claim(self, unit: SweepUnit) -> int | None:
         """Lock a unit for this process, and those that inherit the open file; None where another has it."""
         return take_lock(self._lock(unit))
 
-    def release(self, unit: Unit, held: int) -> None:
+    def release(self, unit: SweepUnit, held: int) -> None:
         """Let go of a unit."""
         remove_lock(self._lock(unit), held)
 
-    def is_held(self, unit: Unit) -> bool:
+    def is_held(self, unit: SweepUnit) -> bool:
         """Tell whether a process works on a unit."""
         with suppress(OSError):
             if not self._lock(unit).exists():
@@ -108,7 +108,7 @@ class Place:
             self.release(unit, held)
         return False
 
-    def open_again(self, units: Sequence[Unit]) -> list[Unit]:
+    def open_again(self, units: Sequence[SweepUnit]) -> list[SweepUnit]:
         """Give the units that are not done; failures and deaths of an earlier sweep are forgotten.
 
         Those that another sweep works on are left to it, and given too.
@@ -119,41 +119,41 @@ class Place:
         self.folder.mkdir(parents=True, exist_ok=True)
         left = [unit for unit in units if not self.is_done(unit)]
         for unit in left:
-            if self.read(unit) == Record() or (held := self.claim(unit)) is None:
+            if self.read(unit) == UnitRecord() or (held := self.claim(unit)) is None:
                 continue
             if not self.is_done(unit):
-                self.write(unit, Record())
+                self.write(unit, UnitRecord())
             self.release(unit, held)
         return left
 
-    def last_line(self, unit: Unit) -> str:
+    def last_line(self, unit: SweepUnit) -> str:
         """Give the last line of a unit's log that says something."""
         return (self._tail(unit) or [""])[-1].strip()
 
-    def complaint(self, unit: Unit) -> str:
+    def complaint(self, unit: SweepUnit) -> str:
         """Give the last error in a log: from the last line in which tseval speaks up, or the last line."""
         lines = self._tail(unit)
         starts = [i for i, line in enumerate(lines) if line.startswith("tseval: ")]
         return "\n".join(lines[starts[-1] :]).removeprefix("tseval: ") if starts else self.last_line(unit)
 
-    def _tail(self, unit: Unit) -> list[str]:
+    def _tail(self, unit: SweepUnit) -> list[str]:
         with suppress(OSError), self.log(unit).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
             return [line for line in lines if line.strip()]
         return []
 
-    def _record(self, unit: Unit) -> Path:
-        return self.folder / f"{unit.name}.json"
+    def _record(self, unit: SweepUnit) -> Path:
+        return self.folder / f"unit-{unit.name}.json"
 
-    def _lock(self, unit: Unit) -> Path:
-        return self.folder / f"{unit.name}.lock"
+    def _lock(self, unit: SweepUnit) -> Path:
+        return self.folder / f"unit-{unit.name}.lock"
 
 
-def _run_exists(unit: Unit) -> bool:
+def _run_exists(unit: SweepUnit) -> bool:
     return (Path(unit.run) / "manifest.json").exists()
 
 
-def n_saved(unit: Unit) -> int:
+def n_saved(unit: SweepUnit) -> int:
     """Count the parts of a unit's run that are saved."""
     return len(list((Path(unit.run) / PARTS).glob("*.parquet")))

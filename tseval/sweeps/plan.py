@@ -12,7 +12,7 @@ from tseval.errors import RunError, suggest
 from tseval.runs.writing import safe_name
 from tseval.suites.load import check_suite_spec
 from tseval.sweeps.expansion import expand_braces, matching_files
-from tseval.sweeps.unit import Options, Unit
+from tseval.sweeps.unit import Options, SweepUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ class ModelEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SweepPlan:
     """What is to be swept.
 
     Attributes:
@@ -60,7 +60,7 @@ class Plan:
         return {"slurm": self.slurm, "ray": self.ray}.get(engine, {})
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> SweepPlan:
     """Read a plan.
 
     Raises:
@@ -68,13 +68,13 @@ def read_plan(path: Path) -> Plan:
     """
     try:
         content = read_yaml(path)
-        _refuse_unknown(content, Plan, "a plan")
+        _refuse_unknown(content, SweepPlan, "a plan")
         if isinstance(content, dict):
             _refuse_unknown(content.get("options"), Options, "options")
             models = content.get("models")
             for entry in models if isinstance(models, list) else ():
                 _refuse_unknown(entry, ModelEntry, "a model")
-        plan = checked(content, Plan)
+        plan = checked(content, SweepPlan)
     except OSError as error:
         raise RunError(f"{path}: {error.strerror}") from None
     except ContentError as error:
@@ -90,7 +90,7 @@ def _refuse_unknown(content: object, kind: type, what: str) -> None:
             raise ContentError(f"unknown field {name!r} of {what}.\n  {suggest(str(name), known, 'Fields')}")
 
 
-def plan_units(plan: Plan) -> list[Unit]:
+def plan_units(plan: SweepPlan) -> list[SweepUnit]:
     """List the units of a plan, model by model; whether a model can be opened is found out by a worker.
 
     Raises:
@@ -101,11 +101,11 @@ def plan_units(plan: Plan) -> list[Unit]:
     suites = [(suite, _suite_name(suite)) for entry in plan.suites for suite in _suites(entry)]
     for suite, _ in suites:
         check_suite_spec(suite)
-    units: dict[str, Unit] = {}
+    units: dict[str, SweepUnit] = {}
     for name, model, arguments in _models(plan.models):
         for suite, suite_name in suites:
             own = f"{name}-{suite_name}"
-            unit = Unit(own, model, suite, str(Path(plan.out) / own), arguments, plan.options)
+            unit = SweepUnit(own, model, suite, str(Path(plan.out) / own), arguments, plan.options)
             other = units.setdefault(own.casefold(), unit)
             if other is not unit:
                 raise RunError(

@@ -15,12 +15,12 @@ from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
 from tseval.scoring.numerics.device import accelerator, empty_caches, out_of_memory
 from tseval.suites.clusters import cluster_by
 from tseval.suites.load import load_suite
-from tseval.sweeps.place import Record
+from tseval.sweeps.place import UnitRecord
 
 if TYPE_CHECKING:
     from tseval.scoring.protocol import Model
-    from tseval.sweeps.place import Place
-    from tseval.sweeps.unit import Unit
+    from tseval.sweeps.place import SweepPlace
+    from tseval.sweeps.unit import SweepUnit
 
 SAYS_SECONDS = 1.0  # between records of how far a unit is
 
@@ -33,11 +33,11 @@ class UnitScorer:
         number: Which worker this is, from 0.
     """
 
-    def __init__(self, place: Place, number: int) -> None:
+    def __init__(self, place: SweepPlace, number: int) -> None:
         self.place, self.number = place, number
         self._opened: tuple[tuple[object, ...], Model] | None = None
 
-    def score(self, unit: Unit, begun: Record) -> None:
+    def score(self, unit: SweepUnit, begun: UnitRecord) -> None:
         """Score a unit, and write down now and then how far it is, and at last that it is done.
 
         Args:
@@ -66,9 +66,9 @@ class UnitScorer:
         counts = run.manifest.counts
         print(f"{counts.sentences:,} sentences, {counts.resumed_sentences:,} of them saved before")
         print(run.manifest.signature)
-        self.place.write(unit, Record("done", stamp, counts.sentences, counts.sentences))
+        self.place.write(unit, UnitRecord("done", stamp, counts.sentences, counts.sentences))
 
-    def explain(self, error: BaseException) -> str:
+    def explain(self, error: Exception) -> str:
         """Say in one line what went wrong that is no bad input, and let go of the model."""
         self._opened = None
         if out_of_memory(error):
@@ -76,7 +76,7 @@ class UnitScorer:
             return "there is not enough memory for it"
         return f"{type(error).__name__}: {first_line(error)}"
 
-    def _open(self, unit: Unit) -> Model:
+    def _open(self, unit: SweepUnit) -> Model:
         """Open the model of a unit, unless the last one had the same."""
         wanted = unit.model, sorted(unit.arguments.items()), unit.options.device
         if self._opened is None or self._opened[0] != wanted:

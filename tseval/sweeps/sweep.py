@@ -15,22 +15,22 @@ from tseval.files import write_whole
 from tseval.sweeps.engines import Job
 from tseval.sweeps.keeping import POLL_SECONDS
 from tseval.sweeps.place import ENDED
-from tseval.sweeps.task import Task
+from tseval.sweeps.task import WorkerTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tseval.checked import Json
     from tseval.sweeps.engines import Engine
-    from tseval.sweeps.place import Place, Record
-    from tseval.sweeps.unit import Unit
+    from tseval.sweeps.place import SweepPlace, UnitRecord
+    from tseval.sweeps.unit import SweepUnit
 
 STATE = "sweep"  # folder of records, beside the runs
 LOOK_SECONDS = 0.5  # between looks at the records
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class UnitState:
     """How far a unit is.
 
     Attributes:
@@ -39,15 +39,15 @@ class State:
         was_done: Whether it was done before this sweep.
     """
 
-    unit: Unit
-    record: Record
+    unit: SweepUnit
+    record: UnitRecord
     was_done: bool = False
 
 
 class Watcher(Protocol):
     """Hears how the work goes, several times a second."""
 
-    def __call__(self, states: Sequence[State]) -> None:
+    def __call__(self, states: Sequence[UnitState]) -> None:
         """Hear how far each unit is."""
 
 
@@ -75,11 +75,11 @@ class Swept:
         complaints: Why workers could not go on.
     """
 
-    states: list[State]
+    states: list[UnitState]
     complaints: list[str]
 
 
-def sweep(units: Sequence[Unit], place: Place, force: Workforce, watch: Watcher) -> Swept:
+def sweep(units: Sequence[SweepUnit], place: SweepPlace, force: Workforce, watch: Watcher) -> Swept:
     """Do all units that are not done; one that fails stops no other.
 
     Args:
@@ -120,24 +120,24 @@ def sweep(units: Sequence[Unit], place: Place, force: Workforce, watch: Watcher)
 class _Looked:
     """The states of units; what has ended is not looked at again."""
 
-    def __init__(self, units: Sequence[Unit], place: Place, before: set[str]) -> None:
+    def __init__(self, units: Sequence[SweepUnit], place: SweepPlace, before: set[str]) -> None:
         self.place = place
-        self.known = {unit.name: State(unit, place.read(unit), unit.name in before) for unit in units}
+        self.known = {unit.name: UnitState(unit, place.read(unit), unit.name in before) for unit in units}
         self.at = 0.0
 
-    def states(self) -> list[State]:
+    def states(self) -> list[UnitState]:
         if time.monotonic() - self.at > LOOK_SECONDS:
             for name, state in self.known.items():
                 if state.record.stage not in ENDED:
                     record = self.place.read(state.unit)
                     if record.stage == "training":  # which says itself how far it is
                         record = replace(record, said=self.place.last_line(state.unit))
-                    self.known[name] = State(state.unit, record, state.was_done)
+                    self.known[name] = UnitState(state.unit, record, state.was_done)
             self.at = time.monotonic()
         return list(self.known.values())
 
 
-def states_of(units: Sequence[Unit], place: Place) -> list[State]:
+def states_of(units: Sequence[SweepUnit], place: SweepPlace) -> list[UnitState]:
     """Give how far units are, without doing anything; what a killed worker left waits again."""
     found = []
     for unit in units:
@@ -147,13 +147,13 @@ def states_of(units: Sequence[Unit], place: Place) -> list[State]:
             record.stage not in (*ENDED, "waiting") and not place.is_held(unit)
         ):
             record = replace(record, stage="waiting")
-        found.append(State(unit, record, done))
+        found.append(UnitState(unit, record, done))
     return found
 
 
-def _write_task(place: Place, units: Sequence[Unit]) -> Path:
+def _write_task(place: SweepPlace, units: Sequence[SweepUnit]) -> Path:
     """Write what workers are to do; its name is that of its content, so that two sweeps never share one."""
-    task = Task(tuple(units), str(Path.cwd()), str(place.folder.resolve()), str(place.logs.resolve()))
+    task = WorkerTask(tuple(units), str(Path.cwd()), str(place.folder.resolve()), str(place.logs.resolve()))
     content = json.dumps(task.to_mapping()).encode()
     path = place.folder.resolve() / f"task-{hashlib.sha256(content).hexdigest()[:16]}"
     write_whole(path, content, shared=True)

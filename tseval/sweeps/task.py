@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from tseval.checked import Json, checked, read_json
-from tseval.sweeps.unit import Unit  # noqa: TC001 - the type of a field that is checked
+from tseval.sweeps.unit import SweepUnit  # noqa: TC001 - the type of a field that is checked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WorkerTask:
     """What workers of a sweep are given, as a file.
 
     Attributes:
@@ -23,7 +23,7 @@ class Task:
         logs: Of logs.
     """
 
-    units: tuple[Unit, ...]
+    units: tuple[SweepUnit, ...]
     cwd: str
     place: str
     logs: str
@@ -33,10 +33,10 @@ class Task:
         return asdict(self)
 
 
-def read_task(path: Path) -> Task:
+def read_task(path: Path) -> WorkerTask:
     """Read what workers are given.
 
     Raises:
         OSError, LimitError, ContentError: The file cannot be read.
     """
-    return checked(read_json(path), Task)
+    return checked(read_json(path), WorkerTask)

@@ -27,7 +27,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class SweepUnit:
     """One model on one suite.
 
     Attributes:

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import TsevalError, shortened
 from tseval.sweeps.keeping import end_process
-from tseval.sweeps.place import Place, Record, n_saved
+from tseval.sweeps.place import SweepPlace, UnitRecord, n_saved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tseval.sweeps.scoring import UnitScorer
-    from tseval.sweeps.task import Task
-    from tseval.sweeps.unit import Unit
+    from tseval.sweeps.task import WorkerTask
+    from tseval.sweeps.unit import SweepUnit
 
 DEATHS = 3  # workers that a unit may cost without coming forward
 LOOKS_AGAIN_SECONDS = 0.3
@@ -39,8 +39,8 @@ class Worker:
         of: How many there are.
     """
 
-    def __init__(self, task: Task, number: int, of: int) -> None:
-        self.place, self.number = Place(Path(task.place), Path(task.logs)), number
+    def __init__(self, task: WorkerTask, number: int, of: int) -> None:
+        self.place, self.number = SweepPlace(Path(task.place), Path(task.logs)), number
         # Each begins elsewhere: so a model's suites stay with one worker, until it helps others out.
         start = number * len(task.units) // of
         self.units = [*task.units[start:], *task.units[:start]]
@@ -55,7 +55,7 @@ class Worker:
         time.sleep(LOOKS_AGAIN_SECONDS if busy else 0)  # somebody may only have looked whether it was held
         self._go_through(busy)
 
-    def _go_through(self, units: Sequence[Unit]) -> list[Unit]:
+    def _go_through(self, units: Sequence[SweepUnit]) -> list[SweepUnit]:
         """Do what is free; give what another worker has."""
         busy = []
         for unit in units:
@@ -71,7 +71,7 @@ class Worker:
                 self.place.release(unit, held)
         return busy
 
-    def _do(self, unit: Unit, held: int) -> None:
+    def _do(self, unit: SweepUnit, held: int) -> None:
         """Do a unit, and write down how it ended."""
         before, saved = self.place.read(unit), n_saved(unit)
         deaths = before.deaths if saved == before.parts else 0
@@ -81,7 +81,7 @@ class Worker:
                 where = f"at {before.done:,} of {before.of:,} sentences" if before.of else "before it scored"
                 self._fail(unit, f"its worker was killed {deaths} times {where}: too little memory, perhaps")
                 return
-            begun = Record("scoring", deaths=deaths + 1, parts=saved)
+            begun = UnitRecord("scoring", deaths=deaths + 1, parts=saved)
             try:
                 if unit.train:
                     self.place.write(unit, replace(begun, stage="training"))
@@ -92,7 +92,9 @@ class Worker:
             except subprocess.CalledProcessError as error:
                 ended = f"ended by {signal.Signals(-error.returncode).name}" if error.returncode < 0 else ""
                 self._fail(unit, ended or self.place.complaint(unit))
-            except (Exception, SystemExit) as error:
+            except SystemExit as error:
+                self._fail(unit, f"it quits, with exit code {error.code}")
+            except Exception as error:
                 traceback.print_exc()
                 self._fail(unit, self._scorer.explain(error))
 
@@ -102,12 +104,12 @@ class Worker:
 
         return UnitScorer(self.place, self.number)
 
-    def _fail(self, unit: Unit, why: str) -> None:
+    def _fail(self, unit: SweepUnit, why: str) -> None:
         print(f"tseval: {shortened(why)}", file=sys.stderr, flush=True)
         self.place.write(unit, replace(self.place.read(unit), stage="failed", said=shortened(why)))
 
 
-def _train(unit: Unit, held: int) -> None:
+def _train(unit: SweepUnit, held: int) -> None:
     """Make the model of a unit; where we are told to stop, so is the training, which saves what it has.
 
     The command inherits the unit's lock: should we be killed, nobody begins the unit while it goes on.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tseval.sweeps.sweep import State
+    from tseval.sweeps.sweep import UnitState
     from tseval.training.zoo.recipe import Recipe
 
 
@@ -112,7 +112,7 @@ def _default_jobs() -> int:
     return os.cpu_count() or 1 if accelerator() is None else 1
 
 
-def _say(state: State) -> str:
+def _say(state: UnitState) -> str:
     """Say how far a model is: the last line of its log, and when it is done its perplexity."""
     record = state.record
     if record.stage == "done":

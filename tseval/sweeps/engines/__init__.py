@@ -63,5 +63,5 @@ def find_engine(name: str) -> Engine:
         raise RunError(
             f'--engine {name} needs {package}, which is not installed.\n  pip install "tseval[{name}]"'
         )
-    engine: Engine = import_module(f"tseval.sweeps.engines.{name}").run
+    engine: Engine = getattr(import_module(f"tseval.sweeps.engines.{name}"), f"run_{name}")
     return engine

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tseval.sweeps.engines import Job
 
 
-def run(job: Job, watch: Callable[[], None]) -> list[str]:
+def run_local(job: Job, watch: Callable[[], None]) -> list[str]:
     """Keep workers at work, a thread for each; they are stopped in order when we are."""
     workers = min(job.workers or _default_workers(), job.n_units)
     threads = max(1, n_cores() // workers)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tseval.sweeps.engines import Job
 
 
-def run(job: Job, watch: Callable[[], None]) -> list[str]:
+def run_ray(job: Job, watch: Callable[[], None]) -> list[str]:
     """Start the driver and wait for its end."""
     job.folder.mkdir(parents=True, exist_ok=True)
     log = job.folder / "ray.log"

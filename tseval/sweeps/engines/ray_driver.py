@@ -33,11 +33,15 @@ def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, J
         Why workers could not go on, of those that could not.
     """
     address = os.environ.get("RAY_ADDRESS")
-    # One that is started here has room for all workers, however few cores there are.
-    size = {} if workers is None else {"num_cpus": workers * int(str(settings.get("num_cpus", 1)))}
-    here = {} if address else {"include_dashboard": False, "object_store_memory": STORE_BYTES, **size}
-    ray.init(address, log_to_driver=False, **here)
-    resources = ray.cluster_resources()
+    if address:
+        ray.init(address, log_to_driver=False)
+    else:  # room for all workers, however few cores there are
+        room = workers and workers * int(str(settings.get("num_cpus", 1)))
+        ray.init(
+            "local", num_cpus=room, object_store_memory=STORE_BYTES, include_dashboard=False,
+            log_to_driver=False,
+        )  # fmt: skip
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call] # it says no types
     gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
     workers = min(workers or gpus or cores, n_units)
     options = {"num_cpus": 1, "num_gpus": int(gpus > 0), **settings}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import submitit
 from submitit.helpers import Checkpointable
@@ -22,7 +22,7 @@ DEFAULT_WORKERS = 8
 CLUSTER = "cluster"  # the one setting that is not submitit's: `local` tries a plan on this machine
 
 
-class QueuedWorker(Checkpointable):  # type: ignore[misc] # it says no types
+class QueuedWorker(Checkpointable):
     """A task of the array. At its time limit, and when it is preempted, it is queued again and goes on.
 
     Args:
@@ -37,7 +37,7 @@ class QueuedWorker(Checkpointable):  # type: ignore[misc] # it says no types
         return keep_worker(task, number, of, self.threads)
 
 
-def run(job: Job, watch: Callable[[], None]) -> list[str]:
+def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
     """Queue an array job and wait for its end; when we are stopped, it goes on.
 
     Raises:
@@ -66,5 +66,5 @@ def _ended(job: submitit.Job[str | None]) -> str | None:
         return f"job {job.job_id} was lost ({job.state}).\n  See {job.paths.stderr}."
     error = job.exception()
     if error is None:
-        return cast("str | None", job.result())
+        return job.result()
     return f"job {job.job_id}: {first_line(error)}\n  See {job.paths.stderr}."

@@ -12,7 +12,7 @@ from tseval.checked import ContentError, checked, read_json
 from tseval.errors import LimitError, RunError, TrainingError
 from tseval.files import PARTIAL, write_text
 from tseval.runs import Run, read_run
-from tseval.sweeps.unit import Unit
+from tseval.sweeps.unit import SweepUnit
 from tseval.training.numbered import file_sha256
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class ZooModel:
         """Whether there is anything of the model."""
         return self.run.exists() or any(self.checkpoint.parent.glob(f"{self.name}.*"))
 
-    def unit(self, corpus: Corpus) -> Unit:
+    def unit(self, corpus: Corpus) -> SweepUnit:
         """Give the work that makes the model; all of it can be repeated."""
         text, valid = (corpus.folder / name for name in CORPUS_FILES)
         texts = [word for path in (text, *corpus.more) for word in ("--train", str(path))]
@@ -92,7 +92,7 @@ class ZooModel:
         texts += ["--vocab-from", str(text)] if corpus.more else []
         train = ["train", "lm", "--arch", self.arch, *texts, "--valid", str(valid), *self.options]
         train += ["--seed", str(self.seed), "--out", str(self.checkpoint), "--resume"]
-        return Unit(self.name, str(self.checkpoint), SUITE, str(self.run), train=tuple(train))
+        return SweepUnit(self.name, str(self.checkpoint), SUITE, str(self.run), train=tuple(train))
 
     def finished(self) -> Run | None:
         """Give the run if the model is trained and scored."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import TrainingError
 from tseval.files import take_lock
 from tseval.sweeps.engines import find_engine
-from tseval.sweeps.place import Place
+from tseval.sweeps.place import SweepPlace
 from tseval.sweeps.sweep import STATE, Workforce, sweep
 from tseval.training.zoo.plan import ZOO_LOCK, read_record
 
@@ -68,7 +68,7 @@ def make(zoo: Path, entries: Sequence[ZooModel], corpus: Corpus, jobs: int, watc
         watch: Hears of the progress.
     """
     units = [entry.unit(corpus) for entry in entries if not entry.finished()]
-    place = Place(zoo / STATE, logs=zoo)
+    place = SweepPlace(zoo / STATE, logs=zoo)
     swept = sweep(units, place, Workforce(find_engine("local"), jobs), watch)
     lost = "\n".join(swept.complaints) or "it was not finished"
     said = {state.unit.name: state.record.said or lost for state in swept.states}
