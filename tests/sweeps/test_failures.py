@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from in_process import call
-from killing import different
 from submitit.slurm.slurm import SlurmJob
 from sweeping import Sweeps, results_of
 from systems import needs_linux, needs_posix
@@ -217,29 +216,3 @@ def test_a_machine_without_slurm_and_a_wrong_setting_are_one_message(sweeps):
         assert done.stderr.startswith("tseval: submitit cannot queue the sweep: ")
         assert said in done.stderr
         assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_a_ray_cluster_that_goes_away_is_said_and_another_engine_goes_on(sweeps):
-    arguments = "plan.yaml", "-o", "out", "--workers", 1
-    with sweeps.start(*arguments, "--engine", "ray", RAY_gcs_rpc_server_reconnect_timeout_s="2") as process:
-        while not sweeps.saved():
-            time.sleep(0.02)
-            assert process.poll() is None
-        listed = subprocess.run(
-            ["ps", "-Ao", "pid,ppid,args"], capture_output=True, text=True, check=True
-        ).stdout
-        rows = [line.split(None, 2) for line in listed.splitlines()]
-        drivers = [pid for pid, parent, _ in rows if parent == str(process.pid)]
-        (gcs,) = [pid for pid, parent, words in rows if parent in drivers and "gcs_server" in words]
-        os.kill(int(gcs), signal.SIGKILL)
-        _, errors = process.communicate(timeout=100)
-    assert process.returncode == 1
-    assert (
-        "tseval: Ray on this machine cannot be reached, or has gone away.\n  See out/sweep/engine/ray.log."
-        in errors
-    )
-    assert "The same command goes on." in errors
-    sweeps.sweep(*arguments)
-    assert sweeps.saved_twice() == 0
-    assert different(results_of(sweeps.place / "out"), results_of(sweeps.place / "out")) == []

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -14,8 +13,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import IO
+    from collections.abc import Callable, Sequence
 
 POLL_SECONDS = 0.2
 GRACE_SECONDS = 20  # for a process that was told to stop, to save what it has
@@ -44,22 +42,25 @@ def keep_worker(
     environment = {**({"OMP_NUM_THREADS": str(threads)} if threads else {}), **os.environ}
     command = [sys.executable, "-m", "tseval.sweeps", task, str(number), str(of)]
     for _ in range(RESTARTS):
-        # Not a pipe: nobody would empty it.
-        with tempfile.TemporaryFile() as said:
-            # In a session of its own: Ctrl-C reaches us alone, and we end it in order.
-            with subprocess.Popen(  # noqa: S603 - our own command, no shell
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, env=environment,
-                start_new_session=True,
-            ) as process:  # fmt: skip
-                try:
-                    while process.poll() is None and not stopped():
-                        wait_for(process, POLL_SECONDS)
-                finally:
-                    end_process(process)
-            if stopped() or process.returncode == 0:
-                return None
-            if process.returncode == GAVE_UP:
-                return f"worker {number}: {_last_words(said)}"
+        # In a session of its own: Ctrl-C reaches us alone, and we end it in order.
+        with subprocess.Popen(  # noqa: S603 - our own command, no shell
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env=environment, start_new_session=True,
+        ) as process:  # fmt: skip
+            said: list[bytes] = []
+            assert process.stderr is not None
+            listener = Thread(target=said.extend, args=[process.stderr])
+            listener.start()
+            try:
+                while not stopped() and not wait_for(process, POLL_SECONDS):
+                    pass
+            finally:
+                end_process(process)
+            listener.join()
+        if stopped() or process.returncode == 0:
+            return None
+        if process.returncode == GAVE_UP:
+            return f"worker {number}: {_last_words(said)}"
     return f"worker {number} was killed {RESTARTS:,} times"
 
 
@@ -100,7 +101,6 @@ def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
     return True
 
 
-def _last_words(said: IO[bytes]) -> str:
-    said.seek(0)
-    lines = said.read().decode(errors="replace").strip().splitlines()
+def _last_words(said: Sequence[bytes]) -> str:
+    lines = [line for line in b"".join(said).decode(errors="replace").splitlines() if line.strip()]
     return shortened(lines[-1] if lines else "ended without a word")
