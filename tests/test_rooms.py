@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -218,6 +219,7 @@ WITHOUT_TORCH += [
 ]
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Module name to file, for everything in `tseval/` and `adapters/`."""
     # `adapters/` is walked where it is, not through the link that a checkout has inside the package.

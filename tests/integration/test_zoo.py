@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 import pytest
+from in_process import call
 from systems import needs_posix
 
 from tseval.cli import tseval as command
@@ -138,7 +139,7 @@ def test_the_same_command_goes_on_and_redoes_nothing(stopped, resumed):
 
 @pytest.mark.slow
 def test_the_ranked_table_is_that_of_the_runs(stopped, resumed):
-    assert resumed.stdout == tseval("table", "zoo/runs/srn", "zoo/runs/drnn", cwd=stopped.place).stdout
+    assert resumed.stdout == call("table", "zoo/runs/srn", "zoo/runs/drnn", cwd=stopped.place).stdout
 
 
 @pytest.mark.slow
@@ -152,9 +153,9 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
     assert "`train.txt.gz`: 12,000 tokens" in page
     assert "](curves.svg)" in page
     assert {"srn", "drnn"} <= set(re.findall(r"<!-- (\w+) -->", (tables / "curves.svg").read_text()))
-    assert tseval("table", tables, "bhatt2020", cwd=stopped.place).stdout in page
+    assert call("table", tables, "bhatt2020", cwd=stopped.place).stdout in page
     known = json.loads(
-        tseval("table", "zoo/runs/srn", "zoo/runs/drnn", "--format", "json", cwd=stopped.place).stdout
+        call("table", "zoo/runs/srn", "zoo/runs/drnn", "--format", "json", cwd=stopped.place).stdout
     )
     (mean,) = (one for one in known["means"] if one["over"] == "All rows")
     section = page.partition("## Which ranks are known")[2].partition("\n## ")[0]
@@ -168,7 +169,7 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
 @pytest.mark.slow
 def test_the_board_holds_the_accuracies_of_the_runs(stopped, resumed):
     tables = stopped.place / "tables"
-    assert tseval("table", tables, cwd=stopped.place).stdout in (tables / "README.md").read_text()
+    assert call("table", tables, cwd=stopped.place).stdout in (tables / "README.md").read_text()
     assert accuracies(tables) == {
         (arch, *row): cut(share)
         for arch in ("srn", "drnn")
