@@ -11,6 +11,8 @@ import sys
 from contextlib import suppress
 from subprocess import DEVNULL, TimeoutExpired
 
+import torch._dynamo  # noqa: F401 - which an optimiser brings along, in a second
+
 from tseval.cli import main
 
 __all__ = ["DEVNULL", "Popen", "TimeoutExpired"]
