@@ -30,11 +30,13 @@ root_doc = "README"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 API = "build/api"  # written anew for every build, and in no repository
 include_patterns = ["*.md", "docs/**.md", "leaderboards/*/README.md", f"{API}/*.rst"]
-# Folders without pages, so that nobody waits while they are searched.
-exclude_patterns = [
-    *(f.name for f in ROOT.iterdir() if f.is_dir() and f.name not in {"build", "docs", "leaderboards"}),
-    *(f"build/{f.name}" for f in ROOT.glob("build/*") if f.name != "api"),
-]
+# Folders without pages, so that nobody waits while they are searched. The site is named before it is there:
+# with other settings, Sphinx would read every page again.
+exclude_patterns = sorted(
+    {f.name for f in ROOT.iterdir() if f.is_dir() and f.name not in {"build", "docs", "leaderboards"}}
+    | {f"build/{f.name}" for f in ROOT.glob("build/*") if f.name != "api"}
+    | {"build/docs"}
+)
 
 html_theme = "furo"
 html_static_path = ["site.css"]
