@@ -24,7 +24,8 @@ class Popen:
     def __init__(self, command, *, stderr, env, pass_fds, **others):
         assert command[:3] == [sys.executable, "-m", "tseval"]
         assert others == {"stdin": DEVNULL, "stdout": DEVNULL, "start_new_session": True}
-        self.pid, self.returncode = os.fork(), None
+        self.returncode: int | None = None
+        self.pid = os.fork()
         if self.pid == 0:
             code = 1
             try:
