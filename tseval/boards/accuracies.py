@@ -1,4 +1,4 @@
-"""The accuracies of a board that follow from evidence: of each entry, or means over seeds with their spread."""
+"""The accuracies of a board that follow from evidence: of entries, or means over seeds with their spread."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def add_entry(board: Path, path: Path, about: About, name: str | None = None, ur
     if definition.published:
         raise BoardError(
             f"{board} is of published accuracies: its entries have no evidence.\n"
-            f"  Write {ENTRY_FOLDERS}/NAME/{ENTRY_FILE} as docs/boards.md says, then tseval board write {board}"
+            f"  Write {ENTRY_FOLDERS}/NAME/{ENTRY_FILE} as docs/boards.md says, then tseval board write."
         )
     if url is not None:
         check_address(url)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from tseval.boards.accuracies import accuracies, in_groups
-from tseval.boards.entry import entry_folders, entry_runs, read_entry
+from tseval.boards.entry import ENTRY_FOLDERS, About, entry_folders, entry_runs, read_entry
 from tseval.boards.published import published_board, published_entry
 from tseval.errors import BoardError, suggest
 from tseval.files import write_text
@@ -20,11 +20,10 @@ from tseval.report.shown import interval, mean_rank, rank_set, share
 from tseval.report.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tseval.boards.definition import Definition
-    from tseval.boards.entry import About
     from tseval.report import Table
     from tseval.report.boards import Board
     from tseval.runs import Run
@@ -82,8 +81,9 @@ def _page(board: Path, definition: Definition, runs: Sequence[Run], numbers: Boa
         yield "## Rules\n\n" + "\n".join(f"- {plain(rule)}" for rule in definition.rules)
     if numbers is not None:
         yield from _results(name, definition, runs, numbers)
-        abouts = _abouts(board, definition)
-        if facts := [{"model": markdown(entry), **told} for entry, told in abouts.items() if told]:
+        shown = numbers.models if definition.published else runs
+        told = {one.name: _about_entry(board / ENTRY_FOLDERS / one.name, definition) for one in shown}
+        if facts := [{"model": markdown(name), **facts} for name, facts in told.items() if facts]:
             yield "## The entries"
             yield tabulate(facts, headers="keys", tablefmt="pipe", disable_numparse=True)
     yield "## Check it"
@@ -147,22 +147,18 @@ def _ranks(table: Table) -> Iterator[str]:
     )
 
 
-def _abouts(board: Path, definition: Definition) -> Mapping[str, dict[str, str]]:
-    """Tell what is said of each entry, and how far it was checked; nothing where nothing is said."""
-    told: dict[str, dict[str, str]] = {}
-    for folder in entry_folders(board, definition.order):
-        if definition.published:
-            entry = published_entry(folder, definition)
-            told[entry.name] = {} if entry.about == type(entry.about)() else _about(entry.about)
-            continue
-        of_run = read_entry(folder)
-        last = of_run.checks[-1] if of_run.checks else None
-        told[of_run.name] = {
-            **_about(of_run.about),
-            "fingerprint": of_run.fingerprint[:16],
-            "checked": f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–",
-        }
-    return told
+def _about_entry(folder: Path, definition: Definition) -> dict[str, str]:
+    """Tell what is said of an entry, and how far it was checked; nothing where nothing is said."""
+    if definition.published:
+        about = published_entry(folder, definition).about
+        return {} if about == About() else _about(about)
+    entry = read_entry(folder)
+    last = entry.checks[-1] if entry.checks else None
+    return {
+        **_about(entry.about),
+        "fingerprint": entry.fingerprint[:16],
+        "checked": f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–",
+    }
 
 
 def _about(about: About) -> dict[str, str]:
