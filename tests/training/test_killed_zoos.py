@@ -77,9 +77,7 @@ def test_texts_of_a_zoo_have_names_of_their_own_and_are_there(texts):
         read_corpus(texts / "corpus", (texts / "absent.txt",))
 
 
-@pytest.mark.parametrize(
-    "left", [[".lock"], ["README.md.11.partial"], ["README.md"], ["README.md", "srn"]]
-)
+@pytest.mark.parametrize("left", [[".lock"], ["README.md.11.partial"], ["README.md"], ["README.md", "srn"]])
 def test_a_publication_killed_before_its_board_is_taken_up(tmp_path, left):
     for name in left:
         (tmp_path / name).write_text(f"{MARK} Unfinished: publish again.")
