@@ -1,4 +1,4 @@
-"""Boards as they come with the package: their numbers, and where the rest is; and those of this repository."""
+"""Boards as they come with the package: their numbers, and where the rest is; and the zoo."""
 
 import shutil
 

@@ -35,7 +35,8 @@ def test_the_wheel_ships_templates_adapters_boards_and_the_checkpoint(release):
 
 
 def test_boards_are_shipped_without_what_they_follow_from_and_nothing_is_large(release):
-    shipped, source = ZipFile(release.wheel).namelist(), tarfile.open(release.sdist).getnames()
+    with ZipFile(release.wheel) as wheel, tarfile.open(release.sdist) as sdist:
+        shipped, source = wheel.namelist(), sdist.getnames()
     for names in (shipped, source):
         assert any(name.endswith("leaderboards/blimp2020/entries/GPT-2/entry.yaml") for name in names)
         assert any(name.endswith("leaderboards/zoo/board.json") for name in names)
