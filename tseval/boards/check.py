@@ -16,7 +16,7 @@ from tseval.boards.entry import (
 from tseval.boards.folder import BOARD_LOCK, unfit
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.boards.written import ACCURACIES, BOARD_PAGE, pages
-from tseval.errors import BoardError, LimitError, TrainingError, TsevalError, first_line
+from tseval.errors import AwayError, BoardError, LimitError, TrainingError, TsevalError, first_line
 from tseval.evidence.fetching import LARGEST_EVIDENCE
 from tseval.files import read_bytes
 from tseval.report.curves import read_curves
@@ -80,7 +80,11 @@ def _wrong_with_entry(folder: Path, definition: Definition, suite: Suite | None)
     if EVIDENCE in meant and (size := (folder / EVIDENCE).stat().st_size) > LARGEST_EVIDENCE:
         yield f"{EVIDENCE} has {size:,} bytes, more than {LARGEST_EVIDENCE:,}"
         return
-    found = verify_entry(folder, suite=suite)
+    try:
+        found = verify_entry(folder, suite=suite)
+    except AwayError as error:
+        yield first_line(error)
+        return
     if not found.ok:
         yield found.checks[-1].found
     elif suite is not None and (refusal := unfit(definition, entry_run(folder, suite))):

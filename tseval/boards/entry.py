@@ -216,14 +216,15 @@ def evidence_of(folder: Path, manifest: Manifest) -> bytes:
     """Read the evidence of an entry, or fetch it; held to the digest in the manifest.
 
     Raises:
-        RunError: It is missing, damaged or edited, or lies elsewhere and cannot be had.
-        BoardError: It is not here, and the entry does not say where.
+        RunError: It is missing, damaged or edited.
+        BoardError: It is not here, and the entry that should say where is wrong.
+        AwayError: It lies elsewhere and cannot be had.
     """
     if not (folder / EVIDENCE).exists() and (address := read_entry(folder).evidence) is not None:
         try:
             content = fetch_evidence(address)
         except EvidenceError as error:
-            raise RunError(f"{folder.name}: the evidence {error}") from None
+            raise RunError(f"{folder / ENTRY_FILE}: the evidence {error}") from None
         if digest(content) != manifest.files.get(EVIDENCE):
             raise RunError(f"{folder / ENTRY_FILE}: evidence.sha256 is not that of {MANIFEST}")
         return content

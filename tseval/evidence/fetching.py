@@ -11,7 +11,7 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tseval.errors import EvidenceError
+from tseval.errors import AwayError, EvidenceError
 from tseval.files import cache_folder, read_bytes, write_whole
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
     """Give evidence from the cache, or else from its address.
 
     Raises:
-        EvidenceError: It does not come, is larger than it says or may be, or has another digest.
+        EvidenceError: It is larger than it says or may be, or has another digest.
+        AwayError: It does not come.
     """
     if not 0 < address.bytes <= LARGEST_EVIDENCE:
         raise EvidenceError(f"of {address.bytes:,} bytes is not fetched: at most {LARGEST_EVIDENCE:,} are")
@@ -111,8 +112,8 @@ def _download(address: EvidenceAddress, place: Path) -> bytes:
             content: bytes = answer.read(address.bytes + 1)
     except (OSError, ValueError, HTTPException) as error:
         why = getattr(error, "reason", None) or error
-        raise EvidenceError(
-            f"cannot be had from {address.url} ({why}).\n"
+        raise AwayError(
+            f"evidence cannot be had from {address.url} ({why}).\n"
             f"  Where there is no network, bring the file by other means, as {place}"
         ) from None
     return content
