@@ -25,53 +25,71 @@ PAIRS = [("the author laughs .", "the author laugh ."), ("the pilots smile .", "
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A board over pairs beside it, still empty, and a run over them."""
+    """A board over pairs beside it, with an entry whose evidence is at the server, and the run it is of."""
     root = tmp_path_factory.mktemp("elsewhere")
     lines = (json.dumps({"sentence_good": good, "sentence_bad": bad, "n": 1}) + "\n" for good, bad in PAIRS)
     (root / "pairs.jsonl").write_text("".join(lines))
     evaluate(open_model("bundled:lstm"), load_suite(root / "pairs.jsonl"), out=root / "run")
     new_board(root / "board", "../pairs.jsonl")
-    return root
-
-
-@pytest.fixture
-def server(tmp_path):
-    """A server of the files in `served`, and the paths that it was asked for; `/away` leads to `leads_to`."""
-
-    class Handler(SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-        def do_GET(self):
-            server.asked.append(self.path)
-            if self.path == "/away":
-                self.send_response(302)
-                self.send_header("Location", server.leads_to)
-                self.end_headers()
-            else:
-                super().do_GET()
-
-    (tmp_path / "served").mkdir()
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=tmp_path / "served")) as server:
-        server.asked, server.served = [], tmp_path / "served"
-        server.leads_to = f"http://127.0.0.1:{server.server_port}/lstm.parquet"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
-
-
-@pytest.fixture
-def board(made, tmp_path, server, monkeypatch):
-    """The board with an entry whose evidence is at the server, and a cache of its own, empty."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    shutil.copytree(made, tmp_path / "copy")
-    board = tmp_path / "copy/board"
-    url = f"http://127.0.0.1:{server.server_port}/lstm.parquet"
-    done = call("board", "add", board, made / "run", "--evidence", url)
+    server = Server(root / "served")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(root / "cache"))
+        done = call("board", "add", root / "board", root / "run", "--evidence", server.at("/lstm.parquet"))
     assert done.returncode == 0, done.stderr
-    kept = Path(done.stderr.splitlines()[-1].removeprefix("put ").partition(" at ")[0])
-    kept.rename(server.served / "lstm.parquet")  # as the user is told to
-    return board
+    said = done.stderr.splitlines()[-1]
+    assert said.endswith(f".parquet at {server.at('/lstm.parquet')}")
+    yield root, server, Path(said.removeprefix("put ").partition(" at ")[0]).read_bytes()
+    server.end()
+
+
+class Server:
+    """A server of files, which notes what it was asked for; `/away` leads to `leads_to`."""
+
+    def __init__(self, served):
+        class Handler(SimpleHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_GET(handler):  # noqa: N805 - `self` is the server
+                self.asked.append(handler.path)
+                if handler.path == "/away":
+                    handler.send_response(302)
+                    handler.send_header("Location", self.leads_to)
+                    handler.end_headers()
+                else:
+                    super(Handler, handler).do_GET()
+
+        self.asked, self.served, self.leads_to = [], served, ""
+        self.real = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=served))
+        threading.Thread(target=self.real.serve_forever, daemon=True).start()
+
+    def at(self, path):
+        return f"http://127.0.0.1:{self.real.server_port}{path}"
+
+    def end(self):
+        self.real.shutdown()
+        self.real.server_close()
+
+
+@pytest.fixture
+def server(made):
+    """The server, with the evidence that it is to have."""
+    _, server, content = made
+    shutil.rmtree(server.served, ignore_errors=True)
+    server.served.mkdir()
+    (server.served / "lstm.parquet").write_bytes(content)
+    server.asked.clear()
+    return server
+
+
+@pytest.fixture
+def board(made, server, tmp_path, monkeypatch):
+    """A copy of the board, and an empty cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("board", "run"):
+        shutil.copytree(made[0] / name, tmp_path / name)
+    shutil.copy(made[0] / "pairs.jsonl", tmp_path)
+    return tmp_path / "board"
 
 
 def entry_of(board):
@@ -84,23 +102,21 @@ def change(board, **evidence):
     (board / "entries/lstm/entry.yaml").write_text(yaml.safe_dump(entry))
 
 
-def test_evidence_elsewhere_is_fetched_once_and_then_works_offline(board, server, made):
+def test_evidence_elsewhere_is_fetched_once_and_then_works_offline(board, server):
     content = (server.served / "lstm.parquet").read_bytes()
     assert entry_of(board)["evidence"] == {
-        "url": f"http://127.0.0.1:{server.server_port}/lstm.parquet",
+        "url": server.at("/lstm.parquet"),
         "sha256": sha256(content).hexdigest(),
         "bytes": len(content),
     }
     assert {path.name for path in (board / "entries/lstm").iterdir()} == {"entry.yaml", "manifest.json"}
-    assert server.asked == []
     verified = call("verify", board)
     assert (verified.returncode, "plausible" in verified.stdout) == (0, True)
     assert server.asked == ["/lstm.parquet"]
-    server.shutdown()
-    server.server_close()
+    (server.served / "lstm.parquet").unlink()
     assert wrong_with_board(board) == []
     table = call("table", board, "--by", "n")
-    assert (table.returncode, table.stdout) == (0, call("table", made / "run", "--by", "n").stdout)
+    assert (table.returncode, table.stdout) == (0, call("table", board.parent / "run", "--by", "n").stdout)
     assert server.asked == ["/lstm.parquet"]
 
 
@@ -142,18 +158,18 @@ def test_what_cannot_be_had_is_one_message_that_says_where_to_put_it(board, serv
     table = call("table", board)
     place = kept_evidence(entry_of(board)["evidence"]["sha256"])
     assert (table.returncode, f"as {place}" in table.stderr.replace("\n", "")) == (2, True)
-    place.parent.mkdir(parents=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
     (server.served / "kept").rename(place)
     assert call("table", board).returncode == 0
 
 
 def test_it_is_followed_where_it_leads_unless_that_is_no_safe_address(board, server):
-    change(board, url=f"http://127.0.0.1:{server.server_port}/away")
+    change(board, url=server.at("/away"))
     server.leads_to = "http://example.org/lstm.parquet"
     assert "'http://example.org/lstm.parquet' is no https address" in wrong_with_board(board)[0]
     server.leads_to = (server.served / "lstm.parquet").as_uri()
-    assert "is no https address" in wrong_with_board(board)[0]
-    server.leads_to = f"http://127.0.0.1:{server.server_port}/lstm.parquet"
+    assert "is not allowed" in wrong_with_board(board)[0]
+    server.leads_to = server.at("/lstm.parquet")
     assert call("verify", board).returncode == 0
 
 
@@ -174,7 +190,7 @@ def test_it_is_followed_where_it_leads_unless_that_is_no_safe_address(board, ser
         ("bytes", 0, "of 0 bytes is not fetched"),
         ("bytes", LARGEST_EVIDENCE + 1, "is not fetched: at most"),
         ("bytes", "many", "evidence.bytes: should be a whole number"),
-        ("bytes", 10**30, "evidence.bytes: "),
+        ("bytes", 10**30, "is not fetched: at most"),
     ],
 )
 def test_an_address_that_is_none_is_named_and_not_asked(board, server, field, value, said):
@@ -190,7 +206,7 @@ def test_evidence_of_another_entry_is_not_that_of_the_manifest(board, server):
     other.write_bytes(b"something else")
     change(
         board,
-        url=f"http://127.0.0.1:{server.server_port}/other.parquet",
+        url=server.at("/other.parquet"),
         sha256=sha256(b"something else").hexdigest(),
         bytes=len(b"something else"),
     )
@@ -198,8 +214,8 @@ def test_evidence_of_another_entry_is_not_that_of_the_manifest(board, server):
     assert "evidence.sha256 is not that of manifest.json" in found
 
 
-def test_an_unsafe_address_is_refused_before_anything_is_written(made, tmp_path):
-    shutil.copytree(made, tmp_path / "copy")
-    done = call("board", "add", tmp_path / "copy/board", made / "run", "--evidence", "http://example.org/x")
+def test_an_unsafe_address_is_refused_before_anything_is_written(board):
+    run = board.parent / "run"
+    done = call("board", "add", board, run, "--name", "two", "--evidence", "http://example.org/x")
     assert (done.returncode, "is no https address" in done.stderr) == (2, True)
-    assert list((tmp_path / "copy/board/entries").iterdir()) == []
+    assert [path.name for path in (board / "entries").iterdir()] == ["lstm"]

@@ -149,10 +149,10 @@ def read_published(folder: Path) -> PublishedEntry:
     return _read(folder, PublishedEntry)
 
 
-E = TypeVar("E", Entry, PublishedEntry)
+_Kind = TypeVar("_Kind", Entry, PublishedEntry)
 
 
-def _read(folder: Path, kind: type[E]) -> E:
+def _read(folder: Path, kind: type[_Kind]) -> _Kind:
     file = folder / ENTRY_FILE
     try:
         content = read_written(file)

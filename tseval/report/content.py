@@ -31,7 +31,7 @@ OF_A_RUN = (
 )
 RECORDED = dict.fromkeys([*COUNTS, *(name for field in OF_A_RUN for name in field.names), "se", "df"])
 FACTORS = ["clusters", "fixed"]
-RANKS = ("rank", "rank_low", "rank_high")
+OF_RANKS = ("rank", "rank_low", "rank_high")
 
 
 def recorded(table: Table, place: int) -> pd.DataFrame:
@@ -52,7 +52,7 @@ def recorded(table: Table, place: int) -> pd.DataFrame:
         coverage = (decidable(column.rows) / column.rows["n_items"]).astype(object)
     rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *FACTORS])
     ranks = _ranks(table, place)
-    for name in RANKS:
+    for name in OF_RANKS:
         rows[name] = pd.Series([ranks[key][name] for key in column.keys(table.by)], dtype=object)
     rows["coverage"] = coverage
     rows.insert(0, "model", column.heading)
@@ -63,7 +63,7 @@ def recorded_human(table: Table, human: Column) -> pd.DataFrame:
     """List what people get right, row by row; of models' records it has the accuracy alone."""
     rows = human.rows.astype(object)
     rows["accuracy"] = [None if value is None else float(value) for value in human.exact(table.by).values()]
-    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *FACTORS, *RANKS, "coverage"])
+    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *FACTORS, *OF_RANKS, "coverage"])
     rows.insert(0, "model", human.heading)
     return rows[rows["accuracy"].notna()]
 
