@@ -44,9 +44,9 @@ def test_whatever_needs_the_evidence_says_where_it_is(shipped, command):
 
 
 def test_a_board_of_ones_own_that_lost_its_evidence_is_wrong(shipped, tmp_path):
-    shutil.copytree(shipped, tmp_path / "own")
-    assert "lstm: has no evidence.parquet" in wrong_with_board(tmp_path / "own")
-    assert call("verify", tmp_path / "own").returncode == 1
+    shutil.copytree(shipped, tmp_path / "other/own")
+    assert "lstm: has no evidence.parquet" in wrong_with_board(tmp_path / "other/own")
+    assert call("verify", tmp_path / "other/own").returncode == 1
 
 
 @pytest.mark.slow

@@ -68,11 +68,13 @@ def _row(
     key: Key, n_items: int, exact: Mapping[str, Sequence[Mapping[Key, Fraction | None]]], decimals: int
 ) -> BoardRow:
     """Average the exact accuracies of one row over seeds; where a seed has none there is no mean."""
-    dependency, *names = key
+    dependency, phenomenon, construction, contrast = key
     seeds = {heading: _known([one.get(key) for one in several]) for heading, several in exact.items()}
     return BoardRow(
-        None if dependency is None else str(dependency),
-        *map(str, names),
+        dependency=None if dependency is None else str(dependency),
+        phenomenon=str(phenomenon),
+        construction=str(construction),
+        contrast=str(contrast),
         n_items=int(n_items),
         accuracy={name: _printed(_mean(own), decimals) for name, own in seeds.items() if own},
         spread={name: _printed(_spread(own), decimals) for name, own in seeds.items() if len(own) > 1},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -155,12 +155,14 @@ def read_written(file: Path) -> Mapping[str, Json]:
 
 
 def write_definition(definition: Definition) -> str:
-    """Give the text of `board.yaml`, without the fields that say nothing."""
-    said = {name: value for name, value in asdict(definition).items() if value or name in _ALWAYS}
-    return write_yaml(said)
+    """Give the text of `board.yaml`: what whoever begins a board may fill in, and what is not as always."""
+    content, usual = asdict(definition), asdict(Definition(0, "", "", "", "sentence"))
+    return write_yaml(
+        {name: value for name, value in content.items() if name in _SHOWN or value != usual[name]}
+    )
 
 
-_ALWAYS = {one.name for one in fields(Definition)[:9]}  # those that whoever begins a board may fill in
+_SHOWN = ("format", "title", "suite", "digest", "score", "text", "source", "protocol", "rules")
 
 
 def write_yaml(content: Mapping[str, object]) -> str:

@@ -53,13 +53,17 @@ def verify_entry(
         SuiteError: Its suite is not here.
         ModelError: The model cannot be asked.
     """
-    board = folder.resolve().parents[1]
-    definition = read_definition(board)
-    if definition.published:
-        if model is not None:
-            raise BoardError(f"{folder} is of published accuracies: there is nothing to ask a model about.")
-        return _verify_published(folder, definition)
-    return _EntryLadder(folder, suite or board_suite(board)).climb(model, share, progress)
+    if suite is None:
+        board = folder.resolve().parents[1]
+        definition = read_definition(board)
+        if definition.published:
+            if model is not None:
+                raise BoardError(
+                    f"{folder} is of published accuracies: there is nothing to ask a model about."
+                )
+            return _verify_published(folder, definition)
+        suite = board_suite(board)
+    return _EntryLadder(folder, suite).climb(model, share, progress)
 
 
 def _verify_published(folder: Path, definition: Definition) -> Verification:

@@ -44,8 +44,8 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str,
         BoardError: A published entry is wrong, or the board to be shown beside is none.
     """
     numbers = _numbers(board, definition, runs)
-    texts = {} if numbers is None else {ACCURACIES: board_text(numbers)}
-    return {**texts, BOARD_PAGE: "\n\n".join(_page(board, definition, runs, numbers)) + "\n"}
+    page = "\n\n".join(_page(board, definition, runs, numbers)) + "\n"
+    return {BOARD_PAGE: page} | ({} if numbers is None else {ACCURACIES: board_text(numbers)})
 
 
 def write_pages(board: Path, definition: Definition) -> None:

@@ -15,7 +15,7 @@ from tseval.errors import AwayError, EvidenceError
 from tseval.files import cache_folder, read_bytes, write_whole
 
 if TYPE_CHECKING:
-    from email.message import Message
+    from http.client import HTTPMessage
     from pathlib import Path
     from typing import IO
 
@@ -49,10 +49,11 @@ def check_address(url: str) -> None:
     """
     try:
         parts = urlsplit(url)
-        safe = parts.scheme == "https" and parts.hostname
-        safe = safe or (parts.scheme == "http" and parts.hostname in _THIS_MACHINE)
     except ValueError:
-        safe = False
+        parts = urlsplit("")
+    safe = (parts.scheme == "https" and bool(parts.hostname)) or (
+        parts.scheme == "http" and parts.hostname in _THIS_MACHINE
+    )
     if not safe or not url.isascii() or any(letter <= " " for letter in url):
         raise EvidenceError(f"{url!r:.200} is no https address")
 
@@ -128,7 +129,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
         fp: IO[bytes],
         code: int,
         msg: str,
-        headers: Message,
+        headers: HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
         try:

@@ -90,7 +90,7 @@ def _ranks(table: Table, place: int) -> dict[tuple[object, ...], dict[str, int |
 
 def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
     """Give what json holds."""
-    content = {
+    content: dict[str, object] = {
         "by": table.by,
         "columns": [_about(column) for column in table.columns],
         "rows": rows,
