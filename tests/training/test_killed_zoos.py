@@ -127,9 +127,11 @@ def test_a_zoo_killed_at_any_call_of_its_own_goes_on_to_the_same_files_and_leave
 
 
 # Beside the zoo lies what was published of it before: one model is new now, one changed, and one gone.
+# Without matplotlib, which would take half of the time; figures are written whole like any file.
 PUBLICATION = """
     import json, shutil, sys
     from pathlib import Path
+    sys.modules["matplotlib"] = None
     from killing import different, files_below, kill_everywhere
     from small_zoo import SmallZoo
     from tseval.report.boards import read_board
