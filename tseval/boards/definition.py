@@ -167,7 +167,19 @@ _SHOWN = ("format", "title", "suite", "digest", "score", "text", "source", "prot
 
 def write_yaml(content: Mapping[str, object]) -> str:
     """Give the text of a file that people may write too."""
-    return yaml.safe_dump(_plain(content), sort_keys=False, allow_unicode=True)
+    return yaml.dump(_plain(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as they are read, and escapes breaks that YAML would read as others."""
+
+
+def _write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if set(text) & set("\r\x85\u2028\u2029") else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _write_text)
 
 
 def _plain(value: object) -> object:
