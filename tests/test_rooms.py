@@ -87,11 +87,16 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"tseval.analysis", "tseval.parquet", "tseval.scoring", "tseval.suites.items"},
         ARROW | {"pandas"},
     ),
-    "tseval.boards.definition": ({"tseval.questions", "tseval.suites"}, {"yaml"}),
+    "tseval.boards.printed": (set(), set()),
+    "tseval.boards.definition": (
+        {"tseval.boards.printed", "tseval.questions", "tseval.suites"},
+        {"yaml"},
+    ),
     "tseval.boards.entry": (
         {
             "tseval.analysis",
             "tseval.boards.definition",
+            "tseval.boards.printed",
             "tseval.evidence",
             "tseval.questions",
             "tseval.runs",
@@ -129,6 +134,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.analysis",
             "tseval.boards.definition",
             "tseval.boards.entry",
+            "tseval.boards.printed",
             "tseval.runs",
             "tseval.scoring.surprisal",
         },
@@ -175,6 +181,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {
             "tseval.adapters",
             "tseval.analysis",
+            "tseval.boards",
             "tseval.evaluation",
             "tseval.models",
             "tseval.parquet",

@@ -6,11 +6,11 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import read_definition, suite_of
-from tseval.boards.entry import EVIDENCE, entry_run, read_entry, rows_of
-from tseval.errors import BoardError, EvidenceError, LimitError, RunError
+from tseval.boards.entry import entry_run, evidence_of, read_entry, rows_of
+from tseval.boards.published import published_entry
+from tseval.errors import BoardError, EvidenceError, LimitError, RunError, first_line
 from tseval.evidence.evidence import whole_column
 from tseval.evidence.file import read_evidence
-from tseval.runs.files import read_intact
 from tseval.runs.manifest import count_verdicts
 from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.shown import counted
@@ -18,17 +18,17 @@ from tseval.suites.grammar.cache import afresh
 from tseval.verifying.claim import Claim
 from tseval.verifying.ladder import Ladder
 from tseval.verifying.recompute import Again, verdicts_of
-from tseval.verifying.report import Wrong
+from tseval.verifying.report import Check, Verification, Wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tseval.boards.definition import Definition
     from tseval.boards.entry import Entry
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
     from tseval.suites.items import Suite
-    from tseval.verifying.report import Verification
 
 
 def verify_entry(
@@ -53,7 +53,27 @@ def verify_entry(
         SuiteError: Its suite is not here.
         ModelError: The model cannot be asked.
     """
-    return _EntryLadder(folder, suite or board_suite(folder.parents[1])).climb(model, share, progress)
+    if suite is None:
+        board = folder.resolve().parents[1]
+        definition = read_definition(board)
+        if definition.published:
+            if model is not None:
+                raise BoardError(
+                    f"{folder} is of published accuracies: there is nothing to ask a model about."
+                )
+            return _verify_published(folder, definition)
+        suite = board_suite(board)
+    return _EntryLadder(folder, suite).climb(model, share, progress)
+
+
+def _verify_published(folder: Path, definition: Definition) -> Verification:
+    """Look at all that can be looked at: the file of the entry, and that its rows are the board's."""
+    try:
+        entry = published_entry(folder, definition)
+    except (BoardError, LimitError) as error:
+        return Verification(str(folder), "unread", (Check("whole", False, first_line(error)),))
+    found = f"{counted(len(entry.rows), 'row')} of accuracies as published; nothing follows from evidence"
+    return Verification(str(folder), f"{entry.name} on {definition.suite}", (Check("whole", True, found),))
 
 
 def board_suite(board: Path) -> Suite:
@@ -77,7 +97,7 @@ class _EntryLadder(Ladder):
         try:
             self._entry, self._run = read_entry(self.path), entry_run(self.path, self._suite)
             manifest = self._run.manifest
-            evidence = read_evidence(read_intact(self.path, manifest.files, EVIDENCE))
+            evidence = read_evidence(evidence_of(self.path, manifest))
             scored = self._run.load_sentences()
         except (BoardError, RunError, EvidenceError, LimitError) as error:
             raise Wrong(str(error).partition("\n")[0]) from None

@@ -44,12 +44,18 @@ def new(board: Path, suite: str, title: str | None, score: Score | None) -> None
 @click.option("--contains-suite", type=click.Choice(["yes", "no", "unknown"]), default="unknown",
               show_default=True, help="Whether that holds sentences of the suite.")  # fmt: skip
 @click.option("--contact", help="Whom to ask.")
-def add(board: Path, run: Path, name: str | None, **about: str | None) -> None:
+@click.option("--evidence", "url", metavar="URL",
+              help="Where the evidence will lie, instead of in the board: an https address.")  # fmt: skip
+def add(board: Path, run: Path, name: str | None, url: str | None, **about: str | None) -> None:
     """Add a RUN to a BOARD, if it holds."""
-    from tseval.boards.entry import About
+    from tseval.boards.entry import About, read_entry
     from tseval.boards.folder import add_entry
+    from tseval.evidence.fetching import kept_evidence
 
-    click.echo(add_entry(board, run, About(**about), name), err=True)  # type: ignore[arg-type]
+    folder = add_entry(board, run, About(**about), name, url)  # type: ignore[arg-type]
+    click.echo(folder, err=True)
+    if (elsewhere := read_entry(folder).evidence) is not None:
+        click.echo(f"put {kept_evidence(elsewhere.sha256)} at {elsewhere.url}", err=True)
 
 
 @command.command("check")
@@ -72,9 +78,9 @@ def check_board(board: Path, entries: tuple[str, ...]) -> None:
 def write(board: Path) -> None:
     """Write README.md and board.json of a BOARD again."""
     from tseval.boards.definition import read_definition
-    from tseval.boards.entry import entry_folders, entry_runs
     from tseval.boards.folder import changing
     from tseval.boards.written import write_pages
 
+    definition = read_definition(board)
     with changing(board):
-        write_pages(board, read_definition(board), entry_runs(entry_folders(board)))
+        write_pages(board, definition)

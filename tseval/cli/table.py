@@ -56,5 +56,5 @@ def command(
             opened = open_runs(sources)
             told = seeds_table(opened, seeds_of(opened), by)
         else:
-            told = build_table(open_sources(sources), by)
+            told = build_table(open_sources(sources, items=bool(by)), by)
     print_or_write(told, form, output)

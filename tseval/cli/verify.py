@@ -77,16 +77,24 @@ def command(
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     """List what is to be verified; a board stands for all its entries."""
-    from tseval.boards.definition import DEFINITION
+    from tseval.boards.definition import DEFINITION, read_definition
     from tseval.boards.entry import entry_folders
     from tseval.report.boards import BUNDLED_BOARDS
+    from tseval.report.sources import lacks_evidence, not_shipped
 
-    paths = [Path(name) if Path(name).exists() else BUNDLED_BOARDS / name for name in names]
-    found = [
-        entry_folders(path) if (path / DEFINITION).is_file() else [path if path.exists() else Path(name)]
-        for name, path in zip(names, paths, strict=True)
-    ]
-    return [path for several in found for path in several]
+    found: list[Path] = []
+    for name in names:
+        path = Path(name)
+        if not path.exists() and (BUNDLED_BOARDS / name).exists():
+            path = BUNDLED_BOARDS / name
+        if (path / DEFINITION).is_file():
+            definition = read_definition(path)
+            if not definition.published and lacks_evidence(path):
+                raise not_shipped(path)
+            found += entry_folders(path, definition.order)
+        else:
+            found.append(path)
+    return found
 
 
 def _verify(

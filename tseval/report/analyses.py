@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tseval.report.document import Grid
+    from tseval.runs import Run
     from tseval.runs.manifest import Manifest
 
 INTERVAL = Field("95% interval", ("low", "high"), interval)
@@ -60,12 +61,26 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = ()) -> Op
         SuiteError: No item is as `where` says.
     """
     runs = []
-    for source in open_sources(names):
+    for source in open_sources(names, items=True):
         if isinstance(source, Board):
             raise RunError(
                 f"{source.name} is a published board: it has no items to analyse.\n  Name run directories."
             )
         runs.append(source)
+    return for_analysis(runs, where)
+
+
+def for_analysis(runs: Sequence[Run], where: Sequence[tuple[str, str]] = ()) -> Opened:
+    """Choose the verdicts of runs that an analysis is about.
+
+    Args:
+        runs: Over one suite.
+        where: Which items, as `tseval.analysis.selection.select` takes it.
+
+    Raises:
+        RunError: One is over other items than the first.
+        SuiteError: No item is as `where` says.
+    """
     columns = [column_of(run) for run in runs]
     refuse_unlike(columns)
     columns = distinct_headings(columns)

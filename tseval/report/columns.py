@@ -189,6 +189,29 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
     ]
 
 
+def human_of(board: Board) -> Column | None:
+    """Make a column of what people get right, if a board has it: it stands beside models, without ranks."""
+    human = board.human
+    if human is None:
+        return None
+    printed = {row.key: row.accuracy for row in human.rows}
+    rows = [(*row.key, None, printed.get(row.key), None) for row in board.rows]
+    return Column(
+        heading=plain(human.name),
+        origin=plain(board.name),
+        suite=board.suite,
+        score=board.score,
+        rows=pd.DataFrame(rows, columns=[*ROW, "n_items", "printed", "spread"], dtype=object),
+        decimals=board.decimals,
+        digest=None,
+        complete=True,
+        signature=None,
+        perplexity=None,
+        parameters=None,
+        notes=(f"{human.name}: {human.source}",),
+    )
+
+
 def distinct_headings(columns: Sequence[Column]) -> list[Column]:
     """Give every column a heading of its own: equal names get their origin, then a number."""
     shared = Counter(column.heading for column in columns)

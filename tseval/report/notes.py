@@ -37,7 +37,7 @@ def notes_of(table: Table) -> Iterator[str]:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         yield f"The columns are scored in different ways ({modes}), so ranks do not compare models alone."
     if len(columns) > 1 or not runs:  # a run alone prints none of the facts that these explain
-        yield from dict.fromkeys(note for column in columns for note in column.notes)
+        yield from dict.fromkeys(note for column in (*columns, *table.humans) for note in column.notes)
 
 
 def _digits(table: Table, runs: Sequence[Column]) -> Iterator[str]:
