@@ -14,11 +14,11 @@ from tseval.boards.entry import (
     entry_run,
     read_entry,
 )
-from tseval.boards.folder import BOARD_LOCK, unfit
+from tseval.boards.folder import BOARD_LOCK, links_in, unfit
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.boards.written import ACCURACIES, BOARD_PAGE, pages
-from tseval.errors import BoardError, TsevalError
-from tseval.files import read_bytes
+from tseval.errors import BoardError, LimitError, TsevalError
+from tseval.files import PARTIAL, read_bytes
 from tseval.runs.manifest_file import NAME as MANIFEST
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     known = [folder.name for folder in folders]
     if unknown := [name for name in names if name not in known]:
         raise BoardError(f"{board} has no entry {unknown[0]!r}")
+    found = [f"{name} is a link" for name in links_in(board)]
     chosen = [folder for folder in folders if not names or folder.name in names]
-    found = [f"{one.name}: {what}" for one in chosen for what in _wrong_with_entry(one, definition, suite)]
+    found += [f"{one.name}: {what}" for one in chosen for what in _wrong_with_entry(one, definition, suite)]
     found += _repeated(folders)
     if not names and not found:
         found += _wrong_with_files(board, definition, folders, suite)
@@ -59,8 +60,11 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
 
 def _wrong_with_entry(folder: Path, definition: Definition, suite: Suite) -> Iterator[str]:
     """Say what is wrong with one entry; the first thing that verification finds ends it."""
-    if not folder.is_dir():
+    if folder.is_symlink() or not folder.is_dir():
         yield "is no folder"
+        return
+    if links := links_in(folder):
+        yield f"{links[0]} is a link"
         return
     there = {one.name for one in folder.iterdir()}
     if missing := sorted(_OF_ENTRY - there):
@@ -87,7 +91,7 @@ def _repeated(folders: Sequence[Path]) -> Iterator[str]:
             yield f"{folder.name}: is the name of {first} in other letters"
         try:
             entry = read_entry(folder)
-        except BoardError:
+        except (BoardError, LimitError):
             continue  # said of the entry itself
         first, rows = signatures.setdefault(entry.signature, (folder.name, entry.rows))
         if first != folder.name:
@@ -100,6 +104,8 @@ def _wrong_with_files(
 ) -> Iterator[str]:
     if strangers := sorted(one.name for one in board.iterdir() if one.name not in _OWN):
         yield f"the folder holds {strangers[0]!r}, which no board has"
+    for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
+        yield f"{left.name} is what a kill left of an entry: remove it"
     runs: list[Run] = [entry_run(folder, suite) for folder in folders]
     for name, text in pages(board, definition, runs).items():
         try:

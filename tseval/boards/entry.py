@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ENTRY_FOLDERS = "entries"
 ENTRY_FILE, EVIDENCE = "entry.yaml", "evidence.parquet"
-ENTRY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+ENTRY_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<!{re.escape(PARTIAL)})")
 LARGEST_ENTRY = 64 << 20  # bytes of evidence
 
 

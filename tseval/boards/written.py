@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tseval.files import write_text
 from tseval.report import build_table, render
 from tseval.report.boards import BOARD_FORMAT, Board, BoardModel, BoardRow
 from tseval.report.columns import column_of
+from tseval.report.formats.markdown import code, markdown
 from tseval.report.text import plain
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"
 WRITTEN = "Written by `tseval board`; do not edit."
 _DECIMALS = 3
+# What begins a tag of HTML, in texts that are Markdown on purpose.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str, str]:
@@ -85,12 +89,14 @@ def _printed(accuracy: Fraction) -> str:
 def _page(board: Path, definition: Definition, runs: Sequence[Run]) -> str:
     """Write what the board is over, its table, and what is known of each entry."""
     name = board.resolve().name
-    parts = [f"# {plain(definition.title)}", WRITTEN, definition.text]
-    parts += [f"Suite: `{definition.suite}`, digest `{definition.digest}`, score `{definition.score}`."]
+    parts = [f"# {markdown(definition.title)}", WRITTEN, _without_tags(definition.text)]
+    parts += [
+        f"Suite: {code(definition.suite)}, digest {code(definition.digest)}, score `{definition.score}`."
+    ]
     if definition.source:
-        parts.append(f"Source: {plain(definition.source)}")
+        parts.append(f"Source: {markdown(definition.source)}")
     if definition.rules:
-        parts.append("## Rules\n\n" + "\n".join(f"- {plain(rule)}" for rule in definition.rules))
+        parts.append("## Rules\n\n" + "\n".join(f"- {markdown(rule)}" for rule in definition.rules))
     if runs:
         parts += ["## The table", f"    tseval table {name}", render(build_table(runs)).rstrip()]
         facts = [_facts(run, board) for run in runs]
@@ -108,11 +114,16 @@ def _facts(run: Run, board: Path) -> dict[str, str]:
     about = entry.about
     last = entry.checks[-1] if entry.checks else None
     return {
-        "model": plain(entry.name),
-        "licence": plain(about.licence or "–"),
-        "trained on": plain(about.training_data or "–"),
+        "model": markdown(entry.name),
+        "licence": markdown(about.licence or "–"),
+        "trained on": markdown(about.training_data or "–"),
         "holds the suite": about.contains_suite,
-        "contact": plain(about.contact or "–"),
-        "fingerprint": entry.fingerprint[:16],
-        "checked": f"{last.level}, {plain(last.by)}, {last.on}" if last else "–",
+        "contact": markdown(about.contact or "–"),
+        "fingerprint": markdown(entry.fingerprint[:16]),
+        "checked": f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–",
     }
+
+
+def _without_tags(text: str) -> str:
+    """Keep the Markdown of whoever keeps the board, and nothing that a browser or a terminal would obey."""
+    return "\n".join(_TAG.sub("&lt;", plain(line)) for line in text.splitlines())

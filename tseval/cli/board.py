@@ -75,6 +75,8 @@ def write(board: Path) -> None:
     from tseval.boards.entry import entry_folders, entry_runs
     from tseval.boards.folder import changing
     from tseval.boards.written import write_pages
+    from tseval.suites.grammar.cache import afresh
 
-    with changing(board):
-        write_pages(board, read_definition(board), entry_runs(entry_folders(board)))
+    definition = read_definition(board)
+    with changing(board), afresh():
+        write_pages(board, definition, entry_runs(entry_folders(board)))
