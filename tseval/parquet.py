@@ -54,7 +54,7 @@ def read_parquet(
                 chosen = None if others else [name for name in names if name in types]
                 wanted = file.schema_arrow
                 texts = [field.name for field in wanted if _is_text(field.type)]
-            # Texts that repeat stand in the file once. So they are read, and unfolded if that is not too much.
+            # Texts that repeat stand in the file once. They are read so, and unfolded if that is not much.
             content.seek(0)
             with pq.ParquetFile(content, read_dictionary=texts) as file:
                 # Arrow's threads are hardly faster, and abort a process that quits while they start.

@@ -105,7 +105,7 @@ def _check_prefixes(claim: Claim, scored: pa.Table) -> float:
 
 
 def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:
-    """Number prefixes from 1: the one that each word ends, and the one before it, or 0, (words,)."""
+    """Give the number, from 1, of the prefix that each word ends, and of that before it or 0, (words,)."""
     node, before = np.zeros_like(look), np.zeros_like(look)
     n_looks, n_nodes = int(look.max(initial=0)) + 1, 0
     reached = np.zeros(len(words.lengths), dtype=np.int64)

@@ -92,7 +92,7 @@ def rescore(
 
 
 def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
-    """Compare what is said of a model beside its key: what decides how it is checked, and what tables show."""
+    """Compare what is said of a model beside its key: how it is checked, and what tables show of it."""
     if stated.kind != found.kind:
         raise Wrong(f"{MANIFEST}: model.kind is {stated.kind!r}, but this model is of kind {found.kind!r}")
     for name in _SHOWN:
@@ -111,8 +111,8 @@ def _fall_otherwise(claim: Claim, again: Again, verdicts: pa.Table) -> str:
     n_other, gained = int((stated != found).sum()), int((stated - found).sum())
     if gained > MOST_GAINED * len(stated) + FEW:
         raise Wrong(
-            f"{n_other:,} of {len(stated):,} verdicts fall otherwise by the model's own numbers, and the claim "
-            f"has {gained:,} more correct: last bits do not favour anyone so"
+            f"{n_other:,} of {len(stated):,} verdicts fall otherwise by the model's own numbers, and the "
+            f"claim has {gained:,} more correct: last bits do not favour anyone so"
         )
     return f"{n_other:,} of {len(stated):,} verdicts fall otherwise"
 
