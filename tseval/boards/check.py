@@ -17,7 +17,7 @@ from tseval.boards.entry import (
 from tseval.boards.folder import BOARD_LOCK, links_in, unfit
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.boards.written import ACCURACIES, BOARD_PAGE, pages
-from tseval.errors import BoardError, LimitError, TsevalError
+from tseval.errors import BoardError, LimitError, TsevalError, shortened
 from tseval.files import PARTIAL, read_bytes
 from tseval.runs.manifest_file import NAME as MANIFEST
 
@@ -55,7 +55,7 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     found += _repeated(folders)
     if not names and not found:
         found += _wrong_with_files(board, definition, folders, suite)
-    return found
+    return [shortened(one) for one in found]
 
 
 def _wrong_with_entry(folder: Path, definition: Definition, suite: Suite) -> Iterator[str]:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tseval.errors import shortened
 from tseval.verifying.plausible import check_plausible
 from tseval.verifying.report import Check, Verification, Wrong
 
@@ -79,9 +80,9 @@ class Ladder(ABC):
             try:
                 checks.append(Check(level, True, step()))
             except Wrong as wrong:
-                checks.append(Check(level, False, str(wrong)))
+                checks.append(Check(level, False, shortened(str(wrong))))
                 break
-        return Verification(str(self.path), self.what, tuple(checks))
+        return Verification(str(self.path), shortened(self.what), tuple(checks))
 
     def _asked(
         self, model: Model, share: float, draw: str, progress: Callable[[int, int], None] | None
