@@ -110,18 +110,20 @@ def read_yaml(file: Path) -> Json:
 
 def _refuse_repeated_keys(root: Node) -> None:
     """Look at every mapping of a YAML file; which keys are plain texts is all that can be told before."""
+    from yaml import MappingNode, ScalarNode, SequenceNode  # noqa: PLC0415 - most commands read none
+
     left = [root]
     while left:
         node = left.pop()
-        if node.id == "sequence":
+        if isinstance(node, SequenceNode):
             left += node.value
-        elif node.id == "mapping":
+        elif isinstance(node, MappingNode):
             seen = set()
             for key, value in node.value:
                 line = f"line {key.start_mark.line + 1}"
                 if key.tag == "tag:yaml.org,2002:merge":
                     raise ContentError(f"merged mappings (<<) are refused: write the values out ({line})")
-                if key.id == "scalar":
+                if isinstance(key, ScalarNode):
                     if (key.tag, key.value) in seen:
                         raise ContentError(f"the key {key.value[:60]!r} stands twice ({line}): keep one")
                     seen.add((key.tag, key.value))
