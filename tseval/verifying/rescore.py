@@ -30,7 +30,7 @@ _NUMBERS = ("logprob", "words", "pieces", "right", "wrong")
 _SHOWN = ("parameters", "core_parameters", "validation_perplexity")
 # How many verdicts more the claim may have correct than the model's own numbers, where all are asked for: a
 # share of all, and a few where there are few.
-MOST_GAINED, FEW = 0.005, 3
+MOST_GAINED, _FEW = 0.005, 3
 
 
 def chosen(claim: Claim, sentences: pa.StringArray, share: float, draw: str = "") -> NDArray[np.int64]:
@@ -109,7 +109,7 @@ def _fall_otherwise(claim: Claim, again: Again, verdicts: pa.Table) -> str:
     """
     stated, found = (table["correct"].to_numpy().astype(np.int64) for table in (again.verdicts, verdicts))
     n_other, gained = int((stated != found).sum()), int((stated - found).sum())
-    if gained > MOST_GAINED * len(stated) + FEW:
+    if gained > MOST_GAINED * len(stated) + _FEW:
         raise Wrong(
             f"{n_other:,} of {len(stated):,} verdicts fall otherwise by the model's own numbers, and the "
             f"claim has {gained:,} more correct: last bits do not favour anyone so"
