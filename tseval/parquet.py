@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -90,8 +90,9 @@ def _unfolded(table: pa.Table, wanted: pa.Schema) -> pa.Table:
         if not isinstance(field.type, pa.DictionaryType) or not _is_text(field.type.value_type):
             continue
         for chunk in table[field.name].chunks:
-            lengths = pc.binary_length(chunk.dictionary).take(chunk.indices)
-            most -= pc.sum(lengths, min_count=0).as_py()
+            folded = cast("pa.DictionaryArray[Any, pa.StringScalar]", chunk)
+            lengths = cast("pa.Int32Array", pc.binary_length(folded.dictionary))
+            most -= int(pc.sum(lengths.take(folded.indices), min_count=0).as_py() or 0)
         if most < 0:
             raise ContentError(f"its texts have more than {limits().file_bytes:,} bytes, written out")
         if field.type != wanted.field(field.name).type:
