@@ -111,6 +111,8 @@ def test_a_run_with_corrected_words_holds_too_and_a_sentence_of_other_pieces_doe
     run = read_run(tmp_path / "run")
     scored = run.load_sentences()
     moved = pa.array([[value - 1 for value in row] for row in scored["pieces"].to_pylist()])
+    sums = [np.add.reduceat(np.array(row, "f4").astype("f8"), [0])[0] for row in moved.to_pylist()]
+    scored = scored.set_column(scored.column_names.index("logprob"), "logprob", pa.array(sums))
     place = scored.column_names.index("pieces")
     content = to_parquet(scored.set_column(place, "pieces", moved.cast(scored["pieces"].type)))
     (tmp_path / "run" / "sentences.parquet").write_bytes(content)

@@ -13,12 +13,12 @@ from tseval.boards.entry import (
     entry_run,
     read_entry,
 )
-from tseval.boards.folder import BOARD_LOCK, unfit
+from tseval.boards.folder import BOARD_LOCK, links_in, unfit
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.boards.written import ACCURACIES, BOARD_PAGE, pages
-from tseval.errors import AwayError, BoardError, LimitError, TrainingError, TsevalError, first_line
+from tseval.errors import AwayError, BoardError, LimitError, TrainingError, TsevalError, first_line, shortened
 from tseval.evidence.fetching import LARGEST_EVIDENCE
-from tseval.files import read_bytes
+from tseval.files import PARTIAL, read_bytes
 from tseval.report.curves import read_curves
 
 if TYPE_CHECKING:
@@ -50,45 +50,55 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     known = [folder.name for folder in folders]
     if unknown := [name for name in names if name not in known]:
         raise BoardError(f"{board} has no entry {unknown[0]!r}")
+    found = [f"{name} is a link" for name in links_in(board)]
     chosen = [folder for folder in folders if not names or folder.name in names]
-    found = [f"{one.name}: {what}" for one in chosen for what in _wrong_with_entry(one, definition, suite)]
+    found += [f"{one.name}: {what}" for one in chosen for what in _wrong_with_entry(one, definition, suite)]
     found += _repeated(folders)
     if not names and not found:
         found += _wrong_with_files(board, definition, folders, suite)
-    return found
+    return [shortened(one) for one in found]
 
 
 def _wrong_with_entry(folder: Path, definition: Definition, suite: Suite | None) -> Iterator[str]:
-    """Say what is wrong with one entry; the first thing that verification finds ends it."""
-    if not folder.is_dir():
+    """Say what is wrong with one entry; the first thing that its verification finds ends it."""
+    if folder.is_symlink() or not folder.is_dir():
         yield "is no folder"
+        return
+    found = list(_wrong_with_its_files(folder, published=suite is None))
+    yield from found
+    if found:
+        return
+    try:
+        verified = verify_entry(folder, suite=suite)
+    except AwayError as error:
+        yield first_line(error)
+        return
+    if not verified.ok:
+        yield verified.checks[-1].found
+    elif suite is not None and (refusal := unfit(definition, entry_run(folder, suite))):
+        yield refusal
+
+
+def _wrong_with_its_files(folder: Path, *, published: bool) -> Iterator[str]:
+    """Say which files an entry lacks, has too many of, or has elsewhere."""
+    if links := links_in(folder):
+        yield f"{links[0]} is a link"
         return
     there = {one.name for one in folder.iterdir()}
     if ENTRY_FILE not in there:
         yield f"has no {ENTRY_FILE}"
         return
     try:
-        meant = {ENTRY_FILE} if suite is None else read_entry(folder).files
+        meant = {ENTRY_FILE} if published else read_entry(folder).files
     except (BoardError, LimitError) as error:
         yield first_line(error)
         return
     if missing := sorted(meant - there):
         yield f"has no {missing[0]}"
-        return
+    elif EVIDENCE in meant and (size := (folder / EVIDENCE).stat().st_size) > LARGEST_EVIDENCE:
+        yield f"{EVIDENCE} has {size:,} bytes, more than {LARGEST_EVIDENCE:,}"
     if strangers := sorted(there - meant):
         yield f"holds {strangers[0]!r}, which no entry has"
-    if EVIDENCE in meant and (size := (folder / EVIDENCE).stat().st_size) > LARGEST_EVIDENCE:
-        yield f"{EVIDENCE} has {size:,} bytes, more than {LARGEST_EVIDENCE:,}"
-        return
-    try:
-        found = verify_entry(folder, suite=suite)
-    except AwayError as error:
-        yield first_line(error)
-        return
-    if not found.ok:
-        yield found.checks[-1].found
-    elif suite is not None and (refusal := unfit(definition, entry_run(folder, suite))):
-        yield refusal
 
 
 def _repeated(folders: Sequence[Path]) -> Iterator[str]:
@@ -100,7 +110,7 @@ def _repeated(folders: Sequence[Path]) -> Iterator[str]:
             yield f"{folder.name}: is the name of {first} in other letters"
         try:
             entry = read_entry(folder)
-        except BoardError:
+        except (BoardError, LimitError):
             continue  # it is published, or wrong, which is said of the entry itself
         first, rows = signatures.setdefault(entry.signature, (folder.name, entry.rows))
         if first != folder.name:
@@ -123,6 +133,8 @@ def _wrong_with_files(
         yield from _wrong_with_curves(board / CURVES_FOLDER, entries)
     if strangers := sorted(one.name for one in board.iterdir() if one.name not in own):
         yield f"the folder holds {strangers[0]!r}, which no board has"
+    for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
+        yield f"{left.name} is what a kill left of an entry: remove it"
     runs: list[Run] = [] if suite is None else [entry_run(folder, suite) for folder in folders]
     try:
         follow = pages(board, definition, runs)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import yaml
 
@@ -20,11 +20,12 @@ from tseval.boards.printed import (
 from tseval.checked import ContentError, Json, checked, read_yaml
 from tseval.errors import BoardError, reason
 from tseval.questions.scores import Score  # noqa: TC001 - likewise
-from tseval.suites.load import load_suite
+from tseval.suites.load import available_suites, load_suite
 
 if TYPE_CHECKING:
     from tseval.suites.items import Suite
 
+T = TypeVar("T")
 DEFINITION = "board.yaml"
 BOARD_FILES_FORMAT = 1
 LONGEST_TEXT = 4_000  # characters of a text that people write
@@ -101,7 +102,7 @@ def read_definition(board: Path) -> Definition:
     """
     file = board / DEFINITION
     try:
-        definition = checked(read_written(file), Definition)
+        definition = check_written(read_written(file), Definition)
         _check(definition)
     except FileNotFoundError:
         raise BoardError(
@@ -152,6 +153,34 @@ def read_written(file: Path) -> Mapping[str, Json]:
         raise ContentError(f"is {version}, but this tseval reads format {BOARD_FILES_FORMAT}", "format")
     check_texts(content)
     return content
+
+
+def check_written(content: Mapping[str, Json], kind: type[T]) -> T:
+    """Turn what such a file holds into a dataclass.
+
+    Raises:
+        ContentError: A field is missing or wrong, or there is one that nothing reads.
+    """
+    found = checked(content, kind)
+    refuse_strangers(content, found)
+    return found
+
+
+def refuse_strangers(content: object, found: object, where: str = "") -> None:
+    """Refuse fields that no reader knows: whoever looks into the file would believe them.
+
+    Raises:
+        ContentError: Names the first.
+    """
+    if isinstance(content, dict) and is_dataclass(found):
+        known = {part.name for part in fields(found)}
+        for name, value in content.items():
+            if name not in known:
+                raise ContentError("is no field of this file", f"{where}{name}")
+            refuse_strangers(value, getattr(found, name), f"{where}{name}.")
+    elif isinstance(content, list) and isinstance(found, list | tuple):
+        for i, (value, entry) in enumerate(zip(content, found, strict=True)):
+            refuse_strangers(value, entry, f"{where.removesuffix('.')}[{i}].")
 
 
 def write_definition(definition: Definition) -> str:
@@ -207,7 +236,12 @@ def suite_of(definition: Definition, board: Path) -> Suite:
 
 
 def suite_spec(suite: str, board: Path) -> str | Path:
-    """Find a suite that stands beside its board; any other is found by its name."""
+    """Find a suite that stands beside its board; any other is found by its name.
+
+    The names of bundled suites come first: nothing that lies beside a board is taken for one of them.
+    """
+    if suite in available_suites():
+        return suite
     beside = Path(os.path.normpath(board.absolute() / suite))
     return beside if beside.exists() else suite
 

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tseval.analysis.accuracy import COUNTS, ROW, count
-from tseval.boards.definition import read_definition, read_written, suite_of, write_yaml
+from tseval.boards.definition import check_written, read_definition, read_written, suite_of, write_yaml
 from tseval.boards.printed import PrintedRow  # noqa: TC001 - the type of a field that is checked
-from tseval.checked import ContentError, checked
+from tseval.checked import ContentError
 from tseval.errors import BoardError, EvidenceError, RunError, reason
 from tseval.evidence.evidence import scored_again
 from tseval.evidence.fetching import EvidenceAddress, fetch_evidence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ENTRY_FOLDERS = "entries"
 ENTRY_FILE, EVIDENCE = "entry.yaml", "evidence.parquet"
-ENTRY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+ENTRY_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<!{re.escape(PARTIAL)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
             raise ContentError("is of accuracies alone, but the entries of this board have evidence", "level")
         if kind is PublishedEntry and "level" not in content:
             raise ContentError("is missing: the entries of this board are of level published", "level")
-        entry = checked(content, kind)
+        entry = check_written(content, kind)
         if not ENTRY_NAME.fullmatch(entry.name) or entry.name != folder.name:
             raise ContentError(f"should be the name of its folder, {folder.name!r}", "name")
     except (OSError, ContentError) as error:

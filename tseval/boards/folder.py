@@ -37,6 +37,7 @@ from tseval.runs import read_run
 from tseval.runs.files import digest
 from tseval.runs.manifest import dump_manifest
 from tseval.runs.manifest_file import NAME as MANIFEST
+from tseval.suites.grammar.cache import afresh
 from tseval.suites.load import load_suite
 from tseval.verifying import verify_run
 
@@ -114,7 +115,8 @@ def add_entry(board: Path, path: Path, about: About, name: str | None = None, ur
     files[ENTRY_FILE] = to_utf8(write_entry(replace(entry, about=about, checks=checks)))
     with changing(board):
         folder = _put_entry(board / ENTRY_FOLDERS / entry.name, files)
-        write_pages(board, definition)
+        with afresh():  # what is written there is what anyone finds who expands the suite
+            write_pages(board, definition)
     return folder
 
 
@@ -196,13 +198,23 @@ def _put_entry(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
+def links_in(folder: Path) -> list[str]:
+    """Name what is a link: it would be read from elsewhere, where it may change, and written to."""
+    return sorted(one.name for one in folder.iterdir() if one.is_symlink())
+
+
 @contextmanager
 def changing(board: Path) -> Iterator[None]:
     """Hold a board: no two entries are added at once.
 
     Raises:
-        BoardError: Another process is changing it.
+        BoardError: Another process is changing it, or what would be written leads elsewhere.
     """
+    if links := links_in(board):
+        raise BoardError(
+            f"{board / links[0]} is a link, and what is written there would land elsewhere.\n"
+            "  Put a file or a folder in its place."
+        )
     held = take_lock(board / BOARD_LOCK)
     if held is None:
         raise BoardError(f"{board} is being changed by another tseval.\n  Try again when it has ended.")

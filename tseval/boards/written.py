@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
@@ -14,7 +15,7 @@ from tseval.files import write_text
 from tseval.report import build_table, render
 from tseval.report.analyses import for_analysis
 from tseval.report.boards import BUNDLED_BOARDS, board_text, bundled_boards, read_board
-from tseval.report.formats.markdown import markdown
+from tseval.report.formats.markdown import code, markdown
 from tseval.report.seeds import seeds_table
 from tseval.report.shown import interval, mean_rank, rank_set, share
 from tseval.report.text import plain
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"
 WRITTEN = "Written by `tseval board`; do not edit."
+# What begins a tag of HTML, in texts that are Markdown on purpose.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str, str]:
@@ -70,15 +73,15 @@ def _numbers(board: Path, definition: Definition, runs: Sequence[Run]) -> Board 
 def _page(board: Path, definition: Definition, runs: Sequence[Run], numbers: Board | None) -> Iterator[str]:
     """Write what the board is over, its table, and what is known of each entry."""
     name = board.resolve().name
-    yield f"# {plain(definition.title)}"
+    yield f"# {markdown(definition.title)}"
     yield WRITTEN
     if definition.text:
-        yield definition.text.strip()
-    yield f"Suite: `{definition.suite}`, digest `{definition.digest}`, score `{definition.score}`."
+        yield _without_tags(definition.text.strip())
+    yield f"Suite: {code(definition.suite)}, digest {code(definition.digest)}, score `{definition.score}`."
     if definition.source:
-        yield f"Source: {plain(definition.source)}"
+        yield f"Source: {markdown(definition.source)}"
     if definition.rules:
-        yield "## Rules\n\n" + "\n".join(f"- {plain(rule)}" for rule in definition.rules)
+        yield "## Rules\n\n" + "\n".join(f"- {markdown(rule)}" for rule in definition.rules)
     if numbers is not None:
         yield from _results(name, definition, runs, numbers)
         shown = numbers.models if definition.published else runs
@@ -156,7 +159,7 @@ def _about_entry(folder: Path, definition: Definition) -> dict[str, str]:
     last = entry.checks[-1] if entry.checks else None
     return {
         **_about(entry.about),
-        "fingerprint": entry.fingerprint[:16],
+        "fingerprint": markdown(entry.fingerprint[:16]),
         "checked": f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–",
     }
 
@@ -168,3 +171,8 @@ def _about(about: About) -> dict[str, str]:
         "holds the suite": about.contains_suite,
         "contact": markdown(about.contact or "–"),
     }
+
+
+def _without_tags(text: str) -> str:
+    """Keep the Markdown of whoever keeps the board, and nothing that a browser or a terminal would obey."""
+    return "\n".join(_TAG.sub("&lt;", plain(line)) for line in text.splitlines())

@@ -80,7 +80,8 @@ def write(board: Path) -> None:
     from tseval.boards.definition import read_definition
     from tseval.boards.folder import changing
     from tseval.boards.written import write_pages
+    from tseval.suites.grammar.cache import afresh
 
     definition = read_definition(board)
-    with changing(board):
+    with changing(board), afresh():
         write_pages(board, definition)
