@@ -1,6 +1,7 @@
 """The page on publishing a leaderboard, followed to the letter: files, commands, what they print."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import yaml
 from in_process import call
 from pages import BLOCK, Command, write_files
 from systems import needs_posix
+
+import tseval
 
 pytestmark = needs_posix
 
@@ -76,6 +79,15 @@ def test_the_clone_has_three_entries_and_passes_what_the_forge_runs(followed):
         ended = done(line, clone)
         assert ended.returncode == 0, ended.stderr
     assert (clone / "site/index.html").exists() == CAN_BUILD
+
+
+def test_what_a_submitter_reads_links_to_what_is_there(followed):
+    clone = followed[0] / "stranger"
+    pages = [clone / "README.md", clone / "CONTRIBUTING.md"]
+    links = [link for page in pages for link in re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8"))]
+    assert links
+    assert [link for link in links if not (clone / link).exists()] == []
+    assert (clone / "requirements.txt").read_text() == f"tseval=={tseval.__version__}\n"
 
 
 def test_the_forge_names_a_pull_request_that_changes_counts(followed, tmp_path):
