@@ -13,7 +13,7 @@ from in_process import call
 from jsonschema import Draft7Validator
 from supplied import BLIMP_SAMPLE, RECORD_SCHEMA
 
-from tseval.runs.manifest_file import load_manifest
+from tseval.runs import read_run
 
 ARPA = Path(__file__).parents[1] / "adapters/trigram.arpa"
 SCHEMA = json.loads(RECORD_SCHEMA.read_text("utf-8"))
@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
     pair = {"good": "the author laughs .", "bad": "the author laugh ."}
     (folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
     lstm, cases = "bundled:lstm", ["--case", "simple_agrmt", "--case", "vp_coord"]
-    runs = [
+    runs: list[tuple[str, str, list[Any]]] = [
         ("grammars", lstm, [*cases, "--limit", 60]),
         ("data", lstm, ["--suite", "blimp.jsonl.gz", "--tokenise"]),
         ("pairs", lstm, ["--suite", "pairs.jsonl"]),
@@ -102,7 +102,7 @@ def ends(details):
 
 
 def test_it_says_what_the_run_says_and_no_more(folder):
-    record, manifest = exported("grammars", cwd=folder), load_manifest(folder / "grammars")
+    record, manifest = exported("grammars", cwd=folder), read_run(folder / "grammars").manifest
     assert record["eval_library"]["version"] == manifest.key.tseval
     assert record["eval_library"]["additional_details"]["signature"] == manifest.signature
     about = record["evaluation_results"][0]["source_data"]["additional_details"]
