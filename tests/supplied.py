@@ -22,6 +22,7 @@ AGREEMENT = ORACLES / "agreement.tsv.gz"
 AGREEMENT_COUNTS = ORACLES / "agreement_counts.tsv"
 TREEBANK_SAMPLE = ORACLES / "ewt_dev.conllu.gz"
 TEXT_SAMPLE = ORACLES / "valid.txt.gz"
+RECORD_SCHEMA = ORACLES / "eee.schema.json"
 
 BLIMP = DATA / "blimp/blimp.jsonl.gz"
 CRAFT = DATA / "agreement/agreement_craft.tsv.gz"

@@ -28,6 +28,7 @@ def test_the_wheel_ships_templates_adapters_boards_and_the_checkpoint(release):
         "tseval/templates/marvin_linzen/simple_agrmt.jinja",
         "tseval/adapters/native.py",
         "tseval/leaderboards/bhatt2020/board.json",
+        "tseval/boards/public/board.yml",
         "tseval/models/bundled/lstm.pt",
     ):
         assert name in names

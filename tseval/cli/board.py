@@ -26,11 +26,17 @@ def command() -> None:
 @click.option("--suite", required=True, help="Name of a suite, or its path as seen from the board's folder.")
 @click.option("--title", help="As a reader would cite it; else that of the suite.")
 @click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
-def new(board: Path, suite: str, title: str | None, score: Score | None) -> None:
+@click.option("--repository", is_flag=True,
+              help="A folder that a forge can host: the board is in its folder board.")  # fmt: skip
+def new(board: Path, suite: str, title: str | None, score: Score | None, repository: bool) -> None:
     """Begin a board in a new folder."""
     from tseval.boards.folder import new_board
+    from tseval.boards.public import new_repository
 
-    new_board(board, suite, title, score)
+    if repository:
+        board = new_repository(board, suite, title, score)
+    else:
+        new_board(board, suite, title, score)
     click.echo(f"{board}: add runs with tseval board add {board} RUN", err=True)
 
 
