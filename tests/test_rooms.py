@@ -144,6 +144,17 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         ARROW,
     ),
+    # What a training has in memory is a model like any other. transformers is an extra.
+    "tseval.callbacks": (
+        {
+            "tseval.adapters",
+            "tseval.evaluation",
+            "tseval.runs",
+            "tseval.scoring",
+            "tseval.suites",
+        },
+        {"torch", "transformers"},
+    ),
     "tseval.verifying": (
         {
             "tseval.evaluation",
@@ -174,7 +185,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {
             "tseval.adapters",
             "tseval.analysis",
-            "tseval.evaluation",
+            "tseval.callbacks",
             "tseval.models",
             "tseval.parquet",
             "tseval.report",
