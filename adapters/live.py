@@ -45,8 +45,8 @@ def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: 
 def undisturbed(*modules: nn.Module) -> Iterator[None]:
     """Put modules into evaluation mode for a while, and leave modes and random numbers as they were.
 
-    Python's, numpy's and torch's random numbers are meant, on all devices, and whether a model of transformers
-    keeps a cache: a training that goes on afterwards does not notice.
+    Python's, numpy's and torch's random numbers are meant, on all devices, and whether a model of
+    transformers keeps a cache: a training that goes on afterwards does not notice.
     """
     modes = [(part, part.training) for module in modules for part in module.modules()]
     configs = [

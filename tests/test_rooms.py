@@ -109,6 +109,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "tseval.report.dots": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.lines": ({"tseval.report.figures", "tseval.report.panels"}, {"matplotlib"}),
+    "tseval.report.trajectory_figure": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.curves": (
         {"tseval.parquet", "tseval.report.families", "tseval.report.figures", "tseval.report.text"},
         {"pyarrow", "matplotlib"},

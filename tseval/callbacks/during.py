@@ -31,13 +31,13 @@ def evaluate_during(
 ) -> Run:
     """Score a suite with a model as it is after a step of its training, into `OUT/step-000500`.
 
-    What is there already of these very weights is read, not scored again, and what a kill left half written is
-    completed. So a training that was killed and goes on has its trajectory whole.
+    What is there already of these very weights is read, not scored again, and what a kill left half written
+    is completed. So a training that was killed and goes on has its trajectory whole.
 
     Args:
         model: Any model that tseval can score, such as `as_causal` makes of one of transformers; its name is
-            the training's. Torch modules among its attributes are put into evaluation mode meanwhile; modes and
-            random numbers are afterwards as they were.
+            the training's. Torch modules among its attributes are put into evaluation mode meanwhile; modes
+            and random numbers are afterwards as they were.
         suite: All of it, or a sample: `tseval.load_suite("marvin_linzen", sample=100)`.
         out: Folder of the trajectory; None keeps the run in memory.
         step: Optimiser steps so far.

@@ -35,13 +35,14 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
 
     Args:
         suite: Its name or path, or one that is loaded.
-        out: Folder of the trajectory, whose name is that of the training in tables; `OUT/step-000500` is a run.
+        out: Folder of the trajectory, whose name is that of the training in tables. `OUT/step-000500` is a
+            run.
         every: Steps from one evaluation to the next.
         sample: So many items of each case, drawn at random, the same at every step; None for all.
         tokenizer: Of the model; not needed where the Trainer has it (`processing_class`).
 
     Raises:
-        SuiteError: There is no such suite; or `sample` is given for a suite that is loaded; or `every` is below 1.
+        SuiteError: There is no such suite, `sample` is given for one that is loaded, or `every` is below 1.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         """Score the model as it is before the first step, or where a resumed training goes on."""
         if args.fsdp or args.deepspeed:
             raise ModelError(
-                "TransformersCallback needs the whole model in one process, and FSDP and DeepSpeed share it out.\n"
+                "TransformersCallback needs the whole model in each process: not FSDP, nor DeepSpeed.\n"
                 "  Leave out the callback, and score the checkpoints: tseval run --model hf:CHECKPOINT."
             )
         self._resumed = state.global_step > 0
@@ -100,5 +101,6 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
             )
         scored = as_causal(model, tokenizer, self.out.resolve().name)
         run = evaluate_during(scored, self.suite, self.out, state.global_step, overwrite=self._resumed)
-        mean = run.table()["accuracy"].mean()
-        state.log_history.append({f"tseval_{self.suite.name}": float(mean), "step": state.global_step})
+        name, step = f"tseval_{self.suite.name}", state.global_step
+        if not any(name in row and row["step"] == step for row in state.log_history):  # where one is resumed
+            state.log_history.append({name: float(run.table()["accuracy"].mean()), "step": step})

@@ -57,8 +57,9 @@ RUNS = Path("runs")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
-    sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...], score: Score | None, precision: str, too_long: str,
-    by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool,
+    sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...], score: Score | None,
+    precision: str, too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
+    quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     if out == Path():

@@ -9,14 +9,16 @@ import click
 from click.core import ParameterSource
 
 from tseval.cli.options import BY, FILE, MARGIN_OPTION
-from tseval.cli.printing import print_or_write
+from tseval.cli.printing import print_or_write, say_without_moment
 from tseval.cli.progress import busy
 from tseval.report import FORMATS, Format, Table, build_table, open_sources
 from tseval.report.analyses import open_runs
 from tseval.runs import runs_below
+from tseval.runs.steps import MEASURES
 
 if TYPE_CHECKING:
     from tseval.report.document import Document
+    from tseval.runs.steps import Measure
 
 
 @click.command("table")
@@ -28,11 +30,14 @@ if TYPE_CHECKING:
 @click.option(
     "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
 )
+@click.option("--over", type=click.Choice(MEASURES),
+              help="A column for each step of a training that the models are checkpoints of.")  # fmt: skip
 @click.option("-o", "output", type=FILE, help="Write to a file.")
 @click.pass_context
 def command(
     context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
-    against: str | None, margin: float, group: bool, output: Path | None,
+    against: str | None, margin: float, group: bool, over: Measure | None,
+    output: Path | None,
 ) -> None:  # fmt: skip
     """Print runs and published boards side by side, with ranks.
 
@@ -41,8 +46,8 @@ def command(
     """
     if against is None and context.get_parameter_source("margin") is not ParameterSource.DEFAULT:
         raise click.UsageError("--margin is for differences: name a model with --against.")
-    if group and against is not None:
-        raise click.UsageError("--group and --against exclude each other.")
+    if sum((group, against is not None, over is not None)) > 1:
+        raise click.UsageError("--group, --against and --over exclude each other.")
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
         click.echo(f"{path}: not finished, left out", err=True)
     with busy("reading runs"):
@@ -50,6 +55,8 @@ def command(
             from tseval.report.against import differences_table
 
             told: Document | Table = differences_table(sources, against, by, margin)
+        elif over is not None:
+            told = _over(sources, over, by)
         elif group:
             from tseval.report.seeds import seeds_of, seeds_table
 
@@ -58,3 +65,12 @@ def command(
         else:
             told = build_table(open_sources(sources), by)
     print_or_write(told, form, output)
+
+
+def _over(sources: tuple[str, ...], over: Measure, by: tuple[str, ...]) -> Document:
+    from tseval.report.trajectories import find_trainings, over_steps
+
+    opened = open_runs(sources)
+    trainings, left_out = find_trainings(opened, over, by)
+    say_without_moment(left_out, over)
+    return over_steps(opened, trainings, over)

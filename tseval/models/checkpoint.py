@@ -60,9 +60,10 @@ class Checkpoint:
     warnings: tuple[str, ...] = ()
 
     def place_in_course(self) -> dict[str, Json]:
-        """Say how far the training had come: `step` (windows), `tokens`, and `training`, a mark of which it was.
+        """Say how far the training had come; nothing where the checkpoint does not know.
 
-        Nothing where the checkpoint does not say it.
+        Returns:
+            `step` (windows), `tokens`, and `training`, which is the same for all checkpoints of one training.
         """
         course = self.training.get("course")
         last = course[-1] if isinstance(course, list) and course else None

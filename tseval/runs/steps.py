@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 Measure = Literal["step", "tokens"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
-# How names say a step: `checkpoint-500`, `drnn_step1000`, `step143000-tokens300B`, `ckpt.5k`. An epoch is none.
+# How names say a step: `checkpoint-500`, `drnn_step1000`, `step143000-tokens300B`, `ckpt.5k`. An epoch is
+# none.
 _MARK = re.compile(
     r"(?<![^\W_])(?:global[-_]?step|steps?|checkpoint|ckpt|iter(?:ation)?)[-_.=]?(\d{1,12})(k?)(?![^\W_])",
     re.IGNORECASE,
@@ -23,8 +24,8 @@ def progress_of(card: ModelCard, over: Measure = "step") -> int | None:
     """Say how far the training of a model had come; None where nothing says so.
 
     What the model itself knows comes first: the course of the training in a checkpoint of tseval's own,
-    `trainer_state.json` beside one of transformers' Trainer, the moment of a callback. Else its revision, then
-    its name, may say a step.
+    `trainer_state.json` beside one of transformers' Trainer, the moment of a callback. Else its revision,
+    then its name, may say a step.
 
     Args:
         card: Of the model, as in the manifest of a run.

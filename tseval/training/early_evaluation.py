@@ -50,7 +50,7 @@ class EarlyEvaluation:
         suites: What to score, no two of one name.
         vocabulary: The model's words.
         every: Windows between two moments; None for every validation. The end is always one.
-        runs: Where to keep a run of every moment, `RUNS/step-000500`; with several suites, each in a folder of
+        runs: Where to keep a run of every moment, `RUNS/step-000500`; of several suites, each in a folder of
             its name. None to keep none.
     """
 

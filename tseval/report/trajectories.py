@@ -1,0 +1,326 @@
+"""Trainings step by step: accuracy at each moment, and when it rises above chance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.analysis.selection import require_features
+from tseval.analysis.trajectories import emergence, trajectory
+from tseval.errors import RunError
+from tseval.report.analyses import interval_note
+from tseval.report.document import Document, Field, Grid, Line
+from tseval.report.figures import LineOf
+from tseval.report.layout import headed, row_labels
+from tseval.report.shown import RUN_DECIMALS, interval, share, whole
+from tseval.runs.steps import progress_of, training_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tseval.analysis.trajectories import Emergence, Trajectory
+    from tseval.report.analyses import Opened
+    from tseval.runs.manifest import Manifest
+    from tseval.runs.steps import Measure
+
+CHANCE_OF_PAIRS = 0.5
+# Scores that do not choose between two sentences: who guesses has no accuracy that is known.
+_NO_PAIRS = {"regions", "choices"}
+# What checkpoints of one training have in common.
+_OF_A_TRAINING = ("architecture", "parameters", "vocabulary", "training", "folder")
+_SAID: dict[Measure, str] = {"step": "step", "tokens": "number of tokens"}
+_MEANS = "Mean accuracy, each row counted once"
+_ONE_ROW = "The one row"
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The runs of one training.
+
+    Attributes:
+        name: Of the training, made distinct; text from outside.
+        runs: Moment, ascending, to the name of a model among those opened.
+        along: What was measured at each.
+        chance: The accuracy of who guesses; None where it is not known.
+    """
+
+    name: str
+    runs: Mapping[int, str]
+    along: Trajectory
+    chance: float | None
+
+    def lines(self) -> Iterator[tuple[str, pd.DataFrame, Mapping[int, pd.DataFrame]]]:
+        """Give the two parts of a table: the rows, then the means, each with what was measured."""
+        yield "row", self.along.rows, self.along.of_rows
+        yield "mean", self.along.means, self.along.of_means
+
+    def emergences(self, measured: Mapping[int, pd.DataFrame]) -> list[Emergence | None]:
+        """Say of each line when it rises above chance; nothing where chance is not known."""
+        n_lines = len(next(iter(measured.values())))
+        if self.chance is None:
+            return [None] * n_lines
+        return [
+            emergence({moment: frame.iloc[place] for moment, frame in measured.items()}, self.chance)
+            for place in range(n_lines)
+        ]
+
+
+def find_trainings(
+    opened: Opened, over: Measure = "step", by: Sequence[str] = ()
+) -> tuple[list[Training], list[str]]:
+    """Put runs in the order of the trainings that their models are checkpoints of.
+
+    Args:
+        opened: The runs.
+        over: What a training is measured in.
+        by: Features that rows are broken down by.
+
+    Returns:
+        The trainings, in the order of their first runs, and the runs of which no moment is known.
+
+    Raises:
+        RunError: No moment is known of any run, or two are of one.
+        SuiteError: The suite has no such feature.
+    """
+    require_features(next(iter(opened.verdicts.values())), by)
+    found: dict[str, dict[int, str]] = {}
+    names: dict[str, str] = {}
+    left_out = []
+    for name, manifest in opened.manifests.items():
+        moment = progress_of(manifest.model, over)
+        if moment is None:
+            left_out.append(opened.places[name])
+            continue
+        training = _training(manifest)
+        names[training] = training_of(manifest.model)
+        own = found.setdefault(training, {})
+        if moment in own:
+            raise RunError(
+                f"{opened.places[own[moment]]} and {opened.places[name]} are both of {names[training]} at "
+                f"{over} {moment:,}.\n  Leave one of them out."
+            )
+        own[moment] = name
+    if not found:
+        raise RunError(
+            f"of none of these runs is known at which {over} of a training its model was.\n"
+            "  A checkpoint says it by its content, its revision or its name, such as drnn-step1000.pt."
+        )
+    trainings = []
+    for training, name in _distinct(names).items():
+        runs = dict(sorted(found[training].items()))
+        manifest = opened.manifests[next(iter(runs.values()))]
+        along = trajectory({moment: opened.verdicts[model] for moment, model in runs.items()}, by)
+        chance = None if manifest.key.score in _NO_PAIRS else CHANCE_OF_PAIRS
+        trainings.append(Training(name, runs, along, chance))
+    return trainings, left_out
+
+
+def _training(manifest: Manifest) -> str:
+    """Identify a training by all that its checkpoints have in common."""
+    card = manifest.model
+    known = [card.details.get(name) for name in _OF_A_TRAINING]
+    return repr((training_of(card), card.kind, sorted(card.protocol.items()), known, manifest.key.score))
+
+
+def _distinct(names: Mapping[str, str]) -> dict[str, str]:
+    """Give every training a name of its own: equal ones get a number."""
+    shared, seen = Counter(names.values()), Counter[str]()
+    distinct = {}
+    for training, name in names.items():
+        seen[name] += 1
+        distinct[training] = f"{name} #{seen[name]}" if shared[name] > 1 else name
+    return distinct
+
+
+def over_steps(opened: Opened, trainings: Sequence[Training], over: Measure = "step") -> Document:
+    """Tabulate accuracy at each moment, a table for each training.
+
+    Args:
+        opened: The runs.
+        trainings: Of these runs.
+        over: What trainings are measured in.
+    """
+    grids = [_moments(training, opened.suite, over) for training in trainings]
+    notes = [f"Columns: {over}. Intervals, and tests against chance, stand in csv and json."]
+    return _document(opened, trainings, over, grids, notes)
+
+
+def rises(opened: Opened, trainings: Sequence[Training], over: Measure = "step") -> Document:
+    """Tabulate when each row rises above chance, a table for each training; else as `over_steps`."""
+    grids = [_rises(training, opened.suite, over) for training in trainings]
+    notes = []
+    if any(training.chance is not None for training in trainings):
+        notes += [
+            f"First above chance: the first measured {_SAID[over]} at which accuracy is surely above "
+            f"{CHANCE_OF_PAIRS}, by Holm's correction for all that were measured (5% of error for each row); "
+            f"for good from: from there on it is at every later one too. What happens between two measured "
+            f"ones is not known.",
+            "All this is for other words of the same kind, not for another training with another seed.",
+        ]
+    if any(training.chance is None for training in trainings):
+        notes.append("What is asked is no choice between two sentences, so nothing is said of chance.")
+    return _document(opened, trainings, over, grids, notes)
+
+
+def _moments(training: Training, suite: str, over: Measure) -> Grid:
+    fields = [Field(f"{training.name} on {suite}", align="left")]
+    fields += [Field(whole(moment), ("accuracy",), share) for moment in training.runs]
+
+    def cells(measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+        return [field.values(frame) for field, frame in zip(fields[1:], measured.values(), strict=True)]
+
+    return Grid(fields, _laid_out(training, cells), f"{training.name} by {_SAID[over]}")
+
+
+_RISE = (
+    Field("First above chance", ("first",), lambda step: whole(int(step))),
+    Field("Accuracy then", ("accuracy",), share),
+    Field("95% interval", ("low", "high"), interval),
+    Field("For good from", ("settled",), lambda step: whole(int(step))),
+    Field("At the end", ("last_accuracy",), share),
+    Field("95% interval", ("last_low", "last_high"), interval),
+)
+
+
+def _rises(training: Training, suite: str, over: Measure) -> Grid:
+    last = whole(max(training.runs))
+    fields = [Field(f"{training.name} on {suite}", align="left"), *_RISE]
+
+    def cells(measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+        frame = _of_rises(training, measured)
+        return [field.values(frame) for field in _RISE]
+
+    return Grid(fields, _laid_out(training, cells), f"{training.name}, up to {over} {last}")
+
+
+def trajectory_panels(trainings: Sequence[Training]) -> list[tuple[tuple[str, str], list[LineOf]]]:
+    """Give what to draw: for each row its two lines of title, and a line for each training; last all rows."""
+    first = trainings[0].along
+    titles = list(zip(row_labels(first.rows), map(str, first.rows["phenomenon"]), strict=True))
+    panels = [(title, _lines(trainings, place, "of_rows")) for place, title in enumerate(titles)]
+    if len(titles) > 1:
+        mean = (f"All {len(titles)} rows", "mean, each row counted once")
+        panels.append((mean, _lines(trainings, len(first.means) - 1, "of_means")))
+    return panels
+
+
+def _lines(trainings: Sequence[Training], place: int, part: str) -> list[LineOf]:
+    lines = []
+    for index, training in enumerate(trainings):
+        measured: Mapping[int, pd.DataFrame] = getattr(training.along, part)
+        columns = (
+            [float(frame[name].astype("float64").iloc[place]) for frame in measured.values()]
+            for name in ("accuracy", "low", "high")
+        )
+        lines.append(LineOf(index, training.name, list(measured), *columns))
+    return lines
+
+
+def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+    """Give for each line when it rises, how accurate the model is then, and at the end."""
+    moments = list(measured)
+    rows = []
+    for place, one in enumerate(training.emergences(measured)):
+        first, settled = (None, None) if one is None else (one.first, one.settled)
+        before = None if first is None else max((m for m in moments if m < first), default=None)
+        then = {} if first is None else measured[first].iloc[place]
+        end = measured[moments[-1]].iloc[place]
+        rows.append(
+            {
+                "first": first,
+                "before": before,
+                **{name: then.get(name) for name in ("accuracy", "low", "high")},
+                "settled": settled,
+                **{f"last_{name}": end[name] for name in ("accuracy", "low", "high")},
+            }
+        )
+    frame = pd.DataFrame(rows).astype(object)
+    for low, high in (("low", "high"), ("last_low", "last_high")):
+        frame[[low, high]] = frame[[low, high]].astype("float64")  # an interval is shown as a pair
+    return frame
+
+
+def _laid_out(
+    training: Training, cells_of: Callable[[Mapping[int, pd.DataFrame]], list[list[object]]]
+) -> list[Line]:
+    """Lay out rows under their headings, then means."""
+    (_, rows, of_rows), (_, means, of_means) = training.lines()
+    cells = zip(row_labels(rows), *cells_of(of_rows), strict=True)
+    keyed = zip(rows.itertuples(index=False, name=None), map(Line, cells), strict=True)
+    n_rows = int(means["n_rows"].iloc[-1])
+    over = [*means["over"][:-1], _ONE_ROW if n_rows == 1 else f"All {n_rows} rows"]
+    lines = [*headed(keyed), Line((_MEANS,), "section")]
+    return lines + [Line(cells) for cells in zip(over, *cells_of(of_means), strict=True)]
+
+
+def _document(
+    opened: Opened, trainings: Sequence[Training], over: Measure, grids: Sequence[Grid], notes: Sequence[str]
+) -> Document:
+    records = _records(trainings, over)
+    told = pd.concat(
+        [frame for one in trainings for _, _, measured in one.lines() for frame in measured.values()]
+    )
+    notes = [
+        f"Accuracies are cut to {RUN_DECIMALS} decimals, not rounded.",
+        *opened.notes,
+        *_undecided(trainings),
+        interval_note(told),
+        *notes,
+    ]
+    signatures = [
+        (f"{training.name}, {over} {moment:,}", opened.signatures[model])
+        for training in trainings
+        for moment, model in training.runs.items()
+    ]
+    content = {
+        "analysis": "trajectory",
+        "over": over,
+        "rows": records,
+        "rises": _all_rises(trainings),
+        "notes": notes,
+        "signatures": dict(signatures),
+    }
+    return Document(grids, records.drop(columns=["clusters", "fixed"]), content, notes, signatures)
+
+
+def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
+    """Say at how many items at most a model tied, or could not decide."""
+    for training in trainings:
+        totals = pd.DataFrame([frame.sum(numeric_only=True) for frame in training.along.of_rows.values()])
+        tied, out = int(totals["n_tied"].max()), int(totals["n_undecidable"].max())
+        if tied or out:
+            yield (
+                f"{training.name}: of {int(totals['n_items'].max()):,} items up to {tied:,} are ties, "
+                f"counted as wrong, and up to {out:,} are undecidable, left out."
+            )
+
+
+def _records(trainings: Sequence[Training], over: Measure) -> pd.DataFrame:
+    """List what was measured at each moment of each training, rows first, then means."""
+    frames = []
+    for training in trainings:
+        for _, heads, measured in training.lines():
+            found = training.emergences(measured)
+            for place, (moment, frame) in enumerate(measured.items()):
+                rows = heads.join(frame).astype(object)
+                rows.insert(0, "training", training.name)
+                rows.insert(1, over, moment)
+                for name in ("p", "p_holm", "above"):
+                    rows[name] = [None if one is None else getattr(one, name)[place] for one in found]
+                frames.append(rows)
+    rows = pd.concat(frames, ignore_index=True)
+    return rows.where(rows.notna(), None)
+
+
+def _all_rises(trainings: Sequence[Training]) -> pd.DataFrame:
+    frames = []
+    for training in trainings:
+        for _, heads, measured in training.lines():
+            rows = heads.join(_of_rises(training, measured)).astype(object)
+            rows.insert(0, "training", training.name)
+            frames.append(rows)
+    rows = pd.concat(frames, ignore_index=True)
+    return rows.where(rows.notna(), None)
