@@ -19,13 +19,13 @@ from tseval.report import FORMATS, Format
 from tseval.report.analyses import Opened, open_runs
 from tseval.report.figures import check_figure_names, write_figure
 from tseval.report.panels import Panel, draw_panels
-from tseval.runs.steps import MEASURES
+from tseval.runs.steps import CLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tseval.report.document import Document
-    from tseval.runs.steps import Measure
+    from tseval.runs.steps import Clock
 
 ANALYSING = "analysing runs"
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
@@ -161,9 +161,9 @@ def _count_words(text: Path) -> Mapping[str, int]:
 @command.command("trajectory")
 @run_options
 @FIGURE
-@click.option("--over", type=click.Choice(MEASURES), default="step", show_default=True,
+@click.option("--over", type=click.Choice(CLOCKS), default="step", show_default=True,
               help="What a training is measured in.")  # fmt: skip
-def trajectory_command(over: Measure, **given: Any) -> None:
+def trajectory_command(over: Clock, **given: Any) -> None:
     """Print when each row rises above chance along a training, from runs of its checkpoints."""
     from tseval.report.trajectories import find_trainings, rises, trajectory_panels
     from tseval.report.trajectory_figure import draw_trajectories

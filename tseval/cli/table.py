@@ -14,11 +14,11 @@ from tseval.cli.progress import busy
 from tseval.report import FORMATS, Format, Table, build_table, open_sources
 from tseval.report.analyses import open_runs
 from tseval.runs import runs_below
-from tseval.runs.steps import MEASURES
+from tseval.runs.steps import CLOCKS
 
 if TYPE_CHECKING:
     from tseval.report.document import Document
-    from tseval.runs.steps import Measure
+    from tseval.runs.steps import Clock
 
 
 @click.command("table")
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 @click.option(
     "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
 )
-@click.option("--over", type=click.Choice(MEASURES),
+@click.option("--over", type=click.Choice(CLOCKS),
               help="A column for each step of a training that the models are checkpoints of.")  # fmt: skip
 @click.option("-o", "output", type=FILE, help="Write to a file.")
 @click.pass_context
 def command(
     context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
-    against: str | None, margin: float, group: bool, over: Measure | None,
+    against: str | None, margin: float, group: bool, over: Clock | None,
     output: Path | None,
 ) -> None:  # fmt: skip
     """Print runs and published boards side by side, with ranks.
@@ -67,7 +67,7 @@ def command(
     print_or_write(told, form, output)
 
 
-def _over(sources: tuple[str, ...], over: Measure, by: tuple[str, ...]) -> Document:
+def _over(sources: tuple[str, ...], over: Clock, by: tuple[str, ...]) -> Document:
     from tseval.report.trajectories import find_trainings, over_steps
 
     opened = open_runs(sources)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from tseval.analysis.trajectories import Emergence, Trajectory
     from tseval.report.analyses import Opened
     from tseval.runs.manifest import Manifest
-    from tseval.runs.steps import Measure
+    from tseval.runs.steps import Clock
 
 CHANCE_OF_PAIRS = 0.5
 # Scores that do not choose between two sentences: who guesses has no accuracy that is known.
 _NO_PAIRS = {"regions", "choices"}
 # What checkpoints of one training have in common.
 _OF_A_TRAINING = ("architecture", "parameters", "vocabulary", "training", "folder")
-_SAID: dict[Measure, str] = {"step": "step", "tokens": "number of tokens"}
+_SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens"}
 _MEANS = "Mean accuracy, each row counted once"
 _ONE_ROW = "The one row"
 
@@ -69,7 +69,7 @@ class Training:
 
 
 def find_trainings(
-    opened: Opened, over: Measure = "step", by: Sequence[str] = ()
+    opened: Opened, over: Clock = "step", by: Sequence[str] = ()
 ) -> tuple[list[Training], list[str]]:
     """Put runs in the order of the trainings that their models are checkpoints of.
 
@@ -135,7 +135,7 @@ def _distinct(names: Mapping[str, str]) -> dict[str, str]:
     return distinct
 
 
-def over_steps(opened: Opened, trainings: Sequence[Training], over: Measure = "step") -> Document:
+def over_steps(opened: Opened, trainings: Sequence[Training], over: Clock = "step") -> Document:
     """Tabulate accuracy at each moment, a table for each training.
 
     Args:
@@ -148,7 +148,7 @@ def over_steps(opened: Opened, trainings: Sequence[Training], over: Measure = "s
     return _document(opened, trainings, over, grids, notes)
 
 
-def rises(opened: Opened, trainings: Sequence[Training], over: Measure = "step") -> Document:
+def rises(opened: Opened, trainings: Sequence[Training], over: Clock = "step") -> Document:
     """Tabulate when each row rises above chance, a table for each training; else as `over_steps`."""
     grids = [_rises(training, opened.suite, over) for training in trainings]
     notes = []
@@ -165,7 +165,7 @@ def rises(opened: Opened, trainings: Sequence[Training], over: Measure = "step")
     return _document(opened, trainings, over, grids, notes)
 
 
-def _moments(training: Training, suite: str, over: Measure) -> Grid:
+def _moments(training: Training, suite: str, over: Clock) -> Grid:
     fields = [Field(f"{training.name} on {suite}", align="left")]
     fields += [Field(whole(moment), ("accuracy",), share) for moment in training.runs]
 
@@ -185,7 +185,7 @@ _RISE = (
 )
 
 
-def _rises(training: Training, suite: str, over: Measure) -> Grid:
+def _rises(training: Training, suite: str, over: Clock) -> Grid:
     last = whole(max(training.runs))
     fields = [Field(f"{training.name} on {suite}", align="left"), *_RISE]
 
@@ -257,7 +257,7 @@ def _laid_out(
 
 
 def _document(
-    opened: Opened, trainings: Sequence[Training], over: Measure, grids: Sequence[Grid], notes: Sequence[str]
+    opened: Opened, trainings: Sequence[Training], over: Clock, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
     records = _records(trainings, over)
     told = pd.concat(
@@ -298,7 +298,7 @@ def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
             )
 
 
-def _records(trainings: Sequence[Training], over: Measure) -> pd.DataFrame:
+def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
     """List what was measured at each moment of each training, rows first, then means."""
     frames = []
     for training in trainings:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 if TYPE_CHECKING:
     from tseval.scoring.protocol import ModelCard
 
-Measure = Literal["step", "tokens"]
-MEASURES: tuple[Measure, ...] = get_args(Measure)
+Clock = Literal["step", "tokens"]
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
 
 # How names say a step: `checkpoint-500`, `drnn_step1000`, `step143000-tokens300B`, `ckpt.5k`. An epoch is
 # none.
@@ -20,7 +20,7 @@ _MARK = re.compile(
 _SEPARATORS = "-_.@/ "
 
 
-def progress_of(card: ModelCard, over: Measure = "step") -> int | None:
+def progress_of(card: ModelCard, over: Clock = "step") -> int | None:
     """Say how far the training of a model had come; None where nothing says so.
 
     What the model itself knows comes first: the course of the training in a checkpoint of tseval's own,
