@@ -46,8 +46,10 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
     """Put modules into evaluation mode for a while, and leave modes and random numbers as they were.
 
     Python's, numpy's and torch's random numbers are meant, on all devices, and whether a model of
-    transformers keeps a cache: a training that goes on afterwards does not notice.
+    transformers keeps a cache. A forward pass that accelerate wrapped, to train in mixed precision, is taken
+    as it was before, in the type of the weights. A training that goes on afterwards does not notice.
     """
+    wrapped = [(module, module.forward) for module in modules if "_original_forward" in vars(module)]
     modes = [(part, part.training) for module in modules for part in module.modules()]
     configs = [
         config for module in modules if hasattr(config := getattr(module, "config", None), "use_cache")
@@ -57,6 +59,8 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     try:
         with torch.random.fork_rng(devices):
+            for module, _ in wrapped:
+                module.forward = module._original_forward
             for module in modules:
                 module.eval()
             for config in configs:
@@ -65,6 +69,8 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
+        for module, forward in wrapped:
+            module.forward = forward
         for part, mode in modes:
             part.training = mode
         for config, cache in zip(configs, caches, strict=True):

@@ -94,6 +94,18 @@ def test_a_model_in_memory_can_be_scored_and_is_as_it_was(folder):
     assert as_causal(model, trainer.processing_class, "mine").card.fingerprint != scored.card.fingerprint
 
 
+def test_a_training_in_mixed_precision_is_scored_in_the_type_of_its_weights(folder):
+    mixed = {"bf16": True, "max_steps": 4, "save_steps": 4}
+    make_trainer(folder, folder / "mixed", watch(folder, folder / "mixed/gpt2"), **mixed).train()
+    make_trainer(folder, folder / "plain16", **mixed).train()
+    saved, plain = folder / "mixed/checkpoint-4", folder / "plain16/checkpoint-4"
+    assert (saved / "model.safetensors").read_bytes() == (plain / "model.safetensors").read_bytes()
+    live = read_run(folder / "mixed/gpt2/step-000004")
+    assert live.manifest.warnings == ()
+    run = evaluate(open_model(f"hf:{saved}"), load_suite(folder / "agree.jinja", sample=12))
+    assert live.sentences["logprob"].tolist() == pytest.approx(run.sentences["logprob"].tolist(), abs=1e-4)
+
+
 def test_each_moment_is_a_run_with_its_step_and_its_own_weights(folder):
     runs = [read_run(path) for path in sorted((folder / "whole/gpt2").iterdir())]
     assert [run.manifest.model.details["step"] for run in runs] == MOMENTS

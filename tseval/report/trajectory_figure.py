@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tseval.report.figures import LineOf
 
 _ACROSS = 4
-_WIDTH, _HEIGHT = 2.5, 1.9  # inches of a panel
+_WIDTH, _HEIGHT = 2.7, 1.8  # inches of a panel
 _CHANCE = 0.5
 _DASHES = (0, (4, 3))
 _UNEVEN = (
@@ -36,16 +36,17 @@ def draw_trajectories(panels: Sequence[tuple[tuple[str, str], Sequence[LineOf]]]
     across = min(_ACROSS, len(panels))
     down = -(-len(panels) // across)
     figure = new_figure(_WIDTH * across + 0.5, _HEIGHT * down + 0.6)
-    grid = figure.subplots(down, across, squeeze=False, sharey=True)
+    grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
     for place, axes in enumerate(grid.flat):
         if place >= len(panels):
             axes.remove()
             continue
         title, lines = panels[place]
         _draw(axes, lines)
-        axes.set_title("\n".join(plain(line)[:LONGEST] for line in title), fontsize=8, parse_math=False)
-        if place + across >= len(panels):
+        axes.set_title("\n".join(plain(line)[: LONGEST + 5] for line in title), fontsize=7, parse_math=False)
+        if place + across >= len(panels):  # nothing below it, not even in a shorter last row
             axes.set_xlabel(x_label)
+            axes.tick_params(labelbottom=True)
         if place % across == 0:
             axes.set_ylabel("accuracy")
     _explain(figure, panels[0][1])
