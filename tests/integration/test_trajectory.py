@@ -127,6 +127,7 @@ def test_a_trajectory_says_when_rows_rise_and_draws_them(folder):
         assert rise["first"] == min(above, default=None)
         assert above == [row["step"] for row in own if row["accuracy"] > 0.5 and row["p_holm"] < 0.05]
         if rise["first"] is not None:
+            assert isinstance(rise["first"], int)
             (then,) = (row for row in own if row["step"] == rise["first"])
             assert (rise["accuracy"], rise["low"]) == (then["accuracy"], then["low"])
             assert rise["before"] == max((step for step in steps if step < rise["first"]), default=None)

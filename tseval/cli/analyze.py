@@ -165,7 +165,8 @@ def _count_words(text: Path) -> Mapping[str, int]:
               help="What a training is measured in.")  # fmt: skip
 def trajectory_command(over: Clock, **given: Any) -> None:
     """Print when each row rises above chance along a training, from runs of its checkpoints."""
-    from tseval.report.trajectories import find_trainings, rises, trajectory_panels
+    from tseval.report.trainings import find_trainings
+    from tseval.report.trajectories import rises, trajectory_panels
     from tseval.report.trajectory_figure import draw_trajectories
 
     asked = Chosen(**given)

@@ -68,7 +68,8 @@ def command(
 
 
 def _over(sources: tuple[str, ...], over: Clock, by: tuple[str, ...]) -> Document:
-    from tseval.report.trajectories import find_trainings, over_steps
+    from tseval.report.trainings import find_trainings
+    from tseval.report.trajectories import over_steps
 
     opened = open_runs(sources)
     trainings, left_out = find_trainings(opened, over, by)

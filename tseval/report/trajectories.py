@@ -2,137 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.selection import require_features
-from tseval.analysis.trajectories import emergence, trajectory
-from tseval.errors import RunError
 from tseval.report.analyses import interval_note
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.figures import LineOf
 from tseval.report.layout import headed, row_labels
 from tseval.report.shown import RUN_DECIMALS, interval, share, whole
-from tseval.runs.steps import progress_of, training_of
+from tseval.report.trainings import CHANCE_OF_PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tseval.analysis.trajectories import Emergence, Trajectory
     from tseval.report.analyses import Opened
-    from tseval.runs.manifest import Manifest
+    from tseval.report.trainings import Training
     from tseval.runs.steps import Clock
 
-CHANCE_OF_PAIRS = 0.5
-# Scores that do not choose between two sentences: who guesses has no accuracy that is known.
-_NO_PAIRS = {"regions", "choices"}
-# What checkpoints of one training have in common.
-_OF_A_TRAINING = ("architecture", "parameters", "vocabulary", "training", "folder")
 _SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens"}
-_MEANS = "Mean accuracy, each row counted once"
-_ONE_ROW = "The one row"
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """The runs of one training.
-
-    Attributes:
-        name: Of the training, made distinct; text from outside.
-        runs: Moment, ascending, to the name of a model among those opened.
-        along: What was measured at each.
-        chance: The accuracy of who guesses; None where it is not known.
-    """
-
-    name: str
-    runs: Mapping[int, str]
-    along: Trajectory
-    chance: float | None
-
-    def lines(self) -> Iterator[tuple[str, pd.DataFrame, Mapping[int, pd.DataFrame]]]:
-        """Give the two parts of a table: the rows, then the means, each with what was measured."""
-        yield "row", self.along.rows, self.along.of_rows
-        yield "mean", self.along.means, self.along.of_means
-
-    def emergences(self, measured: Mapping[int, pd.DataFrame]) -> list[Emergence | None]:
-        """Say of each line when it rises above chance; nothing where chance is not known."""
-        n_lines = len(next(iter(measured.values())))
-        if self.chance is None:
-            return [None] * n_lines
-        return [
-            emergence({moment: frame.iloc[place] for moment, frame in measured.items()}, self.chance)
-            for place in range(n_lines)
-        ]
-
-
-def find_trainings(
-    opened: Opened, over: Clock = "step", by: Sequence[str] = ()
-) -> tuple[list[Training], list[str]]:
-    """Put runs in the order of the trainings that their models are checkpoints of.
-
-    Args:
-        opened: The runs.
-        over: What a training is measured in.
-        by: Features that rows are broken down by.
-
-    Returns:
-        The trainings, in the order of their first runs, and the runs of which no moment is known.
-
-    Raises:
-        RunError: No moment is known of any run, or two are of one.
-        SuiteError: The suite has no such feature.
-    """
-    require_features(next(iter(opened.verdicts.values())), by)
-    found: dict[str, dict[int, str]] = {}
-    names: dict[str, str] = {}
-    left_out = []
-    for name, manifest in opened.manifests.items():
-        moment = progress_of(manifest.model, over)
-        if moment is None:
-            left_out.append(opened.places[name])
-            continue
-        training = _training(manifest)
-        names[training] = training_of(manifest.model)
-        own = found.setdefault(training, {})
-        if moment in own:
-            raise RunError(
-                f"{opened.places[own[moment]]} and {opened.places[name]} are both of {names[training]} at "
-                f"{over} {moment:,}.\n  Leave one of them out."
-            )
-        own[moment] = name
-    if not found:
-        raise RunError(
-            f"of none of these runs is known at which {over} of a training its model was.\n"
-            "  A checkpoint says it by its content, its revision or its name, such as drnn-step1000.pt."
-        )
-    trainings = []
-    for training, name in _distinct(names).items():
-        runs = dict(sorted(found[training].items()))
-        manifest = opened.manifests[next(iter(runs.values()))]
-        along = trajectory({moment: opened.verdicts[model] for moment, model in runs.items()}, by)
-        chance = None if manifest.key.score in _NO_PAIRS else CHANCE_OF_PAIRS
-        trainings.append(Training(name, runs, along, chance))
-    return trainings, left_out
-
-
-def _training(manifest: Manifest) -> str:
-    """Identify a training by all that its checkpoints have in common."""
-    card = manifest.model
-    known = [card.details.get(name) for name in _OF_A_TRAINING]
-    return repr((training_of(card), card.kind, sorted(card.protocol.items()), known, manifest.key.score))
-
-
-def _distinct(names: Mapping[str, str]) -> dict[str, str]:
-    """Give every training a name of its own: equal ones get a number."""
-    shared, seen = Counter(names.values()), Counter[str]()
-    distinct = {}
-    for training, name in names.items():
-        seen[name] += 1
-        distinct[training] = f"{name} #{seen[name]}" if shared[name] > 1 else name
-    return distinct
 
 
 def over_steps(opened: Opened, trainings: Sequence[Training], over: Clock = "step") -> Document:
@@ -157,7 +45,7 @@ def rises(opened: Opened, trainings: Sequence[Training], over: Clock = "step") -
             f"First above chance: the first measured {_SAID[over]} at which accuracy is surely above "
             f"{CHANCE_OF_PAIRS}, by Holm's correction for all that were measured (5% of error for each row); "
             f"for good from: from there on it is at every later one too. What happens between two measured "
-            f"ones is not known.",
+            "ones is not known.",
             "All this is for other words of the same kind, not for another training with another seed.",
         ]
     if any(training.chance is None for training in trainings):
@@ -237,7 +125,7 @@ def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.Da
                 **{f"last_{name}": end[name] for name in ("accuracy", "low", "high")},
             }
         )
-    frame = pd.DataFrame(rows).astype(object)
+    frame = pd.DataFrame(rows, dtype=object)  # whole numbers stay whole beside what is missing
     for low, high in (("low", "high"), ("last_low", "last_high")):
         frame[[low, high]] = frame[[low, high]].astype("float64")  # an interval is shown as a pair
     return frame
@@ -247,12 +135,12 @@ def _laid_out(
     training: Training, cells_of: Callable[[Mapping[int, pd.DataFrame]], list[list[object]]]
 ) -> list[Line]:
     """Lay out rows under their headings, then means."""
-    (_, rows, of_rows), (_, means, of_means) = training.lines()
+    (rows, of_rows), (means, of_means) = training.parts()
     cells = zip(row_labels(rows), *cells_of(of_rows), strict=True)
     keyed = zip(rows.itertuples(index=False, name=None), map(Line, cells), strict=True)
     n_rows = int(means["n_rows"].iloc[-1])
-    over = [*means["over"][:-1], _ONE_ROW if n_rows == 1 else f"All {n_rows} rows"]
-    lines = [*headed(keyed), Line((_MEANS,), "section")]
+    over = [*means["over"][:-1], "The one row" if n_rows == 1 else f"All {n_rows} rows"]
+    lines = [*headed(keyed), Line(("Mean accuracy, each row counted once",), "section")]
     return lines + [Line(cells) for cells in zip(over, *cells_of(of_means), strict=True)]
 
 
@@ -261,7 +149,7 @@ def _document(
 ) -> Document:
     records = _records(trainings, over)
     told = pd.concat(
-        [frame for one in trainings for _, _, measured in one.lines() for frame in measured.values()]
+        [frame for one in trainings for _, measured in one.parts() for frame in measured.values()]
     )
     notes = [
         f"Accuracies are cut to {RUN_DECIMALS} decimals, not rounded.",
@@ -302,7 +190,7 @@ def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
     """List what was measured at each moment of each training, rows first, then means."""
     frames = []
     for training in trainings:
-        for _, heads, measured in training.lines():
+        for heads, measured in training.parts():
             found = training.emergences(measured)
             for place, (moment, frame) in enumerate(measured.items()):
                 rows = heads.join(frame).astype(object)
@@ -318,7 +206,7 @@ def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
 def _all_rises(trainings: Sequence[Training]) -> pd.DataFrame:
     frames = []
     for training in trainings:
-        for _, heads, measured in training.lines():
+        for heads, measured in training.parts():
             rows = heads.join(_of_rises(training, measured)).astype(object)
             rows.insert(0, "training", training.name)
             frames.append(rows)
