@@ -213,7 +213,7 @@ def test_trainings_of_one_name_but_other_models_stay_apart(tmp_path):
 def test_over_stands_alone_and_knows_its_features(runs):
     for more in (["--group"], ["--against", "m"]):
         done = call("table", "m-step5", "--over", "step", *more, cwd=runs)
-        assert (done.returncode, "--over exclude each other" in done.stderr) == (2, True)
+        assert (done.returncode, "--over stands alone" in done.stderr) == (2, True)
     done = call("table", "m-step5", "--over", "step", "--by", "colour", cwd=runs)
     assert (done.returncode, "has no feature 'colour'" in done.stderr) == (2, True)
 

@@ -46,8 +46,10 @@ def command(
     """
     if against is None and context.get_parameter_source("margin") is not ParameterSource.DEFAULT:
         raise click.UsageError("--margin is for differences: name a model with --against.")
-    if sum((group, against is not None, over is not None)) > 1:
-        raise click.UsageError("--group, --against and --over exclude each other.")
+    if group and against is not None:
+        raise click.UsageError("--group and --against exclude each other.")
+    if over is not None and (group or against is not None):
+        raise click.UsageError("--over stands alone: leave out --group and --against.")
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
         click.echo(f"{path}: not finished, left out", err=True)
     with busy("reading runs"):
