@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from torch import nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_UNWRAPPED = "_original_forward"  # what accelerate calls the forward pass that it wrapped
 
 
 def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> CausalModel:
@@ -49,31 +51,30 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
     transformers keeps a cache. A forward pass that accelerate wrapped, to train in mixed precision, is taken
     as it was before, in the type of the weights. A training that goes on afterwards does not notice.
     """
-    wrapped = [(module, module.forward) for module in modules if "_original_forward" in vars(module)]
+    # Assigned to a module itself, such a pass hides the one of its class.
+    wrapped = [(vars(module), module.forward) for module in modules if _UNWRAPPED in vars(module)]
     modes = [(part, part.training) for module in modules for part in module.modules()]
-    configs = [
-        config for module in modules if hasattr(config := getattr(module, "config", None), "use_cache")
-    ]
-    caches = [config.use_cache for config in configs]
+    configs: list[Any] = [getattr(module, "config", None) for module in modules]
+    caches = [(config, config.use_cache) for config in configs if hasattr(config, "use_cache")]
     python, numpy = random.getstate(), np.random.get_state()
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     try:
         with torch.random.fork_rng(devices):
-            for module, _ in wrapped:
-                module.forward = module._original_forward
+            for own, _ in wrapped:
+                own["forward"] = own[_UNWRAPPED]
             for module in modules:
                 module.eval()
-            for config in configs:
+            for config, _ in caches:
                 config.use_cache = False
             yield
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
-        for module, forward in wrapped:
-            module.forward = forward
+        for own, forward in wrapped:
+            own["forward"] = forward
         for part, mode in modes:
             part.training = mode
-        for config, cache in zip(configs, caches, strict=True):
+        for config, cache in caches:
             config.use_cache = cache
 
 
