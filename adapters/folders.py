@@ -68,8 +68,9 @@ def place_in_training(folder: Path) -> dict[str, str | int]:
     except (OSError, LimitError, ContentError):
         return {}
     step = state.get("global_step") if isinstance(state, dict) else None
-    known = isinstance(step, int) and not isinstance(step, bool)
-    return {"step": step, "folder": folder.resolve().parent.name} if known else {}
+    if not isinstance(step, int) or isinstance(step, bool):
+        return {}
+    return {"step": step, "folder": folder.resolve().parent.name}
 
 
 def holds_tokenizer(folder: Path) -> bool:

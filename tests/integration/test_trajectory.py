@@ -1,6 +1,7 @@
 """`tseval table --over step` and `tseval analyze trajectory`, on checkpoints of a real training."""
 
 import json
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -150,7 +151,7 @@ def test_a_checkpoint_of_tseval_knows_its_step(folder):
     printed("run", "--model", "srn.pt", *arguments, cwd=folder)
     known = read_run(folder / "best").manifest.model.details
     # The checkpoint that is kept is the one of the best validation, which need not be the last.
-    course = load_checkpoint(folder / "srn.pt").training["course"]
+    course: Any = load_checkpoint(folder / "srn.pt").training["course"]
     best = min(course, key=lambda moment: moment["validation_perplexity"])
     assert (known["step"], known["tokens"]) == (best["step"], best["tokens"])
     both = printed("table", "best", "kept", "--over", "step", cwd=folder)

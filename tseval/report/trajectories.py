@@ -114,7 +114,7 @@ def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.Da
     for place, one in enumerate(training.emergences(measured)):
         first, settled = (None, None) if one is None else (one.first, one.settled)
         before = None if first is None else max((m for m in moments if m < first), default=None)
-        then = {} if first is None else measured[first].iloc[place]
+        then = pd.Series(dtype=object) if first is None else measured[first].iloc[place]
         end = measured[moments[-1]].iloc[place]
         rows.append(
             {
