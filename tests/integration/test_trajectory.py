@@ -177,6 +177,20 @@ def runs(tmp_path):
     return tmp_path / "runs"
 
 
+def test_a_row_above_chance_before_the_first_step_is_named(tmp_path):
+    """An untrained model that happens to prefer a word is right wherever it stands."""
+    nouns = [f"noun{n}" for n in range(40)]
+    suite = make_suite(make_case("a", [(f"the {noun} laughs", f"the {noun} laugh") for noun in nouns]))
+    for step, worse in ((0, -2.0), (10, 0.0)):
+        make_run(suite, {"laugh": worse}, path=tmp_path / f"{step}", model="m", step=step)
+    text = printed("analyze", "trajectory", "0", "10", cwd=tmp_path)
+    assert (
+        "- m: above chance at 0, before anything was learnt, by the words in which all pairs differ: S"
+        in text
+    )
+    assert "above chance at 0" not in printed("analyze", "trajectory", "10", cwd=tmp_path)
+
+
 def test_a_run_without_a_step_is_left_out_and_named(runs):
     done = call("table", "m-step5", "m", "other", "--over", "step", cwd=runs)
     assert done.returncode == 0

@@ -48,9 +48,23 @@ def rises(opened: Opened, trainings: Sequence[Training], over: Clock = "step") -
             "ones is not known.",
             "All this is for other words of the same kind, not for another training with another seed.",
         ]
+    notes += _unlearnt(trainings)
     if any(training.chance is None for training in trainings):
         notes.append("What is asked is no choice between two sentences, so nothing is said of chance.")
     return _document(opened, trainings, over, grids, notes)
+
+
+def _unlearnt(trainings: Sequence[Training]) -> Iterator[str]:
+    """Say which rows are above chance before the first step: then no training put them there."""
+    for training in trainings:
+        labels = row_labels(training.along.rows)
+        found = zip(labels, training.emergences(training.along.of_rows), strict=True)
+        early = [label for label, one in found if one is not None and one.first == 0]
+        if early:
+            yield (
+                f"{training.name}: above chance at 0, before anything was learnt, by the words in which all "
+                f"pairs differ: {', '.join(early)}."
+            )
 
 
 def _moments(training: Training, suite: str, over: Clock) -> Grid:
