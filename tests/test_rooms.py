@@ -115,6 +115,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "tseval.report.dots": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.lines": ({"tseval.report.figures", "tseval.report.panels"}, {"matplotlib"}),
+    "tseval.report.trajectory_figure": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.curves": (
         {"tseval.parquet", "tseval.report.families", "tseval.report.figures", "tseval.report.text"},
         {"pyarrow", "matplotlib"},
@@ -151,6 +152,17 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         ARROW,
     ),
+    # What a training has in memory is a model like any other. transformers is an extra.
+    "tseval.callbacks": (
+        {
+            "tseval.adapters",
+            "tseval.evaluation",
+            "tseval.runs",
+            "tseval.scoring",
+            "tseval.suites",
+        },
+        {"torch", "transformers"},
+    ),
     "tseval.verifying": (
         {
             "tseval.evaluation",
@@ -182,7 +194,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.adapters",
             "tseval.analysis",
             "tseval.boards",
-            "tseval.evaluation",
+            "tseval.callbacks",
             "tseval.models",
             "tseval.parquet",
             "tseval.report",

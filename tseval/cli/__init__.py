@@ -31,7 +31,7 @@ COMMANDS = {
     "board": ("board", "Keep a leaderboard: a folder of entries that anyone can check."),
     "analyze": (
         "analyze",
-        "Analyse runs: attractors, confidence word by word, pairs of models, single words, formal languages.",
+        "Analyse runs: attractors, confidence, pairs of models, single words, trainings, formal languages.",
     ),
     "suites": ("suites", "List the suites."),
     "models": ("models", "List the kinds of model and the bundled checkpoints."),

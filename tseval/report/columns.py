@@ -47,6 +47,7 @@ class Column:
         too_long: Contrasts that are undecidable because the model does not read sentences of such length.
         warnings: What a run says of how its numbers came about.
         answers: What a run got right, item by item, over `rows`; None for a published model.
+        sample: How the items of a part were drawn, where they were.
         spread: Of a published mean over seeds, a set of rows to the spread between seeds of its mean.
     """
 
@@ -65,6 +66,7 @@ class Column:
     too_long: int = 0
     warnings: tuple[str, ...] = ()
     answers: Answers | None = None
+    sample: str | None = None
     spread: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -143,6 +145,7 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         too_long=run.manifest.counts.too_long,
         warnings=tuple(plain(warning) for warning in run.manifest.warnings),
         answers=answers,
+        sample=suite.sample,
     )
 
 
