@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from tseval import __version__
 from tseval.boards.definition import read_definition
 from tseval.boards.folder import new_board
 from tseval.errors import BoardError
@@ -46,7 +46,7 @@ def new_repository(folder: Path, suite: str, title: str | None = None, score: Sc
         SuiteError: There is no such suite.
     """
     # git would write other ends of lines on Windows, and other bytes have other digests.
-    others = {".gitattributes": "* -text\n", "requirements.txt": f"tseval=={__version__}\n"}
+    others = {".gitattributes": "* -text\n", "requirements.txt": f"tseval=={version('tseval')}\n"}
     for name in (*_TEXTS, *others):
         if (folder / name).exists():
             raise BoardError(f"{folder / name} exists.\n  Name another folder, or move the file away.")
