@@ -34,7 +34,7 @@ def lay_out(table: Table) -> Document:
     alone = len(table.columns) == 1 and not run.published
     rows = pd.concat([recorded(table, place) for place in range(len(table.columns))], ignore_index=True)
     return Document(
-        grids=(_single(table, run) if alone else _side_by_side(table),),
+        grids=(_single(table, run) if alone else grid_of_columns(table),),
         records=rows.drop(columns=FACTORS),  # a cell holds one value
         content=content_of(table, rows),
         notes=table.notes,
@@ -78,8 +78,12 @@ def _single(table: Table, run: Column) -> Grid:
     return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *told), lines)
 
 
-def _side_by_side(table: Table) -> Grid:
-    """Print accuracies side by side, then mean accuracies and mean ranks over the same sets of rows."""
+def grid_of_columns(table: Table) -> Grid:
+    """Print accuracies side by side, then mean accuracies and mean ranks over the same sets of rows.
+
+    Of a table without a breakdown: a line for each row, then one for each of `table.means` twice, then facts;
+    sections and groups between them.
+    """
     show = partial(share, decimals=table.decimals)
     fields = [Field(column.heading, show=show) for column in table.columns]
     lines = list(_body(table, lambda part: [_accuracies(part, column) for column in part.columns]))

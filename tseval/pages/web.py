@@ -1,0 +1,61 @@
+"""Templates, style and script put together into pages that run nothing else."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2 import Environment
+
+
+def render_page(template: str, context: Mapping[str, object]) -> str:
+    """Render a page.
+
+    All texts are escaped; data stand in a block that is no script, in which `<` is escaped as well. The
+    policy allows the style and the script of this package, by their hashes, and no request.
+
+    Args:
+        template: `index.html` or `entry.html`.
+        context: What it shows.
+    """
+    from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
+
+    style, script = _text("page.css"), _text("page.js")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    # Our own, and without `</`: nothing in them can end the element that they stand in.
+    own = {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704 - own files
+    return _environment().get_template(template).render(**context, **own)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - tables need none
+
+    environment = Environment(
+        loader=PackageLoader("tseval.pages", "web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    return environment
+
+
+@cache
+def _text(name: str) -> str:
+    text = (files("tseval.pages") / "web" / name).read_text("utf-8")
+    return text.replace("\r\n", "\n")  # as a browser reads it, so that hashes agree
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
