@@ -37,6 +37,7 @@ class ModelFacts:
         badge: How far its numbers were checked; None on a page of one's own runs.
         checked: Who checked them and when.
         facts: Label to text, what is known of it.
+        signature: Of its run; None of a published one.
         where: What names it in commands; None where nothing names it alone.
         items: Where its items are shown: a file and what names in it begin with; None where there are none.
     """
@@ -45,6 +46,7 @@ class ModelFacts:
     badge: Badge | None
     checked: str
     facts: dict[str, str]
+    signature: str | None
     where: str | None
     items: tuple[str, str] | None = None
 
@@ -75,17 +77,21 @@ def facts_of(column: Column, entry: Entry | None, where: str | None, *, on_a_boa
             "Fingerprint": entry.fingerprint[:16],
         }
         checked = _furthest(entry.checks)
-    facts["Signature"] = column.signature
-    badge: Badge = (
-        "published" if column.published else "reported" if checked is None else _SHOWN[checked.level]
-    )
+    badge = _badge(column, checked)
     return ModelFacts(
         heading=column.heading,
         badge=badge if on_a_board else None,
         checked="" if checked is None else plain(f"{checked.by}, {checked.on}"),
+        signature=None if column.signature is None else plain(column.signature),
         facts={name: plain(str(text)) for name, text in facts.items() if text},
         where=where,
     )
+
+
+def _badge(column: Column, checked: Checked | None) -> Badge:
+    if column.published:
+        return "published"
+    return "reported" if checked is None else _SHOWN[checked.level]
 
 
 def _furthest(checks: tuple[Checked, ...]) -> Checked | None:

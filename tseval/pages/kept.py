@@ -41,9 +41,8 @@ class Kept:
             self._verdicts = table.select(names)
             if self._before is not None:
                 known = self._before.verdicts()
-                same = {
-                    name for name in set(names) & set(known.column_names) if table[name].equals(known[name])
-                }
+                both = set(names) & set(known.column_names)
+                same = {name for name in both if table[name].equals(known[name])}
                 columns = [(known if name in same else table)[name] for name in names]
                 self._verdicts = pa.table(columns, names)
         return self._verdicts

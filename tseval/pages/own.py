@@ -78,6 +78,6 @@ def _suite_of(kept: Sequence[Kept | None], spec: str | None) -> Suite:
     suite = load_suite(spec or stated.name)
     if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
         raise SuiteError(
-            f"the suite {suite.name} here has the digest {suite.digest[:8]}, that of the runs {stated.digest[:8]}"
+            f"the suite {suite.name} here has the digest {suite.digest[:8]}, the runs {stated.digest[:8]}"
         )
     return suite

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.estimates import estimate
@@ -15,6 +14,7 @@ from tseval.suites.items import ENTRY, RESERVED_NAMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     import pyarrow as pa
 
     from tseval.analysis.answers import Answers
