@@ -27,6 +27,9 @@ def test_the_wheel_ships_templates_adapters_boards_and_the_checkpoint(release):
         "tseval/adapters/native.py",
         "tseval/leaderboards/bhatt2020/board.json",
         "tseval/models/bundled/lstm.pt",
+        "tseval/pages/web/index.html",
+        "tseval/pages/web/page.css",
+        "tseval/pages/web/page.js",
     ):
         assert name in names
     assert not [name for name in names if name.startswith(("adapters/", "templates/", "tests/"))]

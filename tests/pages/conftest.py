@@ -63,11 +63,13 @@ def open_page(browser):
     """Open a page; what it says to the console, whom it asks, and which dialogs it opens is kept."""
     contexts = []
 
-    def open_one(path, scheme="light", width=1400, **options):
+    def open_one(path, scheme="light", width=1400, init=None, **options):
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, **options
         )
         contexts.append(context)
+        if init is not None:
+            context.add_init_script(init)
         page = context.new_page()
         url = path if isinstance(path, str) else path.resolve().as_uri()
         seen = Seen(page, [], [])
@@ -91,8 +93,8 @@ def fifty(tmp_path_factory):
     rows = [("short", "Agreement"), ("short", "Reflexives"), ("long", "Agreement"), ("long", "Polarity")]
     pairs = [
         {"dependency": dependency, "phenomenon": phenomenon, "construction": f"Construction {number}",
-         "case": f"case_{place}_{number}", "good": f"{'the ' * number}{noun} near the {'tree ' * place}{good} .",
-         "bad": f"{'the ' * number}{noun} near the {'tree ' * place}{bad} .", "verb": good, "long": place > 1}
+         "case": f"case_{place}_{number}", "good": f"{'the ' * number}{noun} near {'trees ' * place}{good} .",
+         "bad": f"{'the ' * number}{noun} near {'trees ' * place}{bad} .", "verb": good, "long": place > 1}
         for place, (dependency, phenomenon) in enumerate(rows)
         for number in range(5) for noun in NOUNS for good, bad in VERBS
     ]  # fmt: skip
@@ -149,8 +151,21 @@ class Built:
 
 @pytest.fixture(scope="session")
 def built(fifty, tmp_path_factory):
-    site = tmp_path_factory.mktemp("built") / "site"
+    return build(fifty, tmp_path_factory.mktemp("built") / "site")
+
+
+@pytest.fixture(scope="session")
+def three(fifty, tmp_path_factory):
+    """Some models of it, on a page of their own."""
+    root = tmp_path_factory.mktemp("three")
+    shutil.copy(fifty.parent / "pairs.jsonl", root)
+    others = [f"model-{number}" for number in range(50) if number not in (9, 14)]
+    shutil.copytree(fifty, root / "board", ignore=shutil.ignore_patterns(*others))
+    return build(root / "board", root / "site")
+
+
+def build(board, site):
     start = time.process_time()
-    done = call("board", "build", fifty, "-o", site)
+    done = call("board", "build", board, "-o", site)
     assert (done.returncode, done.stderr) == (0, f"{site / 'index.html'}\n")
-    return Built(fifty, site, time.process_time() - start)
+    return Built(board, site, time.process_time() - start)

@@ -87,6 +87,6 @@ def _about(board: str, published: Board | None) -> About:
 
 def _facts(board: Path, about: About, column: Column) -> ModelFacts:
     folder = board / ENTRY_FOLDERS / column.heading
-    entry = read_entry(folder) if (folder / ENTRY_FILE).is_file() else None
+    entry = None if column.published or not (folder / ENTRY_FILE).is_file() else read_entry(folder)
     where = about.name if entry is None else f"{about.name}/{ENTRY_FOLDERS}/{column.heading}"
     return facts_of(column, entry, shlex.quote(where), on_a_board=True)

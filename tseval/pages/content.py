@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from tseval.pages.drill import RowPage
     from tseval.pages.facts import ModelFacts
-    from tseval.report.document import Line
     from tseval.report.table import Table
 
 N_SHADES = 11  # of the heat map; the middle one is chance
@@ -63,7 +63,7 @@ class PageLine:
         label: At its head.
         group: What the line stands under: phenomenon in the body.
         row: The row of the table, in the body.
-        cells: One for each model, of a `row`.
+        cells: One for each model, and for people behind them, of a `row`.
     """
 
     kind: str
@@ -89,11 +89,17 @@ def page_lines(table: Table) -> list[PageLine]:
             group = label if line.kind == "group" else ""
             lines.append(PageLine(line.kind, part, label, group))
             continue
-        cells = exact[seen] if seen < len(exact) else _plain(line)
-        shown = tuple(replace(cell, text=text) for cell, text in zip(cells, texts, strict=True))
-        lines.append(PageLine("row", part, label, group, seen if part == "body" else None, shown))
+        cells = exact[seen] if seen < len(exact) else []
+        cells += [_of_number(value, part) for value in line.cells[1 + len(cells) :]]
+        shown = (replace(cell, text=text) for cell, text in zip_longest(cells, texts, fillvalue=Cell("")))
+        lines.append(PageLine("row", part, label, group, seen if part == "body" else None, tuple(shown)))
         seen += 1
     return lines
+
+
+def people_of(table: Table) -> list[str]:
+    """Name the columns behind the models: what people get right, which is shown and takes no rank."""
+    return [field.heading for field in grid_of_columns(table).fields[1 + len(table.columns) :]]
 
 
 def _body(table: Table) -> Iterator[list[Cell]]:
@@ -148,9 +154,10 @@ def _means(table: Table) -> Iterator[list[Cell]]:
         yield [Cell("", value=None if rank is None else float(rank)) for rank in mean.rank]
 
 
-def _plain(line: Line) -> list[Cell]:
-    """Give the cells of a line of facts; sorted by are those that are numbers."""
-    return [Cell("", value=_number(value)) for value in line.cells[1:]]
+def _of_number(value: object, part: str) -> Cell:
+    """Give a cell of which no more is known than its value; sorted by are those that are numbers."""
+    number = _number(value)
+    return Cell("", shade(number) if number is not None and part in ("body", "means") else None, value=number)
 
 
 def _number(value: object) -> float | None:
@@ -213,6 +220,7 @@ def index_page(
             "table": table,
             "lines": lines,
             "models": models,
+            "people": people_of(table),
             "fact_names": list(dict.fromkeys(name for model in models for name in model.facts)),
             "badges": BADGES,
             "over": over,
@@ -250,6 +258,7 @@ def _data(
     return {
         "name": about.name,
         "models": [model.heading for model in models],
+        "people": people_of(table),
         "where": [model.where for model in models],
         "against": [shlex.quote(model.heading) for model in models],
         "lines": [

@@ -32,16 +32,21 @@ if ($("data")) {
   const last = (part) => rows.filter((line) => line.part === part).at(-1);
   const textOf = (cell) => cell.querySelector(".v").firstChild?.textContent ?? "";
 
+  // People stand behind the models, whatever these are sorted by.
+  const names = [...data.models, ...data.people];
+  const people = names.map((_, place) => place).slice(data.models.length);
+
   // What is sorted by: models by the values of a line or by name, the rows of a group by those of a model.
   const state = { models: null, rows: null };
   const compare = (one, other, sign) =>
     one === null || other === null ? (one === null) - (other === null) : sign * (one - other);
   const chosenModels = () => {
     const wanted = $("filter").value.trim().toLowerCase();
-    const found = [...data.models.keys()].filter((m) => data.models[m].toLowerCase().includes(wanted));
-    const by = state.models;
-    if (by === "name") return found.sort((a, b) => data.models[a].localeCompare(data.models[b]));
-    return by ? found.sort((a, b) => compare(by.line.values[a], by.line.values[b], by.sign)) : found;
+    const has = (m) => names[m].toLowerCase().includes(wanted);
+    const found = [...data.models.keys()].filter(has), by = state.models;
+    if (by === "name") found.sort((a, b) => names[a].localeCompare(names[b]));
+    else if (by) found.sort((a, b) => compare(by.line.values[a], by.line.values[b], by.sign));
+    return [...found, ...people.filter(has)];
   };
   // Sections and groups with their rows; those of the body that are filtered out, and what is then empty, left out.
   const chosenRows = () => {
@@ -80,7 +85,7 @@ if ($("data")) {
     head.append(make("th", corner, { scope: "col" }));
     for (const m of models) {
       const active = state.rows?.model === m;
-      head.append(header(data.models[m], active, state.rows?.sign, () => {
+      head.append(header(names[m], active, state.rows?.sign, () => {
         state.rows = turned(state.rows, active, -1, { model: m });
       }));
     }
@@ -126,7 +131,7 @@ if ($("data")) {
     }
     return [heads, models.map((m) => {
       const line = make("tr");
-      line.append(make("th", data.models[m], { scope: "row" }), ...shown.map((one) => one.line.cells[m]));
+      line.append(make("th", names[m], { scope: "row" }), ...shown.map((one) => one.line.cells[m]));
       return line;
     })];
   }
@@ -139,14 +144,14 @@ if ($("data")) {
     table.tBodies[0].replaceChildren(...body);
     table.querySelectorAll(".v").forEach((cell, place) => { cell.tabIndex = place ? -1 : 0; });
     const inBody = (all) => all.filter((one) => (one.line ?? one).part === "body").length;
-    $("status").textContent = `${models.length} of ${data.models.length} models, ${inBody(shown)} of ${inBody(rows)} rows`;
+    $("status").textContent = `${models.filter((m) => m < data.models.length).length} of ${data.models.length} models, ${inBody(shown)} of ${inBody(rows)} rows`;
     tip.hidden = true;
   }
 
   // Everything that is known of a cell, beside it, while the pointer is over it or it has the focus.
   function tell(cell) {
     const model = cell.closest("td"), line = rows.find((one) => one.cells.includes(model));
-    const name = data.models[line.cells.indexOf(model)];
+    const name = names[line.cells.indexOf(model)];
     const parts = [make("strong", `${name}: ${textOf(model)}`), make("span", [line.group, line.label].filter(Boolean).join(", "))];
     const small = cell.querySelector("small");
     if (small) parts.push(make("span", `95% interval ${small.textContent.trim()}`));
@@ -242,10 +247,10 @@ if ($("data")) {
       return row;
     });
     $("pair").tBodies[0].replaceChildren(...body);
-    const all = found.at(-1), names = [first, second].map((m) => data.models[m]);
+    const all = found.at(-1), [one, other] = [names[first], names[second]];
     $("said").textContent = first === second ? "Choose two different models." : all
-      ? `Over ${rows.filter((line) => line.part === "means").at(-1).label.toLowerCase()}, ${names[0]} is ${all.word}${all.word === "equivalent" ? " to" : all.word === "undecided" ? " against" : " than"} ${names[1]}: ${thousandths(all.value, "+")}, 95% interval ${thousandths(all.low)} to ${thousandths(all.high)}.`
-      : `${names[0]} and ${names[1]}: differences of what is printed.`;
+      ? `Over ${rows.filter((line) => line.part === "means").at(-1).label.toLowerCase()}, ${one} is ${all.word}${all.word === "equivalent" ? " to" : all.word === "undecided" ? " against" : " than"} ${other}: ${thousandths(all.value, "+")}, 95% interval ${thousandths(all.low)} to ${thousandths(all.high)}.`
+      : `${one} and ${other}: differences of what is printed.`;
     const where = data.where && first !== second && data.pairs ? [data.where[first], data.where[second], data.against[second]] : null;
     $("pair-command").textContent = where ? `tseval table ${where[0]} ${where[1]} --against ${where[2]}` : "";
   }
