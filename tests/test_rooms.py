@@ -178,7 +178,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.runs",
             "tseval.suites",
         },
-        ARROW | {"pandas", "jinja2", "markupsafe"},
+        ARROW | {"pandas", "jinja2", "markdown_it", "markupsafe"},
     ),
     "tseval.training": (
         {

@@ -17,7 +17,7 @@ from tseval.pages.facts import facts_of
 from tseval.pages.kept import tabulate_once
 from tseval.pages.site import claim_site, remove_others, write_entry_page
 from tseval.report import open_sources
-from tseval.report.boards import Board
+from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
 
 if TYPE_CHECKING:
     from tseval.pages.facts import ModelFacts
@@ -39,8 +39,8 @@ def build_board(board: str, site: Path) -> Path:
         RunError: The evidence of an entry is damaged, or the page cannot be written.
         SuiteError: The suite of the board is not here.
     """
-    folder, sources = Path(board), open_sources([board])
-    about = _about(board, next((one for one in sources if isinstance(one, Board)), None))
+    folder, sources = _folder(board), open_sources([board])
+    about = _about(folder, next((one for one in sources if isinstance(one, Board)), None))
     claim_site(site)
     kept, table = tabulate_once(sources)
     models = [_facts(folder, about, column) for column in table.columns]
@@ -58,10 +58,14 @@ def build_board(board: str, site: Path) -> Path:
     return site / "index.html"
 
 
-def _about(board: str, published: Board | None) -> About:
+def _folder(board: str) -> Path:
+    """Find a board, which may be one that comes with tseval."""
+    return BUNDLED_BOARDS / board if not Path(board).exists() and board in bundled_boards() else Path(board)
+
+
+def _about(folder: Path, published: Board | None) -> About:
     """Say what the page is over: what the definition says, or, without one, a board of accuracies alone."""
-    folder = Path(board)
-    name = folder.resolve().name if folder.exists() else board
+    name = folder.resolve().name
     if (folder / DEFINITION).is_file():
         definition = read_definition(folder)
         return About(
@@ -75,7 +79,8 @@ def _about(board: str, published: Board | None) -> About:
         )
     if published is None:
         raise BoardError(
-            f"{board} is no board.\n  For the page of runs: tseval report {shlex.quote(board)} -o page.html"
+            f"{folder} is no board.\n"
+            f"  For the page of runs: tseval report {shlex.quote(str(folder))} -o page.html"
         )
     return About(
         name=published.name,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Badge = Literal["published", "reported", "recomputed", "rescored", "re-run"]
 BADGES: dict[Badge, str] = {
-    "published": "printed in a paper; there is no evidence to check",
+    "published": "accuracies alone; there is no evidence to check them by",
     "reported": "evidence is here, and nobody has said that it was checked",
     "recomputed": "numbers worked out again from suite and evidence",
     "rescored": "the model was asked again about a share of the sentences that nobody could choose",

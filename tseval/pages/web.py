@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jinja2 import Environment
+    from markupsafe import Markup
 
 
 def render_page(template: str, context: Mapping[str, object]) -> str:
@@ -47,6 +48,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["markdown"] = _markdown
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment
 
@@ -55,6 +57,18 @@ def _environment() -> Environment:
 def _text(name: str) -> str:
     text = (files("tseval.pages") / "web" / name).read_text("utf-8")
     return text.replace("\r\n", "\n")  # as a browser reads it, so that hashes agree
+
+
+def _markdown(text: str) -> Markup:
+    """Render what people wrote of a board; HTML in it is shown, not obeyed, and images would ask a server."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - tables need none
+    from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
+
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    tokens = reader.parse(text)
+    for token in tokens:
+        token.attrs.pop("style", None)  # which the policy forbids
+    return Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704 - escaped by the renderer
 
 
 def _hash(text: str) -> str:
