@@ -18,6 +18,7 @@ from tseval.boards.entry import About, Checked, Entry, entry_run, rows_of, write
 from tseval.boards.folder import add_entry, new_board
 from tseval.evaluation import evaluate
 from tseval.evidence.file import evidence_bytes, read_evidence
+from tseval.runs import Manifest
 from tseval.runs.files import digest
 from tseval.runs.manifest import count_verdicts, dump_manifest
 from tseval.runs.manifest_file import load_manifest
@@ -120,6 +121,7 @@ def add_noisy(board, suite, name, number):
     content = evidence_bytes(replace(evidence, table=table))
     (folder / "evidence.parquet").write_bytes(content)
     manifest = load_manifest(first)
+    assert isinstance(manifest, Manifest)
     key = replace(manifest.key, model=name, fingerprint=f"{number:064x}")
     model = replace(manifest.model, name=name, fingerprint=key.fingerprint)
     manifest = replace(manifest, key=key, signature=key.signature, model=model, seal=None)

@@ -6,10 +6,9 @@ import shlex
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
-from itertools import zip_longest
+from math import isnan
+from numbers import Real
 from typing import TYPE_CHECKING
-
-import pandas as pd
 
 from tseval.analysis.pairwise import DEFAULT_MARGIN
 from tseval.pages.comparing import OUTCOMES, compare_pairs
@@ -23,7 +22,7 @@ from tseval.report.layout import grid_of_columns
 from tseval.report.shown import NONE, interval, rank_set, worth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from tseval.pages.drill import RowPage
     from tseval.pages.facts import ModelFacts
@@ -91,7 +90,8 @@ def page_lines(table: Table) -> list[PageLine]:
             continue
         cells = exact[seen] if seen < len(exact) else []
         cells += [_of_number(value, part) for value in line.cells[1 + len(cells) :]]
-        shown = (replace(cell, text=text) for cell, text in zip_longest(cells, texts, fillvalue=Cell("")))
+        cells += [Cell("")] * (len(texts) - len(cells))
+        shown = (replace(cell, text=text) for cell, text in zip(cells, texts, strict=True))
         lines.append(PageLine("row", part, label, group, seen if part == "body" else None, tuple(shown)))
         seen += 1
     return lines
@@ -107,38 +107,36 @@ def _body(table: Table) -> Iterator[list[Cell]]:
     columns = []
     for place, column in enumerate(table.columns):
         rows = recorded(table, place).to_dict("records")
-        columns.append(dict(zip(column.keys(()), rows, strict=True)))
+        columns.append(dict(zip(column.keys(()), map(_cell, rows), strict=True)))
     for key in table.rows.itertuples(index=False, name=None):
-        yield [_cell(rows.get(key)) for rows in columns]
+        yield [cells.get(key, Cell(NONE)) for cells in columns]
 
 
-def _cell(row: dict[str, object] | None) -> Cell:
-    if row is None or pd.isna(row["accuracy"]):
+def _cell(row: Mapping[Hashable, object]) -> Cell:
+    """Give the cell of a record; its text is that of the table."""
+    known = {str(name): float(value) for name, value in row.items() if isinstance(value, Real)}
+    known = {name: value for name, value in known.items() if not isnan(value)}
+    if "accuracy" not in known:
         return Cell(NONE)
-    known = {name: value for name, value in row.items() if not isinstance(value, dict | tuple)
-             and not pd.isna(value)}  # fmt: skip
-    accuracy = float(known["accuracy"])
-    ends = (float(known["low"]), float(known["high"])) if "low" in known else None
-    items = f"{int(known['n_items']):,} items" if "n_items" in known else None
-    if items and row["clusters"] and "n_eff" in known:
-        items += f", worth {worth(float(known['n_eff']))}"
+    items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
+    if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
+        items += f", worth {worth(known['n_eff'])}"
     return Cell(
         text="",
-        shade=shade(accuracy),
-        interval=None if ends is None else interval(ends),
+        shade=shade(known["accuracy"]),
+        interval=interval((known["low"], known["high"])) if "low" in known else None,
         rank=_rank(known),
         items=items,
-        value=accuracy,
+        value=known["accuracy"],
     )
 
 
-def _rank(known: dict[str, object]) -> str | None:
+def _rank(known: Mapping[str, float]) -> str | None:
     if "rank" not in known:
         return None
-    rank = int(known["rank"])
     if "rank_low" not in known:
-        return str(rank)
-    return rank_set(Fraction(rank), int(known["rank_low"]), int(known["rank_high"]))
+        return f"{known['rank']:.0f}"
+    return rank_set(Fraction(known["rank"]), int(known["rank_low"]), int(known["rank_high"]))
 
 
 def _means(table: Table) -> Iterator[list[Cell]]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tseval.analysis.inference.estimates import Estimate
-    from tseval.pages.build import Kept
     from tseval.pages.items import ShownItem
+    from tseval.pages.kept import Kept
     from tseval.pages.parts import Breakdown
     from tseval.report.table import Table
     from tseval.suites.items import Suite

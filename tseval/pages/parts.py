@@ -61,7 +61,7 @@ def break_down(verdicts: pa.Table, models: Sequence[Answers]) -> list[list[Break
     ]
 
 
-def _breakdown(column: pd.Series, items: np.ndarray, models: Sequence[Answers]) -> Breakdown | None:  # type: ignore[type-arg]
+def _breakdown(column: pd.Series, items: np.ndarray, models: Sequence[Answers]) -> Breakdown | None:
     values = sorted(column.dropna().unique())
     if not 1 < len(values) <= MOST_VALUES:
         return None
@@ -71,7 +71,7 @@ def _breakdown(column: pd.Series, items: np.ndarray, models: Sequence[Answers]) 
     )
 
 
-def _part(value: str, items: np.ndarray, models: Sequence[Answers]) -> Part:  # type: ignore[type-arg]
+def _part(value: str, items: np.ndarray, models: Sequence[Answers]) -> Part:
     designs: dict[int, Design] = {}  # models mostly share their factors
     estimates = []
     for one in models:

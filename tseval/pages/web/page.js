@@ -248,6 +248,9 @@ if ($("data")) {
     });
     $("pair").tBodies[0].replaceChildren(...body);
     const all = found.at(-1), [one, other] = [names[first], names[second]];
+    const heads = $("pair").tHead.rows[0].cells;
+    for (const [place, text] of [[1, one], [2, other], [6, `${one} is`]]) heads[place].textContent = text;
+    $("pair").caption.textContent = `${one} less ${other}`;
     $("said").textContent = first === second ? "Choose two different models." : all
       ? `Over ${rows.filter((line) => line.part === "means").at(-1).label.toLowerCase()}, ${one} is ${all.word}${all.word === "equivalent" ? " to" : all.word === "undecided" ? " against" : " than"} ${other}: ${thousandths(all.value, "+")}, 95% interval ${thousandths(all.low)} to ${thousandths(all.high)}.`
       : `${one} and ${other}: differences of what is printed.`;
