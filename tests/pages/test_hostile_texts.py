@@ -130,7 +130,9 @@ def test_entries_and_items_of_hostile_texts_are_inert(open_page, tmp_path):
     seen = open_page(tmp_path / "site" / "index.html", init=WATCH)
     act(seen.page)
     assert_inert(seen)
-    assert "owned()" in seen.page.locator("body").inner_text()  # it is shown
+    text = seen.page.locator("body").inner_text()
+    assert "owned()" in text  # it is shown
+    assert not {"\u202e", "\u2028", "\x1b"} & set(text)
     entry = open_page(tmp_path / "site" / "entries" / "model-0.html", init=WATCH)
     entry.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert "<img src=x onerror=owned()> laughs" in entry.page.locator("body").inner_text()

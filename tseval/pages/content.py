@@ -20,6 +20,7 @@ from tseval.report import render
 from tseval.report.content import recorded
 from tseval.report.layout import grid_of_columns
 from tseval.report.shown import NONE, interval, rank_set, worth
+from tseval.report.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -82,7 +83,7 @@ def page_lines(table: Table) -> list[PageLine]:
     lines: list[PageLine] = []
     seen, group = 0, ""
     for line in grid.lines:
-        label, *texts = grid.texts(line)
+        label, *texts = map(plain, grid.texts(line))
         part = parts[seen] if seen < len(parts) else "facts"
         if line.kind != "row":
             group = label if line.kind == "group" else ""

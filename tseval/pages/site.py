@@ -25,7 +25,7 @@ def claim_site(site: Path) -> None:
     try:
         if site.is_dir() and any(site.iterdir()) and not (index.is_file() and _is_ours(index)):
             raise BoardError(f"{site} holds what is no page of tseval.\n  Name a new folder for the page.")
-        (site / ENTRY_FOLDERS).mkdir(parents=True, exist_ok=True)
+        site.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BoardError(
             f"{site} cannot be written into: {error.strerror or error}.\n  Name another folder."
@@ -41,6 +41,7 @@ def write_entry_page(path: Path, text: str) -> None:
     """
     if path.exists() and not _is_ours(path):
         raise BoardError(f"{path} is no page of tseval.\n  Move it away, or name a new folder for the page.")
+    path.parent.mkdir(exist_ok=True)
     write_text(path, text)
 
 

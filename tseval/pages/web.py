@@ -8,6 +8,8 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from tseval.report.text import plain
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -45,6 +47,7 @@ def _environment() -> Environment:
         loader=PackageLoader("tseval.pages", "web"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_made_plain,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -59,13 +62,22 @@ def _text(name: str) -> str:
     return text.replace("\r\n", "\n")  # as a browser reads it, so that hashes agree
 
 
+def _made_plain(value: object) -> object:
+    """Make a text plain, line by line, before it is escaped; what is HTML already stays."""
+    from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
+
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "\n".join(map(plain, value.split("\n")))
+
+
 def _markdown(text: str) -> Markup:
     """Render what people wrote of a board; HTML in it is shown, not obeyed, and images would ask a server."""
     from markdown_it import MarkdownIt  # noqa: PLC0415 - tables need none
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    tokens = reader.parse(text)
+    tokens = reader.parse(str(_made_plain(text)))
     for token in tokens:
         token.attrs.pop("style", None)  # which the policy forbids
     return Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704 - escaped by the renderer
