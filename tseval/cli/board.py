@@ -83,7 +83,7 @@ def write(board: Path) -> None:
 @command.command("build")
 @click.argument("board")
 @click.option("-o", "site", type=FILE, required=True, help="Folder of the page: new, or of an earlier one.")
-def build(board: str, site: Path) -> None:
+def build_page(board: str, site: Path) -> None:
     """Write the page of a BOARD: its folder, or the name of one that comes with tseval.
 
     SITE/index.html opens in any browser, from a disk as from a server, and asks no network for anything;

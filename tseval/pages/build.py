@@ -11,7 +11,7 @@ from tseval.boards.definition import DEFINITION, read_definition, suite_of
 from tseval.boards.entry import ENTRY_FILE, ENTRY_FOLDERS, read_entry
 from tseval.errors import BoardError
 from tseval.files import write_text
-from tseval.pages.content import About, entry_page, index_page
+from tseval.pages.content import PageTopic, entry_page, index_page
 from tseval.pages.drill import ItemPages
 from tseval.pages.facts import facts_of
 from tseval.pages.kept import tabulate_once
@@ -63,12 +63,12 @@ def _folder(board: str) -> Path:
     return BUNDLED_BOARDS / board if not Path(board).exists() and board in bundled_boards() else Path(board)
 
 
-def _about(folder: Path, published: Board | None) -> About:
+def _about(folder: Path, published: Board | None) -> PageTopic:
     """Say what the page is over: what the definition says, or, without one, a board of accuracies alone."""
     name = folder.resolve().name
     if (folder / DEFINITION).is_file():
         definition = read_definition(folder)
-        return About(
+        return PageTopic(
             name=name,
             title=definition.title,
             command=f"tseval table {shlex.quote(name)}",
@@ -82,7 +82,7 @@ def _about(folder: Path, published: Board | None) -> About:
             f"{folder} is no board.\n"
             f"  For the page of runs: tseval report {shlex.quote(str(folder))} -o page.html"
         )
-    return About(
+    return PageTopic(
         name=published.name,
         title=published.title,
         command=f"tseval table {shlex.quote(name)}",
@@ -90,7 +90,7 @@ def _about(folder: Path, published: Board | None) -> About:
     )
 
 
-def _facts(board: Path, about: About, column: Column) -> ModelFacts:
+def _facts(board: Path, about: PageTopic, column: Column) -> ModelFacts:
     folder = board / ENTRY_FOLDERS / column.heading
     entry = None if column.published or not (folder / ENTRY_FILE).is_file() else read_entry(folder)
     where = about.name if entry is None else f"{about.name}/{ENTRY_FOLDERS}/{column.heading}"

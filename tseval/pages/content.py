@@ -33,7 +33,7 @@ N_SHADES = 11  # of the heat map; the middle one is chance
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PageCell:
     """What stands in a cell.
 
     Attributes:
@@ -71,7 +71,7 @@ class PageLine:
     label: str
     group: str
     row: int | None = None
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[PageCell, ...] = ()
 
 
 def page_lines(table: Table) -> list[PageLine]:
@@ -91,7 +91,7 @@ def page_lines(table: Table) -> list[PageLine]:
             continue
         cells = exact[seen] if seen < len(exact) else []
         cells += [_of_number(value, part) for value in line.cells[1 + len(cells) :]]
-        cells += [Cell("")] * (len(texts) - len(cells))
+        cells += [PageCell("")] * (len(texts) - len(cells))
         shown = (replace(cell, text=text) for cell, text in zip(cells, texts, strict=True))
         lines.append(PageLine("row", part, label, group, seen if part == "body" else None, tuple(shown)))
         seen += 1
@@ -103,26 +103,26 @@ def people_of(table: Table) -> list[str]:
     return [field.heading for field in grid_of_columns(table).fields[1 + len(table.columns) :]]
 
 
-def _body(table: Table) -> Iterator[list[Cell]]:
+def _body(table: Table) -> Iterator[list[PageCell]]:
     """Give the cells of every row."""
     columns = []
     for place, column in enumerate(table.columns):
         rows = recorded(table, place).to_dict("records")
         columns.append(dict(zip(column.keys(()), map(_cell, rows), strict=True)))
     for key in table.rows.itertuples(index=False, name=None):
-        yield [cells.get(key, Cell(NONE)) for cells in columns]
+        yield [cells.get(key, PageCell(NONE)) for cells in columns]
 
 
-def _cell(row: Mapping[Hashable, object]) -> Cell:
+def _cell(row: Mapping[Hashable, object]) -> PageCell:
     """Give the cell of a record; its text is that of the table."""
     known = {str(name): float(value) for name, value in row.items() if isinstance(value, Real)}
     known = {name: value for name, value in known.items() if not isnan(value)}
     if "accuracy" not in known:
-        return Cell(NONE)
+        return PageCell(NONE)
     items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
     if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
         items += f", worth {worth(known['n_eff'])}"
-    return Cell(
+    return PageCell(
         text="",
         shade=shade(known["accuracy"]),
         interval=interval((known["low"], known["high"])) if "low" in known else None,
@@ -140,23 +140,25 @@ def _rank(known: Mapping[str, float]) -> str | None:
     return rank_set(Fraction(known["rank"]), int(known["rank_low"]), int(known["rank_high"]))
 
 
-def _means(table: Table) -> Iterator[list[Cell]]:
+def _means(table: Table) -> Iterator[list[PageCell]]:
     """Give the cells of mean accuracies, then of mean ranks."""
     for mean in table.means:
         cells = []
         for value, known in zip(mean.accuracy, mean.estimates, strict=True):
             ends = None if known is None else interval((known.low, known.high))
             exact = None if value is None else float(value)
-            cells.append(Cell("", None if exact is None else shade(exact), ends, value=exact))
+            cells.append(PageCell("", None if exact is None else shade(exact), ends, value=exact))
         yield cells
     for mean in table.means:
-        yield [Cell("", value=None if rank is None else float(rank)) for rank in mean.rank]
+        yield [PageCell("", value=None if rank is None else float(rank)) for rank in mean.rank]
 
 
-def _of_number(value: object, part: str) -> Cell:
+def _of_number(value: object, part: str) -> PageCell:
     """Give a cell of which no more is known than its value; sorted by are those that are numbers."""
     number = _number(value)
-    return Cell("", shade(number) if number is not None and part in ("body", "means") else None, value=number)
+    return PageCell(
+        "", shade(number) if number is not None and part in ("body", "means") else None, value=number
+    )
 
 
 def _number(value: object) -> float | None:
@@ -172,7 +174,7 @@ def shade(accuracy: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class PageTopic:
     """What a page is over, as others wrote it.
 
     Attributes:
@@ -195,7 +197,7 @@ class About:
 
 
 def index_page(
-    about: About,
+    about: PageTopic,
     table: Table,
     models: Sequence[ModelFacts],
     sections: Mapping[int, Sequence[RowPage]] | None = None,
@@ -233,12 +235,12 @@ def index_page(
     )
 
 
-def entry_page(about: About, model: ModelFacts, rows: Sequence[RowPage]) -> str:
+def entry_page(about: PageTopic, model: ModelFacts, rows: Sequence[RowPage]) -> str:
     """Give the page of one model from near by."""
     return render_page("entry.html", {**_frame(about), "model": model, "rows": rows})
 
 
-def _frame(about: About) -> dict[str, object]:
+def _frame(about: PageTopic) -> dict[str, object]:
     return {
         "about": about,
         "drawn": N_DRAWN,
@@ -250,7 +252,7 @@ def _frame(about: About) -> dict[str, object]:
 
 
 def _data(
-    about: About, table: Table, lines: Sequence[PageLine], models: Sequence[ModelFacts]
+    about: PageTopic, table: Table, lines: Sequence[PageLine], models: Sequence[ModelFacts]
 ) -> dict[str, object]:
     """Give what the script of a page works with: values in full, pairs in thousandths, files to download."""
     pairs = compare_pairs(table)

@@ -54,7 +54,7 @@ class Verdicts:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ShownWord:
     """A word of a sentence, whether the other sentence has another there, and its log-probability in nats."""
 
     text: str
@@ -63,11 +63,11 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ShownSentence:
     """A sentence of an item: its words, its log-probability in nats, and how the model sees it, if other."""
 
     label: str
-    words: tuple[Word, ...]
+    words: tuple[ShownWord, ...]
     logprob: float | None
     seen: str | None
 
@@ -88,7 +88,7 @@ class ShownItem:
     why: tuple[str, ...]
     outcome: str
     margin: float | None
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[ShownSentence, ...]
 
 
 def draw_items(suite_digest: str, verdicts: Verdicts, rows: NDArray[np.int64]) -> list[list[int]]:
@@ -189,13 +189,15 @@ class _Told:
         taken = scored.select(["sentence", "seen", "logprob", "words"]).take(rows.drop_null())
         self._told = {row["sentence"]: row for row in taken.to_pylist()}
 
-    def sentence(self, label: str, text: str, differs: Sequence[bool]) -> Sentence:
+    def sentence(self, label: str, text: str, differs: Sequence[bool]) -> ShownSentence:
         told, words = self._told.get(text), text.split()
         if told is None:  # too long for the model
-            return Sentence(label, tuple(map(Word, words, differs, [None] * len(words))), None, None)
+            return ShownSentence(
+                label, tuple(map(ShownWord, words, differs, [None] * len(words))), None, None
+            )
         logprobs = told["words"] if len(told["words"]) == len(words) else [None] * len(words)
         seen = told["seen"] if told["seen"].split() != words else None
-        return Sentence(label, tuple(map(Word, words, differs, logprobs)), told["logprob"], seen)
+        return ShownSentence(label, tuple(map(ShownWord, words, differs, logprobs)), told["logprob"], seen)
 
     def knows(self, text: str) -> bool:
         return text in self._told

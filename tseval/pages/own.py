@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import RunError, SuiteError, first_line
 from tseval.files import write_text
-from tseval.pages.content import About, index_page
+from tseval.pages.content import PageTopic, index_page
 from tseval.pages.drill import ItemPages
 from tseval.pages.facts import facts_of
 from tseval.pages.kept import tabulate_once
@@ -45,7 +45,7 @@ def write_report(
     """
     kept, table = tabulate_once(open_sources(names))
     what = f"{counted(len(table.columns), 'model')} on {table.columns[0].suite}"
-    about = About(name="report", title=title or what, command=shlex.join(["tseval", "table", *names]))
+    about = PageTopic(name="report", title=title or what, command=shlex.join(["tseval", "table", *names]))
     places = [shlex.quote(name) for name in names] if len(names) == len(table.columns) else None
     models = [
         facts_of(column, None, None if places is None else places[place], on_a_board=False)

@@ -24,7 +24,7 @@ MOST_VALUES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FeaturePart:
     """The items of a row that have one value of a feature: how many, and how each model does on them."""
 
     value: str
@@ -37,7 +37,7 @@ class Breakdown:
     """A row by a feature."""
 
     feature: str
-    parts: tuple[Part, ...]
+    parts: tuple[FeaturePart, ...]
 
 
 def break_down(verdicts: pa.Table, models: Sequence[Answers]) -> list[list[Breakdown]]:
@@ -71,7 +71,7 @@ def _breakdown(column: pd.Series, items: np.ndarray, models: Sequence[Answers]) 
     )
 
 
-def _part(value: str, items: np.ndarray, models: Sequence[Answers]) -> Part:
+def _part(value: str, items: np.ndarray, models: Sequence[Answers]) -> FeaturePart:
     designs: dict[int, Design] = {}  # models mostly share their factors
     estimates = []
     for one in models:
@@ -79,4 +79,4 @@ def _part(value: str, items: np.ndarray, models: Sequence[Answers]) -> Part:
             designs[id(one.factors)] = Design.of(one.factors.take(items))
         design = designs[id(one.factors)]
         estimates.append(estimate(one.correct[items], one.decidable[items], design))
-    return Part(value, len(items), tuple(estimates))
+    return FeaturePart(value, len(items), tuple(estimates))
