@@ -15,7 +15,7 @@ from tseval.pages.content import PageTopic, entry_page, index_page
 from tseval.pages.drill import ItemPages
 from tseval.pages.facts import facts_of
 from tseval.pages.kept import tabulate_once
-from tseval.pages.site import claim_site, remove_others, write_entry_page
+from tseval.pages.site import claim_site, remove_former, write_entry_page
 from tseval.report import open_sources
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
 
@@ -54,7 +54,7 @@ def build_board(board: str, site: Path) -> Path:
             if model.items is not None:
                 write_entry_page(site / model.items[0], entry_page(about, model, pages.rows(place)))
     write_text(site / "index.html", index_page(about, table, models))
-    remove_others(site, {model.items[0] for model in models if model.items})
+    remove_former(site, {model.items[0] for model in models if model.items})
     return site / "index.html"
 
 

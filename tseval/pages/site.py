@@ -45,7 +45,7 @@ def write_entry_page(path: Path, text: str) -> None:
     write_text(path, text)
 
 
-def remove_others(site: Path, files: Collection[str]) -> None:
+def remove_former(site: Path, files: Collection[str]) -> None:
     """Remove pages of entries that are no longer there."""
     for path in (site / ENTRY_FOLDERS).glob("*.html"):
         if f"{ENTRY_FOLDERS}/{path.name}" not in files and _is_ours(path):
