@@ -189,6 +189,16 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         ARROW | {"tabulate"},
     ),
+    "tseval.pages": (
+        {
+            "tseval.analysis",
+            "tseval.boards",
+            "tseval.report",
+            "tseval.runs",
+            "tseval.suites",
+        },
+        ARROW | {"pandas", "jinja2", "markdown_it", "markupsafe"},
+    ),
     "tseval.training": (
         {
             "tseval.adapters",

@@ -27,6 +27,7 @@ from tseval.errors import TsevalError, shortened, suggest
 COMMANDS = {
     "run": ("run", "Score a model on a suite, write the run, print the table."),
     "table": ("table", "Print runs and published boards side by side, with ranks."),
+    "report": ("report", "Write runs as a web page: the table, any two models compared, single items."),
     "verify": ("verify", "Check that runs are whole, follow from suite and evidence, and can be."),
     "board": ("board", "Keep a leaderboard: a folder of entries that anyone can check."),
     "analyze": (

@@ -91,3 +91,20 @@ def write(board: Path) -> None:
     definition = read_definition(board)
     with changing(board), afresh():
         write_pages(board, definition)
+
+
+@command.command("build")
+@click.argument("board")
+@click.option("-o", "site", type=FILE, required=True, help="Folder of the page: new, or of an earlier one.")
+def build_page(board: str, site: Path) -> None:
+    """Write the page of a BOARD: its folder, or the name of one that comes with tseval.
+
+    SITE/index.html opens in any browser, from a disk as from a server, and asks no network for anything;
+    SITE/entries/ has a page for each entry with evidence, with its items.
+    """
+    from tseval.cli.progress import busy
+    from tseval.pages.build import build_board
+
+    with busy("reading entries"):
+        page = build_board(board, site)
+    click.echo(f"{page}", err=True)

@@ -37,7 +37,7 @@ def lay_out(table: Table) -> Document:
         [*of_models, *(recorded_human(table, human) for human in table.humans)], ignore_index=True
     )
     return Document(
-        grids=(_single(table, run) if alone else _side_by_side(table),),
+        grids=(_single(table, run) if alone else grid_of_columns(table),),
         records=rows.drop(columns=FACTORS),  # a cell holds one value
         content=content_of(table, rows),
         notes=table.notes,
@@ -81,10 +81,11 @@ def _single(table: Table, run: Column) -> Grid:
     return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *told), lines)
 
 
-def _side_by_side(table: Table) -> Grid:
+def grid_of_columns(table: Table) -> Grid:
     """Print accuracies side by side, then mean accuracies and mean ranks over the same sets of rows.
 
-    What people get right stands behind the models, where accuracies do.
+    Of a table without a breakdown: a line for each row, then one for each of `table.means` twice, then facts;
+    sections and groups between them. What people get right stands behind the models, where accuracies do.
     """
     show = partial(share, decimals=table.decimals)
     fields = [Field(column.heading, show=show) for column in (*table.columns, *table.humans)]
