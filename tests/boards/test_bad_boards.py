@@ -289,9 +289,7 @@ def test_nothing_beside_a_board_is_taken_for_a_bundled_suite(root, tmp_path):
     assert (ended.returncode, ended.stdout) == (1, "the folder holds 'marvin_linzen', which no board has\n")
 
 
-@pytest.mark.parametrize(
-    "suite", ["../../../../etc/passwd", "/dev/zero", "../nowhere", "..", "\u202e", "a\nb"]
-)
+@pytest.mark.parametrize("suite", ["../../../../etc/passwd", "/dev/zero", "../nowhere", "\u202e", "a\nb"])
 def test_a_board_whose_suite_is_none_gets_one_message(root, suite):
     edit_yaml(root / "board" / "board.yaml", lambda content: content.update(suite=suite))
     for command in COMMANDS.values():

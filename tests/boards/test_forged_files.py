@@ -12,7 +12,7 @@ from forged import OF_BOTH, OF_ENTRIES, OF_RUNS, print_anew, seal_anew
 from tseval.adapters import open_model
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import read_definition
-from tseval.boards.entry import About, entry_folders, entry_runs
+from tseval.boards.entry import About
 from tseval.boards.folder import add_entry, new_board
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.boards.written import write_pages
@@ -115,7 +115,7 @@ def test_a_forged_board_is_seen(kind, sealed, honest, model, tmp_path):
         if sealed:
             seal_anew(entry)
             if kind.sealed in ("check", "nothing"):
-                write_pages(board, read_definition(board), entry_runs(entry_folders(board)))
+                write_pages(board, read_definition(board))
         return level_of_entry(entry, suite, model)
 
     assert levels_of(kind, sealed, copy, forge_and_look) == {kind.sealed if sealed else kind.naive}

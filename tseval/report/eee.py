@@ -70,7 +70,7 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class EvalRecord:
     """A record, and where it belongs.
 
     Attributes:
@@ -87,7 +87,7 @@ class Record:
         return json.dumps(self.content, indent=2, ensure_ascii=False) + "\n"
 
 
-def make_record(path: Path, submission: Submission) -> Record:
+def make_record(path: Path, submission: Submission) -> EvalRecord:
     """Write a run, or an entry of a board, as a record.
 
     One run has one record, whose name follows from the run's key: made again, it replaces itself. It is as
@@ -125,10 +125,10 @@ def make_record(path: Path, submission: Submission) -> Record:
         # The store takes names that have the form of a random UUID; these bits come from the digest.
         name = uuid.UUID(bytes=digest[:16], version=4)
         place = f"data/{_collection(manifest)}/{submission.model_id}/{name}.json"
-    return Record(content, place, tuple(_notes(table, submission)))
+    return EvalRecord(content, place, tuple(_notes(table, submission)))
 
 
-def write_record(record: Record, output: Path) -> Path:
+def write_record(record: EvalRecord, output: Path) -> Path:
     """Write a record to a file, `*.json`, or into a folder, at its place in the store.
 
     Returns:
