@@ -19,6 +19,9 @@ CORPUS ?= ../shared/data/corpus
 RECIPE ?= $(if $(SMALL),small,paper)
 ZOO ?= runs/zoo-$(notdir $(basename $(RECIPE)))
 PUBLISH ?=
+# A file of tests goes to one process, which makes once what its tests share; tests/conftest.py orders the files.
+BY_FILE = --dist loadfile --no-loadscope-reorder
+
 # Budget of `make formal`: cpu or full.
 BUDGET ?= cpu
 
@@ -51,12 +54,12 @@ demo: setup
 	$(BIN)/tseval run --model bundled:lstm
 
 test: setup .venv/kenlm
-	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto --dist worksteal
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE)
 
 # Tests read what they wrote without naming an encoding, which Windows would choose by country.
 fast: export PYTHONUTF8 = 1
 fast: setup
-	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto --dist worksteal -m "not slow"
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE) -m "not slow"
 
 check: setup
 	$(BIN)/ruff check

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError
+from tseval.checked import ContentError, read_json
+from tseval.errors import LimitError, ModelError
 from tseval.models.published.torch_file import STATE_LIMITS, read_object
 
 if TYPE_CHECKING:
@@ -54,6 +55,22 @@ def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
             f"{where} holds no tokenizer, neither tokenizer.json nor a vocabulary.\n"
             "  Save it beside the model: AutoTokenizer.from_pretrained(BASE).save_pretrained(FOLDER)."
         )
+
+
+def place_in_training(folder: Path) -> dict[str, str | int]:
+    """Say of a checkpoint that the Trainer of transformers saved how far the training had come.
+
+    Returns:
+        `step`, and `folder`, the name of the one that the checkpoint lies in; nothing of another folder.
+    """
+    try:
+        state = read_json(folder / "trainer_state.json")
+    except (OSError, LimitError, ContentError):
+        return {}
+    step = state.get("global_step") if isinstance(state, dict) else None
+    if not isinstance(step, int) or isinstance(step, bool):
+        return {}
+    return {"step": step, "folder": folder.resolve().parent.name}
 
 
 def holds_tokenizer(folder: Path) -> bool:

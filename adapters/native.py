@@ -92,6 +92,7 @@ class NativeModel:
                 "core_parameters": self.model.n_core_parameters,
                 "validation_perplexity": checkpoint.validation_perplexity,
                 "device": str(device),
+                **checkpoint.place_in_course(),
             },
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from tseval.adapters.folders import check_saved, holds_tokenizer, refuse_hostile
+from tseval.adapters.folders import check_saved, holds_tokenizer, place_in_training, refuse_hostile
 from tseval.adapters.hub import stays_here
 from tseval.adapters.lora import find_lora
 from tseval.errors import ModelError, suggest
@@ -59,6 +59,7 @@ class Pretrained:
         tokenizer: As saved with it.
         fingerprint: SHA-256 over the files of weights, configuration and tokenizer; independent of the path.
         options: What was passed on to `from_pretrained` and can change a number.
+        origin: What is known of where it comes from: its revision, or its place in a training.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Pretrained:
     tokenizer: PreTrainedTokenizerBase
     fingerprint: str
     options: dict[str, OptionValue]
+    origin: dict[str, OptionValue] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return shown(self, self.name, type(self.model).__name__, self.dtype)
@@ -94,6 +96,7 @@ class Pretrained:
             "vocabulary": len(self.tokenizer),
             "parameters": self.model.num_parameters(),
             "device": str(self.model.device),
+            **self.origin,
         }
 
     @property
@@ -206,7 +209,10 @@ def open_pretrained(
     fuse_activations(model)
     recorded = {name: value for name, value in options.items() if name not in UNRECORDED}
     name = Path(rest).resolve().name if Path(rest).exists() else rest
-    return Pretrained(name, model.eval(), tokenizer, fingerprint, recorded)
+    origin: dict[str, OptionValue] = dict(place_in_training(Path(rest, inside)))
+    if lora is None and "revision" in options and not Path(source).exists():
+        origin["revision"] = options["revision"]
+    return Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
 
 
 def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> None:

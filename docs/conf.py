@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -20,7 +20,9 @@ sys.path[:0] = [str(ROOT), str(DOCS)]  # the package that stands here is describ
 from reference import Reference, as_markdown, without_protocol_arguments  # noqa: E402
 
 if TYPE_CHECKING:
-    from docutils.nodes import Element
+    from collections.abc import Callable
+
+    from docutils.nodes import Element, Node
     from sphinx.application import Sphinx
 
 project = html_title = "tseval"
@@ -28,11 +30,13 @@ root_doc = "README"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 API = "build/api"  # written anew for every build, and in no repository
 include_patterns = ["*.md", "docs/**.md", "leaderboards/*/README.md", f"{API}/*.rst"]
-# Folders without pages, so that nobody waits while they are searched.
-exclude_patterns = [
-    *(f.name for f in ROOT.iterdir() if f.is_dir() and f.name not in {"build", "docs", "leaderboards"}),
-    *(f"build/{f.name}" for f in ROOT.glob("build/*") if f.name != "api"),
-]
+# Folders without pages, so that nobody waits while they are searched. The site is named before it is there:
+# with other settings, Sphinx would read every page again.
+exclude_patterns = sorted(
+    {f.name for f in ROOT.iterdir() if f.is_dir() and f.name not in {"build", "docs", "leaderboards"}}
+    | {f"build/{f.name}" for f in ROOT.glob("build/*") if f.name != "api"}
+    | {"build/docs"}
+)
 
 html_theme = "furo"
 html_static_path = ["site.css"]
@@ -78,6 +82,29 @@ def add_index(app: Sphinx, error: Exception | None) -> None:
         shutil.copy(app.outdir / f"{root_doc}.html", app.outdir / "index.html")
 
 
+def share_navigation() -> Callable[..., None]:
+    """Have the tree at the side of pages of source made once for each depth, not for hundreds of pages.
+
+    They stand nowhere in the tree, and what it refers to lies elsewhere: depth alone tells the way there.
+    """
+    made: dict[object, str] = {}
+
+    def share(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Node | None) -> None:
+        if not page.startswith("_modules/"):
+            return
+        make = context["toctree"]
+
+        def tree(**options: object) -> str:
+            key = page.count("/"), *sorted(options.items())
+            if key not in made:
+                made[key] = make(**options)
+            return made[key]
+
+        context["toctree"] = tree
+
+    return share
+
+
 def setup(app: Sphinx) -> None:
     """Have the API reference written first, and the pages tied together."""
     reference = Reference("tseval")
@@ -90,4 +117,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", as_markdown, priority=400)  # before napoleon reads it
     app.connect("autodoc-process-signature", without_protocol_arguments)
     app.connect("missing-reference", accept_type_variable)
+    app.connect("html-page-context", share_navigation(), priority=400)  # before the theme asks for the tree
     app.connect("build-finished", add_index)

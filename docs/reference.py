@@ -7,7 +7,6 @@ import contextlib
 import inspect
 import pkgutil
 import re
-import shutil
 from importlib import import_module
 from textwrap import indent
 from typing import TYPE_CHECKING, TypeVar
@@ -38,12 +37,17 @@ class Reference:
             import_names_of_types(module)
 
     def write(self, folder: Path) -> None:
-        """Write the pages into a folder, and remove what was there."""
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        for name in self.modules:
-            if self.has_page(name):
-                (folder / f"{name}.rst").write_text(self.page(name), "utf-8")
+        """Write the pages into a folder, and remove what else was there.
+
+        A page that says the same stays as it is: Sphinx reads again what is younger than what it knows.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        pages = {folder / f"{name}.rst": self.page(name) for name in self.modules if self.has_page(name)}
+        for path in set(folder.iterdir()) - pages.keys():
+            path.unlink()
+        for path, text in pages.items():
+            if not path.exists() or path.read_text("utf-8") != text:
+                path.write_text(text, "utf-8")
 
     def has_page(self, name: str) -> bool:
         """Tell rooms, and modules beside them, from modules inside."""

@@ -1,6 +1,7 @@
 """The installed command in the test's own process, for the many inputs that end in one message at once."""
 
 import io
+import os
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ class Ended:
 
 def call(*arguments, cwd="."):
     """Do what `tseval ARGUMENTS` does; a new process for each would spend seconds on imports."""
-    out, err, before = io.StringIO(), io.StringIO(), sys.argv
+    # Streams of bytes, so that what cannot be written fails here as it would there.
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for errors in ("strict", "backslashreplace"))
+    before = sys.argv
     code = 0
     with chdir(cwd), redirect_stdout(out), redirect_stderr(err):
         sys.argv = ["tseval", *map(str, arguments)]
@@ -27,4 +30,9 @@ def call(*arguments, cwd="."):
             code = int(end.code or 0)
         finally:
             sys.argv = before
-    return Ended(code, out.getvalue(), err.getvalue())
+    return Ended(code, _written_to(out), _written_to(err))
+
+
+def _written_to(stream):
+    stream.flush()
+    return stream.buffer.getvalue().decode().replace(os.linesep, "\n")

@@ -2,10 +2,14 @@
 
 The action runs in a fork of a process that has imported everything, so that a point costs milliseconds.
 Killed before a call, it leaves what a kill after the call before would leave; inside a write, half of it.
+SIGKILL leaves files as they are at that moment, and no lock. So the action runs once, and its folder is
+copied at each point; at every tenth the action runs anew, and is killed indeed. Points that leave the same
+(before and after an fsync, say) are gone on from once.
 Import this in a process of its own (`in_a_process`): forks and threads of pytest do not mix.
 """
 
 import builtins
+import hashlib
 import io
 import json
 import os
@@ -20,6 +24,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 CALLS = ("chmod", "fsync", "mkdir", "remove", "rename", "replace", "rmdir", "sendfile", "unlink")
+FOR_REAL = 10  # every tenth point
 
 
 def in_a_process(program, *arguments):
@@ -36,7 +41,7 @@ def in_a_process(program, *arguments):
 
 
 def kill_everywhere(begin, go_on, compare, place, furnish=lambda folder: None):
-    """Kill an action at every call, in a folder of its own each time, and go on with it.
+    """Kill an action at every call, and go on with what it left; each time in the same folder.
 
     Args:
         begin: The action; works in the current folder.
@@ -48,31 +53,52 @@ def kill_everywhere(begin, go_on, compare, place, furnish=lambda folder: None):
     Returns:
         The number of points, and what went wrong at each of them, if anything.
     """
-    warm, whole = place / "warm", place / "whole"
+    warm, here, left, whole = (place / name for name in ("warm", "here", "left", "whole"))
     warm.mkdir(parents=True)
     os.environ["XDG_CACHE_HOME"] = str(warm / "cache")
     furnish(warm)
     with chdir(warm):
         begin()  # here, so that the forks have everything that it imports
-    furnish(whole)
-    calls, code, said = _fork(begin, whole)
+    furnish(here)
+    left.mkdir()
+    code, said = _fork(begin, here, lambda n, what: _copy(here, left / f"{n:04} {what}"))
     assert code == 0, said
-    points = [(n, half) for n, name in enumerate(calls, 1) for half in (False, True)[: 1 + (name == "write")]]
+    here.rename(whole)
     wrong: dict[str, object] = {}
-    for n, half in points:
-        point = f"{n} {'inside' if half else 'before'} {calls[n - 1]}"
-        folder = place / point.replace(" ", "-")
-        furnish(folder)
-        _, code, said = _fork(begin, folder, n, half)
-        if code != -signal.SIGKILL:
-            wrong[point] = f"not killed, but {code}: {said}"
+    seen = set()
+    points = sorted(left.iterdir())
+    for n, point in enumerate(points, 1):
+        state = _state(point)
+        if n % FOR_REAL == 0:
+            furnish(here)
+            code, said = _fork(begin, here, lambda reached, _, n=n: reached == n and _end())
+            if code != -signal.SIGKILL:
+                wrong[point.name] = f"not killed, but {code}: {said}"
+        elif state in seen:
             continue
-        _, code, said = _fork(go_on, folder)
-        found = [f"ended with {code}: {said}"] if code else compare(whole, folder)
+        else:
+            point.rename(here)
+        seen.add(state)
+        code, said = _fork(go_on, here)
+        found = [f"ended with {code}: {said}"] if code else compare(whole, here)
         if found:
-            wrong[point] = found
-        shutil.rmtree(folder)
+            wrong.setdefault(point.name, found)
+        shutil.rmtree(here)
     return {"points": len(points), "wrong": wrong}
+
+
+def _copy(folder, to):
+    shutil.copytree(folder, to, symlinks=True)
+
+
+def _end():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _state(folder):
+    """Tell folders apart by all that can be seen in them."""
+    modes = [path.lstat().st_mode for path in sorted(folder.rglob("*"))]
+    return hashlib.sha256(repr((files_below(folder), modes)).encode()).digest()
 
 
 def files_below(folder):
@@ -91,58 +117,56 @@ def different(one, other):
     ]
 
 
-def _fork(action, folder, kill_at=None, half=False):
-    """Do something in a folder in a fork of this process: its calls, its exit code, and what it said."""
+def _fork(action, folder, at_point=None):
+    """Do something in a folder in a fork of this process: its exit code, and what it said."""
     folder.mkdir(parents=True, exist_ok=True)
-    reads, writes = os.pipe()
     said = folder.with_name(f"{folder.name}.said")
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            os.close(reads)
             os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
             with said.open("w") as sys.stderr, chdir(folder):
-                _watch(writes, kill_at, half)
+                if at_point is not None:
+                    _watch(at_point)
                 action()
                 code = 0
         except BaseException:
             said.write_text(traceback.format_exc())
         finally:
             os._exit(code)
-    os.close(writes)
-    with os.fdopen(reads) as pipe:
-        calls = pipe.read().split()
     _, status = os.waitpid(child, 0)
-    return calls, os.waitstatus_to_exitcode(status), said.read_text()
+    return os.waitstatus_to_exitcode(status), said.read_text()
 
 
-def _watch(report, kill_at, half):
-    """Note every call that changes the file system, and kill this process at one of them."""
-    count = 0
+def _watch(at_point):
+    """Do something before every call that changes the file system, and inside every write."""
+    count, watched = 0, os.getpid()
 
-    def reach(name, halfway=None):
-        nonlocal count
-        count += 1
-        if count == kill_at:
-            if half:
-                halfway()
-            os.kill(os.getpid(), signal.SIGKILL)
-        os.write(report, f"{name}\n".encode())
+    def reach(what):
+        nonlocal count, watched
+        if os.getpid() != watched:  # what it starts is no part of it, be it a fork
+            return
+        count, watched = count + 1, None  # what is done at a point has no points itself
+        at_point(count, what)
+        watched = os.getpid()
 
     class Raw(io.FileIO):
-        """An open file of which every system call that writes is a point."""
+        """An open file of which every system call that writes is two points."""
 
         def write(self, data):
             content = bytes(data)
-            reach("write", lambda: io.FileIO.write(self, content[: len(content) // 2]))
-            return super().write(content)
+            half = len(content) // 2
+            reach("before write")
+            done = super().write(content[:half])
+            reach("inside write")
+            return done + super().write(content[half:])
 
     def wrap(name):
         real = getattr(os, name)
 
         def call(*arguments, **keywords):
-            reach(name)
+            reach(f"before {name}")
             return real(*arguments, **keywords)
 
         setattr(os, name, call)
@@ -152,7 +176,7 @@ def _watch(report, kill_at, half):
     def open_file(file, mode="r", buffering=-1, *arguments, **keywords):
         if not set(mode) & set("wxa+") or not isinstance(file, str | os.PathLike):
             return real_open(file, mode, buffering, *arguments, **keywords)
-        reach("open")
+        reach("before open")
         raw = Raw(file, mode.replace("b", "").replace("t", ""))
         if buffering == 0:
             return raw
@@ -161,7 +185,7 @@ def _watch(report, kill_at, half):
 
     def open_descriptor(path, flags, *arguments, **keywords):
         if flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
-            reach("open")
+            reach("before open")
         return real_descriptor(path, flags, *arguments, **keywords)
 
     for name in CALLS:

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -86,11 +87,16 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"tseval.analysis", "tseval.parquet", "tseval.scoring", "tseval.suites.items"},
         ARROW | {"pandas"},
     ),
-    "tseval.boards.definition": ({"tseval.questions", "tseval.suites"}, {"yaml"}),
+    "tseval.boards.printed": (set(), set()),
+    "tseval.boards.definition": (
+        {"tseval.boards.printed", "tseval.questions", "tseval.suites"},
+        {"yaml"},
+    ),
     "tseval.boards.entry": (
         {
             "tseval.analysis",
             "tseval.boards.definition",
+            "tseval.boards.printed",
             "tseval.evidence",
             "tseval.questions",
             "tseval.runs",
@@ -109,6 +115,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "tseval.report.dots": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.lines": ({"tseval.report.figures", "tseval.report.panels"}, {"matplotlib"}),
+    "tseval.report.trajectory_figure": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.curves": (
         {"tseval.parquet", "tseval.report.families", "tseval.report.figures", "tseval.report.text"},
         {"pyarrow", "matplotlib"},
@@ -128,6 +135,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.analysis",
             "tseval.boards.definition",
             "tseval.boards.entry",
+            "tseval.boards.printed",
             "tseval.runs",
             "tseval.scoring.surprisal",
         },
@@ -157,6 +165,17 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"ray", "submitit", "torch"},
     ),
+    # What a training has in memory is a model like any other. transformers is an extra.
+    "tseval.callbacks": (
+        {
+            "tseval.adapters",
+            "tseval.evaluation",
+            "tseval.runs",
+            "tseval.scoring",
+            "tseval.suites",
+        },
+        {"torch", "transformers"},
+    ),
     "tseval.verifying": (
         {
             "tseval.evaluation",
@@ -183,11 +202,22 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         ARROW | {"tabulate"},
     ),
+    "tseval.pages": (
+        {
+            "tseval.analysis",
+            "tseval.boards",
+            "tseval.report",
+            "tseval.runs",
+            "tseval.suites",
+        },
+        ARROW | {"pandas", "jinja2", "markdown_it", "markupsafe"},
+    ),
     "tseval.training": (
         {
             "tseval.adapters",
             "tseval.analysis",
-            "tseval.evaluation",
+            "tseval.boards",
+            "tseval.callbacks",
             "tseval.models",
             "tseval.parquet",
             "tseval.report",
@@ -232,6 +262,7 @@ WITHOUT_TORCH += [
 ]
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Module name to file, for everything in `tseval/` and `adapters/`."""
     # `adapters/` is walked where it is, not through the link that a checkout has inside the package.

@@ -15,6 +15,8 @@ from tseval.files import read_bytes
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from yaml import Node
+
     Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 else:
     Json = object  # nothing can be held to a type that holds itself; what JSON gives is nothing else
@@ -50,27 +52,45 @@ def read_json(file: Path) -> Json:
 
 
 def parse_json(text: str) -> Json:
-    """Read JSON.
+    """Read JSON in which no object says one thing twice: each reader could believe another one.
 
     Raises:
-        ValueError, RecursionError: It is none, or cannot be kept.
+        ValueError, RecursionError: It is none, says something twice, or cannot be kept.
     """
     try:
-        return json.loads(text)  # type: ignore[no-any-return]
+        return json.loads(text, object_pairs_hook=_each_once)  # type: ignore[no-any-return]
     except json.JSONDecodeError:
+        raise
+    except _TwiceError:
         raise
     except ValueError:  # Python reads no number that is longer, since it would take long
         most = sys.get_int_max_str_digits()
         raise ValueError(f"a whole number has more than {most:,} digits") from None
 
 
+class _TwiceError(ValueError):
+    """A name that stands twice in one object."""
+
+
+def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _TwiceError(f"the name {twice[:60]!r} stands twice in one object")
+    return found
+
+
 def read_yaml(file: Path) -> Json:
-    """Read a YAML file as plain data, without aliases: a few of them can stand for billions of values.
+    """Read a YAML file as plain data that stands where it is read.
+
+    There are no aliases, a few of which can stand for billions of values, no merged mappings, and no key
+    stands twice: of two, people see the first and programs the last.
 
     Raises:
         OSError: It cannot be read.
         LimitError: It is too large.
-        ContentError: It is no YAML, or has aliases.
+        ContentError: It is no YAML, or has one of these.
     """
     import yaml  # noqa: PLC0415 - most commands read none
 
@@ -78,9 +98,36 @@ def read_yaml(file: Path) -> Json:
         text = read_bytes(file, "grammar_bytes").decode()
         if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
             raise ContentError("aliases (*name) are refused: write the values out")
-        return yaml.safe_load(text)  # type: ignore[no-any-return]
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        if root is None:
+            return None
+        _refuse_repeated_keys(root)
+        return loader.construct_document(root)  # type: ignore[no-any-return]
     except (yaml.YAMLError, RecursionError, *_OF_VALUES) as error:
         raise ContentError(f"not a YAML file ({' '.join(str(error).split())})") from None
+
+
+def _refuse_repeated_keys(root: Node) -> None:
+    """Look at every mapping of a YAML file; which keys are plain texts is all that can be told before."""
+    from yaml import MappingNode, ScalarNode, SequenceNode  # noqa: PLC0415 - most commands read none
+
+    left = [root]
+    while left:
+        node = left.pop()
+        if isinstance(node, SequenceNode):
+            left += node.value
+        elif isinstance(node, MappingNode):
+            seen = set()
+            for key, value in node.value:
+                line = f"line {key.start_mark.line + 1}"
+                if key.tag == "tag:yaml.org,2002:merge":
+                    raise ContentError(f"merged mappings (<<) are refused: write the values out ({line})")
+                if isinstance(key, ScalarNode):
+                    if (key.tag, key.value) in seen:
+                        raise ContentError(f"the key {key.value[:60]!r} stands twice ({line}): keep one")
+                    seen.add((key.tag, key.value))
+                left += [key, value]
 
 
 # What the library lets pass where a value is not what its tag says, as in `!!timestamp x` and `!!bool x`.

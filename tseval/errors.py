@@ -78,6 +78,10 @@ class EvidenceError(TsevalError):
     """Evidence that cannot be read, or from which a run's numbers do not follow."""
 
 
+class AwayError(TsevalError):
+    """Something that lies elsewhere and cannot be had now: whether it is right cannot be said."""
+
+
 class LimitError(TsevalError):
     """More than is read of a file, unless the limit is raised (`tseval.limits`)."""
 

@@ -107,9 +107,19 @@ def evaluate(
             not read such sentences, or none of this length.
     """
     plan = make_plan(model, suite, score)
+    return carry_out(plan, None if out is None else Path(out), resume=resume, progress=progress)
+
+
+def carry_out(
+    plan: Plan,
+    out: Path | None,
+    *,
+    resume: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Score what is planned and write the run; all as `evaluate` has it."""
     if out is None:
         return _score_and_judge(plan, None, progress)
-    out = Path(out)
     with start_run(out, plan.key, resume) as writer:
         if not writer.complete:
             run = _score_and_judge(plan, writer, progress)

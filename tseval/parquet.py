@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tseval.checked import ContentError
 from tseval.errors import first_line, shortened
 from tseval.files import refuse_irregular
+from tseval.limits import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,19 +52,56 @@ def read_parquet(
                 names = file.schema_arrow.names
                 _check_names(names, types if needed is None else needed)
                 chosen = None if others else [name for name in names if name in types]
+                wanted = file.schema_arrow
+                texts = [field.name for field in wanted if _is_text(field.type)]
+            # Texts that repeat stand in the file once. They are read so, and unfolded if that is not much.
+            content.seek(0)
+            with pq.ParquetFile(content, read_dictionary=texts) as file:
                 # Arrow's threads are hardly faster, and abort a process that quits while they start.
                 table = file.read(chosen, use_threads=False)
             table.validate(full=True)
+            table = _unfolded(table, wanted)
         except (*_ERRORS, OSError) as error:
             raise ContentError(f"not a Parquet file ({shortened(first_line(error), 150)})") from None
     columns = [_held(table, name, types.get(name)) for name in table.column_names]
-    return pa.Table.from_arrays(columns, table.column_names, metadata=table.schema.metadata)
+    # What pandas notes there could give columns other names when they become a data frame.
+    noted = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"pandas"}
+    return pa.Table.from_arrays(columns, table.column_names, metadata=noted or None)
 
 
 def _check_size(file: pq.ParquetFile, size: int) -> None:
-    cells = file.metadata.num_rows * max(1, file.metadata.num_columns)
-    if not 0 <= cells <= max(MANY_CELLS, CELLS_PER_BYTE * size):
+    facts = file.metadata
+    groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
+    # A row may hold a list: the numbers in it count.
+    values = sum(group.column(i).num_values for group in groups for i in range(facts.num_columns))
+    cells = max(facts.num_rows * max(1, facts.num_columns), values)
+    if facts.num_rows < 0 or cells > max(MANY_CELLS, CELLS_PER_BYTE * size):
         raise ContentError(f"claims {cells:,} cells in {size:,} bytes")
+
+
+def _unfolded(table: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """Write texts out that were read as dictionaries, within the limit on what is read of a file.
+
+    Raises:
+        ContentError: They are too long in all.
+    """
+    most = limits().file_bytes
+    for place, field in enumerate(table.schema):
+        if not isinstance(field.type, pa.DictionaryType) or not _is_text(field.type.value_type):
+            continue
+        for chunk in table[field.name].chunks:
+            folded = cast("pa.DictionaryArray[Any, pa.StringScalar]", chunk)
+            lengths = cast("pa.Int32Array", pc.binary_length(folded.dictionary))
+            most -= int(pc.sum(lengths.take(folded.indices), min_count=0).as_py() or 0)
+        if most < 0:
+            raise ContentError(f"its texts have more than {limits().file_bytes:,} bytes, written out")
+        if field.type != wanted.field(field.name).type:
+            table = table.set_column(place, field.name, table[field.name].cast(wanted.field(field.name).type))
+    return table
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _check_names(names: list[str], needed: Iterable[str]) -> None:
@@ -96,7 +135,7 @@ def _kind(kind: pa.DataType) -> str:
     if isinstance(kind, pa.DictionaryType):
         kind = kind.value_type
     tests = {
-        "text": (pa.types.is_string, pa.types.is_large_string),
+        "text": (_is_text,),
         "whole": (pa.types.is_integer,),
         "number": (pa.types.is_floating,),
         "truth": (pa.types.is_boolean,),

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError
+from tseval.errors import ModelError, SuiteError
 from tseval.questions.scored import ScoredSentences
 from tseval.suites.items import ENTRIES, ENTRY, RESERVED_NAMES
 
@@ -76,7 +76,7 @@ def judge(
         A tie is wrong, and what is undecidable neither correct nor a tie.
 
     Raises:
-        ModelError: A score is not finite; names the sentence.
+        ModelError: A score is not finite; names the sentence. The model was not asked what the suite asks.
         SuiteError: Two cases give one feature different types; the suite does not allow the score; two
             sentences cannot be compared by it.
     """
@@ -84,6 +84,7 @@ def judge(
     sentences.check_finite()
     known = _feature_types(suite) | _factor_types(suite)
     check_score(suite, score)
+    _check_answers(suite, scored)
     tables = [
         _lay_out(case, decided)
         for case, rows in _rows_by_label(suite, sentences.find(all_sentences(suite)))
@@ -93,6 +94,13 @@ def judge(
     verdicts = pa.concat_tables(tables, promote_options="default").select(names)
     # One list of entries for all cases: parquet would write the columns in full.
     return verdicts.unify_dictionaries()
+
+
+def _check_answers(suite: Suite, scored: pa.Table) -> None:
+    """Refuse sentences in which nothing was asked, where the suite asks."""
+    asks = any(case.question.asks() is not None for case in suite.cases)
+    if asks and not {"right", "wrong"} <= set(scored.column_names):
+        raise ModelError("the sentences hold no answers to what the suite asks inside them")
 
 
 def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:

@@ -128,7 +128,7 @@ for _name, _read in {
     "a board": Read("board/board.json", ("table", "./board")),
     "a published board": Read("published/board.json", PUBLISH),
     "a published page": Read("published/README.md", PUBLISH),
-    "a published manifest": Read("published/srn/manifest.json", PUBLISH),
+    "a published manifest": Read("published/entries/srn/manifest.json", PUBLISH),
     "a zoo's record": Read("zoo/zoo.json", PUBLISH),
     "a recipe": Read("recipe.yaml", PUBLISH),
     "a learning curve": Read("model.curves.parquet", ("train", "curves", "model.curves.parquet", "-o",

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
+from in_process import call
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
@@ -92,10 +93,8 @@ def test_a_suite_is_scored_from_the_command_line(gpt2, tmp_path):
     scored = pd.read_parquet(tmp_path / "run" / "sentences.parquet").set_index("sentence")["logprob"]
     for sentence in scored.index[:3]:
         assert scored[sentence] == pytest.approx(by_forward(gpt2, sentence), abs=1e-4)
-    again = subprocess.run(
-        ["tseval", "run", *arguments, "--score", "critical", "--case", "simple_agrmt", "--out", "other"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    more = "--score", "critical", "--case", "simple_agrmt", "--out", "other"
+    again = call("run", *arguments, *more, cwd=tmp_path)
     assert again.returncode == 2
     assert "gives one number for a sentence" in again.stderr
     assert not (tmp_path / "other").exists()

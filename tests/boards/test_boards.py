@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 import pyarrow as pa
 import pytest
 import yaml
+from in_process import call
 
 from tseval.adapters import open_model
 from tseval.boards.check import wrong_with_board
@@ -253,9 +254,9 @@ def tseval(*arguments, cwd=None):
 def test_a_board_is_kept_by_commands(root):
     board = root / "mine"
     assert tseval("board", "new", board, "--suite", "../pairs.jsonl").returncode == 0
-    again = tseval("board", "new", board, "--suite", "../pairs.jsonl")
+    again = call("board", "new", board, "--suite", "../pairs.jsonl")
     assert (again.returncode, "is not empty" in again.stderr) == (2, True)
-    empty = tseval("table", board)
+    empty = call("table", board)
     assert (empty.returncode, "has no entries yet" in empty.stderr) == (2, True)
     names = ("one", "two")
     command = [sys.executable, "-m", "tseval", "board", "add", str(board), str(root / "run"), "--name"]
@@ -266,8 +267,8 @@ def test_a_board_is_kept_by_commands(root):
     assert added
     assert all("is being changed by another tseval" in said for said, code in ended.values() if code)
     assert [folder.name for folder in entry_folders(board)] == sorted(added)
-    checked = tseval("board", "check", board)
+    checked = call("board", "check", board)
     assert checked.returncode == (0 if len(added) == 1 else 1)  # one run, two names: the second is named
-    assert tseval("verify", board, "--model", "bundled:lstm").returncode == 0
-    table = tseval("table", board, "--format", "json")
+    assert call("verify", board, "--model", "bundled:lstm").returncode == 0
+    table = call("table", board, "--format", "json")
     assert {column["model"] for column in json.loads(table.stdout)["columns"]} == set(added)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from in_process import call
 
 from tseval.cli.convert import command as convert
 from tseval.errors import ModelError
@@ -34,7 +35,7 @@ def folder(tmp_path_factory):
 
 
 def run(folder, name, model, *more):
-    result = command("run", "--model", model, *more, *SELECTION, "--out", name, cwd=folder)
+    result = call("run", "--model", model, *more, *SELECTION, "--out", name, cwd=folder)
     assert result.returncode == 0, result.stderr
     scores = pd.read_parquet(folder / name / "sentences.parquet")
     manifest = json.loads((folder / name / "manifest.json").read_text())
@@ -117,7 +118,7 @@ def hostile(folder):
     ],
 )
 def test_what_cannot_be_used_gets_one_message_and_writes_nothing(folder, arguments, message):
-    result = command(*arguments, cwd=folder)
+    result = call(*arguments, cwd=folder)
     assert result.returncode == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1

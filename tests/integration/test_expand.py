@@ -6,10 +6,12 @@ import os
 import stat
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from in_process import Ended, call
 from supplied import MARVIN_LINZEN
 from systems import needs_linux, needs_posix
 
@@ -22,7 +24,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tseval(cache: Path, tmp_path: Path):
+def installed(cache: Path, tmp_path: Path):
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"XDG_CACHE_HOME": str(cache)}
         command = [str(TSEVAL), *arguments]
@@ -33,7 +35,14 @@ def tseval(cache: Path, tmp_path: Path):
     return run
 
 
-def succeed(result: subprocess.CompletedProcess[str]) -> str:
+@pytest.fixture
+def tseval(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The same in this process."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    return partial(call, cwd=tmp_path)
+
+
+def succeed(result: subprocess.CompletedProcess[str] | Ended) -> str:
     assert (result.returncode, result.stderr) == (0, "")
     return result.stdout
 
@@ -49,9 +58,9 @@ def mine(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_tab_separated_suite_is_the_published_one(tseval) -> None:
+def test_the_tab_separated_suite_is_the_published_one(installed) -> None:
     rows: dict[str, list[str]] = {}
-    for row in succeed(tseval("expand", "marvin_linzen")).splitlines():
+    for row in succeed(installed("expand", "marvin_linzen")).splitlines():
         case, line = row.split("\t", 1)
         rows.setdefault(case, []).append(line)
     published = json.loads(MARVIN_LINZEN.read_text())["cases"]
@@ -77,12 +86,12 @@ def test_the_conditions_of_the_json_lines_are_the_published_ones(tseval) -> None
         } == {key: condition["sha256_original_order"] for key, condition in expected.items()}
 
 
-def test_expansion_from_the_cache_is_that_from_cold(tseval, cache: Path, tmp_path: Path) -> None:
+def test_expansion_from_the_cache_is_that_from_cold(installed, cache: Path, tmp_path: Path) -> None:
     for file in cache.glob("tseval/*"):
         file.unlink()
-    cold = succeed(tseval("expand", "marvin_linzen"))
+    cold = succeed(installed("expand", "marvin_linzen"))
     assert list(cache.glob("tseval/*"))
-    assert succeed(tseval("expand", "marvin_linzen")) == cold
+    assert succeed(installed("expand", "marvin_linzen")) == cold
 
 
 def test_limit_counts_items_over_the_cases_in_order(tseval, mine: Path) -> None:
@@ -154,8 +163,8 @@ def test_a_folder_that_does_not_exist_is_one_message(tseval, mine: Path) -> None
 
 
 @needs_posix
-def test_output_may_go_to_a_pipe(tseval, mine: Path) -> None:
-    assert len(succeed(tseval("expand", "./mine", "-o", "/dev/stdout")).splitlines()) == 8
+def test_output_may_go_to_a_pipe(installed, mine: Path) -> None:
+    assert len(succeed(installed("expand", "./mine", "-o", "/dev/stdout")).splitlines()) == 8
 
 
 def test_output_goes_through_a_link_to_its_target(tseval, mine: Path, tmp_path: Path) -> None:
@@ -225,24 +234,24 @@ def test_a_bar_is_drawn_on_a_terminal_unless_quiet(mine: Path, options: tuple[st
     assert (b"items" in seen) is drawn
 
 
-def test_unknown_names_are_one_message_with_the_nearest(tseval) -> None:
-    result = tseval("expand", "marvin_linzen", "--case", "vp_cord")
+def test_unknown_names_are_one_message_with_the_nearest(installed) -> None:
+    result = installed("expand", "marvin_linzen", "--case", "vp_cord")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith(
         "tseval: suite 'marvin_linzen' has no case 'vp_cord'.\n  Did you mean 'vp_coord'? Cases: "
     )
 
 
-def test_suites_lists_names_and_sizes(tseval) -> None:
-    listed = succeed(tseval("suites"))
+def test_suites_lists_names_and_sizes(installed) -> None:
+    listed = succeed(installed("suites"))
     rows = [line.split() for line in listed.splitlines()]
     assert rows[0] == ["name", "title", "cases", "items", "contrasts"]
     assert ["marvin_linzen", "Marvin", "&", "Linzen", "2018", "22", "163,124", "184,772"] in rows
     assert "dyck(k, m, train=2000000, valid=20000, test=300000, seed=0)" in listed
 
 
-def test_lint_is_clean_for_the_bundled_suite(tseval) -> None:
-    result = tseval("lint", "marvin_linzen")
+def test_lint_is_clean_for_the_bundled_suite(installed) -> None:
+    result = installed("lint", "marvin_linzen")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "No findings.\n")
 
 

@@ -117,7 +117,7 @@ def test_the_python_api_gives_the_numbers_of_the_command(whole_run, checkpoint):
 
 
 def test_a_breakdown_by_a_feature_splits_every_row(whole_run, checkpoint, tmp_path):
-    result = command(
+    result = call(
         "run", "--model", checkpoint, "--case", "prep_anim", "--by", "attractor", "--out", "run", cwd=tmp_path
     )
     assert result.returncode == 0, result.stderr
@@ -128,7 +128,7 @@ def test_a_breakdown_by_a_feature_splits_every_row(whole_run, checkpoint, tmp_pa
 
 
 def test_limit_takes_the_first_items_of_each_case_and_says_so(checkpoint, tmp_path):
-    result = command("run", "--model", checkpoint, "--limit", 4, "--out", "run", cwd=tmp_path)
+    result = call("run", "--model", checkpoint, "--limit", 4, "--out", "run", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     verdicts = tseval.read_run(tmp_path / "run").verdicts
     assert (verdicts.groupby("case")["item"].nunique() == 4).all()
@@ -138,7 +138,7 @@ def test_limit_takes_the_first_items_of_each_case_and_says_so(checkpoint, tmp_pa
 def test_scores_can_be_compared_at_the_first_word_that_differs(checkpoint, tmp_path):
     for score in ("critical", "mean"):
         arguments = "--case", "simple_agrmt", "--score", score, "--out", score
-        assert command("run", "--model", checkpoint, *arguments, cwd=tmp_path).returncode == 0
+        assert call("run", "--model", checkpoint, *arguments, cwd=tmp_path).returncode == 0
     scored = pd.read_parquet(tmp_path / "critical" / "sentences.parquet").set_index("sentence")["words"]
     row = tseval.read_run(tmp_path / "critical").verdicts.iloc[0]
     assert row["better_score"] == pytest.approx(scored["the author laughs ."][2])
@@ -148,7 +148,7 @@ def test_scores_can_be_compared_at_the_first_word_that_differs(checkpoint, tmp_p
 def test_unknown_words_make_items_undecidable_and_are_reported_apart(suite_words, tmp_path):
     words = [word for word in suite_words if word not in {"laugh", "laughs", "swims"}]
     path = save(tmp_path / "small.pt", words)
-    result = command("run", "--model", path, "--case", "simple_agrmt", "--out", "run", cwd=tmp_path)
+    result = call("run", "--model", path, "--case", "simple_agrmt", "--out", "run", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     verdicts = tseval.read_run(tmp_path / "run").verdicts
     # `the author laughs` and `the author laugh` look the same; `swims` against `swim` does not.
@@ -161,7 +161,7 @@ def test_unknown_words_make_items_undecidable_and_are_reported_apart(suite_words
 
 def test_a_run_lands_in_runs_by_default_and_two_do_not_collide(checkpoint, tmp_path):
     for _ in range(2):
-        assert command("run", "--model", checkpoint, "--limit", 1, cwd=tmp_path).returncode == 0
+        assert call("run", "--model", checkpoint, "--limit", 1, cwd=tmp_path).returncode == 0
     names = sorted(path.name for path in (tmp_path / "runs").iterdir())
     assert len(names) == 2
     assert all(name.startswith("small--marvin_linzen--") for name in names)
@@ -176,14 +176,14 @@ def test_several_suites_give_several_runs(checkpoint, tmp_path):
         "grammatical:   the {{ subject }} laughs\nungrammatical: the {{ subject }} laugh\n"
     )
     arguments = "--suite", "./mine", "--suite", "marvin_linzen", "--limit", 2, "--out", "both"
-    result = command("run", "--model", checkpoint, *arguments, cwd=tmp_path)
+    result = call("run", "--model", checkpoint, *arguments, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["marvin_linzen", "mine"]
 
 
 def test_suites_of_one_name_are_refused_before_scoring(checkpoint, tmp_path):
     arguments = "--suite", "marvin_linzen", "--suite", "marvin_linzen", "--limit", 1
-    result = command("run", "--model", checkpoint, *arguments, cwd=tmp_path)
+    result = call("run", "--model", checkpoint, *arguments, cwd=tmp_path)
     assert result.returncode == 2
     assert "two suites are called 'marvin_linzen'" in result.stderr
     assert not (tmp_path / "runs").exists()
@@ -242,7 +242,7 @@ def test_quiet_prints_the_table_only(checkpoint, tmp_path):
 @pytest.fixture(scope="module")
 def slow_checkpoint(tmp_path_factory, suite_words):
     """Large enough that a run lasts some seconds and can be stopped in the middle."""
-    return save(tmp_path_factory.mktemp("model") / "slow.pt", suite_words, hidden=400)
+    return save(tmp_path_factory.mktemp("model") / "slow.pt", suite_words, hidden=150)
 
 
 def start_and_stop(checkpoint, cwd, stop):
@@ -273,14 +273,14 @@ def test_a_stopped_run_resumes_and_scores_nothing_twice(slow_checkpoint, tmp_pat
         assert code == 130
         assert "--resume --out run" in message
         assert "Traceback" not in message
-    unfinished = command("table", "run", cwd=tmp_path)
+    unfinished = call("table", "run", cwd=tmp_path)
     assert unfinished.returncode == 2
     assert "incomplete" in unfinished.stderr
 
     saved = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "parts").glob("*.parquet")}
     assert len(saved) >= 2
     n_saved = sum(pq.read_metadata(path).num_rows for path in saved)
-    resumed = command("run", "--model", slow_checkpoint, "--out", "run", "--resume", cwd=tmp_path)
+    resumed = call("run", "--model", slow_checkpoint, "--out", "run", "--resume", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["counts"]["resumed_sentences"] == n_saved
@@ -297,24 +297,24 @@ def test_a_stopped_run_resumes_and_scores_nothing_twice(slow_checkpoint, tmp_pat
 
 
 def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
-    assert command("run", "--model", checkpoint, "--limit", 3, cwd=tmp_path).returncode == 0
+    assert call("run", "--model", checkpoint, "--limit", 3, cwd=tmp_path).returncode == 0
     (path,) = (tmp_path / "runs").iterdir()
     # What a kill just before the end leaves behind: everything but the final manifest.
     manifest = json.loads((path / "manifest.json").read_text())
     running = {name: manifest[name] for name in ("format", "signature", "key")} | {"status": "running"}
     (path / "manifest.json").write_text(json.dumps(running))
-    result = command("run", "--model", checkpoint, "--limit", 3, "--resume", cwd=tmp_path)
+    result = call("run", "--model", checkpoint, "--limit", 3, "--resume", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert list((tmp_path / "runs").iterdir()) == [path]
     assert json.loads((path / "manifest.json").read_text())["status"] == "complete"
 
 
 def test_another_models_run_is_not_resumed(checkpoint, suite_words, tmp_path):
-    assert command("run", "--model", checkpoint, "--limit", 2, "--out", "run", cwd=tmp_path).returncode == 0
+    assert call("run", "--model", checkpoint, "--limit", 2, "--out", "run", cwd=tmp_path).returncode == 0
     before = (tmp_path / "run" / "verdicts.parquet").read_bytes()
     other = save(tmp_path / "small.pt", suite_words, arch="gru")
     arguments = "--limit", 2, "--out", "run", "--resume"
-    result = command("run", "--model", other, *arguments, cwd=tmp_path)
+    result = call("run", "--model", other, *arguments, cwd=tmp_path)
     assert result.returncode == 2
     assert "fingerprint" in result.stderr
     assert (tmp_path / "run" / "verdicts.parquet").read_bytes() == before
@@ -399,7 +399,7 @@ def test_a_bad_grammar_gets_one_message_that_names_the_file(checkpoint, tmp_path
     (folder / "lexicon.yaml").write_text(f"noun:\n  animate: [author, pilot]\n{empty}")
     (folder / "simple.jinja").write_text(GRAMMAR.format(slots=slots, good=good))
     started = time.monotonic()
-    result = command("run", "--model", checkpoint, "--suite", "./mine", "--out", "run", cwd=tmp_path)
+    result = call("run", "--model", checkpoint, "--suite", "./mine", "--out", "run", cwd=tmp_path)
     assert result.returncode == 2
     assert message in result.stderr
     assert "mine/" in result.stderr
@@ -434,20 +434,20 @@ def test_an_output_that_exists_is_not_touched(checkpoint, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "notes.txt").write_text("mine")
     for out, message in (("file", "is a file"), ("folder", "not empty and not a run")):
-        result = command("run", "--model", checkpoint, "--limit", 1, "--out", out, cwd=tmp_path)
+        result = call("run", "--model", checkpoint, "--limit", 1, "--out", out, cwd=tmp_path)
         assert result.returncode == 2
         assert message in result.stderr
     assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "notes.txt").read_text() == "mine"
     arguments = "--limit", 1, "--out", "run"
-    assert command("run", "--model", checkpoint, *arguments, cwd=tmp_path).returncode == 0
-    again = command("run", "--model", checkpoint, *arguments, cwd=tmp_path)
+    assert call("run", "--model", checkpoint, *arguments, cwd=tmp_path).returncode == 0
+    again = call("run", "--model", checkpoint, *arguments, cwd=tmp_path)
     assert again.returncode == 2
     assert "holds a complete run" in again.stderr
 
 
 @needs_linux  # /sys, which even root cannot write
 def test_a_read_only_place_is_named(checkpoint, tmp_path):
-    result = command("run", "--model", checkpoint, "--limit", 1, "--out", "/sys/run", cwd=tmp_path)
+    result = call("run", "--model", checkpoint, "--limit", 1, "--out", "/sys/run", cwd=tmp_path)
     assert result.returncode == 2
     assert "/sys/run cannot be written" in result.stderr
     assert "Traceback" not in result.stderr
@@ -481,7 +481,7 @@ def test_a_full_disk_in_the_middle_of_a_run_loses_nothing(checkpoint, tmp_path):
     assert "cannot be written" in result.stderr
     assert "Traceback" not in result.stderr
     assert len(list((tmp_path / "run" / "parts").glob("*.parquet"))) >= 1
-    resumed = command("run", "--model", checkpoint, "--out", "run", "--resume", cwd=tmp_path)
+    resumed = call("run", "--model", checkpoint, "--out", "run", "--resume", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     assert tseval.read_run(tmp_path / "run").manifest.counts.resumed_sentences > 0
 

@@ -1,9 +1,9 @@
 """`tseval run` on suites that are data."""
 
 import json
-import subprocess
 
 import pytest
+from in_process import call
 
 import tseval
 from tseval.runs import read_run
@@ -11,8 +11,7 @@ from tseval.suites.load import load_suite
 
 
 def run(*arguments, cwd):
-    command = ["tseval", "run", "--model", "bundled:lstm", "--out", "run", "--quiet", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return call("run", "--model", "bundled:lstm", "--out", "run", "--quiet", *arguments, cwd=cwd)
 
 
 @pytest.fixture
@@ -87,8 +86,7 @@ def test_a_column_that_items_share_is_kept_with_the_run(pairs):
     found = read_run(pairs / "run")
     assert found.verdicts["number.entry"].tolist() == ["sing", "plur"]
     assert found.manifest.suite.digest == load_suite(pairs / "pairs.jsonl").digest
-    selected = ["tseval", "analyze", "pairwise", "run", "--where", "number.entry=dual"]
-    refused = subprocess.run(selected, cwd=pairs, capture_output=True, text=True, check=False)
+    refused = call("analyze", "pairwise", "run", "--where", "number.entry=dual", cwd=pairs)
     assert "no item has number.entry 'dual'.\n  Values: plur, sing." in refused.stderr
 
 

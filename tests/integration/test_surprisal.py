@@ -11,6 +11,7 @@ import pytest
 import torch
 import transformers
 from checkpoints import save_causal
+from in_process import call
 
 import tseval
 from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
@@ -65,10 +66,11 @@ def test_bits_are_nats_over_log_2(printed):
 
 
 @pytest.mark.slow
-def test_sub_word_tokens_are_those_of_transformers_and_add_up_to_words(gpt2):
+def test_sub_word_tokens_are_those_of_transformers_and_add_up_to_words(gpt2, tmp_path):
     sentence = "the surgeons that admire the taxi drivers swim ."
-    options = "surprisal", "--model", f"hf:{gpt2}", "--format", "jsonl"
-    found = [json.loads(line) for line in command(*options, stdin=sentence).stdout.splitlines()]
+    (tmp_path / "t.txt").write_text(sentence)
+    options = "surprisal", tmp_path / "t.txt", "--model", f"hf:{gpt2}", "--format", "jsonl"
+    found = [json.loads(line) for line in call(*options).stdout.splitlines()]
     tokenizer = transformers.AutoTokenizer.from_pretrained(gpt2)
     model = transformers.AutoModelForCausalLM.from_pretrained(gpt2).eval()
     ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
@@ -78,7 +80,7 @@ def test_sub_word_tokens_are_those_of_transformers_and_add_up_to_words(gpt2):
     np.testing.assert_allclose([row["surprisal_nats"] for row in found], expected, atol=1e-4)
     assert len(found) > len(sentence.split())
     summed = "--words", "--model-args", "words=pieces"
-    words = [json.loads(line) for line in command(*options, *summed, stdin=sentence).stdout.splitlines()]
+    words = [json.loads(line) for line in call(*options, *summed).stdout.splitlines()]
     assert [row["text"] for row in words] == sentence.split()
     sums = [sum(row["surprisal_nats"] for row in found if row["word"] == n) for n in range(len(words))]
     assert [row["surprisal_nats"] for row in words] == pytest.approx(sums)
@@ -86,15 +88,16 @@ def test_sub_word_tokens_are_those_of_transformers_and_add_up_to_words(gpt2):
 
 
 @pytest.mark.slow
-def test_a_first_token_that_follows_nothing_has_no_surprisal(gpt2):
+def test_a_first_token_that_follows_nothing_has_no_surprisal(gpt2, tmp_path):
+    (tmp_path / "t.txt").write_text("the author laughs .")
     model = tseval.load_model(f"hf:{gpt2}", {"bos": "false"})
     (tokens,) = surprisals(model, ["the author laughs ."])
     assert tokens[0].surprisal is None
     assert all(token.surprisal is not None for token in tokens[1:])
     assert word_surprisals(model, ["the author laughs ."])[0][0].surprisal is None
-    options = "surprisal", "--model", f"hf:{gpt2}", "--model-args", "bos=false"
-    assert rows(command(*options, stdin="the author laughs .").stdout)[0]["surprisal_nats"] == ""
-    assert "–" in command(*options, "--format", "picture", stdin="the author laughs .").stdout
+    options = "surprisal", tmp_path / "t.txt", "--model", f"hf:{gpt2}", "--model-args", "bos=false"
+    assert rows(call(*options).stdout)[0]["surprisal_nats"] == ""
+    assert "–" in call(*options, "--format", "picture").stdout
 
 
 def test_bars_have_one_scale_and_the_sums_stand_below():
@@ -123,7 +126,7 @@ def test_a_pair_is_decided_as_in_a_run():
         sums[row["sentence"]] += float(row["surprisal_nats"])
     better = min(sums, key=sums.get)
     assert result.stderr == f"{better} is preferred, by {abs(sums['good'] - sums['bad']):.3f} nats\n"
-    swapped = command("pair", "--model", "bundled:lstm", bad, good).stderr
+    swapped = call("pair", "--model", "bundled:lstm", bad, good).stderr
     assert swapped.split()[0] == {"good": "bad", "bad": "good"}[better]
 
 
@@ -135,7 +138,7 @@ def test_a_pair_is_decided_as_in_a_run():
     ],
 )
 def test_sentences_that_look_alike_decide_nothing(good, bad, message):
-    assert command("pair", "--model", "bundled:lstm", good, bad).stderr == message + "\n"
+    assert call("pair", "--model", "bundled:lstm", good, bad).stderr == message + "\n"
 
 
 @pytest.mark.parametrize(

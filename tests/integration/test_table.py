@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import call
 from small import make_case, make_run, make_suite
 from systems import needs_posix
 
@@ -20,10 +21,15 @@ SUITE = make_suite(
 WORDS = {f"right{i}": -0.5 for i in range(6)} | {"right6": -2.0}
 
 
-def tseval(*arguments, code=0, **keywords):
-    """Run the installed command; give standard output, or standard error where it fails."""
+def installed(*arguments, cwd="."):
+    """Run the installed command."""
     command: list[str] = [str(COMMAND), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **keywords)
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def tseval(*arguments, code=0, cwd=".", by=call):
+    """Do what the command does; give standard output, or standard error where it fails."""
+    done = by(*arguments, cwd=cwd)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr if code else done.stdout
@@ -48,7 +54,8 @@ def test_the_published_board_prints_the_mean_ranks_of_the_paper():
 
 
 def test_a_board_is_found_by_name_and_by_path():
-    assert tseval("table", BUNDLED_BOARDS / "bhatt2020") == tseval("table", "bhatt2020", cwd="/")
+    by_path = tseval("table", BUNDLED_BOARDS / "bhatt2020", by=installed)
+    assert by_path == tseval("table", "bhatt2020", cwd="/", by=installed)
 
 
 def test_the_boards_readme_holds_the_table_that_the_tool_prints():
@@ -57,7 +64,7 @@ def test_the_boards_readme_holds_the_table_that_the_tool_prints():
 
 
 def test_a_run_prints_its_counts(run):
-    text = tseval("table", run)
+    text = tseval("table", run, by=installed)
     assert cells(text, "Simple") == ["8", "0.750", "0.409 to 0.929", "1", "0"]
     assert text == (run / "table.md").read_text()
 
@@ -142,7 +149,8 @@ def test_a_run_or_board_named_twice_is_refused_under_whatever_name(run, tmp_path
     (tmp_path / "link").symlink_to(run)
     again = f"{str(run)!r} is named twice.\n  Name each run and each board once."
     assert again in tseval("table", run, run, code=2)
-    assert f"'link' is the same as {str(run)!r}." in tseval("table", run, "link", code=2, cwd=tmp_path)
+    linked = tseval("table", run, "link", code=2, cwd=tmp_path, by=installed)
+    assert f"'link' is the same as {str(run)!r}." in linked
     board = BUNDLED_BOARDS / "bhatt2020"
     assert f"{str(board)!r} is the same as 'bhatt2020'." in tseval("table", "bhatt2020", board, code=2)
 

@@ -23,13 +23,13 @@ from tseval.training.validation import mean_loss
 from tseval.training.windows import Columns
 
 
-def tseval(*arguments, cwd):
+def installed(*arguments, cwd):
     return subprocess.run(
         ["tseval", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
     )
 
 
-def train(cwd, *extra, out="model.pt", arch="lstm", command_only=False, by=tseval):
+def train(cwd, *extra, out="model.pt", arch="lstm", command_only=False, by=call):
     small = "--embedding 16 --hidden 16 --layers 1 --dropout 0 --epochs 4 --batch 8"
     small += " --learning-rate 0.02 --clip 1 --no-figure"
     files = "--train", "train.txt", "--valid", "valid.txt", "--out", out
@@ -74,7 +74,7 @@ def test_the_urn_which_cannot_forget_learns_from_fresh_windows_only(corpus):
 
 
 def test_the_checkpoint_records_how_it_came_about(corpus):
-    assert train(corpus, "--stored", "float16").returncode == 0
+    assert train(corpus, "--stored", "float16", by=installed).returncode == 0
     checkpoint: Any = load_checkpoint(corpus / "model.pt")
     training = checkpoint.training
     assert training["command"].startswith("tseval train lm --arch lstm --train train.txt")
@@ -88,14 +88,14 @@ def test_the_checkpoint_records_how_it_came_about(corpus):
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(corpus):
-    for out, seed in (("a.pt", 1), ("b.pt", 1), ("c.pt", 2)):
-        assert train(corpus, "--seed", seed, "--epochs", 1, out=out).returncode == 0
+    for out, seed, by in (("a.pt", 1, installed), ("b.pt", 1, call), ("c.pt", 2, call)):
+        assert train(corpus, "--seed", seed, "--epochs", 1, out=out, by=by).returncode == 0
     a, b, c = (load_checkpoint(corpus / name).fingerprint for name in ("a.pt", "b.pt", "c.pt"))
     assert a == b != c
 
 
 def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
-    result = train(corpus, "--learning-rate", "1e30", "--clip", "1e30")
+    result = train(corpus, "--learning-rate", "1e30", "--clip", "1e30", by=installed)
     assert result.returncode == 2
     assert "Lower --learning-rate or --clip" in result.stderr
     assert "Traceback" not in result.stderr
@@ -136,7 +136,7 @@ def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
     ],
 )
 def test_bad_settings_get_one_message(corpus, extra, message):
-    result = train(corpus, *extra, by=call)
+    result = train(corpus, *extra)
     assert result.returncode == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr
@@ -246,7 +246,7 @@ def test_a_preset_stands_in_for_defaults_and_what_is_given_goes_before_it(corpus
 
 def test_a_preset_alone_gives_the_papers_model(corpus):
     command = "tseval train lm --arch lstm --preset gulordava2018 --max-tokens 1 --train train.txt --batch 8"
-    assert tseval(*command.split()[1:], "--valid", "valid.txt", "--out", "m.pt", cwd=corpus).returncode == 0
+    assert call(*command.split()[1:], "--valid", "valid.txt", "--out", "m.pt", cwd=corpus).returncode == 0
     checkpoint: Any = load_checkpoint(corpus / "m.pt")
     sizes, settings = checkpoint.model.sizes, checkpoint.training["settings"]
     assert (sizes.embedding, sizes.hidden, sizes.layers, sizes.dropout) == (650, 650, 2, 0.2)
@@ -295,11 +295,11 @@ def test_the_words_may_come_from_one_text_alone(corpus):
 def test_a_processor_without_bfloat16_computes_in_float32_and_says_so(corpus, monkeypatch):
     settings = "--precision", "bfloat16", "--epochs", 1
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-    said = train(corpus, *settings, by=call)
+    said = train(corpus, *settings)
     assert (
         "--precision bfloat16 gains nothing: this processor lacks such products" in said.stderr + said.stdout
     )
-    assert train(corpus, "--epochs", 1, out="wide.pt", by=call).returncode == 0
+    assert train(corpus, "--epochs", 1, out="wide.pt").returncode == 0
     narrow, wide = (load_checkpoint(corpus / name).model.state_dict() for name in ("model.pt", "wide.pt"))
     assert all(torch.equal(tensor, wide[name]) for name, tensor in narrow.items())
 
@@ -359,7 +359,7 @@ def test_accuracy_along_the_training_is_that_of_tseval_run_and_changes_nothing(c
     assert set(rows["n_items"]) == {4}
     # The best model is the last; scored by itself, from its file, it gets what the last row says.
     command = "run", "--model", "watched.pt", "--suite", "./agree.jinja", "--out", "run"
-    assert tseval(*command, cwd=corpus).returncode == 0
+    assert call(*command, cwd=corpus).returncode == 0
     table = read_run(corpus / "run").table().iloc[0]
     names = ["phenomenon", "dependency", "construction", "contrast", "n_items", "n_correct", "accuracy"]
     assert table[names].tolist() == rows.iloc[-1][names].tolist()
@@ -371,9 +371,9 @@ def test_the_figure_lies_beside_the_checkpoint_and_models_are_drawn_together(cor
         assert train(corpus, "--epochs", 1, "--figure", out=f"{arch}.pt", arch=arch).returncode == 0
         assert (corpus / f"{arch}.curves.png").read_bytes().startswith(b"\x89PNG")
     command = "train", "curves", "drnn.curves.parquet", "srn.curves.parquet", "-o"
-    assert tseval(*command, "both.svg", cwd=corpus).returncode == 0
+    assert call(*command, "both.svg", cwd=corpus).returncode == 0
     assert "<svg" in (corpus / "both.svg").read_text()
-    refused = tseval(*command, "both.gif", cwd=corpus)
+    refused = call(*command, "both.gif", cwd=corpus)
     assert refused.returncode == 2
     assert "both.gif: the name of a figure ends in .svg or .png" in refused.stderr
 
@@ -405,7 +405,7 @@ def test_without_the_plots_extra_training_succeeds_and_names_it(corpus):
 def test_compiled_loops_train_like_plain_ones(corpus):
     plain, compiled = ("--max-tokens", 5000, "--log-every", 1), ("--compile",)
     assert train(corpus, *plain, out="plain.pt", arch="drnn").returncode == 0
-    result = train(corpus, *plain, *compiled, out="compiled.pt", arch="drnn")
+    result = train(corpus, *plain, *compiled, out="compiled.pt", arch="drnn", by=installed)
     assert result.returncode == 0, result.stderr
     ours, theirs = (
         pd.read_parquet(corpus / f"{n}.curves.parquet")["training_loss"][1:] for n in ("plain", "compiled")

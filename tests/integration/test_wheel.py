@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+import tarfile
 from zipfile import ZipFile
 
 import pytest
 
 pytestmark = pytest.mark.slow
+LARGEST = 15_000_000  # bytes of what is downloaded to install tseval
 
 
 def run(*command, cwd):
@@ -26,10 +28,42 @@ def test_the_wheel_ships_templates_adapters_boards_and_the_checkpoint(release):
         "tseval/templates/marvin_linzen/simple_agrmt.jinja",
         "tseval/adapters/native.py",
         "tseval/leaderboards/bhatt2020/board.json",
+        "tseval/boards/public/board.yml",
         "tseval/models/bundled/lstm.pt",
+        "tseval/pages/web/index.html",
+        "tseval/pages/web/page.css",
+        "tseval/pages/web/page.js",
     ):
         assert name in names
     assert not [name for name in names if name.startswith(("adapters/", "templates/", "tests/"))]
+
+
+def test_boards_are_shipped_without_what_they_follow_from_and_nothing_is_large(release):
+    with ZipFile(release.wheel) as wheel, tarfile.open(release.sdist) as sdist:
+        shipped, source = wheel.namelist(), sdist.getnames()
+    for names in (shipped, source):
+        assert any(name.endswith("leaderboards/blimp2020/entries/GPT-2/entry.yaml") for name in names)
+        assert any(name.endswith("leaderboards/zoo/board.json") for name in names)
+        assert not [name for name in names if name.endswith("evidence.parquet")]
+    assert not [
+        name for name in shipped if "/leaderboards/" in name and name.endswith((".parquet", "manifest.json"))
+    ]
+    for archive in (release.wheel, release.sdist):
+        assert archive.stat().st_size < LARGEST
+
+
+def test_the_shipped_zoo_has_its_table_and_no_evidence(release, tmp_path):
+    assert "drnn" in run(release.binaries / "tseval", "table", "zoo", cwd=tmp_path)
+    for arguments in (("table", "zoo", "--by", "attractor"), ("verify", "zoo")):
+        done = subprocess.run(
+            [release.binaries / "tseval", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
 
 
 def test_the_wheel_runs_in_an_empty_environment(release, tmp_path):

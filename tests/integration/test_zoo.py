@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 import pytest
+from in_process import call
 from systems import needs_posix
 
 from tseval.cli import tseval as command
@@ -138,23 +139,24 @@ def test_the_same_command_goes_on_and_redoes_nothing(stopped, resumed):
 
 @pytest.mark.slow
 def test_the_ranked_table_is_that_of_the_runs(stopped, resumed):
-    assert resumed.stdout == tseval("table", "zoo/runs/srn", "zoo/runs/drnn", cwd=stopped.place).stdout
+    assert resumed.stdout == call("table", "zoo/runs/srn", "zoo/runs/drnn", cwd=stopped.place).stdout
 
 
 @pytest.mark.slow
 def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_made(stopped, resumed):
     tables = stopped.place / "tables"
     for arch in ("srn", "drnn"):
-        names = {path.name for path in (tables / arch).iterdir()}
-        assert names == {"table.csv", "table.md", "manifest.json", "curves.parquet"}
+        names = {path.name for path in (tables / "entries" / arch).iterdir()}
+        assert names == {"entry.yaml", "manifest.json", "evidence.parquet"}
+        assert (tables / "curves" / f"{arch}.parquet").is_file()
     page = (tables / "README.md").read_text()
     assert "| drnn    |      1 |        8 |" in page
     assert "`train.txt.gz`: 12,000 tokens" in page
     assert "](curves.svg)" in page
     assert {"srn", "drnn"} <= set(re.findall(r"<!-- (\w+) -->", (tables / "curves.svg").read_text()))
-    assert tseval("table", tables, "bhatt2020", cwd=stopped.place).stdout in page
+    assert call("table", tables, "bhatt2020", cwd=stopped.place).stdout in page
     known = json.loads(
-        tseval("table", "zoo/runs/srn", "zoo/runs/drnn", "--format", "json", cwd=stopped.place).stdout
+        call("table", "zoo/runs/srn", "zoo/runs/drnn", "--format", "json", cwd=stopped.place).stdout
     )
     (mean,) = (one for one in known["means"] if one["over"] == "All rows")
     section = page.partition("## Which ranks are known")[2].partition("\n## ")[0]
@@ -168,12 +170,21 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
 @pytest.mark.slow
 def test_the_board_holds_the_accuracies_of_the_runs(stopped, resumed):
     tables = stopped.place / "tables"
-    assert tseval("table", tables, cwd=stopped.place).stdout in (tables / "README.md").read_text()
+    assert call("table", tables, cwd=stopped.place).stdout in (tables / "README.md").read_text()
     assert accuracies(tables) == {
         (arch, *row): cut(share)
         for arch in ("srn", "drnn")
-        for row, share in shares(tables / arch).items()
+        for row, share in shares(stopped.place / "zoo/runs" / arch).items()
     }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_everything_of_a_published_zoo_follows_from_its_evidence(stopped, resumed):
+    assert "nothing is wrong" in tseval("board", "check", "tables", cwd=stopped.place).stdout
+    reports = json.loads(tseval("verify", "tables", "--json", cwd=stopped.place).stdout)
+    assert [report["level"] for report in reports] == ["plausible", "plausible"]
+    of_runs = tseval("table", "zoo/runs/srn", "zoo/runs/drnn", "--by", "attractor", cwd=stopped.place)
+    assert tseval("table", "tables", "--by", "attractor", cwd=stopped.place).stdout == of_runs.stdout
 
 
 @pytest.mark.slow
@@ -182,8 +193,9 @@ def test_seeds_are_averaged_and_a_published_zoo_is_replaced(whole):
     assert "srn-2: training" in result.stderr
     assert "srn: training" not in result.stderr
     assert "SRN" in result.stdout.partition("\n")[0]
-    assert {path.name for path in (whole / "tables").iterdir() if path.is_dir()} == {"srn", "srn-2"}
-    first, second = (shares(whole / "tables" / name) for name in ("srn", "srn-2"))
+    assert {path.name for path in (whole / "tables/entries").iterdir()} == {"srn", "srn-2"}
+    assert {path.name for path in (whole / "tables/curves").iterdir()} == {"srn.parquet", "srn-2.parquet"}
+    first, second = (shares(whole / "zoo/runs" / name) for name in ("srn", "srn-2"))
     assert first != second
     assert accuracies(whole / "tables") == {
         ("srn", *row): cut((first[row] + second[row]) / 2) for row in first

@@ -79,9 +79,9 @@ def test_language_models_and_classifiers_do_not_share_a_figure(write, tmp_path):
     assert not (tmp_path / "both.svg").exists()
 
 
-def test_a_published_model_is_called_as_its_folder(write, tmp_path):
-    (tmp_path / "onlstm").mkdir()
-    published = write().rename(tmp_path / "onlstm/curves.parquet")
+def test_a_published_model_is_called_as_its_file(write, tmp_path):
+    (tmp_path / "curves").mkdir()
+    published = write().rename(tmp_path / "curves/onlstm.parquet")
     assert read_curves(published).name == "onlstm"
 
 

@@ -6,7 +6,7 @@ from killing import in_a_process
 from tseval.errors import TrainingError
 from tseval.training.zoo.plan import Corpus, plan, read_corpus, read_record, settle
 from tseval.training.zoo.recipe import read_recipe
-from tseval.training.zoo.target import MARK, check_target, holds_model
+from tseval.training.zoo.target import MARK, check_target, holds_entry
 
 
 def test_a_zoo_killed_before_its_first_record_is_taken_up(tmp_path):
@@ -91,12 +91,12 @@ def test_a_folder_of_something_else_is_no_publication(tmp_path, name):
         check_target(tmp_path)
 
 
-def test_only_folders_of_models_are_replaced(tmp_path):
-    assert holds_model(tmp_path)  # begun
-    (tmp_path / "table.md").touch()
-    assert holds_model(tmp_path)  # half copied, or half removed
+def test_only_folders_of_entries_are_replaced(tmp_path):
+    assert holds_entry(tmp_path)  # begun
+    (tmp_path / "entry.yaml").touch()
+    assert holds_entry(tmp_path)  # half copied, or half removed
     (tmp_path / "thesis.tex").touch()
-    assert not holds_model(tmp_path)
+    assert not holds_entry(tmp_path)
 
 
 ZOO = """
@@ -127,9 +127,11 @@ def test_a_zoo_killed_at_any_call_of_its_own_goes_on_to_the_same_files_and_leave
 
 
 # Beside the zoo lies what was published of it before: one model is new now, one changed, and one gone.
+# Without matplotlib, which would take half of the time; figures are written whole like any file.
 PUBLICATION = """
     import json, shutil, sys
     from pathlib import Path
+    sys.modules["matplotlib"] = None
     from killing import different, files_below, kill_everywhere
     from small_zoo import SmallZoo
     from tseval.report.boards import read_board
@@ -146,10 +148,10 @@ PUBLICATION = """
             shutil.copytree(place / name, folder / name)
 
     def go_on():
-        models = [found for found in Path("tables").glob("*/") if found.suffix != ".partial"]
+        models = [found for found in Path("tables/entries").glob("*/") if found.suffix != ".partial"]
         for found in models:
             names = {path.name for path in found.iterdir()}
-            assert names == {"table.csv", "table.md", "manifest.json", "curves.parquet"}, (found, names)
+            assert names == {"entry.yaml", "manifest.json", "evidence.parquet"}, (found, names)
         if Path("tables/board.json").exists():
             named = {model.name for model in read_board(Path("tables")).models}
             there = {found.name for found in models}
@@ -158,11 +160,11 @@ PUBLICATION = """
         publish("srn", "gru")
 
     zoo.make("srn", "gru", out=place / "zoo", more=["--publish", place / "tables"])
-    shutil.copytree(place / "tables/gru", place / "tables/drnn")
-    shutil.rmtree(place / "tables/gru")
+    (place / "tables/entries/gru").rename(place / "tables/entries/drnn")
+    (place / "tables/curves/gru.parquet").rename(place / "tables/curves/drnn.parquet")
     board = (place / "tables/board.json").read_text()
     (place / "tables/board.json").write_text(board.replace('"gru"', '"drnn"'))
-    (place / "tables/srn/table.md").write_text("of an older model")
+    (place / "tables/entries/srn/entry.yaml").write_text("of an older model")
     compare = lambda *folders: different(*map(files_below, folders))
     found = kill_everywhere(lambda: publish("srn", "gru"), go_on, compare, place / "points", furnish)
     print(json.dumps(found))

@@ -105,3 +105,16 @@ def test_the_page_and_the_command_say_how_sure_the_means_are(zoo):
     seeds = accuracies(place, "srn")["Simple"]
     assert found[0]["spread"] == pytest.approx(stdev(seeds))
     assert found[0]["accuracy"] == pytest.approx(mean(seeds))
+
+
+@pytest.mark.slow
+def test_what_needs_single_items_takes_the_entries_of_all_seeds(zoo):
+    place, _ = zoo
+    runs = [f"zoo/runs/{name}" for arch in ("srn", "drnn") for name in (arch, f"{arch}-2", f"{arch}-3")]
+    assert sorted(path.name for path in (place / "tables/entries").iterdir()) == sorted(
+        run.rpartition("/")[2] for run in runs
+    )
+    assert call("board", "check", "tables", cwd=place).returncode == 0
+    for option in (("--group",), ("--by", "subject_number")):
+        of_entries = call("table", *option, "tables", cwd=place).stdout
+        assert of_entries == call("table", *option, *runs, cwd=place).stdout

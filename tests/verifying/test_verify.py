@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from in_process import call
 
 from tseval.adapters import open_model
 from tseval.evaluation import evaluate
@@ -110,6 +111,8 @@ def test_a_run_with_corrected_words_holds_too_and_a_sentence_of_other_pieces_doe
     run = read_run(tmp_path / "run")
     scored = run.load_sentences()
     moved = pa.array([[value - 1 for value in row] for row in scored["pieces"].to_pylist()])
+    sums = [np.add.reduceat(np.array(row, "f4").astype("f8"), [0])[0] for row in moved.to_pylist()]
+    scored = scored.set_column(scored.column_names.index("logprob"), "logprob", pa.array(sums))
     place = scored.column_names.index("pieces")
     content = to_parquet(scored.set_column(place, "pieces", moved.cast(scored["pieces"].type)))
     (tmp_path / "run" / "sentences.parquet").write_bytes(content)
@@ -428,7 +431,7 @@ def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
     ],
 )
 def test_bad_input_is_told_in_a_message(arguments, said, tmp_path):
-    done = tseval("verify", *arguments, cwd=tmp_path)
+    done = call("verify", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -438,7 +441,7 @@ def test_a_suite_that_is_not_here_is_asked_for(tmp_path, model):
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text('{"sentence_good": "the author laughs .", "sentence_bad": "the author laugh ."}\n')
     evaluate(model, load_suite(pairs), out=tmp_path / "run")
-    done = tseval("verify", tmp_path / "run", cwd=tmp_path)
+    done = call("verify", tmp_path / "run", cwd=tmp_path)
     assert done.returncode == 2
     assert "Say where the suite of run is, as for tseval run: --suite" in done.stderr
-    assert tseval("verify", tmp_path / "run", "--suite", pairs, cwd=tmp_path).returncode == 0
+    assert call("verify", tmp_path / "run", "--suite", pairs, cwd=tmp_path).returncode == 0

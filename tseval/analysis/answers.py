@@ -105,7 +105,7 @@ def rank_models(models: Sequence[Answers]) -> Ranking:
         models: They were asked the same items, in the same order. Items are clustered by every factor that
             one of them knows.
     """
-    rows, factors = models[0].rows, _factors_of_any(models)
+    rows, factors = models[0].rows, factors_of_any(models)
     correct = np.stack([one.correct & one.decidable for one in models], axis=1)
     whole = Design.of(factors, rows)
     low, high = mean_rank_intervals(correct, whole)
@@ -113,7 +113,7 @@ def rank_models(models: Sequence[Answers]) -> Ranking:
     return Ranking(of_rows, rank_sets(correct, whole), low, high)
 
 
-def _factors_of_any(models: Sequence[Answers]) -> Factors:
+def factors_of_any(models: Sequence[Answers]) -> Factors:
     """Join the factors of all models; those of one name are the same."""
     codes = {
         name: column

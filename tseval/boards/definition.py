@@ -4,24 +4,48 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import yaml
 
+from tseval.boards.printed import (
+    MOST_DECIMALS,
+    Human,
+    RowKey,
+    check_decimals,
+    check_printed_rows,
+)
 from tseval.checked import ContentError, Json, checked, read_yaml
 from tseval.errors import BoardError, reason
 from tseval.questions.scores import Score  # noqa: TC001 - likewise
-from tseval.suites.load import load_suite
+from tseval.suites.load import available_suites, load_suite
 
 if TYPE_CHECKING:
     from tseval.suites.items import Suite
 
+T = TypeVar("T")
 DEFINITION = "board.yaml"
 BOARD_FILES_FORMAT = 1
 LONGEST_TEXT = 4_000  # characters of a text that people write
-T = TypeVar("T")
+LONGEST_PROSE = 20_000  # and of the one that tells of the whole board
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRow:
+    """A row of a board of published accuracies, and how many items a paper has behind it."""
+
+    dependency: str | None
+    phenomenon: str
+    construction: str
+    contrast: str
+    n_items: int
+
+    @property
+    def key(self) -> RowKey:
+        """What tells the row from others."""
+        return self.dependency, self.phenomenon, self.construction, self.contrast
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +62,13 @@ class Definition:
         source: Reference, or None.
         protocol: What the protocol of every entry must hold: `{words: corrected}`. Empty allows any.
         rules: What submitters promise, one sentence each; shown, not checked.
+        order: Names of entries in the order of the columns; others follow by name.
+        seeds: Name of an architecture to its entries, of which the table then shows the mean and the spread.
+        beside: Name of a board that comes with tseval and is shown beside.
+        decimals: Decimals that the accuracies in `board.json` are cut to.
+        notes: What a reader must know about the accuracies.
+        rows: Of a board of published accuracies, its rows in order; empty where they follow from evidence.
+        human: What people get right, where it is published too.
     """
 
     format: int
@@ -49,6 +80,18 @@ class Definition:
     source: str | None = None
     protocol: Mapping[str, Json] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    seeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    beside: str | None = None
+    decimals: int = 3
+    notes: tuple[str, ...] = ()
+    rows: tuple[ListedRow, ...] = ()
+    human: Human | None = None
+
+    @property
+    def published(self) -> bool:
+        """Whether the entries are accuracies from papers, and nothing follows from evidence."""
+        return bool(self.rows)
 
 
 def read_definition(board: Path) -> Definition:
@@ -59,7 +102,8 @@ def read_definition(board: Path) -> Definition:
     """
     file = board / DEFINITION
     try:
-        definition = read_written(file, Definition)
+        definition = check_written(read_written(file), Definition)
+        _check(definition)
     except FileNotFoundError:
         raise BoardError(
             f"{board} is no board: it has no {DEFINITION}.\n"
@@ -70,26 +114,108 @@ def read_definition(board: Path) -> Definition:
     return definition
 
 
-def read_written(file: Path, kind: type[T]) -> T:
+def _check(definition: Definition) -> None:
+    """Hold fields to each other.
+
+    Raises:
+        ContentError: Names the field.
+    """
+    check_decimals(definition.decimals)
+    rows: set[RowKey] = set()
+    for i, row in enumerate(definition.rows):
+        if row.key in rows:
+            raise ContentError("repeats an earlier row", f"rows[{i}]")
+        if row.n_items < 1:
+            raise ContentError(f"should be at least 1, not {row.n_items}", f"rows[{i}].n_items")
+        rows.add(row.key)
+    if definition.human is not None:
+        if not rows:
+            raise ContentError("needs the rows of a board of published accuracies", "human")
+        check_printed_rows(definition.human.rows, rows, MOST_DECIMALS, "human.rows")
+    seeds = [name for names in definition.seeds.values() for name in names]
+    for where, names in (("order", definition.order), ("seeds", seeds)):
+        if len(set(names)) < len(names):
+            raise ContentError("names an entry twice", where)
+
+
+def read_written(file: Path) -> Mapping[str, Json]:
     """Read a YAML file of a board that people write, or that is sent in.
 
     Raises:
         OSError: It cannot be read.
-        ContentError: It is of another format, or a field of it is missing, wrong or too long.
+        ContentError: It is none, is of another format, or a text in it is too long.
     """
     content = read_yaml(file)
-    version = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(content, dict):
+        raise ContentError("should be a mapping", "the file")
+    version = content.get("format")
     if isinstance(version, int) and version != BOARD_FILES_FORMAT:
         raise ContentError(f"is {version}, but this tseval reads format {BOARD_FILES_FORMAT}", "format")
-    check_texts(content if isinstance(content, dict) else {})
-    return checked(content, kind)
+    check_texts(content)
+    return content
+
+
+def check_written(content: Mapping[str, Json], kind: type[T]) -> T:
+    """Turn what such a file holds into a dataclass.
+
+    Raises:
+        ContentError: A field is missing or wrong, or there is one that nothing reads.
+    """
+    found = checked(content, kind)
+    refuse_strangers(content, found)
+    return found
+
+
+def refuse_strangers(content: object, found: object, where: str = "") -> None:
+    """Refuse fields that no reader knows: whoever looks into the file would believe them.
+
+    Raises:
+        ContentError: Names the first.
+    """
+    if isinstance(content, dict) and is_dataclass(found):
+        known = {part.name for part in fields(found)}
+        for name, value in content.items():
+            if name not in known:
+                raise ContentError("is no field of this file", f"{where}{name}")
+            refuse_strangers(value, getattr(found, name), f"{where}{name}.")
+    elif isinstance(content, list) and isinstance(found, list | tuple):
+        for i, (value, entry) in enumerate(zip(content, found, strict=True)):
+            refuse_strangers(value, entry, f"{where.removesuffix('.')}[{i}].")
 
 
 def write_definition(definition: Definition) -> str:
-    """Give the text of `board.yaml`."""
-    return yaml.safe_dump(
-        asdict(definition) | {"rules": list(definition.rules)}, sort_keys=False, allow_unicode=True
+    """Give the text of `board.yaml`: what whoever begins a board may fill in, and what is not as always."""
+    content, usual = asdict(definition), asdict(Definition(0, "", "", "", "sentence"))
+    return write_yaml(
+        {name: value for name, value in content.items() if name in _SHOWN or value != usual[name]}
     )
+
+
+_SHOWN = ("format", "title", "suite", "digest", "score", "text", "source", "protocol", "rules")
+
+
+def write_yaml(content: Mapping[str, object]) -> str:
+    """Give the text of a file that people may write too."""
+    return yaml.dump(_plain(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as they are read, and escapes breaks that YAML would read as others."""
+
+
+def _write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if set(text) & set("\r\x85\u2028\u2029") else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _write_text)
+
+
+def _plain(value: object) -> object:
+    """Turn tuples into lists, as YAML has them."""
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def suite_of(definition: Definition, board: Path) -> Suite:
@@ -110,24 +236,32 @@ def suite_of(definition: Definition, board: Path) -> Suite:
 
 
 def suite_spec(suite: str, board: Path) -> str | Path:
-    """Find a suite that stands beside its board; any other is found by its name."""
+    """Find a suite that stands beside its board; any other is found by its name.
+
+    The names of bundled suites come first: nothing that lies beside a board is taken for one of them.
+    """
+    if suite in available_suites():
+        return suite
     beside = Path(os.path.normpath(board.absolute() / suite))
     return beside if beside.exists() else suite
 
 
-def check_texts(content: Mapping[str, Json], where: str = "") -> None:
+def check_texts(content: Json, where: str = "") -> None:
     """Refuse texts that are too long, and half characters, which no table can hold.
 
     Raises:
         ContentError: Names the field.
     """
-    for name, value in content.items():
-        at = f"{where}{name}"
-        for text in [name, *(value if isinstance(value, list | tuple) else [value])]:
-            if isinstance(text, Mapping):
-                check_texts(text, f"{at}.")
-            elif isinstance(text, str):
-                if len(text) > LONGEST_TEXT:
-                    raise ContentError(f"has {len(text):,} characters, more than {LONGEST_TEXT:,}", at)
-                if any("\ud800" <= letter <= "\udfff" for letter in text):
-                    raise ContentError("has half a character", at)
+    if isinstance(content, dict):
+        for name, value in content.items():
+            check_texts(name, where)
+            check_texts(value, f"{where}.{name}".removeprefix("."))
+    elif isinstance(content, list):
+        for value in content:
+            check_texts(value, where)
+    elif isinstance(content, str):
+        longest = LONGEST_PROSE if where == "text" else LONGEST_TEXT
+        if len(content) > longest:
+            raise ContentError(f"has {len(content):,} characters, more than {longest:,}", where or "the file")
+        if any("\ud800" <= letter <= "\udfff" for letter in content):
+            raise ContentError("has half a character", where or "the file")

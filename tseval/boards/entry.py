@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Literal
-
-import yaml
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tseval.analysis.accuracy import COUNTS, ROW, count
-from tseval.boards.definition import read_definition, read_written, suite_of
+from tseval.boards.definition import check_written, read_definition, read_written, suite_of, write_yaml
+from tseval.boards.printed import PrintedRow  # noqa: TC001 - the type of a field that is checked
 from tseval.checked import ContentError
 from tseval.errors import BoardError, EvidenceError, RunError, reason
 from tseval.evidence.evidence import scored_again
+from tseval.evidence.fetching import EvidenceAddress, fetch_evidence
 from tseval.evidence.file import read_evidence
 from tseval.files import PARTIAL
 from tseval.runs import Manifest, Run
-from tseval.runs.files import read_intact
+from tseval.runs.files import digest, read_intact
 from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.runs.manifest_file import load_manifest
 from tseval.verdicts import judge, sentences_of
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 ENTRY_FOLDERS = "entries"
 ENTRY_FILE, EVIDENCE = "entry.yaml", "evidence.parquet"
-ENTRY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
-LARGEST_ENTRY = 64 << 20  # bytes of evidence
+ENTRY_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<!{re.escape(PARTIAL)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +90,7 @@ class Entry:
         about: What its submitter says of it.
         rows: What it got right, row by row.
         checks: Who verified it.
+        evidence: Where the evidence lies, unless it is here.
     """
 
     format: int
@@ -100,17 +100,67 @@ class Entry:
     about: About
     rows: tuple[EntryRow, ...]
     checks: tuple[Checked, ...] = ()
+    evidence: EvidenceAddress | None = None
+
+    @property
+    def files(self) -> set[str]:
+        """The names of what its folder holds."""
+        return {ENTRY_FILE, MANIFEST} | ({EVIDENCE} if self.evidence is None else set())
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedEntry:
+    """`entry.yaml` of a model of which nothing but accuracies is known, as a paper prints them.
+
+    Attributes:
+        format: Of the file.
+        name: Of the model, as the board shows it.
+        level: Says that nothing here follows from anything.
+        rows: Its accuracies; a row of the board without one is absent.
+        validation_perplexity: As printed.
+        parameters: As printed.
+        about: What else is known of it.
+    """
+
+    format: int
+    name: str
+    level: Literal["published"]
+    rows: tuple[PrintedRow, ...]
+    validation_perplexity: str | None = None
+    parameters: str | None = None
+    about: About = field(default_factory=About)
 
 
 def read_entry(folder: Path) -> Entry:
-    """Read `entry.yaml`.
+    """Read the `entry.yaml` of an entry with evidence.
 
     Raises:
         BoardError: It cannot be read, or a field of it is wrong; names both.
     """
+    return _read(folder, Entry)
+
+
+def read_published(folder: Path) -> PublishedEntry:
+    """Read the `entry.yaml` of an entry of published accuracies.
+
+    Raises:
+        BoardError: It cannot be read, or a field of it is wrong; names both.
+    """
+    return _read(folder, PublishedEntry)
+
+
+_Kind = TypeVar("_Kind", Entry, PublishedEntry)
+
+
+def _read(folder: Path, kind: type[_Kind]) -> _Kind:
     file = folder / ENTRY_FILE
     try:
-        entry = read_written(file, Entry)
+        content = read_written(file)
+        if kind is Entry and content.get("level") == "published":
+            raise ContentError("is of accuracies alone, but the entries of this board have evidence", "level")
+        if kind is PublishedEntry and "level" not in content:
+            raise ContentError("is missing: the entries of this board are of level published", "level")
+        entry = check_written(content, kind)
         if not ENTRY_NAME.fullmatch(entry.name) or entry.name != folder.name:
             raise ContentError(f"should be the name of its folder, {folder.name!r}", "name")
     except (OSError, ContentError) as error:
@@ -120,7 +170,10 @@ def read_entry(folder: Path) -> Entry:
 
 def write_entry(entry: Entry) -> str:
     """Give the text of `entry.yaml`."""
-    return yaml.safe_dump(_plain(asdict(entry)), sort_keys=False, allow_unicode=True)
+    said = asdict(entry)
+    if entry.evidence is None:
+        del said["evidence"]
+    return write_yaml(said)
 
 
 def rows_of(verdicts: pd.DataFrame) -> tuple[EntryRow, ...]:
@@ -151,10 +204,31 @@ def entry_run(folder: Path, suite: Suite) -> Run:
     return Run(folder.name, named, load.sentences, load.verdicts)
 
 
-def entry_folders(board: Path) -> list[Path]:
-    """List the folders of a board's entries, by name."""
+def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:
+    """List the folders of a board's entries: those named first, in that order, then the others by name."""
     root = board / ENTRY_FOLDERS
-    return sorted(one for one in root.iterdir() if one.suffix != PARTIAL) if root.is_dir() else []
+    found = sorted(one for one in root.iterdir() if one.suffix != PARTIAL) if root.is_dir() else []
+    places = {name: place for place, name in enumerate(order)}
+    return sorted(found, key=lambda folder: places.get(folder.name, len(places)))
+
+
+def evidence_of(folder: Path, manifest: Manifest) -> bytes:
+    """Read the evidence of an entry, or fetch it; held to the digest in the manifest.
+
+    Raises:
+        RunError: It is missing, damaged or edited.
+        BoardError: It is not here, and the entry that should say where is wrong.
+        AwayError: It lies elsewhere and cannot be had.
+    """
+    if not (folder / EVIDENCE).exists() and (address := read_entry(folder).evidence) is not None:
+        try:
+            content = fetch_evidence(address)
+        except EvidenceError as error:
+            raise RunError(f"{folder / ENTRY_FILE}: the evidence {error}") from None
+        if digest(content) != manifest.files.get(EVIDENCE):
+            raise RunError(f"{folder / ENTRY_FILE}: evidence.sha256 is not that of {MANIFEST}")
+        return content
+    return read_intact(folder, manifest.files, EVIDENCE)
 
 
 def entry_runs(folders: Sequence[Path]) -> list[Run]:
@@ -180,7 +254,7 @@ class _Loaded:
     suite: Suite
 
     def sentences(self) -> pa.Table:
-        content = read_intact(self.folder, self.manifest.files, EVIDENCE)
+        content = evidence_of(self.folder, self.manifest)
         try:
             evidence = read_evidence(content)
             if evidence.suite_digest != self.suite.digest:
@@ -192,10 +266,3 @@ class _Loaded:
     def verdicts(self) -> pa.Table:
         score: Score = self.manifest.key.score  # type: ignore[assignment] # one of them, in a sound key
         return judge(self.suite, self.sentences(), score)
-
-
-def _plain(value: object) -> object:
-    """Turn tuples into lists, as YAML has them."""
-    if isinstance(value, dict):
-        return {name: _plain(entry) for name, entry in value.items()}
-    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value

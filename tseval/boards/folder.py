@@ -21,23 +21,23 @@ from tseval.boards.entry import (
     ENTRY_FOLDERS,
     ENTRY_NAME,
     EVIDENCE,
-    LARGEST_ENTRY,
+    About,
     Checked,
     Entry,
-    entry_folders,
-    entry_runs,
     rows_of,
     write_entry,
 )
 from tseval.boards.written import write_pages
 from tseval.errors import BoardError
 from tseval.evidence.evidence import gather
+from tseval.evidence.fetching import LARGEST_EVIDENCE, EvidenceAddress, check_address, keep_evidence
 from tseval.evidence.file import evidence_bytes
 from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_text, write_whole
 from tseval.runs import read_run
 from tseval.runs.files import digest
 from tseval.runs.manifest import dump_manifest
 from tseval.runs.manifest_file import NAME as MANIFEST
+from tseval.suites.grammar.cache import afresh
 from tseval.suites.load import load_suite
 from tseval.verifying import verify_run
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tseval.boards.entry import About
     from tseval.questions.scores import Score
     from tseval.runs import Run
 
@@ -78,10 +77,10 @@ def new_board(board: Path, suite: str, title: str | None = None, score: Score | 
     )
     (board / ENTRY_FOLDERS).mkdir(parents=True)
     write_text(board / DEFINITION, write_definition(definition))
-    write_pages(board, definition, [])
+    write_pages(board, definition)
 
 
-def add_entry(board: Path, path: Path, about: About, name: str | None = None) -> Path:
+def add_entry(board: Path, path: Path, about: About, name: str | None = None, url: str | None = None) -> Path:
     """Add a run to a board, if it holds as far as it can be verified without its model.
 
     Args:
@@ -89,6 +88,7 @@ def add_entry(board: Path, path: Path, about: About, name: str | None = None) ->
         path: The run's directory.
         about: What the submitter says of the model.
         name: What the board calls the model; None for the name that the run states.
+        url: Where the evidence will lie, instead of in the folder; it is kept in the cache meanwhile.
 
     Returns:
         The folder of the entry.
@@ -96,8 +96,48 @@ def add_entry(board: Path, path: Path, about: About, name: str | None = None) ->
     Raises:
         BoardError: The run is not what the board is over, does not hold, or there is an entry of that name.
         RunError: There is no run.
+        EvidenceError: The address is none.
     """
     definition = read_definition(board)
+    if definition.published:
+        raise BoardError(
+            f"{board} is of published accuracies: its entries have no evidence.\n"
+            f"  Write {ENTRY_FOLDERS}/NAME/{ENTRY_FILE} as docs/boards.md says, then tseval board write."
+        )
+    if url is not None:
+        check_address(url)
+    checks = (Checked("plausible", "tseval board add", f"{datetime.now(UTC):%Y-%m-%d}"),)
+    entry, files = entry_files(definition, str(suite_spec(definition.suite, board)), path, name)
+    if url is not None:
+        content = files.pop(EVIDENCE)
+        entry = replace(entry, evidence=EvidenceAddress(url, digest(content), len(content)))
+        keep_evidence(content)
+    files[ENTRY_FILE] = to_utf8(write_entry(replace(entry, about=about, checks=checks)))
+    with changing(board):
+        folder = _put_entry(board / ENTRY_FOLDERS / entry.name, files)
+        with afresh():  # what is written there is what anyone finds who expands the suite
+            write_pages(board, definition)
+    return folder
+
+
+def entry_files(
+    definition: Definition, suite: str, path: Path, name: str | None = None
+) -> tuple[Entry, dict[str, bytes]]:
+    """Make the entry of a run, if it holds as far as it can be verified without its model.
+
+    Args:
+        definition: What the board is over.
+        suite: Name or path of its suite.
+        path: The run's directory.
+        name: What the board calls the model; None for the name that the run states.
+
+    Returns:
+        The entry, of which nothing is said yet, and its files but for `entry.yaml`, by name.
+
+    Raises:
+        BoardError: The run is not what the board is over, does not hold, or cannot be called so.
+        RunError: There is no run.
+    """
     run = read_run(path)
     name = name or run.manifest.key.model
     if not ENTRY_NAME.fullmatch(name):
@@ -106,28 +146,23 @@ def add_entry(board: Path, path: Path, about: About, name: str | None = None) ->
             "  Name it with --name: letters, digits, dots, dashes, at most 60 of them."
         )
     if refusal := unfit(definition, run):
-        raise BoardError(f"{path} cannot be added to {board}: {refusal}.")
-    found = verify_run(path, suite=str(suite_spec(definition.suite, board)))
+        raise BoardError(f"{path} cannot be on the board: {refusal}.")
+    found = verify_run(path, suite=suite)
     if not found.ok:
         raise BoardError(f"{path} does not hold: {found.checks[-1].found}.\n  See tseval verify {path}")
     content = evidence_bytes(gather(run.load_sentences(), definition.digest))
-    if len(content) > LARGEST_ENTRY:
-        raise BoardError(f"{path}: its evidence has {len(content):,} bytes, more than {LARGEST_ENTRY:,}")
+    if len(content) > LARGEST_EVIDENCE:
+        raise BoardError(f"{path}: its evidence has {len(content):,} bytes, more than {LARGEST_EVIDENCE:,}")
     entry = Entry(
         format=BOARD_FILES_FORMAT,
         name=name,
         signature=run.manifest.signature,
         fingerprint=run.manifest.key.fingerprint,
-        about=about,
+        about=About(),
         rows=rows_of(run.verdicts),
-        checks=(Checked("plausible", "tseval board add", f"{datetime.now(UTC):%Y-%m-%d}"),),
     )
     manifest = replace(run.manifest, seal=None).sealed({EVIDENCE: digest(content)})
-    files = {EVIDENCE: content, MANIFEST: dump_manifest(manifest), ENTRY_FILE: to_utf8(write_entry(entry))}
-    with changing(board):
-        folder = _put_entry(board / ENTRY_FOLDERS / name, files)
-        write_pages(board, definition, entry_runs(entry_folders(board)))
-    return folder
+    return entry, {EVIDENCE: content, MANIFEST: dump_manifest(manifest)}
 
 
 def unfit(definition: Definition, run: Run) -> str | None:
@@ -163,13 +198,23 @@ def _put_entry(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
+def links_in(folder: Path) -> list[str]:
+    """Name what is a link: it would be read from elsewhere, where it may change, and written to."""
+    return sorted(one.name for one in folder.iterdir() if one.is_symlink())
+
+
 @contextmanager
 def changing(board: Path) -> Iterator[None]:
     """Hold a board: no two entries are added at once.
 
     Raises:
-        BoardError: Another process is changing it.
+        BoardError: Another process is changing it, or what would be written leads elsewhere.
     """
+    if links := links_in(board):
+        raise BoardError(
+            f"{board / links[0]} is a link, and what is written there would land elsewhere.\n"
+            "  Put a file or a folder in its place."
+        )
     held = take_lock(board / BOARD_LOCK)
     if held is None:
         raise BoardError(f"{board} is being changed by another tseval.\n  Try again when it has ended.")

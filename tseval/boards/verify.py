@@ -6,29 +6,28 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import read_definition, suite_of
-from tseval.boards.entry import EVIDENCE, entry_run, read_entry, rows_of
-from tseval.errors import BoardError, EvidenceError, LimitError, RunError
-from tseval.evidence.evidence import whole_column
+from tseval.boards.entry import EVIDENCE, entry_run, evidence_of, read_entry, rows_of
+from tseval.boards.published import published_entry
+from tseval.errors import BoardError, EvidenceError, LimitError, RunError, first_line
 from tseval.evidence.file import read_evidence
-from tseval.runs.files import read_intact
-from tseval.runs.manifest import count_verdicts
+from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.shown import counted
 from tseval.suites.grammar.cache import afresh
-from tseval.verifying.claim import Claim
+from tseval.verifying.claim import Claim, check_known_score, hold_files
 from tseval.verifying.ladder import Ladder
-from tseval.verifying.recompute import Again, verdicts_of
-from tseval.verifying.report import Wrong
+from tseval.verifying.recompute import Again, hold_sizes, verdicts_of
+from tseval.verifying.report import Check, Verification, Wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tseval.boards.definition import Definition
     from tseval.boards.entry import Entry
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
     from tseval.suites.items import Suite
-    from tseval.verifying.report import Verification
 
 
 def verify_entry(
@@ -37,6 +36,7 @@ def verify_entry(
     suite: Suite | None = None,
     model: Model | None = None,
     share: float = 0.01,
+    draw: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
     """Verify an entry; its board stands two folders above.
@@ -45,7 +45,8 @@ def verify_entry(
         folder: Of the entry.
         suite: That of the board, expanded again; None expands it.
         model: To be asked again; None asks none.
-        share: Of the sentences that the model is asked about, chosen by hash; 1 for all.
+        share: Of the sentences that the model is asked about; 1 for all.
+        draw: What decides which, as a report names it; None draws anew, so that nobody knew it before.
         progress: Called with the numbers of sentences done and of all, while the model is asked.
 
     Raises:
@@ -53,7 +54,27 @@ def verify_entry(
         SuiteError: Its suite is not here.
         ModelError: The model cannot be asked.
     """
-    return _EntryLadder(folder, suite or board_suite(folder.parents[1])).climb(model, share, progress)
+    if suite is None:
+        board = folder.resolve().parents[1]
+        definition = read_definition(board)
+        if definition.published:
+            if model is not None:
+                raise BoardError(
+                    f"{folder} is of published accuracies: there is nothing to ask a model about."
+                )
+            return _verify_published(folder, definition)
+        suite = board_suite(board)
+    return _EntryLadder(folder, suite).climb(model, share, draw, progress)
+
+
+def _verify_published(folder: Path, definition: Definition) -> Verification:
+    """Look at all that can be looked at: the file of the entry, and that its rows are the board's."""
+    try:
+        entry = published_entry(folder, definition)
+    except (BoardError, LimitError) as error:
+        return Verification(str(folder), "unread", (Check("whole", False, first_line(error)),))
+    found = f"{counted(len(entry.rows), 'row')} of accuracies as published; nothing follows from evidence"
+    return Verification(str(folder), f"{entry.name} on {definition.suite}", (Check("whole", True, found),))
 
 
 def board_suite(board: Path) -> Suite:
@@ -77,10 +98,14 @@ class _EntryLadder(Ladder):
         try:
             self._entry, self._run = read_entry(self.path), entry_run(self.path, self._suite)
             manifest = self._run.manifest
-            evidence = read_evidence(read_intact(self.path, manifest.files, EVIDENCE))
+            hold_files(manifest.files, [EVIDENCE])
+            check_known_score(manifest)
+            evidence = read_evidence(evidence_of(self.path, manifest))
             scored = self._run.load_sentences()
         except (BoardError, RunError, EvidenceError, LimitError) as error:
             raise Wrong(str(error).partition("\n")[0]) from None
+        if manifest.seal is None:
+            raise Wrong(f"{MANIFEST} has no seal, as all entries do")
         self.what = f"{self._entry.name} on {self._suite.name}"
         for field, stated, follows in (
             ("signature", self._entry.signature, manifest.signature),
@@ -91,13 +116,13 @@ class _EntryLadder(Ladder):
         verdicts = verdicts_of(self._run.load_verdicts)
         # Judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
-        sentences = whole_column(scored, "sentence")
-        self.claim = Claim(self._entry.name, manifest, evidence, sentences, verdicts, tables={})
+        self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})
         self.again = Again(self._suite, scored, verdicts)
         return "entry, manifest, seal and evidence"
 
     def recomputed(self) -> str:
         """Count what follows from the evidence."""
+        hold_sizes(self.claim.manifest.suite, self._suite)
         _compare_counts(self._entry, self._run)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
         return f"{n_verdicts}, {counted(len(self._entry.rows), 'row')} from suite and evidence"
@@ -109,7 +134,7 @@ def _compare_counts(entry: Entry, run: Run) -> None:
     Raises:
         Wrong: One does not.
     """
-    found = count_verdicts(run.load_verdicts())
+    found = count_verdicts(run.load_verdicts()) | count_sentences(run.load_sentences())
     for name, value in found.items():
         if getattr(run.manifest.counts, name) != value:
             raise Wrong(

@@ -2,117 +2,177 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+import re
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from tseval.analysis.ranks import cut
-from tseval.boards.entry import ENTRY_FOLDERS, read_entry
+from tseval.boards.accuracies import accuracies, in_groups
+from tseval.boards.entry import ENTRY_FOLDERS, About, entry_folders, entry_runs, read_entry
+from tseval.boards.published import published_board, published_entry
+from tseval.errors import BoardError, suggest
 from tseval.files import write_text
 from tseval.report import build_table, render
-from tseval.report.boards import BOARD_FORMAT, Board, BoardModel, BoardRow
-from tseval.report.columns import column_of
+from tseval.report.analyses import for_analysis
+from tseval.report.boards import BUNDLED_BOARDS, board_text, bundled_boards, read_board
+from tseval.report.formats.markdown import code, markdown
+from tseval.report.seeds import seeds_table
+from tseval.report.shown import interval, mean_rank, rank_set, share
 from tseval.report.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tseval.boards.definition import Definition
+    from tseval.report import Table
+    from tseval.report.boards import Board
     from tseval.runs import Run
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"
 WRITTEN = "Written by `tseval board`; do not edit."
-_DECIMALS = 3
+# What begins a tag of HTML, in texts that are Markdown on purpose.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str, str]:
-    """Give the texts of the files that follow from definition and entries, by name."""
-    texts = {BOARD_PAGE: _page(board, definition, runs)}
-    if runs:
-        content = {"format": BOARD_FORMAT, **asdict(_accuracies(board, definition, runs))}
-        texts[ACCURACIES] = json.dumps(content, indent=1) + "\n"
-    return texts
+    """Give the texts of the files that follow from definition and entries, by name.
+
+    Args:
+        board: Its folder.
+        definition: What it is over.
+        runs: Its entries; none of a board of published accuracies.
+
+    Raises:
+        BoardError: A published entry is wrong, or the board to be shown beside is none.
+    """
+    numbers = _numbers(board, definition, runs)
+    page = "\n\n".join(_page(board, definition, runs, numbers)) + "\n"
+    return {BOARD_PAGE: page} | ({} if numbers is None else {ACCURACIES: board_text(numbers)})
 
 
-def write_pages(board: Path, definition: Definition, runs: Sequence[Run]) -> None:
-    """Write these files."""
-    for name, text in pages(board, definition, runs).items():
+def write_pages(board: Path, definition: Definition) -> None:
+    """Write these files.
+
+    Raises:
+        BoardError: An entry is wrong.
+        RunError: The evidence of one is not here, or they cannot be written.
+    """
+    folders = [] if definition.published else entry_folders(board, definition.order)
+    for name, text in pages(board, definition, entry_runs(folders)).items():
         write_text(board / name, text)
 
 
-def _accuracies(board: Path, definition: Definition, runs: Sequence[Run]) -> Board:
-    """Put the accuracies of entries together, cut to three decimals."""
-    columns = [column_of(run) for run in runs]
-    exact = {run.name: column.exact(()) for run, column in zip(runs, columns, strict=True)}
-    first = columns[0]
-    rows = zip(first.keys(()), first.rows["n_items"], strict=True)
-    return Board(
-        name=board.resolve().name,
-        title=definition.title,
-        source=definition.source or definition.title,
-        suite=first.suite,
-        score=definition.score,
-        decimals=_DECIMALS,
-        models=tuple(
-            BoardModel(run.name, column.perplexity, column.parameters)
-            for run, column in zip(runs, columns, strict=True)
-        ),
-        rows=tuple(
-            BoardRow(
-                dependency=None if key[0] is None else str(key[0]),
-                phenomenon=str(key[1]),
-                construction=str(key[2]),
-                contrast=str(key[3]),
-                n_items=int(n_items),
-                accuracy={
-                    name: _printed(value) for name, of in exact.items() if (value := of.get(key)) is not None
-                },
-            )
-            for key, n_items in rows
-        ),
-        notes=(),
+def _numbers(board: Path, definition: Definition, runs: Sequence[Run]) -> Board | None:
+    """Give what stands in `board.json`; None while there are no entries."""
+    if definition.published:
+        return published_board(board, definition)
+    return accuracies(board.resolve().name, definition, in_groups(definition, runs)) if runs else None
+
+
+def _page(board: Path, definition: Definition, runs: Sequence[Run], numbers: Board | None) -> Iterator[str]:
+    """Write what the board is over, its table, and what is known of each entry."""
+    name = board.resolve().name
+    yield f"# {markdown(definition.title)}"
+    yield WRITTEN
+    if definition.text:
+        yield _without_tags(definition.text.strip())
+    yield f"Suite: {code(definition.suite)}, digest {code(definition.digest)}, score `{definition.score}`."
+    if definition.source:
+        yield f"Source: {markdown(definition.source)}"
+    if definition.rules:
+        yield "## Rules\n\n" + "\n".join(f"- {markdown(rule)}" for rule in definition.rules)
+    if numbers is not None:
+        yield from _results(name, definition, runs, numbers)
+        shown = numbers.models if definition.published else runs
+        told = {one.name: _about_entry(board / ENTRY_FOLDERS / one.name, definition) for one in shown}
+        if facts := [{"model": markdown(name), **facts} for name, facts in told.items() if facts]:
+            yield "## The entries"
+            yield tabulate(facts, headers="keys", tablefmt="pipe", disable_numparse=True)
+    yield "## Check it"
+    yield f"    tseval verify {name}"
+    if definition.published:
+        yield "It says that the entries are whole: of published accuracies, nothing else can be known."
+    else:
+        yield "With a model at hand, `--model MODEL` asks it again."
+
+
+def _results(name: str, definition: Definition, runs: Sequence[Run], numbers: Board) -> Iterator[str]:
+    """Write the tables: of the entries or of means over seeds, how sure these are, and beside a paper."""
+    groups = in_groups(definition, runs)
+    of_means = definition.published or len(groups) < len(runs)
+    table = build_table([numbers] if of_means else list(runs))
+    yield "## The table"
+    yield f"    tseval table {name}"
+    yield render(table).rstrip()
+    if len(groups) < len(runs):
+        yield "## Seeds"
+        yield (
+            "Means over seeds, ± the standard deviation between them; intervals hold for other seeds and "
+            "words."
+        )
+        flat = for_analysis([run for several in groups.values() for run in several])
+        names = iter(flat.verdicts)
+        told = seeds_table(flat, {arch: [next(names) for _ in several] for arch, several in groups.items()})
+        yield render(told).rstrip()
+    if table.ranking is not None:
+        yield from _ranks(table)
+    if definition.beside is not None:
+        if definition.beside not in bundled_boards():
+            known = suggest(definition.beside, bundled_boards(), "Boards")
+            raise BoardError(f"{name}: beside: there is no board {definition.beside!r}.\n  {known}")
+        paper = read_board(BUNDLED_BOARDS / definition.beside)
+        yield "## Beside the paper"
+        yield f"    tseval table {name} {definition.beside}"
+        yield render(build_table([*([numbers] if of_means else runs), paper])).rstrip()
+
+
+def _ranks(table: Table) -> Iterator[str]:
+    """Write which ranks are known; a mean over several seeds has no verdicts to tell them by."""
+    found, means = table.ranking, table.means[-1]
+    assert found is not None
+    rows = []
+    for place, column in enumerate(table.columns):
+        accuracy, rank, overall = means.accuracy[place], means.rank[place], table.overall[place]
+        if accuracy is None or rank is None or overall is None:
+            continue  # a model that decides nothing in some row has no mean, and no rank
+        known = rank_set(overall, found.overall.low[place], found.overall.high[place])
+        sure = interval((found.low[place], found.high[place]), 2)
+        rows.append((column.heading, share(accuracy), known, mean_rank(rank), sure))
+    headings = ("model", "mean accuracy", "rank by it", "mean arithmetic rank", "95% interval")
+    yield "## Which ranks are known"
+    yield (
+        "In brackets stand the ranks that a model may have, all of them right together with 95% confidence: "
+        "for other words of the same kind, and these very models. Another seed may change them."
+    )
+    yield tabulate(
+        rows, headers=headings, tablefmt="pipe", colalign=("left", *["right"] * 4), disable_numparse=True
     )
 
 
-def _printed(accuracy: Fraction) -> str:
-    return f"{float(cut(accuracy, _DECIMALS)):.{_DECIMALS}f}"
-
-
-def _page(board: Path, definition: Definition, runs: Sequence[Run]) -> str:
-    """Write what the board is over, its table, and what is known of each entry."""
-    name = board.resolve().name
-    parts = [f"# {plain(definition.title)}", WRITTEN, definition.text]
-    parts += [f"Suite: `{definition.suite}`, digest `{definition.digest}`, score `{definition.score}`."]
-    if definition.source:
-        parts.append(f"Source: {plain(definition.source)}")
-    if definition.rules:
-        parts.append("## Rules\n\n" + "\n".join(f"- {plain(rule)}" for rule in definition.rules))
-    if runs:
-        parts += ["## The table", f"    tseval table {name}", render(build_table(runs)).rstrip()]
-        facts = [_facts(run, board) for run in runs]
-        parts += ["## The entries", tabulate(facts, headers="keys", tablefmt="pipe", disable_numparse=True)]
-    parts += [
-        "## Check it",
-        f"    tseval verify {name}",
-        "With a model at hand, `--model MODEL` asks it again.",
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _facts(run: Run, board: Path) -> dict[str, str]:
-    entry = read_entry(board / ENTRY_FOLDERS / run.name)
-    about = entry.about
+def _about_entry(folder: Path, definition: Definition) -> dict[str, str]:
+    """Tell what is said of an entry, and how far it was checked; nothing where nothing is said."""
+    if definition.published:
+        about = published_entry(folder, definition).about
+        return {} if about == About() else _about(about)
+    entry = read_entry(folder)
     last = entry.checks[-1] if entry.checks else None
     return {
-        "model": plain(entry.name),
-        "licence": plain(about.licence or "–"),
-        "trained on": plain(about.training_data or "–"),
-        "holds the suite": about.contains_suite,
-        "contact": plain(about.contact or "–"),
-        "fingerprint": entry.fingerprint[:16],
-        "checked": f"{last.level}, {plain(last.by)}, {last.on}" if last else "–",
+        **_about(entry.about),
+        "fingerprint": markdown(entry.fingerprint[:16]),
+        "checked": f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–",
     }
+
+
+def _about(about: About) -> dict[str, str]:
+    return {
+        "licence": markdown(about.licence or "–"),
+        "trained on": markdown(about.training_data or "–"),
+        "holds the suite": about.contains_suite,
+        "contact": markdown(about.contact or "–"),
+    }
+
+
+def _without_tags(text: str) -> str:
+    """Keep the Markdown of whoever keeps the board, and nothing that a browser or a terminal would obey."""
+    return "\n".join(_TAG.sub("&lt;", plain(line)) for line in text.splitlines())

@@ -28,11 +28,12 @@ COMMANDS = {
     "run": ("run", "Score a model on a suite, write the run, print the table."),
     "sweep": ("sweep", "Score many models on many suites, by as many workers as there are."),
     "table": ("table", "Print runs and published boards side by side, with ranks."),
+    "report": ("report", "Write runs as a web page: the table, any two models compared, single items."),
     "verify": ("verify", "Check that runs are whole, follow from suite and evidence, and can be."),
     "board": ("board", "Keep a leaderboard: a folder of entries that anyone can check."),
     "analyze": (
         "analyze",
-        "Analyse runs: attractors, confidence word by word, pairs of models, single words, formal languages.",
+        "Analyse runs: attractors, confidence, pairs of models, single words, trainings, formal languages.",
     ),
     "suites": ("suites", "List the suites."),
     "models": ("models", "List the kinds of model and the bundled checkpoints."),

@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tseval.cli.options import FILE, MARGIN_OPTION, take_all
-from tseval.cli.printing import print_or_write
+from tseval.cli.printing import print_or_write, say_without_moment
 from tseval.cli.progress import busy
 from tseval.errors import RunError
 from tseval.report import FORMATS, Format
 from tseval.report.analyses import Opened, open_runs
 from tseval.report.figures import check_figure_names, write_figure
 from tseval.report.panels import Panel, draw_panels
+from tseval.runs.steps import CLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tseval.report.document import Document
+    from tseval.runs.steps import Clock
 
 ANALYSING = "analysing runs"
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
@@ -41,7 +43,7 @@ FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metav
 
 @click.group()
 def command() -> None:
-    """Analyse runs: attractors, confidence word by word, pairs of models, single words, formal languages."""
+    """Analyse runs: attractors, confidence, pairs of models, single words, trainings, formal languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,29 @@ def _count_words(text: Path) -> Mapping[str, int]:
     from tseval.training.corpus import count_words  # brings torch along
 
     return count_words([text], lowercase=True)
+
+
+@command.command("trajectory")
+@run_options
+@FIGURE
+@click.option("--over", type=click.Choice(CLOCKS), default="step", show_default=True,
+              help="What a training is measured in.")  # fmt: skip
+def trajectory_command(over: Clock, **given: Any) -> None:
+    """Print when each row rises above chance along a training, from runs of its checkpoints."""
+    from tseval.report.trainings import find_trainings
+    from tseval.report.trajectories import rises, trajectory_panels
+    from tseval.report.trajectory_figure import draw_trajectories
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open()
+        trainings, left_out = find_trainings(opened, over)
+        say_without_moment(left_out, over)
+        found = rises(opened, trainings, over)
+        if asked.figures:
+            panels = trajectory_panels(trainings)
+            write_figure(lambda: draw_trajectories(panels, over), asked.figures, RunError)
+    asked.write(found)
 
 
 @command.command("formal")

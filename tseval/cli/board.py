@@ -26,11 +26,17 @@ def command() -> None:
 @click.option("--suite", required=True, help="Name of a suite, or its path as seen from the board's folder.")
 @click.option("--title", help="As a reader would cite it; else that of the suite.")
 @click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
-def new(board: Path, suite: str, title: str | None, score: Score | None) -> None:
+@click.option("--repository", is_flag=True,
+              help="A folder that a forge can host: the board is in its folder board.")  # fmt: skip
+def new(board: Path, suite: str, title: str | None, score: Score | None, repository: bool) -> None:
     """Begin a board in a new folder."""
     from tseval.boards.folder import new_board
+    from tseval.boards.public import new_repository
 
-    new_board(board, suite, title, score)
+    if repository:
+        board = new_repository(board, suite, title, score)
+    else:
+        new_board(board, suite, title, score)
     click.echo(f"{board}: add runs with tseval board add {board} RUN", err=True)
 
 
@@ -44,12 +50,18 @@ def new(board: Path, suite: str, title: str | None, score: Score | None) -> None
 @click.option("--contains-suite", type=click.Choice(["yes", "no", "unknown"]), default="unknown",
               show_default=True, help="Whether that holds sentences of the suite.")  # fmt: skip
 @click.option("--contact", help="Whom to ask.")
-def add(board: Path, run: Path, name: str | None, **about: str | None) -> None:
+@click.option("--evidence", "url", metavar="URL",
+              help="Where the evidence will lie, instead of in the board: an https address.")  # fmt: skip
+def add(board: Path, run: Path, name: str | None, url: str | None, **about: str | None) -> None:
     """Add a RUN to a BOARD, if it holds."""
-    from tseval.boards.entry import About
+    from tseval.boards.entry import About, read_entry
     from tseval.boards.folder import add_entry
+    from tseval.evidence.fetching import kept_evidence
 
-    click.echo(add_entry(board, run, About(**about), name), err=True)  # type: ignore[arg-type]
+    folder = add_entry(board, run, About(**about), name, url)  # type: ignore[arg-type]
+    click.echo(folder, err=True)
+    if (elsewhere := read_entry(folder).evidence) is not None:
+        click.echo(f"put {kept_evidence(elsewhere.sha256)} at {elsewhere.url}", err=True)
 
 
 @command.command("check")
@@ -72,9 +84,27 @@ def check_board(board: Path, entries: tuple[str, ...]) -> None:
 def write(board: Path) -> None:
     """Write README.md and board.json of a BOARD again."""
     from tseval.boards.definition import read_definition
-    from tseval.boards.entry import entry_folders, entry_runs
     from tseval.boards.folder import changing
     from tseval.boards.written import write_pages
+    from tseval.suites.grammar.cache import afresh
 
-    with changing(board):
-        write_pages(board, read_definition(board), entry_runs(entry_folders(board)))
+    definition = read_definition(board)
+    with changing(board), afresh():
+        write_pages(board, definition)
+
+
+@command.command("build")
+@click.argument("board")
+@click.option("-o", "site", type=FILE, required=True, help="Folder of the page: new, or of an earlier one.")
+def build_page(board: str, site: Path) -> None:
+    """Write the page of a BOARD: its folder, or the name of one that comes with tseval.
+
+    SITE/index.html opens in any browser, from a disk as from a server, and asks no network for anything;
+    SITE/entries/ has a page for each entry with evidence, with its items.
+    """
+    from tseval.cli.progress import busy
+    from tseval.pages.build import build_board
+
+    with busy("reading entries"):
+        page = build_board(board, site)
+    click.echo(f"{page}", err=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tseval.cli.options import COUNT, QUIET
+from tseval.cli.options import COUNT, FILE, QUIET
 from tseval.cli.progress import busy
 from tseval.files import write_output
 
@@ -58,3 +58,48 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
     for note in (*opened.notes, *model.notes):
         click.echo(note, err=True)
     click.echo(f"{output}: {model.n_verdicts:,} verdicts", err=True)
+
+
+@command.command("eee")
+@click.argument("run", type=FILE)
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE.json|DIR",
+    help="A file, or a folder in which the record gets the place that it has in the store.",
+)
+@click.option("--model-id", metavar="DEVELOPER/NAME", help="What the model's hub calls it.")
+@click.option("--organisation", default="unknown", show_default=True, help="Who ran it.")
+@click.option(
+    "--relationship",
+    type=click.Choice(["first_party", "third_party", "collaborative", "other"]),
+    default="other",
+    show_default=True,
+    help="Of these to the model's developer.",
+)
+@click.option(
+    "--availability",
+    type=click.Choice(["open_weights", "closed_weights", "unknown"]),
+    default="unknown",
+    show_default=True,
+    help="Of the model's weights.",
+)
+@QUIET
+def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
+    """Write a RUN, or an entry of a board, as a record of Every Eval Ever."""
+    from tseval.report.eee import Submission, make_record, write_record
+
+    submission = Submission(**said)  # type: ignore[arg-type] # click holds them to their choices
+    with busy(f"reading {run}", quiet):
+        record = make_record(run, submission)
+    if output is None:
+        click.echo(str(record), nl=False)
+    else:
+        written = write_record(record, output)
+    if quiet:
+        return
+    for note in record.notes:
+        click.echo(note, err=True)
+    if output is not None:
+        click.echo(written, err=True)

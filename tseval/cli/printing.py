@@ -12,6 +12,7 @@ from tseval.files import write_text
 from tseval.report.render import render
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from tseval.report.document import Document
@@ -25,3 +26,9 @@ def print_or_write(told: Document | Table, form: Format = "md", output: Path | N
         click.echo(render(told, form, width_of(sys.stdout)), nl=False)
     else:
         write_text(output, render(told, form))
+
+
+def say_without_moment(runs: Iterable[str], over: str) -> None:
+    """Name the runs that a trajectory leaves out, on standard error."""
+    for run in runs:
+        click.echo(f"{run}: not known at which {over} of a training its model was, left out", err=True)

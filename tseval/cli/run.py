@@ -35,6 +35,9 @@ RUNS = Path("runs")
 )  # fmt: skip
 @click.option("--case", "cases", multiple=True, help="Only these cases.")
 @click.option("--limit", type=COUNT, help="Only the first N items of each case.")
+@click.option("--sample", type=COUNT, metavar="N",
+              help="Only N items of each case, drawn at random; the same ones at any time.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Of --sample, and of :judgement.")
 @click.option("--tokenise", is_flag=True,
               help="Split punctuation and clitics off the words of data, for word-level models.")  # fmt: skip
 @click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
@@ -54,15 +57,19 @@ RUNS = Path("runs")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
-    tokenise: bool, clusters: tuple[str, ...], score: Score | None, precision: str, too_long: str,
-    by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool,
+    sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...], score: Score | None,
+    precision: str, too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
+    quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     if out == Path():
         raise RunError("--out is empty: name a directory for the run")
     with busy(f"reading {', '.join(suites)}", quiet):
         loaded = [
-            cluster_by(load_suite(name, cases=cases, limit=limit, tokenise=tokenise), clusters)
+            cluster_by(
+                load_suite(name, cases=cases, limit=limit, sample=sample, seed=seed, tokenise=tokenise),
+                clusters,
+            )
             for name in suites
         ]
     for suite in loaded:

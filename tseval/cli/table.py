@@ -9,14 +9,16 @@ import click
 from click.core import ParameterSource
 
 from tseval.cli.options import BY, FILE, MARGIN_OPTION
-from tseval.cli.printing import print_or_write
+from tseval.cli.printing import print_or_write, say_without_moment
 from tseval.cli.progress import busy
 from tseval.report import FORMATS, Format, Table, build_table, open_sources
 from tseval.report.analyses import open_runs
 from tseval.runs import runs_below
+from tseval.runs.steps import CLOCKS
 
 if TYPE_CHECKING:
     from tseval.report.document import Document
+    from tseval.runs.steps import Clock
 
 
 @click.command("table")
@@ -28,11 +30,14 @@ if TYPE_CHECKING:
 @click.option(
     "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
 )
+@click.option("--over", type=click.Choice(CLOCKS),
+              help="A column for each step of a training that the models are checkpoints of.")  # fmt: skip
 @click.option("-o", "output", type=FILE, help="Write to a file.")
 @click.pass_context
 def command(
     context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
-    against: str | None, margin: float, group: bool, output: Path | None,
+    against: str | None, margin: float, group: bool, over: Clock | None,
+    output: Path | None,
 ) -> None:  # fmt: skip
     """Print runs and published boards side by side, with ranks.
 
@@ -43,6 +48,8 @@ def command(
         raise click.UsageError("--margin is for differences: name a model with --against.")
     if group and against is not None:
         raise click.UsageError("--group and --against exclude each other.")
+    if over is not None and (group or against is not None):
+        raise click.UsageError("--over stands alone: leave out --group and --against.")
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
         click.echo(f"{path}: not finished, left out", err=True)
     with busy("reading runs"):
@@ -50,11 +57,23 @@ def command(
             from tseval.report.against import differences_table
 
             told: Document | Table = differences_table(sources, against, by, margin)
+        elif over is not None:
+            told = _over(sources, over, by)
         elif group:
             from tseval.report.seeds import seeds_of, seeds_table
 
             opened = open_runs(sources)
             told = seeds_table(opened, seeds_of(opened), by)
         else:
-            told = build_table(open_sources(sources), by)
+            told = build_table(open_sources(sources, items=bool(by)), by)
     print_or_write(told, form, output)
+
+
+def _over(sources: tuple[str, ...], over: Clock, by: tuple[str, ...]) -> Document:
+    from tseval.report.trainings import find_trainings
+    from tseval.report.trajectories import over_steps
+
+    opened = open_runs(sources)
+    trainings, left_out = find_trainings(opened, over, by)
+    say_without_moment(left_out, over)
+    return over_steps(opened, trainings, over)

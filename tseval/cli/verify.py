@@ -47,25 +47,27 @@ class Share(click.ParamType[float]):
 @MODEL_ARGS
 @DEVICE
 @click.option("--rescore", "share", type=Share(),
-              help="How many sentences the model is asked about, chosen by hash: 1% (default) to all.",
+              help="How many sentences the model is asked about: 1% (default) to all.",
 )  # fmt: skip
+@click.option("--draw", help="Ask about the sentences that a report drew, which names this; else drawn anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 def command(
     paths: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
-    share: float | None, as_json: bool,
+    share: float | None, draw: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Check that runs are whole, follow from suite and evidence, and can be.
 
-    With --model the model is asked again about a share of the sentences that nobody could choose. Exits with
-    1 if anything is wrong.
+    With --model the model is asked again about a share of the sentences, drawn anew. Exits with 1 if anything
+    is wrong.
     """
-    if spec is None and share is not None:
-        raise RunError("--rescore needs the model: name it with --model")
+    for option, given in (("--rescore", share), ("--draw", draw)):
+        if spec is None and given is not None:
+            raise RunError(f"{option} needs the model: name it with --model")
     model = None if spec is None else open_chosen(spec, model_args, device)
     reports = []
     for path in _runs_and_entries(paths):
         with progress_bar(f"verifying {path}") as progress:
-            report = _verify(path, suite, model, share or 0.01, progress)
+            report = _verify(path, suite, model, share or 0.01, draw, progress)
         reports.append(report)
         if not as_json:
             click.echo(str(report))
@@ -77,16 +79,24 @@ def command(
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     """List what is to be verified; a board stands for all its entries."""
-    from tseval.boards.definition import DEFINITION
+    from tseval.boards.definition import DEFINITION, read_definition
     from tseval.boards.entry import entry_folders
     from tseval.report.boards import BUNDLED_BOARDS
+    from tseval.report.sources import lacks_evidence, not_shipped
 
-    paths = [Path(name) if Path(name).exists() else BUNDLED_BOARDS / name for name in names]
-    found = [
-        entry_folders(path) if (path / DEFINITION).is_file() else [path if path.exists() else Path(name)]
-        for name, path in zip(names, paths, strict=True)
-    ]
-    return [path for several in found for path in several]
+    found: list[Path] = []
+    for name in names:
+        path = Path(name)
+        if not path.exists() and (BUNDLED_BOARDS / name).exists():
+            path = BUNDLED_BOARDS / name
+        if (path / DEFINITION).is_file():
+            definition = read_definition(path)
+            if not definition.published and lacks_evidence(path):
+                raise not_shipped(path)
+            found += entry_folders(path, definition.order)
+        else:
+            found.append(path)
+    return found
 
 
 def _verify(
@@ -94,6 +104,7 @@ def _verify(
     suite: str | None,
     model: Model | None,
     share: float,
+    draw: str | None,
     progress: Callable[[int, int], None] | None,
 ) -> Verification:
     from tseval.boards.entry import ENTRY_FILE
@@ -101,5 +112,5 @@ def _verify(
     from tseval.verifying import verify_run
 
     if (path / ENTRY_FILE).is_file():
-        return verify_entry(path, model=model, share=share, progress=progress)
-    return verify_run(path, suite=suite, model=model, share=share, progress=progress)
+        return verify_entry(path, model=model, share=share, draw=draw, progress=progress)
+    return verify_run(path, suite=suite, model=model, share=share, draw=draw, progress=progress)

@@ -114,13 +114,14 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
         and `unscored` where there are such, as `sentences.parquet` holds them.
 
     Raises:
-        EvidenceError: It has another number of rows than these sentences need.
+        EvidenceError: It has another number of rows than these sentences need, or other words in them.
     """
     if evidence.unit == "sentence":
         return _sentences_again(evidence, sentences)
     words = split_words(sentences)
     place = _places(evidence, words)
     table = evidence.table.take(pa.array(place, pa.int64()))
+    _refuse_other_words(evidence)
     seen = pc.coalesce(whole_column(table, "seen"), words.texts)
     values = whole_column(table, "logprob")
     made_of = whole_column(table, "pieces") if "pieces" in table.column_names else values
@@ -136,6 +137,8 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
         columns[name] = pa.ListArray.from_arrays(offsets, whole_column(table, name))
     if "unscored" in table.column_names:
         columns["unscored"] = whole_column(table, "unscored").take(pa.array(words.starts, pa.int64()))
+        if columns["unscored"].null_count:
+            raise EvidenceError("does not say which first token was left unscored in every sentence")
     return pa.table(columns)
 
 
@@ -180,6 +183,14 @@ def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
             "words": pa.ListArray.from_arrays(offsets, nothing),
         }
     )
+
+
+def _refuse_other_words(evidence: Evidence) -> None:
+    """Refuse what would make more or fewer words of one."""
+    seen = pc.drop_null(whole_column(evidence.table, "seen"))
+    wrong = np.flatnonzero(split_words(seen).lengths != 1)
+    if len(wrong):
+        raise EvidenceError(f"says that a word is seen as {seen[int(wrong[0])].as_py()[:60]!r}, not one word")
 
 
 def _refuse_other_size(evidence: Evidence, needed: int) -> None:

@@ -59,6 +59,20 @@ class Checkpoint:
     validation_perplexity: float | None
     warnings: tuple[str, ...] = ()
 
+    def place_in_course(self) -> dict[str, Json]:
+        """Say how far the training had come; nothing where the checkpoint does not know.
+
+        Returns:
+            `step` (windows), `tokens`, and `training`, which is the same for all checkpoints of one training.
+        """
+        course = self.training.get("course")
+        last = course[-1] if isinstance(course, list) and course else None
+        if not isinstance(last, dict) or type(last.get("step")) is not int:
+            return {}
+        which = [self.training.get(name) for name in ("settings", "digests", "files")]
+        mark = hashlib.sha256(json.dumps(which, sort_keys=True).encode()).hexdigest()[:8]
+        return {**{name: last[name] for name in ("step", "tokens") if name in last}, "training": mark}
+
     def __repr__(self) -> str:
         words = counted(len(self.vocabulary), "word")
         return shown(self, self.fingerprint[:8], self.model.sizes.arch, words)
@@ -89,13 +103,18 @@ def fingerprint(sizes: Mapping[str, object], vocabulary: Vocabulary, weights: Ma
     digest = hashlib.sha256()
     words = [list(vocabulary.words), vocabulary.lowercase]
     digest.update(json.dumps([dict(sizes), words], sort_keys=True).encode())
+    hash_weights(digest, weights)
+    return digest.hexdigest()
+
+
+def hash_weights(digest: hashlib._Hash, weights: Mapping[str, Tensor]) -> None:
+    """Add names, types, shapes and bytes of weights, by name, to a digest."""
     for name in sorted(weights):
         tensor = weights[name].contiguous()
         digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
         digest.update(
             tensor.view(torch.uint8).numpy().tobytes() if tensor.dim() else tensor.numpy().tobytes()
         )
-    return digest.hexdigest()
 
 
 def save_checkpoint(

@@ -14,6 +14,7 @@ from tseval.errors import RunError
 from tseval.report.boards import Board
 from tseval.report.columns import column_of, distinct_headings, refuse_unlike
 from tseval.report.document import Document, Field
+from tseval.report.notes import drawn_note
 from tseval.report.shown import interval, share
 from tseval.report.sources import open_sources
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tseval.report.document import Grid
+    from tseval.runs import Run
     from tseval.runs.manifest import Manifest
 
 INTERVAL = Field("95% interval", ("low", "high"), interval)
@@ -39,6 +41,8 @@ class Opened:
         signatures: Name of each model to its run's signature.
         manifests: Name of each model to what its run says of itself.
         notes: What a reader must know about the runs.
+        undecided: Likewise, of each model that tied or could not decide everything.
+        places: Name of each model to its run's directory, or to its name where it has none.
     """
 
     verdicts: Mapping[str, pd.DataFrame]
@@ -46,6 +50,8 @@ class Opened:
     signatures: Mapping[str, str]
     manifests: Mapping[str, Manifest]
     notes: tuple[str, ...]
+    undecided: tuple[str, ...]
+    places: Mapping[str, str]
 
 
 def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = ()) -> Opened:
@@ -60,18 +66,33 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = ()) -> Op
         SuiteError: No item is as `where` says.
     """
     runs = []
-    for source in open_sources(names):
+    for source in open_sources(names, items=True):
         if isinstance(source, Board):
             raise RunError(
                 f"{source.name} is a published board: it has no items to analyse.\n  Name run directories."
             )
         runs.append(source)
+    return for_analysis(runs, where)
+
+
+def for_analysis(runs: Sequence[Run], where: Sequence[tuple[str, str]] = ()) -> Opened:
+    """Choose the verdicts of runs that an analysis is about.
+
+    Args:
+        runs: Over one suite.
+        where: Which items, as `tseval.analysis.selection.select` takes it.
+
+    Raises:
+        RunError: One is over other items than the first.
+        SuiteError: No item is as `where` says.
+    """
     columns = [column_of(run) for run in runs]
     refuse_unlike(columns)
     columns = distinct_headings(columns)
     notes = []
     if not columns[0].complete:
         notes.append("Only a part of the suite was scored.")
+    notes += dict.fromkeys(drawn_note(column.sample) for column in columns if column.sample)
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         notes.append(f"The runs are scored in different ways ({modes}).")
@@ -80,16 +101,26 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = ()) -> Op
     verdicts = {
         column.heading: select(run.verdicts, where) for column, run in zip(columns, runs, strict=True)
     }
+    undecided = []
     for name, frame in verdicts.items():
         tied, out = int(frame["tie"].sum()), int(frame["undecidable"].sum())
         if tied or out:
-            notes.append(
+            undecided.append(
                 f"{name}: of {len(frame):,} items {tied:,} are ties, counted as wrong, and {out:,} are "
                 "undecidable, left out."
             )
     signatures = {column.heading: column.signature or "" for column in columns}
     manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
-    return Opened(share_entries(verdicts), columns[0].suite, signatures, manifests, tuple(notes))
+    places = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}
+    return Opened(
+        share_entries(verdicts),
+        columns[0].suite,
+        signatures,
+        manifests,
+        tuple(notes),
+        tuple(undecided),
+        places,
+    )
 
 
 def _chosen(where: Sequence[tuple[str, str]]) -> str:
@@ -143,7 +174,7 @@ def tell(
         grids: What readers see.
         notes: What a reader must know about the numbers.
     """
-    notes = [*opened.notes, *notes]
+    notes = [*opened.notes, *opened.undecided, *notes]
     content = {"analysis": name, "rows": records, "notes": notes, "signatures": opened.signatures}
     return Document(grids, _flat(records), content, notes, list(opened.signatures.items()))
 

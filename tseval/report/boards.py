@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping  # noqa: TC003 - the type of a field that is checked
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from tseval.boards.printed import (
+    MOST_DECIMALS,
+    Human,
+    RowKey,
+    check_decimals,
+    check_printed,
+    check_printed_rows,
+)
 from tseval.checked import ContentError, checked, read_json
 from tseval.errors import BoardError, reason
 
 BOARD_FORMAT = 1
-MOST_DECIMALS = 15  # no paper prints more, and a table would be as wide as it says
 BUNDLED_BOARDS = Path(__file__).parents[1] / "leaderboards"
-PRINTED = re.compile(r"(?:0(?:\.(\d+))?|1(?:\.(0+))?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,11 @@ class BoardRow:
     accuracy: Mapping[str, str]
     spread: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def key(self) -> RowKey:
+        """What tells the row from others."""
+        return self.dependency, self.phenomenon, self.construction, self.contrast
+
 
 @dataclass(frozen=True, slots=True)
 class Board:
@@ -69,6 +79,7 @@ class Board:
         models: In the order of the columns.
         rows: In the order of the table.
         notes: What a reader must know about the printed values.
+        human: What people get right, where it is known.
     """
 
     name: str
@@ -80,6 +91,7 @@ class Board:
     models: tuple[BoardModel, ...]
     rows: tuple[BoardRow, ...]
     notes: tuple[str, ...]
+    human: Human | None = None
 
 
 def bundled_boards() -> list[str]:
@@ -113,6 +125,17 @@ class _Version:
     format: int
 
 
+def board_text(board: Board) -> str:
+    """Give the text of `board.json`."""
+    content = asdict(board)
+    for part in (*content["models"], *content["rows"]):
+        if not part["spread"]:  # of one seed there is none
+            del part["spread"]
+    if board.human is None:
+        del content["human"]
+    return json.dumps({"format": BOARD_FORMAT, **content}, indent=1) + "\n"
+
+
 def _check_texts(board: Board) -> None:
     """Refuse half a character: JSON can write one, and no table can hold it."""
     try:
@@ -122,13 +145,10 @@ def _check_texts(board: Board) -> None:
 
 
 def _check_models(board: Board) -> None:
-    if board.decimals < 1:
-        raise ContentError(f"should be at least 1, not {board.decimals}", "decimals")
-    if board.decimals > MOST_DECIMALS:
-        raise ContentError(f"should be at most {MOST_DECIMALS}, not {board.decimals}", "decimals")
+    check_decimals(board.decimals)
     for i, model in enumerate(board.models):
         for over, printed in model.spread.items():
-            _check_printed(printed, board.decimals, f"models[{i}].spread.{over}")
+            check_printed(printed, board.decimals, f"models[{i}].spread.{over}")
     names = {model.name for model in board.models}
     if not names or len(names) < len(board.models):
         raise ContentError("should name each model once, and at least one", "models")
@@ -143,16 +163,9 @@ def _check_rows(board: Board) -> None:
                 where = f"rows[{i}].{what}.{name}"
                 if name not in models:
                     raise ContentError("is not one of the board's models", where)
-                _check_printed(printed, board.decimals, where)
-        key = (row.dependency, row.phenomenon, row.construction, row.contrast)
-        if key in seen:
+                check_printed(printed, board.decimals, where)
+        if row.key in seen:
             raise ContentError("repeats an earlier row", f"rows[{i}]")
-        seen.add(key)
-
-
-def _check_printed(printed: str, decimals: int, where: str) -> None:
-    match = PRINTED.fullmatch(printed)
-    if match is None or len(match[1] or match[2] or "") > decimals:
-        raise ContentError(
-            f"should be a fraction from 0 to 1 with at most {decimals} decimals, not {printed!r}", where
-        )
+        seen.add(row.key)
+    if board.human is not None:
+        check_printed_rows(board.human.rows, seen, MOST_DECIMALS, "human.rows")

@@ -47,6 +47,7 @@ class Column:
         too_long: Contrasts that are undecidable because the model does not read sentences of such length.
         warnings: What a run says of how its numbers came about.
         answers: What a run got right, item by item, over `rows`; None for a published model.
+        sample: How the items of a part were drawn, where they were.
         spread: Of a published mean over seeds, a set of rows to the spread between seeds of its mean.
     """
 
@@ -65,6 +66,7 @@ class Column:
     too_long: int = 0
     warnings: tuple[str, ...] = ()
     answers: Answers | None = None
+    sample: str | None = None
     spread: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -143,6 +145,7 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         too_long=run.manifest.counts.too_long,
         warnings=tuple(plain(warning) for warning in run.manifest.warnings),
         answers=answers,
+        sample=suite.sample,
     )
 
 
@@ -187,6 +190,29 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
         )
         for model in board.models
     ]
+
+
+def human_of(board: Board) -> Column | None:
+    """Make a column of what people get right, if a board has it: it stands beside models, without ranks."""
+    human = board.human
+    if human is None:
+        return None
+    printed = {row.key: row.accuracy for row in human.rows}
+    rows = [(*row.key, None, printed.get(row.key), None) for row in board.rows]
+    return Column(
+        heading=plain(human.name),
+        origin=plain(board.name),
+        suite=board.suite,
+        score=board.score,
+        rows=pd.DataFrame(rows, columns=[*ROW, "n_items", "printed", "spread"], dtype=object),
+        decimals=board.decimals,
+        digest=None,
+        complete=True,
+        signature=None,
+        perplexity=None,
+        parameters=None,
+        notes=(f"{human.name}: {human.source}",),
+    )
 
 
 def distinct_headings(columns: Sequence[Column]) -> list[Column]:

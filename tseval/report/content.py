@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -30,6 +31,7 @@ OF_A_RUN = (
 )
 RECORDED = dict.fromkeys([*COUNTS, *(name for field in OF_A_RUN for name in field.names), "se", "df"])
 FACTORS = ["clusters", "fixed"]
+OF_RANKS = ("rank", "rank_low", "rank_high")
 
 
 def recorded(table: Table, place: int) -> pd.DataFrame:
@@ -50,11 +52,28 @@ def recorded(table: Table, place: int) -> pd.DataFrame:
         coverage = (decidable(column.rows) / column.rows["n_items"]).astype(object)
     rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *FACTORS])
     ranks = _ranks(table, place)
-    for name in ("rank", "rank_low", "rank_high"):
+    for name in OF_RANKS:
         rows[name] = pd.Series([ranks[key][name] for key in column.keys(table.by)], dtype=object)
     rows["coverage"] = coverage
     rows.insert(0, "model", column.heading)
     return rows
+
+
+def recorded_human(table: Table, human: Column) -> pd.DataFrame:
+    """List what people get right, row by row; of models' records it has the accuracy alone."""
+    rows = human.rows.astype(object)
+    rows["accuracy"] = [None if value is None else float(value) for value in human.exact(table.by).values()]
+    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *FACTORS, *OF_RANKS, "coverage"])
+    rows.insert(0, "model", human.heading)
+    return rows[rows["accuracy"].notna()]
+
+
+def human_mean(table: Table, human: Column, over: Mean) -> Fraction | None:
+    """Average what people get right over a set of rows; None where one of them is not known."""
+    exact = human.exact(table.by)
+    keys = table.rows.loc[[*over.rows]].itertuples(index=False, name=None)
+    known = [value for key in keys if (value := exact.get(key)) is not None]
+    return sum(known, Fraction(0)) / over.n_rows if len(known) == over.n_rows else None
 
 
 def _ranks(table: Table, place: int) -> dict[tuple[object, ...], dict[str, int | None]]:
@@ -71,7 +90,7 @@ def _ranks(table: Table, place: int) -> dict[tuple[object, ...], dict[str, int |
 
 def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
     """Give what json holds."""
-    return {
+    content: dict[str, object] = {
         "by": table.by,
         "columns": [_about(column) for column in table.columns],
         "rows": rows,
@@ -79,6 +98,14 @@ def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
         "ranking": _ranking(table),
         "notes": table.notes,
     }
+    people = [_about_human(table, human) for human in table.humans]
+    return {**content, "humans": people} if people else content
+
+
+def _about_human(table: Table, human: Column) -> dict[str, object]:
+    """Say who is no model among the records, and give the means of their accuracies."""
+    means = [{"over": one.over, "accuracy": human_mean(table, human, one)} for one in table.means]
+    return {"model": human.heading, "origin": human.origin, "means": means}
 
 
 def _mean(table: Table, mean: Mean) -> dict[str, object]:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 WATCHED = re.compile(r"(?P<name>\D+)_(?P<layer>\d+)")
 CURVES_SUFFIX = ".curves"
-PUBLISHED = "curves.parquet"  # one of these stands in the folder of each model of a published zoo
 LOSS, GOAL = "loss", "goal"  # panels, besides those of watched scalars
 SHOWN_LOSSES = "training_loss", "validation_loss"
 TALLEST, TALLEST_PERPLEXITY = 1.6, 5.0  # times the best value of a model, up to which its curve is shown
@@ -110,7 +109,7 @@ class Curves:
 
 
 def read_curves(path: Path) -> Curves:
-    """Read the learning curves of a model; its name is that of the file, or of a published model's folder.
+    """Read the learning curves of a model; its name is that of the file.
 
     Raises:
         TrainingError: If the file is missing or holds something else.
@@ -123,8 +122,7 @@ def read_curves(path: Path) -> Curves:
     except (pa.ArrowException, OSError, ContentError) as error:
         reason = shortened(first_line(error), 150)
         raise TrainingError(f"{path}: cannot be read as learning curves ({reason})") from None
-    name = path.absolute().parent.name if path.name == PUBLISHED else path.stem.removesuffix(CURVES_SUFFIX)
-    curves = Curves(name, columns)
+    curves = Curves(path.stem.removesuffix(CURVES_SUFFIX), columns)
     if missing := [needed for needed in curves.kind.needed if needed not in columns]:
         raise TrainingError(f"{path}: no learning curves of tseval: there is no column {missing[0]!r}")
     return curves

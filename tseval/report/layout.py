@@ -10,7 +10,7 @@ import pandas as pd
 
 from tseval.analysis.accuracy import ROW
 from tseval.analysis.means import SECTIONS
-from tseval.report.content import FACTORS, OF_A_RUN, WORTH, content_of, recorded
+from tseval.report.content import FACTORS, OF_A_RUN, WORTH, content_of, human_mean, recorded, recorded_human
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.notes import is_low
 from tseval.report.shown import NONE, interval, mean_rank, rank_set, share, spread_beside
@@ -32,9 +32,12 @@ def lay_out(table: Table) -> Document:
     """
     run = table.columns[0]
     alone = len(table.columns) == 1 and not run.published
-    rows = pd.concat([recorded(table, place) for place in range(len(table.columns))], ignore_index=True)
+    of_models = [recorded(table, place) for place in range(len(table.columns))]
+    rows = pd.concat(
+        [*of_models, *(recorded_human(table, human) for human in table.humans)], ignore_index=True
+    )
     return Document(
-        grids=(_single(table, run) if alone else _side_by_side(table),),
+        grids=(_single(table, run) if alone else grid_of_columns(table),),
         records=rows.drop(columns=FACTORS),  # a cell holds one value
         content=content_of(table, rows),
         notes=table.notes,
@@ -78,26 +81,52 @@ def _single(table: Table, run: Column) -> Grid:
     return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *told), lines)
 
 
-def _side_by_side(table: Table) -> Grid:
-    """Print accuracies side by side, then mean accuracies and mean ranks over the same sets of rows."""
+def grid_of_columns(table: Table) -> Grid:
+    """Print accuracies side by side, then mean accuracies and mean ranks over the same sets of rows.
+
+    Of a table without a breakdown: a line for each row, then one for each of `table.means` twice, then facts;
+    sections and groups between them. What people get right stands behind the models, where accuracies do.
+    """
     show = partial(share, decimals=table.decimals)
-    fields = [Field(column.heading, show=show) for column in table.columns]
-    lines = list(_body(table, lambda part: [_accuracies(part, column) for column in part.columns]))
+    fields = [Field(column.heading, show=show) for column in (*table.columns, *table.humans)]
+    lines = list(
+        _body(
+            table,
+            lambda part: [
+                *(_accuracies(part, column) for column in part.columns),
+                *(_of_people(part, human) for human in part.humans),
+            ],
+        )
+    )
     lines.append(Line(("Mean accuracy, each row counted once",), "section"))
-    lines += [Line((_over(table, mean.over), *_means(table, mean))) for mean in table.means]
-    lines.append(Line(("Mean rank, 1 is best",), "section"))
+    for mean in table.means:
+        of_people = (human_mean(table, human, mean) for human in table.humans)
+        lines.append(Line((_over(table, mean.over), *_means(table, mean), *of_people)))
+    lines += _ranks_and_facts(table)  # shorter lines: nothing stands under people
+    return Grid((Field(table.columns[0].suite, align="left"), *fields), lines)
+
+
+def _ranks_and_facts(table: Table) -> Iterator[Line]:
+    """Say what is told of models alone."""
+    yield Line(("Mean rank, 1 is best",), "section")
     *parts, whole_table = table.means
-    lines += [Line((mean.over, *mean.rank), show=mean_rank) for mean in parts]
-    lines.append(Line(("Mean arithmetic rank", *whole_table.rank), show=mean_rank))
-    lines += _ranking(table)
+    for mean in parts:
+        yield Line((mean.over, *mean.rank), show=mean_rank)
+    yield Line(("Mean arithmetic rank", *whole_table.rank), show=mean_rank)
+    yield from _ranking(table)
     coverages = [_coverage(column) for column in table.columns]
     if any(column.coverage not in (None, 1) for column in table.columns):
-        lines.append(Line(("Coverage, decided of all", *coverages)))
+        yield Line(("Coverage, decided of all", *coverages))
     perplexities = [column.perplexity or None for column in table.columns]
     parameters = [column.parameters or None for column in table.columns]
     for label, facts in (("Validation perplexity", perplexities), ("Parameters", parameters)):
-        lines += [Line((label, *facts))] if any(facts) else []
-    return Grid((Field(table.columns[0].suite, align="left"), *fields), lines)
+        if any(facts):
+            yield Line((label, *facts))
+
+
+def _of_people(table: Table, human: Column) -> list[object]:
+    exact = human.exact(table.by)
+    return [exact.get(key) for key in table.rows.itertuples(index=False, name=None)]
 
 
 def _ranking(table: Table) -> list[Line]:

@@ -33,11 +33,17 @@ def notes_of(table: Table) -> Iterator[str]:
     yield from _left_out(table)
     if not all(column.complete for column in columns):
         yield "Only a part of the suite was scored: these are not results on the suite."
+    yield from dict.fromkeys(drawn_note(column.sample) for column in columns if column.sample)
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         yield f"The columns are scored in different ways ({modes}), so ranks do not compare models alone."
     if len(columns) > 1 or not runs:  # a run alone prints none of the facts that these explain
-        yield from dict.fromkeys(note for column in columns for note in column.notes)
+        yield from dict.fromkeys(note for column in (*columns, *table.humans) for note in column.notes)
+
+
+def drawn_note(sample: str) -> str:
+    """Say how the items of a part were drawn, as the manifest has it."""
+    return f"Items were drawn at random: {sample}."
 
 
 def _digits(table: Table, runs: Sequence[Column]) -> Iterator[str]:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from tseval.report.document import Document
 
 # What tells models apart that differ in nothing but their seed, and where they were scored.
-_OF_A_SEED = frozenset({"validation_perplexity", "validation_accuracy", "device"})
+_OF_A_SEED = frozenset(
+    {"validation_perplexity", "validation_accuracy", "device", "step", "tokens", "training", "folder"}
+)
 
 
 def _mean(cell: tuple[float, float]) -> str:

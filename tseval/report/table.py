@@ -17,6 +17,7 @@ from tseval.report.columns import (
     column_of,
     columns_of,
     distinct_headings,
+    human_of,
     printed_decimals,
     refuse_unlike,
 )
@@ -51,6 +52,7 @@ class Table:
         means: Mean accuracy and mean rank over sets of rows: dependencies, phenomena, values of features, and
             all rows last.
         notes: What a reader must know, one sentence or two each.
+        humans: What people get right, for reading alone: it takes no part in ranks.
         unsplit: The same without a breakdown, for a table that has one.
     """
 
@@ -63,6 +65,7 @@ class Table:
     ranking: Ranking | None
     means: tuple[Mean, ...]
     notes: tuple[str, ...]
+    humans: tuple[Column, ...] = ()
     unsplit: Table | None = None
 
     @property
@@ -95,7 +98,9 @@ def _compare(sources: Sequence[Run | Board], by: tuple[str, ...]) -> Table:
     for source in sources:
         columns += columns_of(source, by) if isinstance(source, Board) else [column_of(source, by)]
     refuse_unlike(columns)
-    columns = distinct_headings(columns)
+    people = [human_of(source) for source in sources if isinstance(source, Board)]
+    named = distinct_headings([*columns, *(human for human in people if human is not None)])
+    columns, humans = named[: len(columns)], named[len(columns) :]
     rows = _rows(columns, by)
     columns = _over_rows(columns, rows, by)
     accuracy = _frame(columns, rows, {column.heading: column.exact(by) for column in columns})
@@ -114,6 +119,7 @@ def _compare(sources: Sequence[Run | Board], by: tuple[str, ...]) -> Table:
         ranking=None,
         means=(*sets, *feature_means(*parts, by), whole),
         notes=(),
+        humans=tuple(humans),
     )
 
 

@@ -4,7 +4,7 @@ from tseval.runs.key import RunKey
 from tseval.runs.leftovers import clear_begun
 from tseval.runs.manifest import Manifest
 from tseval.runs.reading import Run, find_interrupted, read_run, runs_below
-from tseval.runs.writing import RunWriter, fresh_directory, start_run
+from tseval.runs.writing import RunWriter, fresh_directory, remove_other, start_run
 
 __all__ = [
     "Manifest",
@@ -15,6 +15,7 @@ __all__ = [
     "find_interrupted",
     "fresh_directory",
     "read_run",
+    "remove_other",
     "runs_below",
     "start_run",
 ]

@@ -28,6 +28,7 @@ def contradiction(manifest: Manifest) -> str | None:
         "suite.digest from key.suite_digest": suite.digest == key.suite_digest,
         "suite.terminator from key.terminator": suite.terminator == key.terminator,
         "suite.complete from key.items": suite.complete == (key.items == "all"),
+        "suite.sample from suite.complete": suite.sample is None or not suite.complete,
         "suite.n_items from key.items": not selected or int(selected[1]) == suite.n_items,
         "model.name from key.model": model.name == key.model,
         "model.fingerprint from key.fingerprint": model.fingerprint == key.fingerprint,

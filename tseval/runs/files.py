@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tseval.errors import RunError
-from tseval.files import open_regular
+from tseval.files import read_bytes
 from tseval.parquet import read_parquet
 from tseval.scoring.engine import Part
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CONTEXTS = b"contexts"
+# All data files of a complete run.
+RUN_FILES = ("sentences.parquet", "verdicts.parquet", "table.md", "table.csv")
 
 # What tables hold; verdicts have a column for every feature besides.
 SENTENCES: dict[str, pa.DataType] = {
@@ -94,10 +96,10 @@ def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
 
     Raises:
         RunError: The file is missing, damaged or edited.
+        LimitError: It is too large.
     """
     try:
-        with open_regular(path / name) as file:
-            content = file.read()
+        content = read_bytes(path / name)
     except OSError as error:
         raise RunError(f"{path / name}: {error.strerror}.\n  The run is damaged: score it again.") from None
     if digest(content) != files.get(name):

@@ -30,7 +30,7 @@ MANIFEST_FORMAT = 1
 class SuiteFacts:
     """A suite, as a manifest describes it; the fields are those of `Suite`.
 
-    `clusters` is None in runs from before there were any.
+    `clusters` is None in runs from before there were any, `sample` where the items were not drawn.
     """
 
     name: str
@@ -42,6 +42,7 @@ class SuiteFacts:
     n_items: int
     n_contrasts: int
     clusters: tuple[str, ...] | None = None
+    sample: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

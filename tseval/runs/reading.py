@@ -39,12 +39,14 @@ class Run:
         manifest: What was scored, with what, how.
         load_sentences: Gives the scored sentences.
         load_verdicts: Gives the verdicts.
+        path: The run's directory, as it was named; None where there is none.
     """
 
     name: str
     manifest: Manifest
     load_sentences: Callable[[], pa.Table]
     load_verdicts: Callable[[], pa.Table]
+    path: Path | None = None
 
     def __repr__(self) -> str:
         key, n_sentences = self.manifest.key, self.manifest.counts.sentences
@@ -112,6 +114,7 @@ def read_run(path: str | Path) -> Run:
         manifest=manifest,
         load_sentences=partial(load, "sentences.parquet"),
         load_verdicts=partial(load, "verdicts.parquet"),
+        path=path,
     )
 
 

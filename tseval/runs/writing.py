@@ -82,6 +82,28 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
     return RunWriter(path, key, complete, held)
 
 
+def remove_other(path: Path, key: RunKey) -> None:
+    """Remove the run in a directory if it is of another key; what is no run stays, and is refused later.
+
+    Raises:
+        RunError: Another process writes it, or it cannot be read or removed.
+    """
+    if not (path / NAME).exists():
+        return
+    manifest = load_manifest(path)
+    if not manifest.key.differences(key):
+        return
+    files = manifest.files if isinstance(manifest, Manifest) else ()
+    held = _claim(path)
+    with _said_once(path):
+        try:
+            remove_parts(path)
+            for name in (*files, NAME):  # the manifest last: without it, what is left would be no run
+                (path / name).unlink(missing_ok=True)
+        finally:
+            remove_lock(path / RUN_LOCK, held)
+
+
 def _refuse_strangers(path: Path) -> None:
     """Refuse a directory that holds anything but a run."""
     strangers = sorted(entry.name for entry in path.iterdir() if entry.name not in BEFORE_MANIFEST)

@@ -178,6 +178,7 @@ class Suite:
         complete: False under `--limit`, `--sample` or `--case`.
         clusters: Columns that its user named to say what items share (`tseval.suites.clusters`); none where
             the suite says so itself.
+        sample: How its items were drawn, where they were: `100 of each case, seed 0`.
     """
 
     name: str
@@ -189,6 +190,7 @@ class Suite:
     complete: bool = True
     score: Score = "sentence"
     clusters: tuple[str, ...] = ()
+    sample: str | None = None
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)

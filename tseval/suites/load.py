@@ -120,15 +120,23 @@ def load_suite(
     """
     _check_counts(limit, sample)
     names = (cases,) if isinstance(cases, str) else cases
+    suite = _load(spec, names, (limit, sample, seed), tokenise)
+    return suite if sample is None else replace(suite, sample=f"{sample} of each case, seed {seed}")
+
+
+def _load(
+    spec: str | Path, names: Sequence[str], which: tuple[int | None, int | None, int], tokenise: bool
+) -> Suite:
+    """Load a suite, or the items that are asked for: limit, sample and seed."""
+    limit, sample, seed = which
     if isinstance(spec, str) and names_language(spec):
-        return _formal_suite(spec, names, (limit, sample, seed))
+        return _formal_suite(spec, names, which)
     path, method = _locate(spec)
     if method in VIEWS:
-        asked = load_suite(path, cases=cases, limit=limit, sample=sample, seed=seed, tokenise=tokenise)
-        return view_suite(asked, method, seed)
-    complete = not cases and limit is None and sample is None
+        return view_suite(_load(path, names, which, tokenise), method, seed)
+    complete = not names and limit is None and sample is None
     if is_data(path):
-        suite = _data_suite(path, method, names, (limit, sample, seed), complete)
+        suite = _data_suite(path, method, names, which, complete)
         return _tokenised(suite) if tokenise else suite
     key = suite_key(path) if complete else None
     if key is not None and (cached := load_cached(key)) is not None and _is_genuine(cached):

@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from tseval.adapters.native import NativeModel
 from tseval.analysis.accuracy import COUNTS, count
+from tseval.callbacks.during import evaluate_during
 from tseval.checked import ContentError
 from tseval.errors import TrainingError, first_line
-from tseval.evaluation import evaluate
 from tseval.files import write_whole
 from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
 from tseval.parquet import read_parquet
+from tseval.runs import runs_below
 from tseval.runs.files import to_parquet
 
 if TYPE_CHECKING:
@@ -49,19 +50,28 @@ class EarlyEvaluation:
         suites: What to score, no two of one name.
         vocabulary: The model's words.
         every: Windows between two moments; None for every validation. The end is always one.
+        runs: Where to keep a run of every moment, `RUNS/step-000500`; of several suites, each in a folder of
+            its name. None to keep none.
     """
 
     path: Path
     suites: Sequence[Suite]
     vocabulary: Vocabulary
     every: int | None
+    runs: Path | None = None
 
     def start(self, resumed: bool) -> None:
         """Begin with an empty file, unless an interrupted run goes on.
 
         Raises:
-            TrainingError: A suite asks about symbols that the vocabulary lacks.
+            TrainingError: A suite asks about symbols that the vocabulary lacks, or there are runs of another
+                training.
         """
+        if self.runs and not resumed and (found := runs_below(self.runs)) != ([], []):
+            first = [*found[0], *found[1]][0]
+            raise TrainingError(
+                f"{first} is of an earlier training.\n  Name another folder with --eval-runs, or remove it."
+            )
         for suite in self.suites:
             asks = [case.question.asks() for case in suite.cases]
             asked = [symbol for one in asks if one for symbol in one.symbols]
@@ -84,8 +94,10 @@ class EarlyEvaluation:
         known = set(zip(rows["step"].to_pylist(), rows["suite"].to_pylist(), strict=True))
         for suite in self.suites:
             if (step, suite.name) not in known:
-                counts = count(evaluate(self._wrap(model), suite).verdicts)
-                counts = counts.assign(step=step, tokens=tokens, suite=suite.name)
+                out = self.runs and (self.runs / suite.name if len(self.suites) > 1 else self.runs)
+                # A run of this step that is there is from before an interruption, perhaps on another device.
+                run = evaluate_during(self._wrap(model), suite, out, step, tokens=tokens, overwrite=True)
+                counts = count(run.verdicts).assign(step=step, tokens=tokens, suite=suite.name)
                 new = pa.Table.from_pandas(counts, SCHEMA, preserve_index=False)
                 rows = pa.concat_tables([rows, new.replace_schema_metadata(None)])
         write_whole(self.path, to_parquet(rows))
@@ -110,4 +122,5 @@ class EarlyEvaluation:
         weights = stored_weights(model, "float32")
         mark = fingerprint(model.sizes.to_mapping(), self.vocabulary, weights)
         device = next(model.parameters()).device
-        return NativeModel("training", Checkpoint(model, self.vocabulary, mark, {}, None), device)
+        name = self.runs.resolve().name if self.runs else "training"
+        return NativeModel(name, Checkpoint(model, self.vocabulary, mark, {}, None), device)

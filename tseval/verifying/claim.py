@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, cast
 
 from tseval.errors import EvidenceError, LimitError, RunError
 from tseval.evidence.evidence import Evidence, gather, whole_column
+from tseval.questions.scores import SCORES
 from tseval.runs import read_run
-from tseval.runs.files import read_intact
+from tseval.runs.files import RUN_FILES, read_intact
+from tseval.runs.manifest_file import NAME
 from tseval.verifying.report import Wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pyarrow as pa
@@ -33,7 +35,7 @@ class Claim:
         name: Of the run.
         manifest: What it says of itself.
         evidence: The log-probabilities.
-        sentences: The sentences that these are said to belong to.
+        scored: The sentences that these are said to belong to, with all that is said of them.
         verdicts: The verdicts that are said to follow.
         tables: File name to the table that is said to be theirs.
     """
@@ -41,7 +43,7 @@ class Claim:
     name: str
     manifest: Manifest
     evidence: Evidence
-    sentences: pa.StringArray
+    scored: pa.Table
     verdicts: pa.Table
     tables: Mapping[str, str]
 
@@ -49,6 +51,11 @@ class Claim:
     def key(self) -> RunKey:
         """What identifies the run."""
         return self.manifest.key
+
+    @property
+    def sentences(self) -> pa.StringArray:
+        """The sentences that were scored."""
+        return whole_column(self.scored, "sentence")
 
     @property
     def score(self) -> Score:
@@ -73,10 +80,35 @@ def claim_of_run(path: Path) -> Claim:
     try:
         run = read_run(path)
         files = run.manifest.files
+        hold_files(files, RUN_FILES)
         contents = {name: read_intact(path, files, name) for name in files}
         scored, verdicts = run.load_sentences(), run.load_verdicts()
         tables = {name: contents[name].decode() for name in _TABLES if name in files}
         evidence = gather(scored, run.manifest.suite.digest)
+        check_known_score(run.manifest)
     except (RunError, LimitError, EvidenceError, UnicodeDecodeError) as error:
         raise Wrong(str(error).partition("\n")[0]) from None
-    return Claim(run.name, run.manifest, evidence, whole_column(scored, "sentence"), verdicts, tables)
+    return Claim(run.name, run.manifest, evidence, scored, verdicts, tables)
+
+
+def hold_files(files: Iterable[str], names: Iterable[str]) -> None:
+    """Refuse a manifest that leaves a data file out, which could then say anything, or names another.
+
+    Raises:
+        Wrong: It does.
+    """
+    listed, known = set(files), set(names)
+    if missing := sorted(known - listed):
+        raise Wrong(f"{NAME} does not list {missing[0]}")
+    if strangers := sorted(listed - known):
+        raise Wrong(f"{NAME} lists {strangers[0]!r}, which is no file of it")
+
+
+def check_known_score(manifest: Manifest) -> None:
+    """Refuse what compares nothing.
+
+    Raises:
+        Wrong: The score that is claimed is none.
+    """
+    if manifest.key.score not in SCORES:
+        raise Wrong(f"{NAME}: key.score is {manifest.key.score!r}, which is no score")

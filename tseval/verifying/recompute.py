@@ -1,9 +1,10 @@
-"""Levels recomputed and plausible: what follows from suite and evidence, and what can be."""
+"""Level recomputed: what follows from suite and evidence."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, ModelError, SuiteError, first_line
-from tseval.evidence.evidence import scored_again, whole_column
-from tseval.evidence.prefixes import split_words, spread
+from tseval.evidence.evidence import scored_again
 from tseval.report import build_table, render
 from tseval.runs import Run
+from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.suites.clusters import cluster_by
 from tseval.suites.digest import suite_digest
 from tseval.suites.grammar.cache import afresh
@@ -26,13 +27,9 @@ from tseval.verifying.report import Wrong
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tseval.runs.manifest import SuiteFacts
     from tseval.suites.items import Case, Suite
     from tseval.verifying.claim import Claim
-
-# How far the probabilities of what may follow a prefix may sum above 1, by rounding.
-ABOVE_ONE = 1e-4
-# Adapters whose words are made of pieces: the pieces of `laugh` begin `laughs` too, so words may exceed 1.
-PIECED = frozenset({"hf", "mlm", "lm-eval"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +64,7 @@ def recompute(claim: Claim, spec: str | None) -> Again:
             f"the suite {suite.name} has the digest {suite.digest[:8]}, expanded again, "
             f"but the claim is of {claim.key.suite_digest[:8]}"
         )
+    hold_sizes(claim.manifest.suite, suite)
     sentences, too_long = _scored_ones(claim, sentences_of(suite))
     if not sentences.equals(claim.sentences):
         raise Wrong(f"its sentences are not those of the suite: {_first_other(claim.sentences, sentences)}")
@@ -74,6 +72,7 @@ def recompute(claim: Claim, spec: str | None) -> Again:
         scored = scored_again(claim.evidence, sentences)
     except EvidenceError as error:
         raise Wrong(f"the evidence {error}") from None
+    compare_sentences(claim.scored, scored)
     verdicts = verdicts_of(partial(judge, _with_factors(suite, claim), scored, claim.score, too_long))
     left_out = n_too_long(suite, scored, too_long)
     if left_out != claim.manifest.counts.too_long:
@@ -81,23 +80,34 @@ def recompute(claim: Claim, spec: str | None) -> Again:
         raise Wrong(
             f"{left_out:,} contrasts have a sentence that was not scored, but too_long says {stated:,}"
         )
-    _compare_verdicts(claim.verdicts, verdicts)
+    compare_verdicts(claim.verdicts, verdicts)
     again = Again(suite, scored, verdicts)
     for name, text in claim.tables.items():
         if _table_again(claim, again, name) != text:
-            raise Wrong(f"{name} is not the table of these verdicts")
+            raise Wrong(_other_table(claim, name))
     return again
+
+
+def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
+    """Hold what is said of a suite's size to the suite.
+
+    Raises:
+        Wrong: It has another one.
+    """
+    for name in ("n_items", "n_contrasts"):
+        if (said := getattr(stated, name)) != (follows := getattr(suite, name)):
+            raise Wrong(f"{MANIFEST}: suite.{name} is {said:,}, but the suite has {follows:,}")
 
 
 def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
     """Judge scored sentences.
 
     Raises:
-        Wrong: A log-probability is not finite, so that nothing can be compared.
+        Wrong: A log-probability is not finite, or the suite cannot be judged so.
     """
     try:
         return judged()
-    except ModelError as error:
+    except (ModelError, SuiteError) as error:
         raise Wrong(str(error).partition("\n")[0]) from None
 
 
@@ -110,10 +120,13 @@ def _scored_ones(claim: Claim, sentences: pa.StringArray) -> tuple[pa.StringArra
 
 
 def _suite_again(claim: Claim, spec: str | None) -> Suite:
-    """Load the suite without a cache; of a part, the items that the verdicts name."""
+    """Load the suite without a cache; of a part, the items that the verdicts name.
+
+    A claim names its suite. It does not say where on this machine one is: only whoever verifies does.
+    """
     try:
         with afresh():
-            suite = load_suite(spec or claim.key.suite)
+            suite = load_suite(spec or refuse_path(claim.key.suite))
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"
@@ -122,6 +135,17 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
         return suite
     cases = tuple(_chosen(suite, claim))
     return replace(suite, cases=cases, digest=suite_digest(suite.terminator, cases), complete=False)
+
+
+def refuse_path(name: str) -> str:
+    """Give the name of a suite, if it is no path.
+
+    Raises:
+        SuiteError: It is one.
+    """
+    if set(name) & {"/", "\\", "\0"} or name in {"", ".", ".."}:
+        raise SuiteError(f"{name!r} is the path of a suite, not its name.")
+    return name
 
 
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
@@ -164,7 +188,20 @@ def _first_other(claimed: pa.StringArray, found: pa.StringArray) -> str:
     return f"{claimed[row].as_py()!r} instead of {found[row].as_py()!r}"
 
 
-def _compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
+def compare_sentences(claimed: pa.Table, found: pa.Table) -> None:
+    """Compare all that is said of sentences; `n_unknown`, which only the model knows, is left.
+
+    Raises:
+        Wrong: A cell differs, or a column is missing or of something else.
+    """
+    known = [*found.column_names, "n_unknown"]
+    if more := [name for name in claimed.column_names if name not in known]:
+        raise Wrong(f"the sentences have a column {more[0]!r} that follows from nothing")
+    for name in found.column_names:
+        _compare_column(claimed, found, name, lambda row: repr(found["sentence"][row].as_py()), "sentences")
+
+
+def compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
     """Compare verdicts cell by cell, and name the first that differs.
 
     Raises:
@@ -172,24 +209,42 @@ def _compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
     """
     if claimed.num_rows != found.num_rows:
         raise Wrong(f"there are {claimed.num_rows:,} verdicts, but {found.num_rows:,} follow")
+
+    def place(row: int) -> str:
+        case, item, contrast = (found[name][row].as_py() for name in ("case", "item", "contrast"))
+        return f"{case}[{item}] {contrast}"
+
     for name in found.column_names:
-        if name not in claimed.column_names:
-            raise Wrong(f"the verdicts have no column {name!r}")
-        # Two dictionaries of one column may be in different orders.
-        kind = pa.string() if name.endswith(ENTRY) else found[name].type
-        follows, stated = (table[name].cast(kind).combine_chunks() for table in (found, claimed))
-        if not stated.equals(follows):
-            same = pc.fill_null(pc.equal(stated, follows), pc.and_(pc.is_null(stated), pc.is_null(follows)))
-            row = pc.index(same, pa.scalar(False)).as_py()
-            where = (
-                f"{found['case'][row].as_py()}[{found['item'][row].as_py()}] {found['contrast'][row].as_py()}"
-            )
-            raise Wrong(
-                f"verdicts: {name} of {where} is {stated[row].as_py()}, but {follows[row].as_py()} follows "
-                f"({len(same) - same.true_count:,} differ)"
-            )
+        _compare_column(claimed, found, name, place, "verdicts")
     if more := [name for name in claimed.column_names if name not in found.column_names]:
         raise Wrong(f"the verdicts have a column {more[0]!r} that the suite does not know")
+
+
+def _compare_column(
+    claimed: pa.Table, found: pa.Table, name: str, place: Callable[[int], str], what: str
+) -> None:
+    if name not in claimed.column_names:
+        raise Wrong(f"the {what} have no column {name!r}")
+    of_claim, kind = claimed[name].type, found[name].type
+    if name.endswith(ENTRY):  # two dictionaries of one column may be in different orders
+        of_claim, kind = _unfolded(of_claim), _unfolded(kind)
+    if of_claim != kind:
+        raise Wrong(f"{what}: column {name!r} holds {of_claim}, but {kind} follows")
+    follows, stated = (table[name].cast(kind).combine_chunks() for table in (found, claimed))
+    if stated.equals(follows):
+        return
+    differs = np.array([a != b for a, b in zip(stated.to_pylist(), follows.to_pylist(), strict=True)])
+    if not differs.any():
+        return
+    row = int(differs.argmax())
+    raise Wrong(
+        f"{what}: {name} of {place(row)} is {stated[row].as_py()}, but {follows[row].as_py()} follows "
+        f"({int(differs.sum()):,} differ)"
+    )
+
+
+def _unfolded(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
 
 
 def _table_again(claim: Claim, again: Again, name: str) -> str:
@@ -198,55 +253,12 @@ def _table_again(claim: Claim, again: Again, name: str) -> str:
     return render(build_table([run]), "csv" if name.endswith("csv") else "md")
 
 
-def check_plausible(claim: Claim, again: Again) -> str:
-    """Hold evidence to what any probabilities must be.
-
-    Raises:
-        Wrong: One is above 0 or not finite, a prefix has two numbers, or what may follow it more than all.
-    """
-    values = claim.evidence.table["logprob"].to_numpy().astype(np.float64)
-    if not np.isfinite(values).all():
-        raise Wrong("a log-probability is not finite")
-    if values.max(initial=0.0) > ABOVE_ONE:
-        raise Wrong(f"a log-probability is {values.max()}, above 0")
-    if claim.evidence.unit != "prefix":
-        return f"{len(values):,} log-probabilities, none above 0"
-    most = _check_prefixes(claim, again)
-    said = (
-        f"; what may follow a prefix has at most {most:.4f}"
-        if claim.manifest.model.kind not in PIECED
-        else ""
+def _other_table(claim: Claim, name: str) -> str:
+    """Say that a table does not follow, and, where another tseval is said to have written it, that."""
+    wrote, here = claim.manifest.versions.get("tseval"), version("tseval")
+    if wrote == here:
+        return f"{name} is not the table of these verdicts"
+    return (
+        f"{name} is not the table of these verdicts as tseval {here} prints it; tseval {wrote} is said to "
+        "have written it. What follows, tseval table prints"
     )
-    return f"{len(values):,} log-probabilities, none above 0{said}"
-
-
-def _check_prefixes(claim: Claim, again: Again) -> float:
-    """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum."""
-    words = split_words(whole_column(again.scored, "sentence"))
-    # Every word by the node of the trie that it is, and by that before it: 0 for the first.
-    node = spread(words, words.shared) + 1
-    before = np.concatenate(([0], node[:-1]))
-    before[words.starts] = 0
-    values = pc.list_flatten(again.scored["words"]).to_numpy().astype(np.float64)
-    first = np.unique(node, return_index=True)[1]
-    apart = np.abs(values - values[first][node - 1])
-    if "pieces" in again.scored.column_names:  # what follows a last word with a period is not asked
-        apart[words.starts + words.lengths - 1] = 0.0
-    if apart.max(initial=0.0) > claim.last_bits:
-        row = int(np.repeat(np.arange(len(words.lengths)), words.lengths)[int(apart.argmax())])
-        sentence = again.scored["sentence"][row].as_py()
-        raise Wrong(f"a prefix of {sentence!r} has two numbers, {apart.max():.3g} nats apart")
-    if claim.manifest.model.kind in PIECED:
-        return 0.0
-    # Words that look alike to the model are one event.
-    look = split_words(whole_column(again.scored, "seen")).texts.dictionary_encode().indices.to_numpy()
-    parents, looks = before[first], look[first].astype(np.int64)
-    event = np.unique(parents * (int(looks.max()) + 1) + looks, return_index=True)[1]
-    sums = np.bincount(parents[event], weights=np.exp(values[first][event]))
-    if sums.max() > 1 + ABOVE_ONE:
-        place = int(sums.argmax())
-        at = int(np.flatnonzero(before == place)[0])
-        row = int(np.searchsorted(words.starts, at, side="right")) - 1
-        prefix = " ".join(again.scored["sentence"][row].as_py().split(" ")[: at - int(words.starts[row])])
-        raise Wrong(f"what may follow {prefix!r} has {sums.max():.4g} of all probability")
-    return float(sums.max())

@@ -23,6 +23,7 @@ def verify_run(
     suite: str | None = None,
     model: Model | None = None,
     share: float = 0.01,
+    draw: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
     """Verify a run.
@@ -31,7 +32,8 @@ def verify_run(
         path: Its directory.
         suite: Where its suite is; None for the name that it states.
         model: To be asked again; None asks none, so that the level `plausible` is the highest.
-        share: Of the sentences that the model is asked about, chosen by hash; 1 for all.
+        share: Of the sentences that the model is asked about; 1 for all.
+        draw: What decides which, as a report names it; None draws anew, so that nobody knew it before.
         progress: Called with the numbers of sentences done and of all, while the model is asked.
 
     Raises:
@@ -39,7 +41,7 @@ def verify_run(
         SuiteError: Its suite is not here.
         ModelError: The model cannot be asked.
     """
-    return _RunLadder(Path(path), suite).climb(model, share, progress)
+    return _RunLadder(Path(path), suite).climb(model, share, draw, progress)
 
 
 class _RunLadder(Ladder):
@@ -53,7 +55,10 @@ class _RunLadder(Ladder):
         """Read every file of the run."""
         self.claim = claim_of_run(self.path)
         self.what = f"{self.claim.key.model} on {self.claim.key.suite}"
-        return f"manifest, seal and {counted(len(self.claim.manifest.files), 'file')}"
+        files = counted(len(self.claim.manifest.files), "file")
+        if self.claim.manifest.seal is None:
+            return f"manifest and {files}; no seal, as in old runs"
+        return f"manifest, seal and {files}"
 
     def recomputed(self) -> str:
         """Work out verdicts and tables."""

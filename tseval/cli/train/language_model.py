@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 @click.pass_context
 def lm(
     context: click.Context, /, out: Path, resume: bool, save_every: float, preset: str | None,
-    eval_suites: tuple[str, ...], eval_every: int | None, eval_limit: int | None, figure: bool, device: str,
-    quiet: bool, **_: object,
+    eval_suites: tuple[str, ...], eval_every: int | None, eval_limit: int | None, eval_sample: int | None,
+    eval_runs: Path | None, figure: bool, device: str, quiet: bool, **_: object,
 ) -> None:  # fmt: skip
     """Train a word-level language model on tokenised text, one sentence a line, or on a formal language."""
     console = Console(quiet)
@@ -54,14 +54,14 @@ def lm(
         return
     place = pick_device(device)
     with busy("reading texts and suites", quiet):
-        suites = _load_suites(eval_suites, eval_limit)
+        suites = _load_suites(eval_suites, eval_limit, eval_sample)
         text = read_training_text(context, language)
     vocabulary = text.vocabulary
     model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
     console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
     if product_type(settings.precision, place) is not getattr(torch, settings.precision):
         console.out(f"--precision {settings.precision} gains nothing: this processor lacks such products")
-    probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every) if suites else None
+    probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every, eval_runs) if suites else None
     destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
     with Bar(console, "tokens", "window {}: validation perplexity {:.2f}") as bar:
         best = train_language_model(model, vocabulary, text.streams, settings, destination, bar)
@@ -99,9 +99,9 @@ def _figures(out: Path) -> list[Path]:
     return [curves_path(out).with_suffix(ending) for ending in (".svg", ".png")]
 
 
-def _load_suites(names: tuple[str, ...], limit: int | None) -> list[Suite]:
+def _load_suites(names: tuple[str, ...], limit: int | None, sample: int | None) -> list[Suite]:
     """Load the suites for early evaluation, each once."""
-    suites = [load_suite(name, limit=limit) for name in dict.fromkeys(names)]
+    suites = [load_suite(name, limit=limit, sample=sample) for name in dict.fromkeys(names)]
     found = [suite.name for suite in suites]
     if repeated := {name for name in found if found.count(name) > 1}:
         raise SuiteError(f"two suites are called {min(repeated)!r}: evaluate one of them")

@@ -140,6 +140,9 @@ EARLY = [
                  help="Record the accuracy on this suite along the training."),
     click.option("--eval-every", type=COUNT, help="Windows between evaluations; else with each validation."),
     click.option("--eval-limit", type=COUNT, help="Evaluate the first N items of each case only."),
+    click.option("--eval-sample", type=COUNT,
+                 help="Evaluate N items of each case only, drawn at random, the same ones each time."),
+    click.option("--eval-runs", type=FILE, help="Keep a run of every evaluation in this folder."),
 ]  # fmt: skip
 OUTPUT = [
     *CHECKPOINT,

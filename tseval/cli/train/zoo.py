@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 @click.option("--jobs", type=COUNT,
               help="Models made at a time; else one on each core, or one on a GPU.")  # fmt: skip
 @click.option("--beside", multiple=True, metavar="BOARD", help="A board to print beside the zoo (bhatt2020).")
-@click.option("--publish", "target", type=FILE, help="Also write the tables, no weights, to this folder.")
+@click.option(
+    "--publish",
+    "target",
+    type=FILE,
+    help="Also write a board to this folder: tables and evidence, no weights.",
+)
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     texts: Path, more_texts: tuple[Path, ...], out: Path, recipe_name: str, archs: tuple[str, ...],

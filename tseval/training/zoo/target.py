@@ -1,4 +1,4 @@
-"""The folder that a zoo is published to: whose it is, and how a model's folder is put into it whole."""
+"""The folder that a zoo is published to: whose it is, and how an entry is put into it whole."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tseval.boards.check import CURVES_FOLDER
+from tseval.boards.entry import ENTRY_FILE, ENTRY_FOLDERS, EVIDENCE
+from tseval.boards.folder import BOARD_LOCK
 from tseval.errors import BoardError, LimitError, TrainingError
 from tseval.files import PARTIAL, read_bytes, remove_lock, sync_directory, take_lock, write_whole
 from tseval.report.boards import read_board
-from tseval.report.curves import PUBLISHED
+from tseval.runs.manifest_file import NAME as MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
     from pathlib import Path
 
-TABLES = ("table.csv", "table.md")
-MANIFEST = "manifest.json"
-MARK = "Written by `tseval train zoo --publish DIR`; do not edit."
-TARGET_LOCK = ".lock"
-_BEGUN = re.compile(rf"{re.escape(TARGET_LOCK)}|README\.md\.\d+{re.escape(PARTIAL)}")
+MARK = "Published by `tseval train zoo --publish DIR`; do not edit."
+_OF_ENTRY = {ENTRY_FILE, EVIDENCE, MANIFEST}
+_BEGUN = re.compile(rf"{re.escape(BOARD_LOCK)}|README\.md\.\d+{re.escape(PARTIAL)}")
 
 
 def check_target(target: Path) -> None:
@@ -56,7 +57,7 @@ def publishing(target: Path) -> Iterator[None]:
     """
     check_target(target)
     target.mkdir(parents=True, exist_ok=True)
-    lock = target / TARGET_LOCK
+    lock = target / BOARD_LOCK
     held = take_lock(lock)
     if held is None:
         raise TrainingError(
@@ -69,20 +70,20 @@ def publishing(target: Path) -> Iterator[None]:
         remove_lock(lock, held)
 
 
-def put_model(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write the folder of a model beside its place, and move it there: nobody finds half of one.
+def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write the folder of an entry beside its place, and move it there: nobody finds half of one.
 
     Where the same stands already, nothing is done. Between the old and the new there is none for a moment.
 
     Raises:
         OSError: It cannot be written; what was there before may be gone.
     """
-    if folder.is_dir() and holds_model(folder) and _contents(folder) == contents:
+    if folder.is_dir() and holds_entry(folder) and _contents(folder) == contents:
         return
     partial = folder.with_name(f"{folder.name}{PARTIAL}")
     if partial.exists():  # a kill left it
         shutil.rmtree(partial)
-    partial.mkdir()
+    partial.mkdir(parents=True)
     for name, content in contents.items():
         write_whole(partial / name, content)
     if folder.exists():
@@ -91,16 +92,30 @@ def put_model(folder: Path, contents: Mapping[str, bytes]) -> None:
     sync_directory(folder.parent)
 
 
-def remove_models(target: Path, but: Container[str]) -> None:
-    """Remove the folders of all models but these, and what a killed publication left of any."""
-    for folder in sorted(one for one in target.iterdir() if one.is_dir() and one.name not in but):
-        if holds_model(folder):
+def put_file(path: Path, content: bytes) -> None:
+    """Write a file, unless the same stands there already.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path.parent.mkdir(exist_ok=True)
+    if not path.exists() or read_bytes(path) != content:
+        write_whole(path, content)
+
+
+def remove_others(target: Path, names: Container[str]) -> None:
+    """Remove entries and curves of all models but these, and what a killed publication left of any."""
+    for folder in sorted((target / ENTRY_FOLDERS).iterdir()):
+        if folder.name not in names and folder.is_dir() and holds_entry(folder):
             _remove(folder)
+    for file in sorted((target / CURVES_FOLDER).iterdir()):
+        if file.suffix != ".parquet" or file.stem not in names:
+            file.unlink()
 
 
-def holds_model(folder: Path) -> bool:
-    """Tell whether a folder is a published model's; one that was being written or removed lacks files."""
-    return {one.name.removesuffix(PARTIAL) for one in folder.iterdir()} <= {*TABLES, MANIFEST, PUBLISHED}
+def holds_entry(folder: Path) -> bool:
+    """Tell whether a folder is an entry's; one that was being written or removed lacks files."""
+    return {one.name.removesuffix(PARTIAL) for one in folder.iterdir()} <= _OF_ENTRY
 
 
 def _contents(folder: Path) -> dict[str, bytes]:

@@ -1,0 +1,252 @@
+"""Boards of published accuracies: read, shown, verified as far as that goes; people stand beside models."""
+
+import json
+import re
+import shutil
+from fractions import Fraction
+from io import StringIO
+
+import pandas as pd
+import pytest
+import yaml
+from in_process import call
+from supplied import BLIMP_HUMANS
+
+from tseval.boards.check import wrong_with_board
+from tseval.boards.definition import read_definition
+from tseval.boards.entry import About
+from tseval.boards.folder import add_entry
+from tseval.boards.published import published_board
+from tseval.boards.verify import verify_entry
+from tseval.errors import BoardError
+from tseval.report import build_table, render
+from tseval.report.boards import BUNDLED_BOARDS, read_board
+from tseval.suites.datasets.catalogue import CATALOGUE
+from tseval.suites.load import load_suite
+
+PUBLISHED = ("bhatt2020", "blimp2020")
+# Warstadt et al. 2020, Table 3, row Human, in percent: the means over the paradigms of each phenomenon.
+TABLE3 = {
+    "All rows": 88.6, "Anaphor agreement": 97.5, "Argument structure": 90.0, "Binding": 87.3,
+    "Control/raising": 83.9, "Determiner-noun agreement": 92.2, "Ellipsis": 85.0,
+    "Filler-gap dependency": 86.9, "Irregular forms": 97.0, "Island effects": 84.9, "Quantifiers": 86.6,
+    "Subject-verb agreement": 90.9,
+}  # fmt: skip
+KEY = {"dependency": None, "phenomenon": "P", "construction": "C", "contrast": "a > b"}
+OTHER = KEY | {"construction": "D"}
+BOARD = {
+    "format": 1, "title": "A paper", "suite": "none_such", "digest": "0" * 64, "score": "sentence",
+    "decimals": 2, "order": ["GRU", "SRN"], "rows": [KEY | {"n_items": 10}, OTHER | {"n_items": 20}],
+    "human": {"name": "People", "source": "Somebody asked.", "rows": [KEY | {"accuracy": "0.8125"}]},
+}  # fmt: skip
+ENTRY = {"format": 1, "level": "published", "rows": [KEY | {"accuracy": "0.90"}, OTHER | {"accuracy": "0.5"}]}
+
+
+def write(file, content):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+@pytest.fixture
+def board(tmp_path):
+    """A board of two models over a suite that is not here."""
+    write(tmp_path / "board/board.yaml", BOARD)
+    for name in ("GRU", "SRN"):
+        write(tmp_path / "board/entries" / name / "entry.yaml", {"name": name, **ENTRY})
+    assert call("board", "write", tmp_path / "board").returncode == 0
+    return tmp_path / "board"
+
+
+def with_field(content, path, value):
+    """Replace a field, or leave it out for None."""
+    content = json.loads(json.dumps(content))
+    *steps, last = path
+    place = content
+    for step in steps:
+        place = place[step]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return content
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_every_file_of_a_bundled_board_follows_from_its_entries(name):
+    assert wrong_with_board(BUNDLED_BOARDS / name) == []
+    found = published_board(BUNDLED_BOARDS / name, read_definition(BUNDLED_BOARDS / name))
+    assert found == read_board(BUNDLED_BOARDS / name)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_of_a_published_board_nothing_more_than_its_files_is_verified(name):
+    done = call("verify", name, "--json")
+    assert done.returncode == 0
+    reports = json.loads(done.stdout)
+    assert [report["name"].rpartition("/")[2] for report in reports] == [
+        model.name for model in read_board(BUNDLED_BOARDS / name).models
+    ]
+    for report in reports:
+        assert [check["level"] for check in report["checks"]] == ["whole"]
+        assert "nothing follows from evidence" in report["checks"][0]["found"]
+
+
+def test_bundled_boards_are_over_the_suites_that_they_say():
+    marvin_linzen = load_suite("marvin_linzen")
+    definition = read_definition(BUNDLED_BOARDS / "bhatt2020")
+    assert definition.digest == marvin_linzen.digest
+    assert sum(row.n_items for row in definition.rows) == marvin_linzen.n_contrasts
+    assert read_definition(BUNDLED_BOARDS / "blimp2020").digest == CATALOGUE["blimp"].digest
+
+
+def test_the_human_row_of_blimp_is_what_the_answers_count_up_to():
+    counted = pd.read_csv(BLIMP_HUMANS, sep="\t").set_index("paradigm")
+    human = read_board(BUNDLED_BOARDS / "blimp2020").human
+    assert {row.construction for row in human.rows} == set(counted.index)
+    assert len(human.rows) == 67
+    exact = 0
+    for row in human.rows:
+        right, asked = (
+            map(int, str(counted.at[row.construction, name]).split()) for name in ("right", "asked")
+        )
+        follows = float(sum((Fraction(*pair) for pair in zip(right, asked, strict=True)), Fraction(0)) / 5)
+        assert float(row.accuracy) == pytest.approx(follows, abs=0.0011)
+        exact += float(row.accuracy) == pytest.approx(follows, abs=1e-12)
+    assert exact == 65
+
+
+def test_the_means_of_people_are_those_that_the_paper_prints():
+    told = json.loads(call("table", "blimp2020", "--format", "json").stdout)
+    (human,) = told["humans"]
+    means = {one["over"]: one["accuracy"] for one in human["means"]}
+    assert {over: round(100 * means[over], 1) for over in TABLE3} == TABLE3
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "md", "latex"])
+def test_people_change_no_other_number(tmp_path, form):
+    content = json.loads((BUNDLED_BOARDS / "blimp2020/board.json").read_text())
+    tables = []
+    for told in (content, {name: value for name, value in content.items() if name != "human"}):
+        (tmp_path / "board.json").write_text(json.dumps(told))
+        tables.append(render(build_table([read_board(tmp_path)]), form))
+    beside, alone = tables
+    if form == "csv":
+        both, models = (pd.read_csv(StringIO(text)) for text in tables)
+        pd.testing.assert_frame_equal(both[both["model"] != "Human"], models, check_dtype=False)
+        assert both[both["model"] == "Human"][["rank", "n_items"]].isna().to_numpy().all()
+    elif form == "json":
+        both, models = (json.loads(text) for text in tables)
+        del both["humans"]
+        both["rows"] = [row for row in both["rows"] if row["model"] != "Human"]
+        both["notes"] = [note for note in both["notes"] if not note.startswith("Human: ")]
+        assert both == models
+    else:
+        cut, left = (list(map(cells_of, text.splitlines())) for text in (beside, alone))
+        width = len(["row", "5-gram", "LSTM", "Transformer-XL", "GPT-2", "Human"])
+        assert [cells[: width - 1] for cells in cut if len(cells) == width] == [
+            cells for cells in left if len(cells) == width - 1
+        ]
+        assert len([cells for cells in cut if len(cells) == width]) > 67
+
+
+def cells_of(line):
+    """The cells of a line of Markdown or LaTeX."""
+    line = line.removesuffix(r"\\").removeprefix("|").removesuffix("|")
+    return [cell.strip() for cell in re.split(r"(?<!\\)[|&]", line)]
+
+
+def test_people_stand_behind_the_models_without_ranks(board):
+    lines = [[cell.strip() for cell in line.split("|")] for line in call("table", board).stdout.splitlines()]
+    assert ["", "none_such", "GRU", "SRN", "People", ""] in lines
+    assert ["", "C", "0.90", "0.90", "0.81", ""] in lines
+    assert ["", "D", "0.5", "0.5", "–", ""] in lines
+    assert ["", "All 2 rows", "0.70", "0.70", "–", ""] in lines
+    assert ["", "Mean arithmetic rank", "1", "1", "", ""] in lines
+    assert "- People: Somebody asked." in (board / "README.md").read_text()
+
+
+def test_a_model_that_is_called_as_people_are_told_apart(board):
+    shutil.copytree(board / "entries/GRU", board / "entries/People")
+    write(board / "entries/People/entry.yaml", {"name": "People", **ENTRY})
+    call("board", "write", board)
+    first = cells_of(call("table", board).stdout.partition("\n")[0])
+    assert first == ["none_such", "GRU", "SRN", "People (board)", "People (board) #2"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (["level"], None, "level: is missing: the entries of this board are of level published"),
+        (["level"], "rerun", 'level: has the unknown value "rerun"'),
+        (["level"], ["published"], "level: "),
+        (["rows"], None, "rows: is missing"),
+        (["rows"], [], "rows: should hold an accuracy at least"),
+        (["rows", 0, "accuracy"], None, "rows[0].accuracy: is missing"),
+        (["rows", 0, "accuracy"], 0.9, "rows[0].accuracy: should be a text in quotes, not 0.9"),
+        (["rows", 0, "accuracy"], "0.901", "should be a fraction from 0 to 1 with at most 2 decimals"),
+        (["rows", 1, "accuracy"], "9" * 5000, "rows.accuracy: has 5,000 characters"),
+        (["rows", 1, "construction"], "C", "rows[1]: repeats an earlier row"),
+        (["rows", 1, "construction"], "E", "rows[1]: is none of the board's rows"),
+        (["name"], "LSTM", "name: should be the name of its folder, 'GRU'"),
+        (["parameters"], 14, "parameters: should be a text in quotes, not 14"),
+        (["validation_perplexity"], "x" * 5000, "validation_perplexity: has 5,000 characters"),
+        (["about"], "mine", "about: should be a mapping"),
+    ],
+)
+def test_a_wrong_field_of_a_published_entry_is_named(board, path, value, said):
+    file = board / "entries/GRU/entry.yaml"
+    write(file, with_field({"name": "GRU", **ENTRY}, path, value))
+    (found,) = (line for line in wrong_with_board(board) if line.startswith("GRU: "))
+    assert f"{file}: " in found
+    assert said in found
+    report = verify_entry(board / "entries/GRU")
+    assert not report.ok
+    done = call("board", "write", board)
+    assert (done.returncode, said in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (["rows", 0, "n_items"], 0, "rows[0].n_items: should be at least 1, not 0"),
+        (["rows", 0, "n_items"], "10", "rows[0].n_items: should be a whole number"),
+        (["rows", 1, "construction"], "C", "rows[1]: repeats an earlier row"),
+        (["decimals"], 0, "decimals: should be at least 1, not 0"),
+        (["decimals"], 10**6, "decimals: should be at most 15, not 1000000"),
+        (["order"], ["GRU", "GRU"], "order: names an entry twice"),
+        (["seeds"], {"a": ["GRU"], "b": ["GRU"]}, "seeds: names an entry twice"),
+        (["human", "rows"], [], "human.rows: should hold an accuracy at least"),
+        (["human", "rows", 0, "construction"], "E", "human.rows[0]: is none of the board's rows"),
+        (["human", "rows", 0, "accuracy"], "1.2", "human.rows[0].accuracy: should be a fraction"),
+        (["human", "name"], None, "human.name: is missing"),
+        (["human", "source"], "x" * 5000, "human.source: has 5,000 characters"),
+        (["human"], ["me"], "human: should be a mapping"),
+        (["rows"], [], "human: needs the rows of a board of published accuracies"),
+    ],
+)
+def test_a_wrong_field_of_what_a_published_board_is_over_is_named(board, path, value, said):
+    write(board / "board.yaml", with_field(BOARD, path, value))
+    for command in (("board", "check"), ("board", "write"), ("verify",), ("table",)):
+        done = call(*command, board)
+        assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+
+
+def test_what_does_not_follow_and_who_is_not_there_is_named(board):
+    (board / "entries/GRU/evidence.parquet").write_bytes(b"PAR1")
+    assert wrong_with_board(board) == ["GRU: holds 'evidence.parquet', which no entry has"]
+    (board / "entries/GRU/evidence.parquet").unlink()
+    content = json.loads((board / "board.json").read_text())
+    content["rows"][0]["accuracy"]["GRU"] = "0.99"
+    (board / "board.json").write_text(json.dumps(content))
+    assert [line.partition(" ")[0] for line in wrong_with_board(board)] == ["board.json"]
+    shutil.rmtree(board / "entries/SRN")
+    assert "board.yaml: order: there is no entry 'SRN'" in wrong_with_board(board)
+
+
+def test_no_run_is_added_to_a_published_board_and_no_model_asked_about_it(board, tmp_path):
+    with pytest.raises(BoardError, match="its entries have no evidence"):
+        add_entry(board, tmp_path / "run", About())
+    asked = call("verify", board, "--model", "bundled:lstm")
+    assert (asked.returncode, "nothing to ask a model about" in asked.stderr) == (2, True)
+    entry = call("table", board / "entries/GRU")
+    assert (entry.returncode, "is of published accuracies" in entry.stderr) == (2, True)

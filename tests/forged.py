@@ -1,0 +1,478 @@
+"""Kinds of forgeries of runs and boards: what is forged, and which level sees it.
+
+Each kind changes one thing in a copy of an honest run or board, drawn from a seed. As it stands, a digest is
+wrong. A forger who knows the format writes digests, counts and seals anew, so that only the thing itself is
+left to see.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import yaml
+
+from tseval.boards.entry import entry_runs, rows_of
+from tseval.errors import TsevalError
+from tseval.evidence.file import evidence_bytes, read_evidence
+from tseval.report import build_table, render
+from tseval.runs import Run, read_run
+from tseval.runs.files import digest, to_parquet
+from tseval.runs.key import RunKey
+from tseval.runs.manifest import count_sentences, count_verdicts
+from tseval.runs.seal import seal
+from tseval.verdicts import judge, sentences_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of forgery.
+
+    Attributes:
+        what: As the table in docs/verifying.md says it.
+        forge: Changes a run's directory or a board's entry, given a draw; the last argument is the suite.
+        naive: What sees it where nothing else is changed; None where it cannot be done so.
+        sealed: What sees it after digests, counts and seals were written anew; None likewise.
+        seeds: How many are drawn, as they stand and sealed anew; few where tables are printed to see them.
+    """
+
+    what: str
+    forge: Callable[..., None]
+    naive: str | None
+    sealed: str | None
+    seeds: tuple[int, int] = (40, 40)
+
+
+def edit_json(path, edit):
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content, indent=2))
+
+
+def edit_yaml(path, edit):
+    content = yaml.safe_load(path.read_text())
+    edit(content)
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+def seal_anew(folder):
+    """Write the digests of all files that the manifest lists, and its seal."""
+
+    def edit(manifest):
+        manifest["files"] = {name: digest((folder / name).read_bytes()) for name in manifest["files"]}
+        manifest["seal"] = asdict(seal(manifest))
+
+    edit_json(folder / "manifest.json", edit)
+
+
+def count_anew(folder, verdicts=None, scored=None):
+    def edit(manifest):
+        if verdicts is not None:
+            manifest["counts"] |= count_verdicts(verdicts)
+            manifest["suite"]["n_contrasts"] = verdicts.num_rows
+        if scored is not None:
+            manifest["counts"] |= count_sentences(scored)
+
+    edit_json(folder / "manifest.json", edit)
+
+
+def print_anew(run):
+    """Write the tables of a run as they follow from its manifest, once that is sealed."""
+    opened = read_run(run)
+    for form in ("md", "csv"):
+        (run / f"table.{form}").write_text(render(build_table([opened]), form))
+    seal_anew(run)
+
+
+def letter_changed(draw, text, among):
+    """Change one letter of a text, among those that may be changed."""
+    at = draw.choice([i for i, letter in enumerate(text) if letter in among])
+    return text[:at] + draw.choice([letter for letter in among if letter != text[at]]) + text[at + 1 :]
+
+
+# Of a run.
+def a_byte(draw, run, suite):
+    path = run / draw.choice(["sentences.parquet", "verdicts.parquet", "table.md", "table.csv"])
+    content = bytearray(path.read_bytes())
+    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    path.write_bytes(content)
+
+
+def a_verdict(draw, run, suite):
+    table = read_run(run).load_verdicts()
+    name = draw.choice(["correct", "better_score", "worse_score", "contrast", "item", "case", "construction"])
+    cells = table[name].to_pylist()
+    row = draw.randrange(len(cells))
+    old = cells[row]
+    cells[row] = (
+        (not old) if isinstance(old, bool) else old + 1 if isinstance(old, int | float) else old + "x"
+    )
+    place = table.column_names.index(name)
+    table = table.set_column(place, name, pa.array(cells, table[name].type))
+    (run / "verdicts.parquet").write_bytes(to_parquet(table))
+    count_anew(run, verdicts=table)
+
+
+def rows_of_verdicts(draw, run, suite):
+    table = read_run(run).load_verdicts()
+    order = list(range(table.num_rows))
+    one, two = draw.sample(order, 2)
+    order[one], order[two] = order[two], order[one]
+    table = table.take(order)
+    (run / "verdicts.parquet").write_bytes(to_parquet(table))
+
+
+def a_number_of_sentences(draw, run, suite):
+    table = read_run(run).load_sentences()
+    name = draw.choice(["logprob", "words"])
+    cells = table[name].to_pylist()
+    row = draw.randrange(len(cells))
+    if name == "logprob":
+        cells[row] -= draw.uniform(1e-6, 2)
+    else:
+        cells[row][-1] -= draw.uniform(0.01, 2)
+    table = table.set_column(table.column_names.index(name), name, pa.array(cells, table[name].type))
+    (run / "sentences.parquet").write_bytes(to_parquet(table))
+
+
+def a_column_more(draw, run, suite):
+    name = draw.choice(["verdicts", "sentences"])
+    table = getattr(read_run(run), f"load_{name}")()
+    column = pa.array([draw.random() for _ in range(table.num_rows)])
+    (run / f"{name}.parquet").write_bytes(to_parquet(table.append_column("accuracy", column)))
+
+
+def words_forged(run, suite, edit):
+    """Change the numbers of words, and let everything follow that does: sums, verdicts, counts, tables."""
+    opened = read_run(run)
+    scored = opened.load_sentences()
+    words = scored["words"].to_pylist()
+    edit(words)
+    lists = pa.array(words, pa.list_(pa.float32()))
+    lengths = np.array([len(of) for of in words])
+    flat = np.concatenate([np.array(of, "f4") for of in words]).astype(np.float64)
+    sums = pa.array(np.add.reduceat(flat, np.cumsum(lengths) - lengths))
+    scored = scored.set_column(scored.column_names.index("logprob"), "logprob", sums)
+    scored = scored.set_column(scored.column_names.index("words"), "words", lists)
+    rewrite_run(run, opened, scored, judge(suite, scored))
+
+
+def rewrite_run(run, opened, scored, verdicts):
+    counts = replace(opened.manifest.counts, **count_verdicts(verdicts), **count_sentences(scored))
+    shown = Run(opened.name, replace(opened.manifest, counts=counts), lambda: scored, lambda: verdicts)
+    (run / "sentences.parquet").write_bytes(to_parquet(scored))
+    (run / "verdicts.parquet").write_bytes(to_parquet(verdicts))
+    for form in ("md", "csv"):
+        (run / f"table.{form}").write_text(render(build_table([shown]), form))
+    count_anew(run, verdicts, scored)
+
+
+def a_prefix_in_one_sentence(draw, run, suite):
+    def edit(words):
+        words[draw.randrange(len(words))][0] -= draw.uniform(0.01, 1)  # all sentences begin with one word
+
+    words_forged(run, suite, edit)
+
+
+def made_up_numbers(draw, run, suite):
+    def edit(words):
+        for of in words:
+            of[-1] = -draw.uniform(0.01, 3)  # the only word after its prefix, unlike any before
+
+    words_forged(run, suite, edit)
+
+
+def unknown_words(draw, run, suite):
+    table = read_run(run).load_sentences()
+    cells = table["n_unknown"].to_pylist()
+    cells[draw.randrange(len(cells))] += draw.randint(1, 3)
+    place = table.column_names.index("n_unknown")
+    (run / "sentences.parquet").write_bytes(
+        to_parquet(table.set_column(place, "n_unknown", pa.array(cells, pa.int32())))
+    )
+
+
+def a_table(draw, run, suite):
+    path = run / draw.choice(["table.md", "table.csv"])
+    path.write_text(letter_changed(draw, path.read_text(), "0123456789"))
+
+
+def a_table_left_out(draw, run, suite):
+    name = draw.choice(["table.md", "table.csv"])
+    (run / name).write_text((run / name).read_text().replace("0.", "1."))
+    edit_json(run / "manifest.json", lambda manifest: manifest["files"].pop(name))
+
+
+# Of manifests, of runs and of entries.
+def counts_of_manifest(draw, folder, suite):
+    name = draw.choice(["correct", "tied", "contrasts", "items", "too_long", "undecidable"])
+    edit_json(folder / "manifest.json", lambda manifest: manifest["counts"].update(
+        {name: manifest["counts"][name] + draw.choice([-1, 1])}))  # fmt: skip
+
+
+def key_changed(**changes):
+    """Change the key, and let all follow that repeats it."""
+
+    def forge(draw, folder, suite):
+        name = draw.choice(list(changes))
+
+        def edit(manifest):
+            key = manifest["key"]
+            key[name] = changes[name](draw, key[name])
+            whole = RunKey(**key)
+            manifest["signature"] = whole.signature
+            manifest["suite"] |= {"name": whole.suite, "digest": whole.suite_digest}
+            manifest["model"] |= {"name": whole.model, "fingerprint": whole.fingerprint}
+            manifest["model"]["protocol"] = dict(whole.protocol)
+
+        edit_json(folder / "manifest.json", edit)
+        if (folder / "entry.yaml").exists():
+            key = json.loads((folder / "manifest.json").read_text())
+            edit_yaml(folder / "entry.yaml", lambda entry: entry.update(
+                signature=key["signature"], fingerprint=key["model"]["fingerprint"]))  # fmt: skip
+
+    return forge
+
+
+def another_digest(draw, old):
+    return letter_changed(draw, old, "0123456789abcdef")
+
+
+def another_protocol(draw, old):
+    return old | {draw.choice(sorted(old)): "other"}
+
+
+def another_name(draw, old):
+    return f"{old}-{draw.randint(2, 9)}"
+
+
+def facts_of_model(draw, folder, suite):
+    def edit(manifest):
+        if draw.random() < 0.5:
+            manifest["model"]["kind"] = draw.choice(["hf", "mlm", "lm-eval"])
+        else:
+            manifest["model"]["details"]["parameters"] = draw.randint(1, 10**9)
+
+    edit_json(folder / "manifest.json", edit)
+
+
+def facts_that_nothing_holds(draw, folder, suite):
+    def edit(manifest):
+        where = draw.choice(
+            ["device", "title", "source", "timings", "versions", "warnings", "more", "contexts"]
+        )
+        if where in ("title", "source"):
+            manifest["suite"][where] = f"forged {draw.random()}"
+        elif where == "timings":
+            manifest["timings"]["scoring_seconds"] += 1
+        elif where == "versions":
+            manifest["versions"]["torch"] = f"{draw.randint(1, 9)}.0"
+        elif where == "contexts":
+            manifest["counts"]["contexts"] += 1
+        else:
+            manifest[where] = ["forged"] if where == "warnings" else f"forged {draw.random()}"
+
+    edit_json(folder / "manifest.json", edit)
+
+
+# Of entries.
+def counts_of_entry(draw, entry, suite):
+    def edit(content):
+        row = draw.choice(content["rows"])
+        name = draw.choice(["n_items", "n_correct", "n_tied", "n_undecidable"])
+        row[name] += draw.choice([-1, 1])
+
+    edit_yaml(entry / "entry.yaml", edit)
+
+
+def identity_of_entry(draw, entry, suite):
+    name = draw.choice(["name", "signature", "fingerprint"])
+    edit_yaml(entry / "entry.yaml", lambda content: content.update({name: another_name(draw, content[name])}))
+
+
+def said_in_entry(draw, entry, suite):
+    def edit(content):
+        if draw.random() < 0.5:
+            content["about"][draw.choice(["licence", "training_data", "contact"])] = f"forged {draw.random()}"
+        else:
+            content["checks"][0]["by"] = f"forged {draw.random()}"
+
+    edit_yaml(entry / "entry.yaml", edit)
+
+
+def bytes_of_evidence(draw, entry, suite):
+    content = bytearray((entry / "evidence.parquet").read_bytes())
+    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    (entry / "evidence.parquet").write_bytes(content)
+
+
+def evidence_forged(entry, suite, edit, **head):
+    """Change evidence, and let counts and rows follow."""
+    evidence = read_evidence(entry / "evidence.parquet")
+    evidence = replace(evidence, table=edit(evidence.table), **head)
+    (entry / "evidence.parquet").write_bytes(evidence_bytes(evidence))
+    seal_anew(entry)
+    run = entry_runs([entry])[0]
+    try:
+        verdicts = run.load_verdicts()
+    except TsevalError:  # such evidence gives none
+        return
+    edit_yaml(
+        entry / "entry.yaml",
+        lambda content: content.update(rows=[asdict(row) for row in rows_of(run.verdicts)]),
+    )
+    count_anew(entry, verdicts=verdicts)
+
+
+def with_numbers(table, values):
+    return table.set_column(0, "logprob", pa.array(np.array(values, "f4")))
+
+
+def numbers_of_evidence(draw, entry, suite):
+    evidence_forged(entry, suite, lambda table: with_numbers(
+        table, [value - draw.uniform(0.001, 2) for value in table["logprob"].to_pylist()]))  # fmt: skip
+
+
+def impossible_numbers(draw, entry, suite):
+    def edit(table):
+        values = table["logprob"].to_pylist()
+        if draw.random() < 0.5:
+            values[draw.randrange(len(values))] = draw.uniform(0.001, 5)
+        else:
+            values = [-0.01] * len(values)
+        return with_numbers(table, values)
+
+    evidence_forged(entry, suite, edit)
+
+
+def unknown_here_known_there(draw, entry, suite):
+    sentences = [text.split() for text in sentences_of(suite).to_pylist()]
+    prefixes = list(
+        dict.fromkeys(tuple(words[: end + 1]) for words in sentences for end in range(len(words)))
+    )
+    ends = [prefix[-1] for prefix in prefixes]
+    repeated = [i for i, word in enumerate(ends) if ends.count(word) > 1]
+
+    def edit(table):
+        seen = table["seen"].to_pylist()
+        seen[draw.choice(repeated)] = "<unk>"
+        return table.set_column(1, "seen", pa.array(seen, pa.string()))
+
+    evidence_forged(entry, suite, edit)
+
+
+def rows_of_evidence(draw, entry, suite):
+    evidence_forged(entry, suite, lambda table: table.slice(draw.randint(1, 3)))
+
+
+def evidence_of_another_suite(draw, entry, suite):
+    evidence_forged(entry, suite, lambda table: table, suite_digest=another_digest(draw, suite.digest))
+
+
+# Of boards; the entry stands two folders below.
+def written_files(draw, entry, suite):
+    path = entry.parents[1] / draw.choice(["board.json", "README.md"])
+    path.write_text(letter_changed(draw, path.read_text(), "0123456789"))
+
+
+def definition_of_board(draw, entry, suite):
+    def edit(content):
+        name = draw.choice(["title", "text", "source", "rules"])
+        content[name] = ["forged"] if name == "rules" else f"forged {draw.random()}"
+
+    edit_yaml(entry.parents[1] / "board.yaml", edit)
+
+
+def demands_of_board(draw, entry, suite):
+    protocol = {draw.choice(["dtype", "bos", "words"]): f"other {draw.randint(1, 9)}"}
+    edit_yaml(entry.parents[1] / "board.yaml", lambda content: content.update(protocol=protocol))
+
+
+def links_and_strangers(draw, entry, suite):
+    if draw.random() < 0.5:
+        (entry / draw.choice(["more.txt", "Entry.yaml", "evidence"])).write_text("forged")
+    else:
+        moved = entry.parents[2] / "elsewhere"
+        path = draw.choice([entry / "evidence.parquet", entry / "entry.yaml", entry.parents[1] / "README.md"])
+        path.rename(moved)
+        path.symlink_to(moved)
+
+
+OF_RUNS = (
+    Kind("a bit of a data file", a_byte, "whole", None, (150, 0)),
+    Kind("a cell of `verdicts.parquet`", a_verdict, "whole", "recomputed"),
+    Kind("the order of `verdicts.parquet`", rows_of_verdicts, "whole", "recomputed", (20, 20)),
+    Kind("a number of `sentences.parquet`", a_number_of_sentences, "whole", "recomputed"),
+    Kind("a column more in either", a_column_more, "whole", "recomputed", (20, 20)),
+    Kind("a number of `table.md` or `table.csv`", a_table, "whole", "recomputed", (40, 3)),
+    Kind("a table that the manifest does not list", a_table_left_out, "whole", "whole"),
+    Kind(
+        "the number of a prefix in one sentence, and all that follows",
+        a_prefix_in_one_sentence,
+        None,
+        "plausible",
+        (0, 2),
+    ),
+    Kind("plausible numbers, and all that follows", made_up_numbers, None, "rescored", (0, 2)),
+    Kind("`n_unknown` of a sentence", unknown_words, "whole", "rescored", (20, 2)),
+    Kind("a count in `manifest.json`", counts_of_manifest, "whole", "whole"),
+    Kind(
+        "the suite's digest there, and all that repeats it",
+        key_changed(suite_digest=another_digest),
+        "whole",
+        "recomputed",
+    ),
+)
+OF_BOTH = (
+    Kind(
+        "fingerprint or protocol there, and all that repeats it",
+        key_changed(fingerprint=another_digest, protocol=another_protocol),
+        "whole",
+        "rescored",
+        (30, 2),
+    ),
+    Kind("kind of model or number of parameters there", facts_of_model, "whole", "rescored", (30, 2)),
+    Kind(
+        "names of model and suite, version of tseval there, and all that repeats them",
+        key_changed(model=another_name, suite=another_name, tseval=another_name),
+        "whole",
+        NOTHING,
+        (30, 2),
+    ),
+    Kind(
+        "title and source of the suite, device, times, versions, warnings, contexts there, or a field more",
+        facts_that_nothing_holds,
+        "whole",
+        NOTHING,
+        (40, 2),
+    ),
+)
+OF_ENTRIES = (
+    Kind("a count in `entry.yaml`", counts_of_entry, "recomputed", "recomputed", (8, 8)),
+    Kind("name, signature or fingerprint in `entry.yaml`", identity_of_entry, "whole", "whole"),
+    Kind("what is said in `entry.yaml`: `about`, `checks`", said_in_entry, "check", NOTHING, (2, 2)),
+    Kind("a bit of `evidence.parquet`", bytes_of_evidence, "whole", None, (150, 0)),
+    Kind("rows of evidence cut off", rows_of_evidence, None, "whole", (0, 5)),
+    Kind("evidence of another suite", evidence_of_another_suite, None, "whole", (0, 5)),
+    Kind("numbers of evidence that cannot be", impossible_numbers, None, "plausible", (0, 6)),
+    Kind("a word of evidence unknown here, known there", unknown_here_known_there, None, "plausible", (0, 6)),
+    Kind(
+        "numbers of evidence that can be, and all that follows",
+        numbers_of_evidence,
+        None,
+        "rescored",
+        (0, 5),
+    ),
+    Kind("a number of `board.json` or `README.md`", written_files, "check", None, (3, 0)),
+    Kind("title, text, source or rules in `board.yaml`", definition_of_board, "check", NOTHING, (2, 2)),
+    Kind("the protocol that `board.yaml` asks for", demands_of_board, "check", "check", (2, 2)),
+    Kind("a link, or a file that does not belong", links_and_strangers, "check", "check", (3, 2)),
+)

@@ -1,0 +1,249 @@
+"""`tseval table --over step` and `tseval analyze trajectory`, on checkpoints of a real training."""
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+from in_process import call
+from small import make_case, make_run, make_suite
+
+from tseval.models.checkpoint import load_checkpoint
+from tseval.runs import read_run
+
+WORDS = (
+    "author", "pilot", "guard", "chef", "boy", "king", "queen", "girl", "doctor", "teacher", "singer",
+    "writer",
+)  # fmt: skip
+GRAMMAR = """---
+construction: {}
+phenomenon: Agreement
+lexicon: lexicon.yaml
+slots: {{subject: noun.a, verb: verb.main}}
+features:
+  number: subject.number
+---
+grammatical: the {{{{ subject }}}} {{{{ verb | agree(subject) }}}}{}
+ungrammatical: the {{{{ subject }}}} {{{{ verb | disagree(subject) }}}}{}
+"""
+TRAIN = (
+    "train", "lm", "--arch", "srn", "--train", "train.txt", "--valid", "train.txt", "--embedding", 8,
+    "--hidden", 8, "--layers", 1, "--batch", 4, "--window", 8, "--epochs", 8, "--learning-rate", 0.03,
+    "--seed", 3,    "--eval-suite", "./mine", "--eval-every", 150, "--quiet", "--no-figure",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A training by tseval itself that keeps a run of every evaluation."""
+    folder = tmp_path_factory.mktemp("trajectory")
+    lines = [
+        f"the {noun}{ending} {verb} {end}"
+        for noun in WORDS
+        for ending, verb in (("", "laughs"), ("s", "laugh"), ("", "works"), ("s", "work"))
+        for end in (".", "now .")
+    ]
+    (folder / "train.txt").write_text("\n".join(lines * 4))
+    (folder / "mine").mkdir()
+    (folder / "mine/lexicon.yaml").write_text(
+        f"noun: {{a: [{', '.join(WORDS)}]}}\nverb: {{main: [laughs, works]}}\n"
+    )
+    (folder / "mine/one.jinja").write_text(GRAMMAR.format("One", "", ""))
+    (folder / "mine/two.jinja").write_text(GRAMMAR.format("Two", " now", " now"))
+    done = call(*TRAIN, "--eval-sample", 40, "--eval-runs", "kept", "--out", "srn.pt", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def printed(*arguments, cwd):
+    done = call(*arguments, cwd=cwd)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def test_the_runs_of_a_training_are_those_of_its_own_early_evaluation(folder):
+    rows = pd.read_parquet(folder / "srn.accuracy.parquet")
+    runs = {
+        run.manifest.model.details["step"]: run for run in map(read_run, sorted((folder / "kept").iterdir()))
+    }
+    assert [*runs] == sorted(set(rows["step"])) != []
+    for step, run in runs.items():
+        own = rows[rows["step"] == step]
+        assert run.table()["n_correct"].tolist() == own["n_correct"].tolist()
+        assert run.manifest.model.details["tokens"] == own["tokens"].iloc[0]
+        assert run.manifest.suite.sample == "40 of each case, seed 0"
+        assert run.manifest.model.name == "kept"
+
+
+def test_each_column_has_the_numbers_of_its_own_run(folder):
+    grid = [line.split("|") for line in printed("table", "kept", "--over", "step", cwd=folder).splitlines()]
+    lines = {cells[1].strip(): [cell.strip() for cell in cells[2:-1]] for cells in grid if len(cells) > 3}
+    heads = lines["kept on mine"]
+    for place, path in enumerate(sorted((folder / "kept").iterdir())):
+        assert int(path.name.removeprefix("step-")) == int(heads[place].replace(",", ""))
+        own = printed("table", path, "--format", "json", cwd=folder)
+        table = json.loads(own)
+        for row in table["rows"]:
+            assert lines[row["construction"]][place] == f"{int(row['accuracy'] * 1000 + 1e-6) / 1000:.3f}"
+        mean = table["means"][-1]["accuracy"]["kept"]
+        assert lines["All 2 rows"][place] == f"{int(mean * 1000 + 1e-6) / 1000:.3f}"
+
+
+def test_programs_get_the_intervals_of_the_single_tables(folder):
+    found = json.loads(printed("table", "kept", "--over", "step", "--format", "json", cwd=folder))
+    for path in (folder / "kept").iterdir():
+        table = json.loads(printed("table", path, "--format", "json", cwd=folder))
+        step = int(path.name.removeprefix("step-"))
+        mine = [row for row in found["rows"] if row["step"] == step]
+        for row in table["rows"]:
+            (same,) = (one for one in mine if one["construction"] == row["construction"])
+            for name in ("n_items", "n_correct", "accuracy", "low", "high", "se", "df", "n_eff", "clusters"):
+                assert same[name] == row[name]
+        (mean,) = (one for one in mine if one["over"] == "All rows")
+        (own,) = (one for one in table["means"] if one["over"] == "All rows")
+        assert [mean[name] for name in ("accuracy", "low", "high")] == [
+            own[name]["kept"] for name in ("accuracy", "low", "high")
+        ]
+
+
+def test_the_order_of_the_runs_does_not_matter(folder):
+    paths = sorted((folder / "kept").iterdir())
+    assert printed("table", *paths[::-1], "--over", "step", cwd=folder) == printed(
+        "table", "kept", "--over", "step", cwd=folder
+    )
+
+
+def test_a_trajectory_says_when_rows_rise_and_draws_them(folder):
+    text = printed("analyze", "trajectory", "kept", "--figure", "a.svg", cwd=folder)
+    words = " ".join(text.split())
+    assert "First above chance | Accuracy then | 95% interval | For good from | At the end |" in words
+    assert "nan" not in words
+    found = json.loads(printed("analyze", "trajectory", "kept", "--format", "json", cwd=folder))
+    steps = sorted({row["step"] for row in found["rows"]})
+    for rise in found["rises"]:
+        own = [
+            row for row in found["rows"] if all(row[name] == rise[name] for name in ("construction", "over"))
+        ]
+        above = [row["step"] for row in own if row["above"]]
+        assert rise["first"] == min(above, default=None)
+        assert above == [row["step"] for row in own if row["accuracy"] > 0.5 and row["p_holm"] < 0.05]
+        if rise["first"] is not None:
+            assert isinstance(rise["first"], int)
+            (then,) = (row for row in own if row["step"] == rise["first"])
+            assert (rise["accuracy"], rise["low"]) == (then["accuracy"], then["low"])
+            assert rise["before"] == max((step for step in steps if step < rise["first"]), default=None)
+    # This little language is learnt.
+    assert {rise["settled"] is not None for rise in found["rises"]} == {True}
+    drawn = (folder / "a.svg").read_text()
+    assert [drawn.count(f"<!-- {title} -->") for title in ("One", "Two", "All 2 rows", "kept")] == [1] * 4
+
+
+def test_items_and_measures_can_be_chosen(folder):
+    text = printed("analyze", "trajectory", "kept", "--case", "one", "--over", "tokens", cwd=folder)
+    assert "The one row" in text
+    assert "Items with case one." in text
+    split = printed("table", "kept", "--over", "step", "--by", "number", cwd=folder)
+    assert "One, number sing" in split
+
+
+def test_a_checkpoint_of_tseval_knows_its_step(folder):
+    arguments = "--suite", "./mine", "--sample", 40, "--out", "best", "--quiet"
+    printed("run", "--model", "srn.pt", *arguments, cwd=folder)
+    known = read_run(folder / "best").manifest.model.details
+    # The checkpoint that is kept is the one of the best validation, which need not be the last.
+    course: Any = load_checkpoint(folder / "srn.pt").training["course"]
+    best = min(course, key=lambda moment: moment["validation_perplexity"])
+    assert (known["step"], known["tokens"]) == (best["step"], best["tokens"])
+    both = printed("table", "best", "kept", "--over", "step", cwd=folder)
+    assert "**srn by step**" in both
+    assert f"|   {best['step']} |" in both
+    assert "**kept by step**" in both
+
+
+def test_a_new_training_refuses_the_runs_of_another(folder):
+    begun = call(*TRAIN, "--eval-sample", 40, "--eval-runs", "kept", "--out", "new.pt", cwd=folder)
+    assert begun.returncode == 2
+    assert "kept/step-" in begun.stderr
+    assert "is of an earlier training.\n  Name another folder with --eval-runs" in begun.stderr
+
+
+SUITE = make_suite(make_case("a", [("the author laughs", "the author laugh")] * 3))
+
+
+@pytest.fixture
+def runs(tmp_path):
+    for name, details in (("m-step5", {}), ("m_step5", {}), ("m", {}), ("other", {"step": 7})):
+        make_run(SUITE, {"laugh": -2.0}, path=tmp_path / "runs" / name, model=name, **details)
+    return tmp_path / "runs"
+
+
+def test_a_row_above_chance_before_the_first_step_is_named(tmp_path):
+    """An untrained model that happens to prefer a word is right wherever it stands."""
+    nouns = [f"noun{n}" for n in range(40)]
+    suite = make_suite(make_case("a", [(f"the {noun} laughs", f"the {noun} laugh") for noun in nouns]))
+    for step, worse in ((0, -2.0), (10, 0.0)):
+        make_run(suite, {"laugh": worse}, path=tmp_path / f"{step}", model="m", step=step)
+    text = printed("analyze", "trajectory", "0", "10", cwd=tmp_path)
+    assert (
+        "- m: above chance at 0, before anything was learnt, by the words in which all pairs differ: S"
+        in text
+    )
+    assert "above chance at 0" not in printed("analyze", "trajectory", "10", cwd=tmp_path)
+
+
+def test_a_run_without_a_step_is_left_out_and_named(runs):
+    done = call("table", "m-step5", "m", "other", "--over", "step", cwd=runs)
+    assert done.returncode == 0
+    assert done.stderr == "m: not known at which step of a training its model was, left out\n"
+    assert "**m by step**" in done.stdout
+    assert "**other by step**" in done.stdout
+
+
+def test_runs_of_which_no_step_is_known_are_refused(runs):
+    for command in (("table", "m", "--over", "step"), ("analyze", "trajectory", "m")):
+        done = call(*command, cwd=runs)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "of none of these runs is known at which step of a training its model was" in done.stderr
+    done = call("table", "other", "--over", "tokens", cwd=runs)
+    assert "known at which tokens" in done.stderr
+
+
+def test_two_runs_of_one_step_are_refused_and_both_named(runs):
+    done = call("table", "m-step5", "m_step5", "--over", "step", cwd=runs)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "m-step5 and m_step5 are both of m at step 5.\n  Leave one of them out." in done.stderr
+
+
+def test_trainings_of_one_name_but_other_models_stay_apart(tmp_path):
+    for place, step, hidden in (("a", 1, 8), ("b", 2, 8), ("c", 2, 9)):
+        make_run(SUITE, {"laugh": -2.0}, path=tmp_path / place, model="m", step=step, parameters=hidden)
+    found = json.loads(printed("table", "a", "b", "c", "--over", "step", "--format", "json", cwd=tmp_path))
+    assert {(row["training"], row["step"]) for row in found["rows"]} == {
+        ("m #1", 1),
+        ("m #1", 2),
+        ("m #2", 2),
+    }
+
+
+def test_over_stands_alone_and_knows_its_features(runs):
+    for more in (["--group"], ["--against", "m"]):
+        done = call("table", "m-step5", "--over", "step", *more, cwd=runs)
+        assert (done.returncode, "--over stands alone" in done.stderr) == (2, True)
+    done = call("table", "m-step5", "--over", "step", "--by", "colour", cwd=runs)
+    assert (done.returncode, "has no feature 'colour'" in done.stderr) == (2, True)
+
+
+def test_a_sample_is_the_same_at_any_time_and_a_table_says_how_it_was_drawn(tmp_path):
+    arguments = "run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--quiet"
+    outputs = [
+        printed(*arguments, "--sample", 10, "--out", f"run{n}", *more, cwd=tmp_path)
+        for n, more in enumerate(([], [], ["--seed", 1]))
+    ]
+    items = [read_run(tmp_path / f"run{n}").verdicts["item"].tolist() for n in range(3)]
+    assert items[0] == items[1] != items[2]
+    assert len(items[0]) == 10
+    assert items[0] != list(range(10))
+    assert "- Items were drawn at random: 10 of each case, seed 0." in outputs[0]
+    assert "seed 1." in outputs[2]
+    assert outputs[0] == outputs[1]
+    assert printed("verify", "run0", cwd=tmp_path)

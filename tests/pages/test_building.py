@@ -1,0 +1,235 @@
+"""Pages are built, built again, and refused in one message; no browser is needed to see that."""
+
+import json
+import os
+import re
+import shutil
+
+import pytest
+from in_process import call
+from small import make_case, make_run, make_suite
+from systems import needs_posix
+
+from tseval.adapters import open_model
+from tseval.boards.entry import About, Checked, Entry
+from tseval.boards.folder import add_entry, new_board
+from tseval.evaluation import evaluate
+from tseval.pages.facts import bibtex, facts_of
+from tseval.pages.items import Verdicts, choose_items, draw_items, show_items
+from tseval.report.boards import bundled_boards
+from tseval.report.columns import column_of
+from tseval.suites.load import load_suite
+
+NOUNS = ("author", "pilot", "guard", "chef")
+VERBS = (("laughs", "laugh"), ("is", "are"))
+PAIRS = [(f"the {noun} {good} .", f"the {noun} {bad} .", good) for noun in NOUNS for good, bad in VERBS]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run, another one of the same suite and one of another, and a board of the first."""
+    root = tmp_path_factory.mktemp("made")
+    lines = [json.dumps({"good": good, "bad": bad, "verb": verb}) for good, bad, verb in PAIRS]
+    (root / "pairs.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    (root / "fewer.jsonl").write_text("\n".join(lines[:5]) + "\n", "utf-8")
+    model = open_model("bundled:lstm")
+    evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
+    evaluate(model, load_suite(root / "fewer.jsonl"), out=root / "other")
+    evaluate(open_model("bundled:lstm", {"precision": "bfloat16"}), load_suite(root / "pairs.jsonl"),
+             out=root / "second")  # fmt: skip
+    new_board(root / "board", "../pairs.jsonl", title="Pairs of our own")
+    add_entry(root / "board", root / "run", About(licence="MIT"))
+    add_entry(root / "board", root / "second", About(), "second")
+    return root
+
+
+@pytest.fixture
+def root(made, tmp_path):
+    shutil.copytree(made, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def refused(*arguments):
+    done = call(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("name", bundled_boards())
+def test_every_board_that_comes_along_has_a_page(tmp_path, name):
+    assert call("board", "build", name, "-o", tmp_path / "site").returncode == 0
+    page = (tmp_path / "site" / "index.html").read_text("utf-8")
+    assert f"tseval table {name}" in page
+    assert "style=" not in page  # which the policy forbids
+
+
+def test_a_page_is_built_again_and_pages_of_entries_that_went_go(root):
+    site = root / "site"
+    assert call("board", "build", root / "board", "-o", site).returncode == 0
+    first = {path: path.read_bytes() for path in site.rglob("*.html")}
+    assert {path.name for path in first} == {"index.html", "lstm.html", "second.html"}
+    assert call("board", "build", root / "board", "-o", site).returncode == 0
+    assert {path: path.read_bytes() for path in site.rglob("*.html")} == first
+    shutil.rmtree(root / "board" / "entries" / "second")
+    (site / "entries" / "mine.html").write_text("not by tseval", "utf-8")
+    assert call("board", "build", root / "board", "-o", site).returncode == 0
+    assert sorted(path.name for path in site.rglob("*.html")) == ["index.html", "lstm.html", "mine.html"]
+
+
+def test_what_is_no_page_of_ours_is_left_alone(root):
+    for name, text in (("notes.txt", "mine"), ("index.html", "<h1>mine</h1>")):
+        site = root / name.partition(".")[0]
+        site.mkdir()
+        (site / name).write_text(text, "utf-8")
+        said = refused("board", "build", root / "board", "-o", site)
+        assert said == f"tseval: {site} holds what is no page of tseval.\n  Name a new folder for the page.\n"
+        assert [(path.name, path.read_text("utf-8")) for path in site.iterdir()] == [(name, text)]
+    (root / "file").write_text("", "utf-8")
+    assert "cannot be written into" in refused("board", "build", root / "board", "-o", root / "file")
+    assert "cannot be written" in refused("report", root / "run", "-o", root / "file" / "page.html")
+
+
+@needs_posix
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="the super-user may write anywhere")
+def test_a_folder_that_may_not_be_written_is_named(root):
+    (root / "closed").mkdir(mode=0o500)
+    assert "cannot be written into" in refused(
+        "board", "build", root / "board", "-o", root / "closed" / "site"
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("board.yaml", b"format: 1", "board.yaml: "),
+        ("entries/lstm/evidence.parquet", b"PAR1", "evidence.parquet"),
+        ("entries/lstm/evidence.parquet", None, "evidence.parquet"),
+        ("entries/second/entry.yaml", b"[]", "entry.yaml: "),
+        ("entries/second/manifest.json", b"{}", "manifest.json"),
+        ("../pairs.jsonl", None, "pairs.jsonl"),
+        ("entries", None, "has no entries yet"),
+    ],
+    ids=["definition", "evidence cut", "evidence gone", "entry", "manifest", "suite", "no entries"],
+)
+def test_a_board_that_is_wrong_is_told_in_one_message_and_an_earlier_page_stays(root, file, content, said):
+    site = root / "site"
+    assert call("board", "build", root / "board", "-o", site).returncode == 0
+    before = {path: path.read_bytes() for path in site.rglob("*.html")}
+    path = root / "board" / file
+    if content is not None:
+        path.write_bytes(content)
+    elif path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    assert said in refused("board", "build", root / "board", "-o", site)
+    assert {path: path.read_bytes() for path in site.rglob("*.html")} == before
+
+
+def test_a_run_is_no_board(root):
+    said = refused("board", "build", root / "run", "-o", root / "site")
+    assert "is no board" in said
+    assert "tseval report" in said
+    assert not (root / "site").exists()
+
+
+def test_a_report_of_runs_over_different_items_is_refused(root):
+    said = refused("report", root / "run", root / "other", "-o", root / "page.html")
+    assert "are over different items" in said
+    assert not (root / "page.html").exists()
+
+
+def test_a_report_holds_its_items_or_says_why_not(root):
+    page = root / "page.html"
+    done = call("report", root / "run", root / "second", "-o", page)
+    assert done.returncode == 0
+    assert "no items" in done.stderr
+    assert "Name the suite with --suite." in done.stderr
+    assert "<li>There are no items on this page" in page.read_text("utf-8")
+    suite = ("--suite", root / "pairs.jsonl")
+    done = call("report", root / "run", root / "second", *suite, "-o", page)
+    assert (done.returncode, done.stderr) == (0, "")
+    text = page.read_text("utf-8")
+    assert text.count('<details id="m1-r0"') == 1
+    assert '<span class="badge' not in text  # nobody checked one's own runs
+    said = refused("report", root / "run", "--suite", root / "fewer.jsonl", "-o", page)
+    assert "has the digest" in said
+    assert page.read_text("utf-8") == text
+
+
+def test_a_part_of_a_suite_has_items_too(root):
+    evaluate(open_model("bundled:lstm"), load_suite(root / "pairs.jsonl", limit=3), out=root / "part")
+    done = call("report", root / "part", "--suite", root / "pairs.jsonl", "-o", root / "page.html")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Only a part of the suite was scored" in (root / "page.html").read_text("utf-8")
+
+
+LOGPROBS = {"a": -1.0, "b": -2.0, "c": -3.0, "d": -3.5, "e": -9.0, "x": -4.0, "y": -7.5, "z": -4.25}
+
+
+def test_items_are_close_calls_far_off_ones_and_some_drawn_by_hash():
+    # Margins by hand: a word less the other, as everything else is shared.
+    pairs = [("a", "b"), ("b", "a"), ("e", "a"), ("y", "c"), ("x", "z"), ("c", "e"), ("d", "c"), ("a", "y")]
+    suite = make_suite(make_case("one", [(f"we {good} it", f"we {bad} it") for good, bad in pairs]))
+    run = make_run(suite, LOGPROBS)
+    verdicts = Verdicts.of(run.load_verdicts())
+    rows = run.tally()[1].rows
+    drawn = draw_items("5" * 64, verdicts, rows)
+    assert draw_items("5" * 64, verdicts, rows) == drawn != draw_items("6" * 64, verdicts, rows)
+    (chosen,) = choose_items(drawn, verdicts, rows)
+    reasons = {
+        word: {place for place, why in chosen.items() if word in why} for word in ("close call", "far off")
+    }
+    assert reasons == {"close call": {4, 6}, "far off": {1, 2, 3}}
+    assert {place for place, why in chosen.items() if "drawn" in why} == set(drawn[0])
+    (shown,) = show_items(suite, run.load_sentences(), verdicts, [{3: ("far off",)}])
+    (item,) = shown
+    assert (item.name, item.outcome, item.margin) == ("one[3]", "wrong", -4.5)
+    better, worse = item.sentences
+    assert [(word.text, word.logprob) for word in better.words if word.differs] == [("y", -7.5)]
+    assert [(word.text, word.logprob) for word in worse.words if word.differs] == [("c", -3.0)]
+    assert better.logprob == -1.0 - 7.5 - 1.0 - 1.0  # and the full stop
+    assert better.seen is None
+
+
+def test_sentences_of_other_lengths_differ_between_what_they_share():
+    suite = make_suite(make_case("one", [("the man that I saw laughs", "the man laughs")]))
+    run = make_run(suite, {}, unknown=("saw",))
+    verdicts = Verdicts.of(run.load_verdicts())
+    ((item,),) = show_items(suite, run.load_sentences(), verdicts, [{0: ("drawn",)}])
+    longer, shorter = item.sentences
+    assert [word.text for word in longer.words if word.differs] == ["that", "I", "saw"]
+    assert not any(word.differs for word in shorter.words)
+    assert longer.seen == "the man that I <unk> laughs ."
+
+
+@pytest.mark.parametrize(
+    ("levels", "badge"),
+    [
+        ([], "reported"), (["whole"], "reported"), (["plausible"], "recomputed"), (["rescored"], "rescored"),
+        (["rerun", "recomputed"], "re-run"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else value,
+)  # fmt: skip
+def test_a_badge_is_the_furthest_that_anyone_checked(levels, badge):
+    run = make_run(make_suite(make_case("one", [("we are", "we is")])), {"is": -3.0})
+    checks = tuple(Checked(level, f"reader {place}", "2026-11-20") for place, level in enumerate(levels))
+    entry = Entry(1, "lstm", "s", "f" * 64, About(), (), checks)
+    found = facts_of(column_of(run), entry, "board/entries/lstm", on_a_board=True)
+    assert found.badge == badge
+    assert found.checked == ("reader 0, 2026-11-20" if levels else "")
+
+
+def test_a_citation_keeps_its_braces_whatever_it_cites():
+    text = bibtex("a b", "100% {of} _x_ \\ }", "Smith & Co", "n")
+    assert text.startswith("@misc{tseval-a-b,\n  title = {100\\% (of) \\_x\\_")
+    assert text.count("{") == text.count("}")
+    assert r"Smith \& Co" in text
+
+
+def test_nothing_of_ours_ends_the_element_that_it_stands_in(made, tmp_path):
+    assert call("board", "build", "bhatt2020", "-o", tmp_path / "site").returncode == 0
+    page = (tmp_path / "site" / "index.html").read_text("utf-8")
+    assert len(re.findall("</script", page)) == 2
+    assert len(re.findall("</style", page)) == 1

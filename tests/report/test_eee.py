@@ -1,0 +1,223 @@
+"""Runs as records of Every Eval Ever: held to the schema that is published, and to the table."""
+
+import json
+import os
+import re
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_process import call
+from jsonschema import Draft7Validator
+from supplied import BLIMP_SAMPLE, RECORD_SCHEMA
+
+from tseval.runs import read_run
+
+ARPA = Path(__file__).parents[1] / "adapters/trigram.arpa"
+SCHEMA = json.loads(RECORD_SCHEMA.read_text("utf-8"))
+NGRAM = pytest.mark.skipif(find_spec("kenlm") is None, reason="kenlm needs a C++ compiler to be installed")
+RUNS = ("grammars", "data", "pairs", pytest.param("ngram", marks=NGRAM))
+
+
+def closed(schema: Any) -> Any:
+    """Let no object have fields that its schema does not name: most of them would have any."""
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    tight = {name: one if name in {"if", "then", "else"} else closed(one) for name, one in schema.items()}
+    return {"additionalProperties": False} | tight if "properties" in schema else tight
+
+
+VALID = Draft7Validator(closed(SCHEMA))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Runs of clustered items, of data whose words are not all known, of one pair, and of an n-gram model."""
+    folder = tmp_path_factory.mktemp("records")
+    shutil.copy(BLIMP_SAMPLE, folder / "blimp.jsonl.gz")
+    pair = {"good": "the author laughs .", "bad": "the author laugh ."}
+    (folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
+    lstm, cases = "bundled:lstm", ["--case", "simple_agrmt", "--case", "vp_coord"]
+    runs: list[tuple[str, str, list[Any]]] = [
+        ("grammars", lstm, [*cases, "--limit", 60]),
+        ("data", lstm, ["--suite", "blimp.jsonl.gz", "--tokenise"]),
+        ("pairs", lstm, ["--suite", "pairs.jsonl"]),
+        ("ngram", f"ngram:{ARPA}", ["--suite", "pairs.jsonl"]),
+    ]
+    for name, model, chosen in runs if find_spec("kenlm") else runs[:-1]:
+        done = call("run", "--model", model, *chosen, "--quiet", "--out", name, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def exported(*arguments, cwd):
+    done = call("export", "eee", *arguments, "--quiet", cwd=cwd)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_record_follows_the_published_schema(folder, name):
+    assert SCHEMA["version"] == exported(name, cwd=folder)["schema_version"]
+    options = ["--model-id", "us/the-model", "--organisation", "us"]
+    for record in (exported(name, cwd=folder), exported(name, *options, cwd=folder)):
+        assert [error.message for error in VALID.iter_errors(record)] == []
+        named = [result["evaluation_name"] for result in record["evaluation_results"]]
+        assert len(set(named)) == len(named)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_its_numbers_are_those_of_the_table(folder, name):
+    table = json.loads(call("table", name, "--format", "json", cwd=folder).stdout)
+    results = exported(name, cwd=folder)["evaluation_results"]
+    rows = [row for row in table["rows"] if row["accuracy"] is not None]
+    *of_rows, last = results if len(table["rows"]) > 1 else [*results, None]
+    for row, result in zip(rows, of_rows, strict=True):
+        details = result["score_details"]
+        assert details["score"] == row["accuracy"]
+        assert ends(details) == [row["se"], row["low"], row["high"]]
+        assert details["uncertainty"]["num_samples"] == row["n_items"] - row["n_undecidable"]
+        told = details["details"]
+        counted = ("n_items", "n_correct", "n_tied", "n_undecidable", "n_eff")
+        assert [json.loads(told[count]) for count in counted] == [row[count] for count in counted]
+        of_row = ("dependency", "phenomenon", "construction", "contrast")
+        assert [told.get(part) for part in of_row] == [row[part] for part in of_row]
+        method = details["uncertainty"]["standard_error"]["method"]
+        assert all(factor in method for factor in row["clusters"])
+    if last is not None:
+        mean, (model,) = table["means"][-1], table["means"][-1]["accuracy"]
+        assert last["score_details"]["score"] == mean["accuracy"][model]
+        assert ends(last["score_details"]) == [mean[part][model] for part in ("se", "low", "high")]
+        assert last["score_details"]["details"]["n_rows"] == str(mean["n_rows"])
+
+
+def ends(details):
+    found = details["uncertainty"]
+    interval = found["confidence_interval"]
+    return [found["standard_error"]["value"], interval["lower"], interval["upper"]]
+
+
+def test_it_says_what_the_run_says_and_no_more(folder):
+    record, manifest = exported("grammars", cwd=folder), read_run(folder / "grammars").manifest
+    assert record["eval_library"]["version"] == manifest.key.tseval
+    assert record["eval_library"]["additional_details"]["signature"] == manifest.signature
+    about = record["evaluation_results"][0]["source_data"]["additional_details"]
+    assert (about["digest"], about["complete"]) == (manifest.suite.digest, "false")
+    model = record["model_info"]
+    assert (model["id"], "developer" in model) == ("lstm", False)
+    assert model["additional_details"]["fingerprint"] == manifest.key.fingerprint
+    assert model["additional_details"]["deployment_type"] == "self_deployed"
+    assert "generation_config" not in record["evaluation_results"][0]
+    methods = [one["score_details"]["uncertainty"] for one in record["evaluation_results"]]
+    assert "t with" in methods[0]["confidence_interval"]["method"]
+    assert "subject" in methods[0]["standard_error"]["method"]
+    said = exported(
+        "grammars", "--model-id", "us/m", "--organisation", "Us", "--relationship", "first_party",
+        "--availability", "open_weights", cwd=folder,
+    )  # fmt: skip
+    assert said["source_metadata"]["source_organization_name"] == "Us"
+    assert said["source_metadata"]["evaluator_relationship"] == "first_party"
+    assert (said["model_info"]["id"], said["model_info"]["developer"]) == ("us/m", "us")
+    assert said["model_info"]["additional_details"]["model_availability"] == "open_weights"
+
+
+def test_every_choice_is_one_of_the_schema(folder):
+    fields = SCHEMA["properties"]["source_metadata"]["properties"]
+    model = SCHEMA["$defs"]["model_info"]["properties"]["additional_details"]["properties"]
+    for option, allowed in (
+        ("--relationship", fields["evaluator_relationship"]["enum"]),
+        ("--availability", model["model_availability"]["enum"]),
+    ):
+        for choice in allowed:
+            exported("pairs", option, choice, cwd=folder)
+
+
+def test_its_place_and_date_are_the_runs_and_made_again_it_replaces_itself(folder, tmp_path):
+    shutil.copytree(folder / "pairs", tmp_path / "elsewhere")
+    os.utime(tmp_path / "elsewhere/manifest.json", (1_700_000_000, 1_700_000_000))
+    for run in (folder / "pairs", "elsewhere", "elsewhere"):
+        done = call("export", "eee", run, "--model-id", "us/m", "-o", "store", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    (file,) = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
+    place = file.relative_to(tmp_path / "store").as_posix()
+    assert done.stderr.splitlines()[-1] == f"store/{place}"
+    assert place.startswith("data/tseval_pairs/us/m/")
+    samples = SCHEMA["properties"]["detailed_evaluation_results"]["properties"]["file_path"]["pattern"]
+    assert re.fullmatch(samples, place.replace(".json", "_samples.jsonl"))
+    record = json.loads(file.read_text("utf-8"))
+    assert record["retrieved_timestamp"] == "1700000000"
+    assert record["evaluation_id"].startswith("tseval_pairs/us/m/")
+    done = call("export", "eee", "elsewhere", "--model-id", "us/m", "-o", "one.json", cwd=tmp_path)
+    assert (tmp_path / "one.json").read_bytes() == file.read_bytes()
+    assert "Left unsaid, as the run does not know it: --organisation, --relationship" in done.stderr
+
+
+def test_an_entry_of_a_board_has_the_record_of_its_run(folder, tmp_path):
+    shutil.copy(folder / "pairs.jsonl", tmp_path)
+    for step in (
+        ["new", "board", "--suite", "../pairs.jsonl"],
+        ["add", "board", folder / "pairs"],
+    ):
+        assert call("board", *step, cwd=tmp_path).returncode == 0
+    entry, run = exported("board/entries/lstm", cwd=tmp_path), exported("pairs", cwd=folder)
+    assert entry | {"retrieved_timestamp": ""} == run | {"retrieved_timestamp": ""}
+
+
+def test_rows_without_a_score_are_left_out_and_named(folder, tmp_path):
+    pairs = [
+        {
+            "good": "the author laughs .",
+            "bad": "the author laugh .",
+            "case": "known",
+            "construction": "known",
+        },
+        {"good": "the zzyzx laughs .", "bad": "the zzyzx laugh .", "case": "half", "construction": "half"},
+        {
+            "good": "the author zzyzx .",
+            "bad": "the author qqqq .",
+            "case": "unknown",
+            "construction": "unknown",
+        },
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    (tmp_path / "lost.jsonl").write_text(json.dumps(pairs[2]) + "\n")
+    for name in ("pairs", "lost"):
+        suite = ["--suite", f"{name}.jsonl"]
+        done = call("run", "--model", "bundled:lstm", *suite, "--quiet", "--out", name, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    done = call("export", "eee", "pairs", cwd=tmp_path)
+    results = json.loads(done.stdout)["evaluation_results"]
+    assert [result["score_details"]["details"]["construction"] for result in results] == ["known", "half"]
+    assert "1 of 3 rows have no decidable item" in done.stderr
+    lost = call("export", "eee", "lost", cwd=tmp_path)
+    assert (lost.returncode, lost.stdout) == (2, "")
+    assert "lost: no item can be decided, so there is no score to record." in lost.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "there is no run or board at 'nowhere'"),
+        (["bhatt2020"], "bhatt2020 is not one run.\n  Name the directory of a run, or an entry"),
+        (["."], ". is not one run."),
+        (["pairs.jsonl"], "pairs.jsonl is not a run"),
+        (["pairs", "--model-id", "lstm"], "'lstm' is not the id of a model.\n  Name its developer"),
+        (["pairs", "--model-id", "../lstm"], "'../lstm' is not the id of a model."),
+        (["pairs", "--model-id", "a/b/../c"], "'a/b/../c' is not the id of a model."),
+        (["pairs", "-o", "store"], "Name the model with --model-id DEVELOPER/NAME, or a file"),
+        (["pairs", "-o", "pairs.jsonl", "--model-id", "a/b"], "pairs.jsonl is a file.\n  Name a folder"),
+        (["pairs", "-o", "folder.json"], "folder.json: Is a directory"),
+        (["pairs", "-o", "no/where.json"], "no/where.json: No such file or directory"),
+    ],
+)
+def test_bad_input_is_told_in_one_message(folder, arguments, said):
+    (folder / "folder.json").mkdir(exist_ok=True)
+    done = call("export", "eee", *arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert done.stderr.count("tseval:") == 1
+    assert not (folder / "store").exists()

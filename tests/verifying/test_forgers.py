@@ -1,0 +1,330 @@
+"""Forgers who know how verification works: each way round it that was found is closed."""
+
+import json
+import re
+import shutil
+from dataclasses import asdict, replace
+from importlib.metadata import version
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from forged import edit_json, key_changed, print_anew, rewrite_run, seal_anew, words_forged
+from in_process import call
+from scipy.stats import binom
+
+from tseval.adapters import open_model
+from tseval.checked import ContentError
+from tseval.evaluation import evaluate
+from tseval.parquet import read_parquet
+from tseval.runs import read_run
+from tseval.runs.files import to_parquet
+from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
+from tseval.suites.load import find_suite, load_suite
+from tseval.verdicts import judge
+from tseval.verifying import verify_run
+from tseval.verifying.claim import claim_of_run
+from tseval.verifying.plausible import check_plausible
+from tseval.verifying.recompute import recompute
+from tseval.verifying.report import Wrong
+from tseval.verifying.rescore import chosen
+
+NOUNS = ("author", "guard", "chef", "pilot", "minister", "senator", "skater", "dancer")
+VERBS = (("laughs", "laugh"), ("smiles", "smile"), ("swims", "swim"), ("is", "are"), ("has", "have"))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return open_model("bundled:lstm")
+
+
+@pytest.fixture(scope="module")
+def root(model, tmp_path_factory):
+    root = tmp_path_factory.mktemp("forgers")
+    pairs = [
+        {"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."} for n in NOUNS for a, b in VERBS
+    ]
+    (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
+    return root
+
+
+@pytest.fixture
+def run(root, tmp_path):
+    shutil.copytree(root / "run", tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def verified(root):
+    return lambda run, **how: verify_run(run, suite=str(root / "pairs.jsonl"), **how)
+
+
+def wrong_at(report, level):
+    assert [check.level for check in report.checks if not check.ok] == [level], report
+    return report.checks[-1].found
+
+
+# Who is asked about.
+@pytest.mark.parametrize(("n", "share"), [(20, 0.01), (69, 0.01), (10, 0.1)])
+def test_made_up_sentences_are_found_as_often_as_the_page_says(root, n, share):
+    claim = claim_of_run(root / "run")
+    sentences = pa.array([f"sentence {i} ." for i in range(300)])
+    rng = np.random.default_rng(0)
+    tries, caught = 400, 0
+    for i in range(tries):
+        key = replace(claim.key, suite_digest=f"{i % 7:064x}", fingerprint=f"{i % 11:064x}")
+        of = replace(claim, manifest=replace(claim.manifest, key=key))
+        forged = rng.choice(300, n, replace=False)
+        rows = chosen(of, sentences, share, draw=str(i))
+        # One sentence is always asked about; of a suite as small as this that is more than the share.
+        drawn_by_share = len(rows) > 1 or rng.random() < _alone(300, share)
+        caught += bool(drawn_by_share and set(forged) & set(rows))
+    low, high = binom.interval(0.999, tries, 1 - (1 - share) ** n)
+    assert low <= caught <= high
+
+
+def _alone(total, share):
+    """Of the draws that choose one sentence, how many choose it by the share, not because none was."""
+    one, none = total * share * (1 - share) ** (total - 1), (1 - share) ** total
+    return one / (one + none)
+
+
+def test_who_knows_one_draw_is_found_by_another(root, run, verified, model):
+    """Left alone is exactly what one draw asks about, which anyone can compute who knows it."""
+    claim = claim_of_run(run)
+    spared = set(chosen(claim, claim.sentences, 0.1, "known").tolist())
+    suite = load_suite(root / "pairs.jsonl")
+
+    def edit(words):
+        for row, of in enumerate(words):
+            if row not in spared:
+                of[-1] -= 0.5
+
+    words_forged(run, suite, edit)
+    seal_anew(run)
+    assert verified(run, model=model, share=0.1, draw="known").ok
+    found = [verified(run, model=model, share=0.1, draw=f"another {i}").ok for i in range(5)]
+    assert not any(found)
+    again = [("verify", run, "--suite", root / "pairs.jsonl", "--model", "bundled:lstm", "--rescore", "10%")]
+    assert call(*again[0], "--draw", "known").returncode == 0
+    ended = call(*again[0])
+    assert ended.returncode == 1
+    assert "is claimed" in ended.stdout
+
+
+def test_every_verification_draws_anew_and_says_what(root, model, verified):
+    drawn = {
+        re.search(r"drawn by (\w+)$", verified(root / "run", model=model).checks[-1].found)[1]
+        for _ in range(3)
+    }
+    assert len(drawn) == 3
+    ended = call("verify", root / "run", "--draw", "x")
+    assert (ended.returncode, ended.stderr) == (2, "tseval: --draw needs the model: name it with --model\n")
+
+
+@pytest.mark.slow
+def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_for_all(tmp_path):
+    from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
+
+    model = open_model(f"hf:{save_causal(tmp_path / 'gpt2')}", {"dtype": "bfloat16"})
+    suite = load_suite("marvin_linzen", cases="simple_agrmt")
+    run = tmp_path / "run"
+    evaluate(model, suite, out=run)
+    assert verify_run(run, model=model, share=1.0).ok
+    good = set(suite.cases[0].sentences["grammatical"].to_pylist())
+    texts = [
+        text.removesuffix(f" {suite.terminator}")
+        for text in read_run(run).load_sentences()["sentence"].to_pylist()
+    ]
+
+    def edit(words):
+        for text, of in zip(texts, words, strict=True):
+            for place in range(2, len(of)):  # from where the sentences of a pair differ
+                of[place] = min(of[place] + (0.2 if text in good else -0.2), 0)
+
+    words_forged(run, suite, edit)
+    seal_anew(run)
+    assert verify_run(run, model=model, share=0.5).ok  # each is as near as bfloat16 allows
+    said = wrong_at(verify_run(run, model=model, share=1.0), "rerun")
+    assert "more correct: last bits do not favour anyone so" in said
+
+
+# What evidence is.
+def test_a_model_of_words_that_gives_one_number_a_sentence_cannot_be(root, run, verified):
+    opened = read_run(run)
+    scored = opened.load_sentences()
+    nothing = pa.array([[None] * len(of) for of in scored["words"].to_pylist()], pa.list_(pa.float32()))
+    scored = scored.set_column(scored.column_names.index("words"), "words", nothing)
+    rewrite_run(run, opened, scored, judge(load_suite(root / "pairs.jsonl"), scored))
+    seal_anew(run)
+    assert "a model of kind 'native' gives words" in wrong_at(verified(run), "plausible")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("pieces", 1.0, "a log-probability in 'pieces' is 1.0, above 0"),
+        ("pieces", np.nan, "a log-probability in 'pieces' is not finite"),
+        ("right", 0.1, "a log-probability in 'right' is 0.1, above 0"),
+        ("wrong", np.inf, "a log-probability in 'wrong' is not finite"),
+    ],
+)
+def test_every_number_of_evidence_is_looked_at(root, name, value, said):
+    claim = claim_of_run(root / "run")
+    again = recompute(claim, str(root / "pairs.jsonl"))
+    table = claim.evidence.table
+    forged = table.append_column(name, pa.array([value] + [-1.0] * (table.num_rows - 1)))
+    with pytest.raises(Wrong, match=re.escape(said)):
+        check_plausible(replace(claim, evidence=replace(claim.evidence, table=forged)), again)
+
+
+def test_what_looks_alike_to_the_model_has_one_number(root, run, verified):
+    """Words that are seen as one, before others, hide that what follows them differs."""
+    opened = read_run(run)
+    scored = opened.load_sentences()
+    seen = [text.replace("author", "<unk>").replace("guard", "<unk>") for text in scored["seen"].to_pylist()]
+    scored = scored.set_column(scored.column_names.index("seen"), "seen", pa.array(seen))
+    rewrite_run(run, opened, scored, judge(load_suite(root / "pairs.jsonl"), scored))
+    seal_anew(run)
+    assert "has two numbers" in wrong_at(verified(run), "plausible")
+
+
+# What a file may hold beside.
+def test_notes_of_pandas_do_not_rename_columns(root, run, verified):
+    table = read_run(run).load_verdicts()
+    honest = read_run(run).table()
+    columns = [{"name": new, "field_name": old, "pandas_type": "bool", "numpy_type": "bool", "metadata": None}
+               for old, new in (("correct", "undecidable"), ("undecidable", "correct"))]  # fmt: skip
+    notes = {"index_columns": [], "column_indexes": [], "columns": columns, "pandas_version": "2.0"}
+    forged = table.replace_schema_metadata({b"pandas": json.dumps(notes).encode()})
+    assert forged.to_pandas()["correct"].tolist() != table["correct"].to_pylist()  # that is what it would do
+    (run / "verdicts.parquet").write_bytes(to_parquet(forged))
+    seal_anew(run)
+    assert verified(run).ok
+    assert read_run(run).table().equals(honest)
+
+
+@pytest.mark.parametrize("column", ["case", "words.of.it"])
+def test_a_text_that_is_written_out_a_thousandfold_is_refused(column):
+    cells = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["x" * 100_000]))
+    for cell, keep in ((cells, True), (cells, False)):
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({column: cell}), sink, compression="zstd", store_schema=keep)
+        with pytest.raises(ContentError, match="its texts have more than 1,000,000,000 bytes"):
+            read_parquet(sink.getvalue().to_pybytes(), {})
+
+
+def test_a_list_that_is_longer_than_a_file_can_hold_is_refused():
+    sink = pa.BufferOutputStream()
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 11_000_000], pa.int32()), pa.array(np.zeros(11_000_000, "f4"))
+    )
+    pq.write_table(pa.table({"words": lists}), sink, compression="zstd")
+    with pytest.raises(ContentError, match="claims 11,000,000 cells"):
+        read_parquet(sink.getvalue().to_pybytes(), {"words": lists.type})
+
+
+def test_a_feature_of_another_type_is_no_traceback(run, verified):
+    table = read_run(run).load_verdicts()
+    place = table.column_names.index("item")
+    (run / "verdicts.parquet").write_bytes(
+        to_parquet(table.set_column(place, "item", pc.cast(table["item"], pa.int8())))
+    )
+    more = table.append_column("verb.entry", pa.array(["x"] * table.num_rows).dictionary_encode())
+    seal_anew(run)
+    assert verified(run).ok  # the same whole numbers
+    (run / "verdicts.parquet").write_bytes(to_parquet(more))
+    seal_anew(run)
+    assert "'verb.entry' that the suite does not know" in wrong_at(verified(run), "recomputed")
+
+
+def test_a_manifest_that_names_a_file_elsewhere_reads_none(run, verified):
+    edit_json(run / "manifest.json", lambda manifest: manifest["files"].update({"../../secret": "0" * 64}))
+    edit_json(run / "manifest.json", lambda manifest: manifest.update(seal=None))
+    assert wrong_at(verified(run), "whole") == "manifest.json lists '../../secret', which is no file of it"
+
+
+def test_a_manifest_that_says_one_thing_twice_is_refused(run, verified):
+    text = (run / "manifest.json").read_text()
+    (run / "manifest.json").write_text(text.replace('"correct"', '"correct": 0,\n    "correct"', 1))
+    assert "the name 'correct' stands twice in one object" in wrong_at(verified(run), "whole")
+
+
+def test_a_run_without_a_seal_is_said_to_have_none(run, verified):
+    edit_json(run / "manifest.json", lambda manifest: manifest.update(seal=None))
+    assert verified(run).checks[0].found == "manifest and 4 files; no seal, as in old runs"
+
+
+# Where things are.
+def test_a_claim_does_not_say_where_its_suite_is(root, run):
+    for name in (str(root / "pairs.jsonl"), "../pairs.jsonl", ".."):
+        key_changed(suite=lambda draw, old, name=name: name)(_First(), run, None)
+        seal_anew(run)
+        print_anew(run)
+        ended = call("verify", run, cwd=root)
+        assert ended.returncode == 2
+        assert "is the path of a suite, not its name" in ended.stderr
+        assert "--suite" in ended.stderr
+
+
+class _First:
+    def choice(self, of):
+        return of[0]
+
+
+def test_an_unknown_score_is_wrong_and_no_traceback(run, verified):
+    key_changed(score=lambda draw, old: "best")(_First(), run, None)
+    seal_anew(run)
+    assert wrong_at(verified(run), "whole") == "manifest.json: key.score is 'best', which is no score"
+
+
+def test_a_score_that_the_suite_does_not_allow_is_wrong(run, verified):
+    key_changed(score=lambda draw, old: "choices")(_First(), run, None)
+    seal_anew(run)
+    assert "choices" in wrong_at(verified(run), "recomputed")
+
+
+def test_a_forged_cache_of_suites_moves_no_verified_number(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mine").mkdir()
+    for name in ("simple_agrmt.jinja", "lexicon.yaml"):
+        shutil.copy(find_suite("marvin_linzen") / name, tmp_path / "mine" / name)
+    evaluate(model, load_suite(tmp_path / "mine"), out=tmp_path / "run")
+    before = verify_run(tmp_path / "run", suite=str(tmp_path / "mine"))
+    assert before.ok
+    key = suite_key(tmp_path / "mine")
+    cached = load_cached(key)
+    assert cached is not None
+    for seed in range(5):
+        (case,) = cached.cases
+        order = np.random.default_rng(seed).permutation(case.n_items)
+        forged = replace(case, entries=case.entries.take(order), sentences=case.sentences.take(order))
+        save_suite(replace(cached, cases=(forged,), title="forged"), key)
+        assert load_cached(key).title == "forged"
+        after = verify_run(tmp_path / "run", suite=str(tmp_path / "mine"))
+        assert asdict(after) == asdict(before)
+
+
+# Tables of another version.
+def test_a_table_that_another_version_wrote_is_said_to_be_so(run, verified):
+    here = version("tseval")
+    (run / "table.md").write_text((run / "table.md").read_text().replace("Accuracy", "Correct"))
+    seal_anew(run)
+    assert wrong_at(verified(run), "recomputed") == "table.md is not the table of these verdicts"
+    edit_json(run / "manifest.json", lambda manifest: manifest["versions"].update(tseval="0.0.9"))
+    seal_anew(run)
+    assert wrong_at(verified(run), "recomputed") == (
+        f"table.md is not the table of these verdicts as tseval {here} prints it; tseval 0.0.9 is said to "
+        "have written it. What follows, tseval table prints"
+    )
+
+
+def test_a_run_of_another_version_whose_tables_are_the_same_holds(run, verified, model):
+    edit_json(run / "manifest.json", lambda manifest: manifest["versions"].update(tseval="0.0.9"))
+    key_changed(tseval=lambda draw, old: "0.0.9")(_First(), run, None)
+    seal_anew(run)
+    print_anew(run)
+    assert verified(run, model=model).ok

@@ -1,0 +1,40 @@
+"""Evaluate a model while it is being trained.
+
+    from tseval.callbacks import TransformersCallback
+
+    callback = TransformersCallback("marvin_linzen", "runs/gpt2", every=500, sample=100)
+    Trainer(..., callbacks=[callback]).train()
+
+or, in a loop of one's own,
+
+    run = evaluate_during(model, suite, "runs/mine", step)
+
+Each moment is a run of its own below the folder: `tseval table runs/gpt2 --over step`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tseval.adapters.live import as_causal, undisturbed
+    from tseval.callbacks.during import evaluate_during
+    from tseval.callbacks.trainer import TransformersCallback
+
+__all__ = ["TransformersCallback", "as_causal", "evaluate_during", "undisturbed"]
+
+# Name to module: imported on first use, since only one of them needs transformers.
+_MODULES = {
+    "TransformersCallback": "tseval.callbacks.trainer",
+    "as_causal": "tseval.adapters.live",
+    "evaluate_during": "tseval.callbacks.during",
+    "undisturbed": "tseval.adapters.live",
+}
+
+if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            raise AttributeError(f"module 'tseval.callbacks' has no attribute {name!r}")
+        return getattr(import_module(_MODULES[name]), name)

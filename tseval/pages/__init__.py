@@ -1,0 +1,1 @@
+"""Leaderboards and runs as web pages that need no network and no server."""

@@ -1,0 +1,275 @@
+"""What a page shows of a table: its lines for readers, and the numbers that the page itself works with."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib.metadata import version
+from math import isnan
+from numbers import Real
+from typing import TYPE_CHECKING
+
+from tseval.analysis.pairwise import DEFAULT_MARGIN
+from tseval.pages.comparing import OUTCOMES, compare_pairs
+from tseval.pages.facts import BADGES, bibtex
+from tseval.pages.items import N_CLOSEST, N_DRAWN, N_WORST
+from tseval.pages.parts import MOST_VALUES
+from tseval.pages.web import render_page
+from tseval.report import render
+from tseval.report.content import recorded
+from tseval.report.layout import grid_of_columns
+from tseval.report.shown import NONE, interval, rank_set, worth
+from tseval.report.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+    from tseval.pages.drill import RowPage
+    from tseval.pages.facts import ModelFacts
+    from tseval.report.table import Table
+
+N_SHADES = 11  # of the heat map; the middle one is chance
+
+
+@dataclass(frozen=True, slots=True)
+class PageCell:
+    """What stands in a cell.
+
+    Attributes:
+        text: As tables print it.
+        shade: Of the heat map, 0 to `N_SHADES` - 1; None where the value is no accuracy.
+        interval: The 95% interval, for readers.
+        rank: The rank of the model in the row with those that it may have, likewise.
+        items: How many items the row has, and how many independent ones they are worth.
+        value: What is sorted by.
+    """
+
+    text: str
+    shade: int | None = None
+    interval: str | None = None
+    rank: str | None = None
+    items: str | None = None
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageLine:
+    """A line of the table on a page.
+
+    Attributes:
+        kind: `section`, `group` or `row`.
+        part: `body` for rows, `means`, `ranks` or `facts`.
+        label: At its head.
+        group: What the line stands under: phenomenon in the body.
+        row: The row of the table, in the body.
+        cells: One for each model, and for people behind them, of a `row`.
+    """
+
+    kind: str
+    part: str
+    label: str
+    group: str
+    row: int | None = None
+    cells: tuple[PageCell, ...] = ()
+
+
+def page_lines(table: Table) -> list[PageLine]:
+    """Give the lines of a table as `tseval table` prints it: Table 4 of Bhatt et al. 2020."""
+    grid = grid_of_columns(table)
+    n_rows, n_means = len(table.rows), len(table.means)
+    parts = [*["body"] * n_rows, *["means"] * n_means, *["ranks"] * n_means]
+    exact = [*_body(table), *_means(table)]
+    lines: list[PageLine] = []
+    seen, group = 0, ""
+    for line in grid.lines:
+        label, *texts = map(plain, grid.texts(line))
+        part = parts[seen] if seen < len(parts) else "facts"
+        if line.kind != "row":
+            group = label if line.kind == "group" else ""
+            lines.append(PageLine(line.kind, part, label, group))
+            continue
+        cells = exact[seen] if seen < len(exact) else []
+        cells += [_of_number(value, part) for value in line.cells[1 + len(cells) :]]
+        cells += [PageCell("")] * (len(texts) - len(cells))
+        shown = (replace(cell, text=text) for cell, text in zip(cells, texts, strict=True))
+        lines.append(PageLine("row", part, label, group, seen if part == "body" else None, tuple(shown)))
+        seen += 1
+    return lines
+
+
+def people_of(table: Table) -> list[str]:
+    """Name the columns behind the models: what people get right, which is shown and takes no rank."""
+    return [field.heading for field in grid_of_columns(table).fields[1 + len(table.columns) :]]
+
+
+def _body(table: Table) -> Iterator[list[PageCell]]:
+    """Give the cells of every row."""
+    columns = []
+    for place, column in enumerate(table.columns):
+        rows = recorded(table, place).to_dict("records")
+        columns.append(dict(zip(column.keys(()), map(_cell, rows), strict=True)))
+    for key in table.rows.itertuples(index=False, name=None):
+        yield [cells.get(key, PageCell(NONE)) for cells in columns]
+
+
+def _cell(row: Mapping[Hashable, object]) -> PageCell:
+    """Give the cell of a record; its text is that of the table."""
+    known = {str(name): float(value) for name, value in row.items() if isinstance(value, Real)}
+    known = {name: value for name, value in known.items() if not isnan(value)}
+    if "accuracy" not in known:
+        return PageCell(NONE)
+    items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
+    if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
+        items += f", worth {worth(known['n_eff'])}"
+    return PageCell(
+        text="",
+        shade=shade(known["accuracy"]),
+        interval=interval((known["low"], known["high"])) if "low" in known else None,
+        rank=_rank(known),
+        items=items,
+        value=known["accuracy"],
+    )
+
+
+def _rank(known: Mapping[str, float]) -> str | None:
+    if "rank" not in known:
+        return None
+    if "rank_low" not in known:
+        return f"{known['rank']:.0f}"
+    return rank_set(Fraction(known["rank"]), int(known["rank_low"]), int(known["rank_high"]))
+
+
+def _means(table: Table) -> Iterator[list[PageCell]]:
+    """Give the cells of mean accuracies, then of mean ranks."""
+    for mean in table.means:
+        cells = []
+        for value, known in zip(mean.accuracy, mean.estimates, strict=True):
+            ends = None if known is None else interval((known.low, known.high))
+            exact = None if value is None else float(value)
+            cells.append(PageCell("", None if exact is None else shade(exact), ends, value=exact))
+        yield cells
+    for mean in table.means:
+        yield [PageCell("", value=None if rank is None else float(rank)) for rank in mean.rank]
+
+
+def _of_number(value: object, part: str) -> PageCell:
+    """Give a cell of which no more is known than its value; sorted by are those that are numbers."""
+    number = _number(value)
+    return PageCell(
+        "", shade(number) if number is not None and part in ("body", "means") else None, value=number
+    )
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def shade(accuracy: float) -> int:
+    """Give the shade of an accuracy: as far from the middle one as it is from chance, .5."""
+    return min(int(accuracy * N_SHADES), N_SHADES - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PageTopic:
+    """What a page is over, as others wrote it.
+
+    Attributes:
+        name: Short name, for commands and files.
+        title: As a reader would cite it.
+        command: What prints the table.
+        text: What a reader should know.
+        source: Reference, or None.
+        rules: What submitters promise.
+        verify: What works every number out again; None where nothing can be.
+    """
+
+    name: str
+    title: str
+    command: str
+    text: str = ""
+    source: str | None = None
+    rules: tuple[str, ...] = ()
+    verify: str | None = None
+
+
+def index_page(
+    about: PageTopic,
+    table: Table,
+    models: Sequence[ModelFacts],
+    sections: Mapping[int, Sequence[RowPage]] | None = None,
+    lacking: str | None = None,
+) -> str:
+    """Give the page of a table.
+
+    Args:
+        about: What it is over.
+        table: Without a breakdown.
+        models: What is known of each column.
+        sections: Of some columns the rows from near by, to stand on the same page.
+        lacking: Why there are no items.
+    """
+    lines, column = page_lines(table), table.columns[0]
+    over = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
+    return render_page(
+        "index.html",
+        {
+            **_frame(about),
+            "table": table,
+            "lines": lines,
+            "models": models,
+            "people": people_of(table),
+            "fact_names": list(dict.fromkeys(name for model in models for name in model.facts)),
+            "badges": BADGES,
+            "over": over,
+            "margin": f"{DEFAULT_MARGIN:g}",
+            "n_shades": N_SHADES,
+            "sections": sections or {},
+            "lacking": lacking,
+            "citation": bibtex(about.name, about.title, about.source, f"{over}; {about.command}"),
+            "data": _data(about, table, lines, models),
+        },
+    )
+
+
+def entry_page(about: PageTopic, model: ModelFacts, rows: Sequence[RowPage]) -> str:
+    """Give the page of one model from near by."""
+    return render_page("entry.html", {**_frame(about), "model": model, "rows": rows})
+
+
+def _frame(about: PageTopic) -> dict[str, object]:
+    return {
+        "about": about,
+        "drawn": N_DRAWN,
+        "closest": N_CLOSEST,
+        "worst": N_WORST,
+        "most_values": MOST_VALUES,
+        "version": version("tseval"),
+    }
+
+
+def _data(
+    about: PageTopic, table: Table, lines: Sequence[PageLine], models: Sequence[ModelFacts]
+) -> dict[str, object]:
+    """Give what the script of a page works with: values in full, pairs in thousandths, files to download."""
+    pairs = compare_pairs(table)
+    return {
+        "name": about.name,
+        "models": [model.heading for model in models],
+        "people": people_of(table),
+        "where": [model.where for model in models],
+        "against": [shlex.quote(model.heading) for model in models],
+        "lines": [
+            {"kind": line.kind, "part": line.part, "label": line.label, "group": line.group} for line in lines
+        ],
+        "values": [[cell.value for cell in line.cells] for line in lines if line.kind == "row"],
+        "outcomes": OUTCOMES,
+        "pairs": None if pairs is None else {
+            f"{one}-{other}": [number for told in own for number in (told or (None,) * 4)]
+            for (one, other), own in pairs.items()
+        },
+        "files": {"csv": render(table, "csv"), "tex": render(table, "latex")},
+    }  # fmt: skip

@@ -1,0 +1,281 @@
+"use strict";
+// One table, drawn anew from its own cells whenever its order, layout or filter changes.
+const $ = (id) => document.getElementById(id);
+const make = (tag, text = "", attributes = {}) => {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+};
+
+// Open what a link into a page names.
+function reveal() {
+  const target = location.hash && $(location.hash.slice(1));
+  if (!target) return;
+  if (target.tagName === "DETAILS") target.open = true;
+  target.scrollIntoView();
+}
+addEventListener("hashchange", reveal);
+addEventListener("beforeprint", () => { $("tip")?.setAttribute("hidden", ""); });
+reveal();
+
+if ($("data")) {
+  const data = JSON.parse($("data").textContent);
+  const table = $("board"), tip = $("tip");
+  const corner = table.tHead.rows[0].cells[0].textContent;
+  const drawn = [...table.tBodies[0].rows];
+  let row = 0;
+  const lines = data.lines.map((line, place) => line.kind !== "row" ? line : {
+    ...line, values: data.values[row++], cells: [...drawn[place].cells].slice(1),
+  });
+  const rows = lines.filter((line) => line.cells);
+  const last = (part) => rows.filter((line) => line.part === part).at(-1);
+  const textOf = (cell) => cell.querySelector(".v").firstChild?.textContent ?? "";
+
+  // People stand behind the models, whatever these are sorted by.
+  const names = [...data.models, ...data.people];
+  const people = names.map((_, place) => place).slice(data.models.length);
+
+  // What is sorted by: models by the values of a line or by name, the rows of a group by those of a model.
+  const state = { models: null, rows: null };
+  const compare = (one, other, sign) =>
+    one === null || other === null ? (one === null) - (other === null) : sign * (one - other);
+  const chosenModels = () => {
+    const wanted = $("filter").value.trim().toLowerCase();
+    const has = (m) => names[m].toLowerCase().includes(wanted);
+    const found = [...data.models.keys()].filter(has), by = state.models;
+    if (by === "name") found.sort((a, b) => names[a].localeCompare(names[b]));
+    else if (by) found.sort((a, b) => compare(by.line.values[a], by.line.values[b], by.sign));
+    return [...found, ...people.filter(has)];
+  };
+  // Sections and groups with their rows; those of the body that are filtered out, and what is then empty, left out.
+  const chosenRows = () => {
+    const wanted = $("phenomenon").value, found = [];
+    let section = "";
+    for (const line of lines) {
+      if (line.kind === "section") section = line.label;
+      if (line.cells && (line.part !== "body" || !wanted || line.group === wanted)) found.push({ section, line });
+    }
+    const by = state.rows;
+    if (!by) return found;
+    const place = new Map(found.map((one, at) => [one, at]));
+    const first = new Map();
+    const key = (one) => one.line.part + "\n" + one.section + "\n" + one.line.group;
+    found.forEach((one, at) => { if (!first.has(key(one))) first.set(key(one), at); });
+    return found.sort((a, b) => first.get(key(a)) - first.get(key(b)) || (a.line.part !== "body" ? 0
+      : compare(a.line.values[by.model], b.line.values[by.model], by.sign)) || place.get(a) - place.get(b));
+  };
+  const header = (label, active, sign, action) => {
+    const head = make("th", "", { scope: "col" });
+    const button = make("button", label, { type: "button" });
+    if (active) head.setAttribute("aria-sort", sign < 0 ? "descending" : "ascending");
+    button.addEventListener("click", () => {
+      action();
+      draw();
+      [...table.tHead.querySelectorAll("button")].find((one) => one.textContent === label)?.focus();
+    });
+    head.append(button);
+    return head;
+  };
+  // The first click sorts the best to the front, the second the other way round, the third not at all.
+  const turned = (now, same, best, more) => !same ? { ...more, sign: best } : now.sign === best ? { ...more, sign: -best } : null;
+
+  function drawRows(models, shown) {
+    const head = make("tr");
+    head.append(make("th", corner, { scope: "col" }));
+    for (const m of models) {
+      const active = state.rows?.model === m;
+      head.append(header(names[m], active, state.rows?.sign, () => {
+        state.rows = turned(state.rows, active, -1, { model: m });
+      }));
+    }
+    const body = [];
+    let section = null, group = null;
+    for (const one of shown) {
+      const heading = (kind, label) => {
+        const line = make("tr", "", { class: kind });
+        line.append(make("th", label, { colspan: models.length + 1 }));
+        body.push(line);
+      };
+      if (one.section !== section && one.section) heading("section", one.section);
+      if (one.line.group && (one.line.group !== group || one.section !== section)) heading("group", one.line.group);
+      ({ section } = one);
+      ({ group } = one.line);
+      const line = make("tr");
+      line.append(make("th", one.line.label, { scope: "row" }), ...models.map((m) => one.line.cells[m]));
+      body.push(line);
+    }
+    return [[head], body];
+  }
+
+  function drawFlipped(models, shown) {
+    const heads = [make("tr", "", { class: "section" }), make("tr", "", { class: "group" }), make("tr")];
+    heads[0].append(make("th", corner, { scope: "col", rowspan: 3 }));
+    const spans = (line, label) => {
+      let before = null, cell;
+      for (const one of shown) {
+        const own = label(one), key = one.section + "\n" + own;
+        if (key === before) cell.colSpan += 1;
+        else line.append(cell = own ? make("th", own, { scope: "colgroup" }) : make("td"));
+        before = key;
+      }
+    };
+    spans(heads[0], (one) => one.section);
+    spans(heads[1], (one) => one.line.group);
+    for (const { line } of shown) {
+      const active = state.models?.line === line;
+      heads[2].append(header(line.label, active, state.models?.sign, () => {
+        state.models = turned(state.models, active, line.part === "ranks" ? 1 : -1, { line });
+        $("order").value = "";
+      }));
+    }
+    return [heads, models.map((m) => {
+      const line = make("tr");
+      line.append(make("th", names[m], { scope: "row" }), ...shown.map((one) => one.line.cells[m]));
+      return line;
+    })];
+  }
+
+  function draw() {
+    const models = chosenModels(), shown = chosenRows();
+    const [heads, body] = ($("flip").checked ? drawFlipped : drawRows)(models, shown);
+    table.classList.toggle("flipped", $("flip").checked);
+    table.tHead.replaceChildren(...heads);
+    table.tBodies[0].replaceChildren(...body);
+    table.querySelectorAll(".v").forEach((cell, place) => { cell.tabIndex = place ? -1 : 0; });
+    const inBody = (all) => all.filter((one) => (one.line ?? one).part === "body").length;
+    $("status").textContent = `${models.filter((m) => m < data.models.length).length} of ${data.models.length} models, ${inBody(shown)} of ${inBody(rows)} rows`;
+    tip.hidden = true;
+  }
+
+  // Everything that is known of a cell, beside it, while the pointer is over it or it has the focus.
+  function tell(cell) {
+    const model = cell.closest("td"), line = rows.find((one) => one.cells.includes(model));
+    const name = names[line.cells.indexOf(model)];
+    const parts = [make("strong", `${name}: ${textOf(model)}`), make("span", [line.group, line.label].filter(Boolean).join(", "))];
+    const small = cell.querySelector("small");
+    if (small) parts.push(make("span", `95% interval ${small.textContent.trim()}`));
+    const rank = cell.dataset.rank;
+    if (rank) parts.push(make("span", `rank ${rank} of ${data.models.length}${rank.includes("[") ? ", in brackets those it may have" : ""}`));
+    if (cell.dataset.items) parts.push(make("span", cell.dataset.items));
+    if (cell.href) parts.push(make("em", "open: its parts and items"));
+    tip.replaceChildren(...parts);
+    tip.hidden = false;
+    cell.setAttribute("aria-describedby", "tip");
+    const at = model.getBoundingClientRect(), own = tip.getBoundingClientRect();
+    const below = at.bottom + 6 + own.height < innerHeight;
+    tip.style.left = `${Math.max(8, Math.min(at.left, innerWidth - own.width - 8))}px`;
+    tip.style.top = `${below ? at.bottom + 6 : at.top - own.height - 6}px`;
+  }
+  const cellOf = (event) => event.target.closest?.("td")?.querySelector(".v");
+  table.addEventListener("pointerover", (event) => { cellOf(event) ? tell(cellOf(event)) : (tip.hidden = true); });
+  table.addEventListener("pointerleave", () => { tip.hidden = true; });
+  table.addEventListener("focusin", (event) => {
+    if (!event.target.matches(".v")) return;
+    table.querySelectorAll('.v[tabindex="0"]').forEach((cell) => { cell.tabIndex = -1; });
+    event.target.tabIndex = 0;
+    tell(event.target);
+  });
+  table.addEventListener("focusout", () => { tip.hidden = true; });
+  addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+  addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+  table.addEventListener("keydown", (event) => {
+    const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -1e6], End: [0, 1e6] };
+    const step = steps[event.key], cell = event.target.closest(".v");
+    if (!step || !cell) return;
+    event.preventDefault();
+    const all = [...table.tBodies[0].rows].filter((line) => line.querySelector(".v"));
+    const within = (place, length) => Math.max(0, Math.min(place, length - 1));
+    const line = all[within(all.indexOf(cell.closest("tr")) + step[0], all.length)];
+    const cells = [...line.querySelectorAll(".v")];
+    cells[within(cell.closest("td").cellIndex - 1 + step[1], cells.length)].focus();
+  });
+
+  for (const name of new Set(rows.filter((line) => line.part === "body").map((line) => line.group))) $("phenomenon").append(make("option", name, { value: name }));
+  const orders = { accuracy: [last("means"), -1, "mean accuracy"], rank: [last("ranks"), 1, "mean rank"] };
+  for (const [value, [, , label]] of Object.entries(orders)) $("order").append(make("option", label, { value }));
+  $("order").addEventListener("change", ({ target: { value } }) => {
+    state.models = value in orders ? { line: orders[value][0], sign: orders[value][1] } : value || null;
+    draw();
+  });
+  $("filter").addEventListener("input", draw);
+  $("phenomenon").addEventListener("change", draw);
+  $("flip").addEventListener("change", draw);
+  $("intervals").addEventListener("change", (event) => table.classList.toggle("intervals", event.target.checked));
+
+  // Two models.
+  const thousandths = (n, sign = "") => `${n < 0 ? "-" : n > 0 ? sign : ""}${(Math.abs(n) / 1000).toFixed(3)}`;
+  const of = (first, second, place) => {
+    const pair = data.pairs?.[`${Math.min(first, second)}-${Math.max(first, second)}`];
+    if (!pair || pair[4 * place] === null) return null;
+    const [value, low, high, word] = pair.slice(4 * place, 4 * place + 4);
+    return first < second ? { value, low, high, word: data.outcomes[word] }
+      : { value: -value, low: -high, high: -low, word: data.outcomes[word < 2 ? 1 - word : word] };
+  };
+  function picture(found, widest) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const put = (tag, attributes) => {
+      const shape = document.createElementNS(svg.namespaceURI, tag);
+      for (const [name, value] of Object.entries(attributes)) shape.setAttribute(name, value);
+      svg.append(shape);
+    };
+    const x = (value) => 70 + 66 * value / widest;
+    for (const [name, value] of Object.entries({ viewBox: "0 0 140 16", width: 140, height: 16, "aria-hidden": "true", class: found.word })) svg.setAttribute(name, value);
+    put("line", { x1: 70, x2: 70, y1: 0, y2: 16, class: "zero" });
+    put("line", { x1: x(found.low), x2: x(found.high), y1: 8, y2: 8 });
+    put("circle", { cx: x(found.value), cy: 8, r: 3.5 });
+    return svg;
+  }
+  function drawPair() {
+    const [first, second] = [$("first"), $("second")].map((one) => Number(one.value));
+    const told = rows.filter((line) => line.part === "body" || line.part === "means");
+    const found = told.map((line, place) => of(first, second, place));
+    const widest = Math.max(1, ...found.filter(Boolean).flatMap((one) => [Math.abs(one.low), Math.abs(one.high)]));
+    const body = told.map((line, place) => {
+      const one = found[place], values = [line.values[first], line.values[second]];
+      const plain = values.includes(null) ? null : Math.trunc(Math.round((values[0] - values[1]) * 1e9) / 1e6);
+      const value = one ? one.value : data.pairs ? null : plain;
+      const row = make("tr", "", { class: line.part });
+      row.append(
+        make("th", line.part === "means" ? `Mean: ${line.label}` : [line.group, line.label].join(", "), { scope: "row" }),
+        ...[first, second].map((m) => make("td", textOf(line.cells[m]), { class: "num" })),
+        make("td", value === null ? "–" : thousandths(value, "+"), { class: "num" }),
+        make("td", one ? `${thousandths(one.low)} to ${thousandths(one.high)}` : "–", { class: "num" }),
+        make("td"), make("td", one ? one.word : "–", { class: `outcome ${one?.word ?? ""}` }),
+      );
+      if (one) row.cells[5].append(picture(one, widest));
+      return row;
+    });
+    $("pair").tBodies[0].replaceChildren(...body);
+    const all = found.at(-1), [one, other] = [names[first], names[second]];
+    const heads = $("pair").tHead.rows[0].cells;
+    for (const [place, text] of [[1, one], [2, other], [6, `${one} is`]]) heads[place].textContent = text;
+    $("pair").caption.textContent = `${one} less ${other}`;
+    $("said").textContent = first === second ? "Choose two different models." : all
+      ? `Over ${rows.filter((line) => line.part === "means").at(-1).label.toLowerCase()}, ${one} is ${all.word}${all.word === "equivalent" ? " to" : all.word === "undecided" ? " against" : " than"} ${other}: ${thousandths(all.value, "+")}, 95% interval ${thousandths(all.low)} to ${thousandths(all.high)}.`
+      : `${one} and ${other}: differences of what is printed.`;
+    const where = data.where && first !== second && data.pairs ? [data.where[first], data.where[second], data.against[second]] : null;
+    $("pair-command").textContent = where ? `tseval table ${where[0]} ${where[1]} --against ${where[2]}` : "";
+  }
+  if (data.models.length > 1) {
+    const best = [...data.models.keys()].sort((a, b) => compare(last("means").values[a], last("means").values[b], -1));
+    for (const [id, chosen] of [["first", best[0]], ["second", best[1]]]) {
+      data.models.forEach((name, m) => $(id).append(make("option", name, { value: m })));
+      $(id).value = chosen;
+      $(id).addEventListener("change", drawPair);
+    }
+    $("compare").hidden = false;
+    drawPair();
+  }
+
+  // Downloads are made of what the page holds.
+  $("downloads").addEventListener("click", ({ target }) => {
+    const form = target.dataset.file;
+    if (!form) return;
+    const url = URL.createObjectURL(new Blob([data.files[form]], { type: "text/plain" }));
+    make("a", "", { href: url, download: `${data.name.replace(/[^A-Za-z0-9._-]+/g, "-")}.${form}` }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  });
+  $("downloads").hidden = $("controls").hidden = false;
+  draw();
+}

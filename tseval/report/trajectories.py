@@ -1,0 +1,228 @@
+"""Trainings step by step: accuracy at each moment, and when it rises above chance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.report.analyses import interval_note
+from tseval.report.document import Document, Field, Grid, Line
+from tseval.report.figures import LineOf
+from tseval.report.layout import headed, row_labels
+from tseval.report.shown import RUN_DECIMALS, interval, share, whole
+from tseval.report.trainings import CHANCE_OF_PAIRS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tseval.report.analyses import Opened
+    from tseval.report.trainings import Training
+    from tseval.runs.steps import Clock
+
+_SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens"}
+
+
+def over_steps(opened: Opened, trainings: Sequence[Training], over: Clock = "step") -> Document:
+    """Tabulate accuracy at each moment, a table for each training.
+
+    Args:
+        opened: The runs.
+        trainings: Of these runs.
+        over: What trainings are measured in.
+    """
+    grids = [_moments(training, opened.suite, over) for training in trainings]
+    notes = [f"Columns: {over}. Intervals, and tests against chance, stand in csv and json."]
+    return _document(opened, trainings, over, grids, notes)
+
+
+def rises(opened: Opened, trainings: Sequence[Training], over: Clock = "step") -> Document:
+    """Tabulate when each row rises above chance, a table for each training; else as `over_steps`."""
+    grids = [_rises(training, opened.suite, over) for training in trainings]
+    notes = []
+    if any(training.chance is not None for training in trainings):
+        notes += [
+            f"First above chance: the first measured {_SAID[over]} at which accuracy is surely above "
+            f"{CHANCE_OF_PAIRS}, by Holm's correction for all that were measured (5% of error for each row); "
+            f"for good from: from there on it is at every later one too. What happens between two measured "
+            "ones is not known.",
+            "All this is for other words of the same kind, not for another training with another seed.",
+        ]
+    notes += _unlearnt(trainings)
+    if any(training.chance is None for training in trainings):
+        notes.append("What is asked is no choice between two sentences, so nothing is said of chance.")
+    return _document(opened, trainings, over, grids, notes)
+
+
+def _unlearnt(trainings: Sequence[Training]) -> Iterator[str]:
+    """Say which rows are above chance before the first step: then no training put them there."""
+    for training in trainings:
+        labels = row_labels(training.along.rows)
+        found = zip(labels, training.emergences(training.along.of_rows), strict=True)
+        early = [label for label, one in found if one is not None and one.first == 0]
+        if early:
+            yield (
+                f"{training.name}: above chance at 0, before anything was learnt, by the words in which all "
+                f"pairs differ: {', '.join(early)}."
+            )
+
+
+def _moments(training: Training, suite: str, over: Clock) -> Grid:
+    fields = [Field(f"{training.name} on {suite}", align="left")]
+    fields += [Field(whole(moment), ("accuracy",), share) for moment in training.runs]
+
+    def cells(measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+        return [field.values(frame) for field, frame in zip(fields[1:], measured.values(), strict=True)]
+
+    return Grid(fields, _laid_out(training, cells), f"{training.name} by {_SAID[over]}")
+
+
+_RISE = (
+    Field("First above chance", ("first",), lambda step: whole(int(step))),
+    Field("Accuracy then", ("accuracy",), share),
+    Field("95% interval", ("low", "high"), interval),
+    Field("For good from", ("settled",), lambda step: whole(int(step))),
+    Field("At the end", ("last_accuracy",), share),
+    Field("95% interval", ("last_low", "last_high"), interval),
+)
+
+
+def _rises(training: Training, suite: str, over: Clock) -> Grid:
+    last = whole(max(training.runs))
+    fields = [Field(f"{training.name} on {suite}", align="left"), *_RISE]
+
+    def cells(measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+        frame = _of_rises(training, measured)
+        return [field.values(frame) for field in _RISE]
+
+    return Grid(fields, _laid_out(training, cells), f"{training.name}, up to {over} {last}")
+
+
+def trajectory_panels(trainings: Sequence[Training]) -> list[tuple[tuple[str, str], list[LineOf]]]:
+    """Give what to draw: for each row its two lines of title, and a line for each training; last all rows."""
+    first = trainings[0].along
+    titles = list(zip(row_labels(first.rows), map(str, first.rows["phenomenon"]), strict=True))
+    panels = [(title, _lines(trainings, place, "of_rows")) for place, title in enumerate(titles)]
+    if len(titles) > 1:
+        mean = (f"All {len(titles)} rows", "mean, each row counted once")
+        panels.append((mean, _lines(trainings, len(first.means) - 1, "of_means")))
+    return panels
+
+
+def _lines(trainings: Sequence[Training], place: int, part: str) -> list[LineOf]:
+    lines = []
+    for index, training in enumerate(trainings):
+        measured: Mapping[int, pd.DataFrame] = getattr(training.along, part)
+        columns = (
+            [float(frame[name].astype("float64").iloc[place]) for frame in measured.values()]
+            for name in ("accuracy", "low", "high")
+        )
+        lines.append(LineOf(index, training.name, list(measured), *columns))
+    return lines
+
+
+def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+    """Give for each line when it rises, how accurate the model is then, and at the end."""
+    moments = list(measured)
+    rows = []
+    for place, one in enumerate(training.emergences(measured)):
+        first, settled = (None, None) if one is None else (one.first, one.settled)
+        before = None if first is None else max((m for m in moments if m < first), default=None)
+        then = pd.Series(dtype=object) if first is None else measured[first].iloc[place]
+        end = measured[moments[-1]].iloc[place]
+        rows.append(
+            {
+                "first": first,
+                "before": before,
+                **{name: then.get(name) for name in ("accuracy", "low", "high")},
+                "settled": settled,
+                **{f"last_{name}": end[name] for name in ("accuracy", "low", "high")},
+            }
+        )
+    frame = pd.DataFrame(rows, dtype=object)  # whole numbers stay whole beside what is missing
+    for low, high in (("low", "high"), ("last_low", "last_high")):
+        frame[[low, high]] = frame[[low, high]].astype("float64")  # an interval is shown as a pair
+    return frame
+
+
+def _laid_out(
+    training: Training, cells_of: Callable[[Mapping[int, pd.DataFrame]], list[list[object]]]
+) -> list[Line]:
+    """Lay out rows under their headings, then means."""
+    (rows, of_rows), (means, of_means) = training.parts()
+    cells = zip(row_labels(rows), *cells_of(of_rows), strict=True)
+    keyed = zip(rows.itertuples(index=False, name=None), map(Line, cells), strict=True)
+    n_rows = int(means["n_rows"].iloc[-1])
+    over = [*means["over"][:-1], "The one row" if n_rows == 1 else f"All {n_rows} rows"]
+    lines = [*headed(keyed), Line(("Mean accuracy, each row counted once",), "section")]
+    return lines + [Line(cells) for cells in zip(over, *cells_of(of_means), strict=True)]
+
+
+def _document(
+    opened: Opened, trainings: Sequence[Training], over: Clock, grids: Sequence[Grid], notes: Sequence[str]
+) -> Document:
+    records = _records(trainings, over)
+    told = pd.concat(
+        [frame for one in trainings for _, measured in one.parts() for frame in measured.values()]
+    )
+    notes = [
+        f"Accuracies are cut to {RUN_DECIMALS} decimals, not rounded.",
+        *opened.notes,
+        *_undecided(trainings),
+        interval_note(told),
+        *notes,
+    ]
+    signatures = [
+        (f"{training.name}, {over} {moment:,}", opened.signatures[model])
+        for training in trainings
+        for moment, model in training.runs.items()
+    ]
+    content = {
+        "analysis": "trajectory",
+        "over": over,
+        "rows": records,
+        "rises": _all_rises(trainings),
+        "notes": notes,
+        "signatures": dict(signatures),
+    }
+    return Document(grids, records.drop(columns=["clusters", "fixed"]), content, notes, signatures)
+
+
+def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
+    """Say at how many items at most a model tied, or could not decide."""
+    for training in trainings:
+        totals = pd.DataFrame([frame.sum(numeric_only=True) for frame in training.along.of_rows.values()])
+        tied, out = int(totals["n_tied"].max()), int(totals["n_undecidable"].max())
+        if tied or out:
+            yield (
+                f"{training.name}: of {int(totals['n_items'].max()):,} items up to {tied:,} are ties, "
+                f"counted as wrong, and up to {out:,} are undecidable, left out."
+            )
+
+
+def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
+    """List what was measured at each moment of each training, rows first, then means."""
+    frames = []
+    for training in trainings:
+        for heads, measured in training.parts():
+            found = training.emergences(measured)
+            for place, (moment, frame) in enumerate(measured.items()):
+                rows = heads.join(frame).astype(object)
+                rows.insert(0, "training", training.name)
+                rows.insert(1, over, moment)
+                for name in ("p", "p_holm", "above"):
+                    rows[name] = [None if one is None else getattr(one, name)[place] for one in found]
+                frames.append(rows)
+    rows = pd.concat(frames, ignore_index=True)
+    return rows.where(rows.notna(), None)
+
+
+def _all_rises(trainings: Sequence[Training]) -> pd.DataFrame:
+    frames = []
+    for training in trainings:
+        for heads, measured in training.parts():
+            rows = heads.join(_of_rises(training, measured)).astype(object)
+            rows.insert(0, "training", training.name)
+            frames.append(rows)
+    rows = pd.concat(frames, ignore_index=True)
+    return rows.where(rows.notna(), None)

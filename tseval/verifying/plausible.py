@@ -1,0 +1,131 @@
+"""Level plausible: whether evidence can be what any model gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.evidence.evidence import whole_column
+from tseval.evidence.prefixes import split_words
+from tseval.verifying.report import Wrong
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tseval.evidence.prefixes import Words
+    from tseval.verifying.claim import Claim
+    from tseval.verifying.recompute import Again
+
+    _Rows = NDArray[np.int64]
+
+# How far the probabilities of what may follow a prefix may sum above 1, by rounding.
+ABOVE_ONE = 1e-4
+# Adapters whose words are made of pieces: the pieces of `laugh` begin `laughs` too, so words may exceed 1.
+PIECED = frozenset({"hf", "mlm", "lm-eval"})
+# Those that read word by word from the left, and look every word up alone.
+BY_WORDS = frozenset({"native", "ngram"})
+_NUMBERS = ("logprob", "pieces", "right", "wrong")
+_MAY_BE_NOTHING = {"right", "wrong"}  # where no symbol is right, or none wrong
+
+
+def check_plausible(claim: Claim, again: Again) -> str:
+    """Hold evidence to what any probabilities must be.
+
+    Raises:
+        Wrong: One is above 0 or not finite, a prefix has two numbers, or what may follow it more than all.
+    """
+    evidence, kind = claim.evidence, claim.manifest.model.kind
+    for name in [name for name in _NUMBERS if name in evidence.table.column_names]:
+        values = pc.drop_null(evidence.table[name]).to_numpy()  # nothing is asked before most words
+        what = "a log-probability" if name == "logprob" else f"a log-probability in {name!r}"
+        finite = np.isfinite(values) | (np.isneginf(values) if name in _MAY_BE_NOTHING else False)
+        if not finite.all():
+            raise Wrong(f"{what} is not finite")
+        if values.max(initial=-1.0) > ABOVE_ONE:
+            raise Wrong(f"{what} is {values.max()}, above 0")
+    said = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
+    if evidence.unit == "sentence" and kind in BY_WORDS:
+        raise Wrong(f"there is one number for each sentence, but a model of kind {kind!r} gives words")
+    if evidence.unit != "prefix" and kind not in BY_WORDS:
+        return f"{said}; each {evidence.unit} has its own, and nothing ties them together"
+    if kind in BY_WORDS:
+        _check_looks(again.scored)
+    most = _check_prefixes(claim, again.scored)
+    return said if kind in PIECED else f"{said}; what may follow a prefix has at most {most:.4f}"
+
+
+def _check_looks(scored: pa.Table) -> None:
+    """Refuse one word that is seen as two: unknown here and known there, it makes items undecidable."""
+    texts, seen = (_words(scored, name).texts.dictionary_encode() for name in ("sentence", "seen"))
+    word, look = (one.indices.to_numpy().astype(np.int64) for one in (texts, seen))
+    first = np.zeros(len(texts.dictionary), dtype=np.int64)
+    first[word[::-1]] = look[::-1]
+    if (other := first[word] != look).any():
+        at = int(other.argmax())
+        name, one, two = (
+            texts.dictionary[word[at]],
+            seen.dictionary[first[word[at]]],
+            seen.dictionary[look[at]],
+        )
+        raise Wrong(f"the model sees {name.as_py()!r} as {one.as_py()!r} here, as {two.as_py()!r} there")
+
+
+def _check_prefixes(claim: Claim, scored: pa.Table) -> float:
+    """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum.
+
+    What looks alike to the model is one prefix.
+    """
+    words, seen = _words(scored, "sentence"), _words(scored, "seen").texts.dictionary_encode()
+    look = seen.indices.to_numpy().astype(np.int64)
+    last = words.starts + words.lengths - 1
+    if pieced := "pieces" in scored.column_names:  # what follows a last word with a period is not asked
+        look[last] += len(seen.dictionary)
+    node, before = _nodes(look, words)
+    first = np.zeros(int(node.max(initial=0)) + 1, dtype=np.int64)
+    first[node[::-1]] = np.arange(len(node))[::-1]
+    for name in ("words", "pieces") if pieced else ("words",):
+        values = pc.list_flatten(scored[name]).to_numpy().astype(np.float64)
+        apart = np.abs(values - values[first[node]])
+        if apart.max(initial=0.0) > claim.last_bits:
+            sentence = _sentence_with(scored, words, int(apart.argmax()))
+            raise Wrong(f"a prefix of {sentence!r} has two numbers, {apart.max():.3g} nats apart")
+    if claim.manifest.model.kind in PIECED:
+        return 0.0
+    values = pc.list_flatten(scored["words"]).to_numpy().astype(np.float64)
+    sums = np.bincount(before[first[1:]], weights=np.exp(values[first[1:]]))
+    if sums.max(initial=0.0) > 1 + ABOVE_ONE:
+        at = int(first[1:][before[first[1:]] == int(sums.argmax())].min())
+        row = int(np.searchsorted(words.starts, at, side="right")) - 1
+        prefix = " ".join(_sentence_with(scored, words, at).split(" ")[: at - int(words.starts[row])])
+        raise Wrong(f"what may follow {prefix!r} has {sums.max():.4g} of all probability")
+    return float(sums.max(initial=0.0))
+
+
+def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:
+    """Give the number, from 1, of the prefix that each word ends, and of that before it or 0, (words,)."""
+    node, before = np.zeros_like(look), np.zeros_like(look)
+    n_looks, n_nodes = int(look.max(initial=0)) + 1, 0
+    reached = np.zeros(len(words.lengths), dtype=np.int64)
+    alive, depth = np.flatnonzero(words.lengths > 0), 0
+    while len(alive):
+        here = words.starts[alive] + depth
+        found = pa.array(reached[alive] * n_looks + look[here]).dictionary_encode()
+        before[here] = reached[alive]
+        node[here] = reached[alive] = found.indices.to_numpy().astype(np.int64) + n_nodes + 1
+        n_nodes += len(found.dictionary)
+        depth += 1
+        alive = alive[words.lengths[alive] > depth]
+    return node, before
+
+
+def _words(scored: pa.Table, name: str) -> Words:
+    return split_words(whole_column(scored, name))
+
+
+def _sentence_with(scored: pa.Table, words: Words, at: int) -> str:
+    """Give the sentence of a word."""
+    row = int(np.searchsorted(words.starts, at, side="right")) - 1
+    return str(scored["sentence"][row].as_py())
