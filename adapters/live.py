@@ -57,7 +57,8 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
     configs: list[Any] = [getattr(module, "config", None) for module in modules]
     caches = [(config, config.use_cache) for config in configs if hasattr(config, "use_cache")]
     python, numpy = random.getstate(), np.random.get_state()
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call] # it says no types
+    devices = range(torch.cuda.device_count()) if used else ()
     try:
         with torch.random.fork_rng(devices):
             for own, _ in wrapped:

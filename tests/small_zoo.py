@@ -4,13 +4,12 @@ import gzip
 import json
 from pathlib import Path
 
-import forked
 import pandas as pd
 from in_process import call
 from killing import files_below
 
 from tseval.models.checkpoint import load_checkpoint
-from tseval.training.zoo import plan, work
+from tseval.training.zoo import plan
 
 SUITE_FILES = {
     "lexicon.yaml": "noun:\n  animate: [author, pilot]\n",
@@ -31,8 +30,6 @@ class SmallZoo:
         for name, text in SUITE_FILES.items():
             (suite / name).write_text(text)
         plan.SUITE = str(suite)
-        vars(work)["subprocess"] = forked
-        work.POLL_SECONDS = 0.01
         (place / "corpus").mkdir()
         lines = b"the author laughs .\nthe pilots laugh .\n" * 20
         for name in plan.CORPUS_FILES:

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from killing import files_below
 
 from tseval.evidence.evidence import gather
@@ -133,6 +134,14 @@ class Sweeps:
             assert process.returncode == 1, errors
             assert "The same command goes on." in errors
         raise AssertionError(errors)
+
+
+def skip_unless_ray_starts():
+    """Skip where a sandbox forbids what Ray does at its start, whoever asks: shared memory, ports."""
+    program = "import ray; ray.init('local', include_dashboard=False, object_store_memory=80 * 2**20)"
+    started = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    if started.returncode:
+        pytest.skip(f"Ray itself does not start here: {(started.stderr.splitlines() or [''])[-1]}")
 
 
 def results_of(folder):

@@ -90,8 +90,8 @@ def _unfolded(table: pa.Table, wanted: pa.Schema) -> pa.Table:
         if not isinstance(field.type, pa.DictionaryType) or not _is_text(field.type.value_type):
             continue
         for chunk in table[field.name].chunks:
-            folded = cast("pa.DictionaryArray[Any, pa.StringScalar]", chunk)
-            lengths = cast("pa.Int32Array", pc.binary_length(folded.dictionary))
+            folded = cast("pa.DictionaryArray[Any, Any]", chunk)
+            lengths = pc.binary_length(cast("pa.StringArray", folded.dictionary))
             most -= int(pc.sum(lengths.take(folded.indices), min_count=0).as_py() or 0)
         if most < 0:
             raise ContentError(f"its texts have more than {limits().file_bytes:,} bytes, written out")

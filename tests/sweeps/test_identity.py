@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from in_process import call
 from killing import different
-from sweeping import Sweeps, results_of
+from sweeping import Sweeps, results_of, skip_unless_ray_starts
 from systems import needs_posix
 
 from tseval.scoring import engine
@@ -40,6 +40,8 @@ def plain(tmp_path_factory):
 @pytest.mark.parametrize(("engine_name", "workers", "kills"), CHOSEN)
 def test_a_sweep_under_fire_gives_the_bytes_of_single_runs(plain, engine_name, workers, kills):
     sweeps, whole = plain
+    if engine_name == "ray":
+        skip_unless_ray_starts()
     out = f"{engine_name}-{workers}-{kills}"
     arguments = "plan.yaml", "--engine", engine_name, "--workers", workers, "-o", out
     killed = sweeps.sweep_under_fire(arguments, kills, parents=engine_name != "local")

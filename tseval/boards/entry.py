@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tseval.analysis.accuracy import COUNTS, ROW, count
@@ -22,7 +23,7 @@ from tseval.runs.manifest_file import load_manifest
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -183,12 +184,13 @@ def rows_of(verdicts: pd.DataFrame) -> tuple[EntryRow, ...]:
     return tuple(EntryRow(*row) for row in cells)
 
 
-def entry_run(folder: Path, suite: Suite) -> Run:
+def entry_run(folder: Path, suite: Suite, texts: Callable[[], pa.StringArray] | None = None) -> Run:
     """Open an entry as the run that it was: tables and analyses read it as any other.
 
     Args:
         folder: Of the entry.
         suite: That of its board.
+        texts: Gives the sentences of that suite, where others need them too; None finds them here.
 
     Raises:
         RunError: Its manifest is damaged or edited, or of another suite.
@@ -199,7 +201,7 @@ def entry_run(folder: Path, suite: Suite) -> Run:
     if manifest.suite.digest != suite.digest:
         theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, suite))
         raise RunError(f"{folder / MANIFEST} is of {theirs}, but the board is over {ours}")
-    load = _Loaded(folder, manifest, suite)
+    load = _Loaded(folder, manifest, suite, texts or partial(sentences_of, suite))
     named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
     return Run(folder.name, named, load.sentences, load.verdicts)
 
@@ -242,7 +244,8 @@ def entry_runs(folders: Sequence[Path]) -> list[Run]:
         return []
     board = folders[0].resolve().parents[1]
     suite = suite_of(read_definition(board), board)
-    return [entry_run(folder, suite) for folder in folders]
+    texts = cache(partial(sentences_of, suite))
+    return [entry_run(folder, suite, texts) for folder in folders]
 
 
 @dataclass(frozen=True)
@@ -252,6 +255,7 @@ class _Loaded:
     folder: Path
     manifest: Manifest
     suite: Suite
+    texts: Callable[[], pa.StringArray]
 
     def sentences(self) -> pa.Table:
         content = evidence_of(self.folder, self.manifest)
@@ -259,7 +263,7 @@ class _Loaded:
             evidence = read_evidence(content)
             if evidence.suite_digest != self.suite.digest:
                 raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
-            return scored_again(evidence, sentences_of(self.suite))
+            return scored_again(evidence, self.texts())
         except EvidenceError as error:
             raise RunError(f"{self.folder / EVIDENCE} {error}") from None
 
