@@ -32,6 +32,8 @@ CHECKS = [(), ("whole",), ("plausible",), ("rescored",), ("plausible", "rerun")]
 
 @pytest.fixture(scope="session")
 def browser():
+    if os.environ.get("TSEVAL_BROWSER") == "none":
+        pytest.skip("TSEVAL_BROWSER=none: no browser runs here")
     found = next((path for path in map(shutil.which, NAMES) if path), None)
     if found is None:
         reason = f"no browser is installed: none of {', '.join(NAMES)} is on PATH"
@@ -42,7 +44,9 @@ def browser():
 
     root = os.name == "posix" and os.geteuid() == 0
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"] if root else [])
+        browser = driver.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"] if root else []
+        )
         yield browser
         browser.close()
 
