@@ -64,6 +64,19 @@ def test_every_board_that_comes_along_has_a_page(tmp_path, name):
     assert "style=" not in page  # which the policy forbids
 
 
+def test_people_stand_beside_models_and_have_no_rank(tmp_path):
+    assert call("board", "build", "blimp2020", "-o", tmp_path / "site").returncode == 0
+    page = (tmp_path / "site" / "index.html").read_text("utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert (data["people"], len(data["models"])) == (["Human"], 4)
+    lines = {
+        re.search(r"<th[^>]*>([^<]*)", row)[1]: re.findall(r'<span class="v">([^<]*)</span>', row)
+        for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", page, re.DOTALL)
+    }
+    assert lines["anaphor_gender_agreement"][-1] == "0.960"
+    assert lines["Mean arithmetic rank"] == ["3.32", "2.58", "2.7", "1.28", ""]
+
+
 def test_a_page_is_built_again_and_pages_of_entries_that_went_go(root):
     site = root / "site"
     assert call("board", "build", root / "board", "-o", site).returncode == 0
