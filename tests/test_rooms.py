@@ -206,6 +206,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {
             "tseval.analysis",
             "tseval.boards",
+            "tseval.evidence",
             "tseval.report",
             "tseval.runs",
             "tseval.suites",

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import RunError
+from tseval.evidence.evidence import whole_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,9 +38,9 @@ class Verdicts:
         undecidable: (verdicts,).
     """
 
-    case: pa.ChunkedArray[pa.StringScalar]
+    case: pa.StringArray
     item: NDArray[np.int64]
-    contrast: pa.ChunkedArray[pa.StringScalar]
+    contrast: pa.StringArray
     margin: NDArray[np.float64]
     correct: NDArray[np.bool_]
     tie: NDArray[np.bool_]
@@ -50,7 +51,8 @@ class Verdicts:
         """Take what is needed from verdicts as `tseval.verdicts.judge` gives them."""
         better, worse = (table[name].to_numpy() for name in ("better_score", "worse_score"))
         flags = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
-        return cls(table["case"], table["item"].to_numpy(), table["contrast"], better - worse, *flags)
+        case, contrast = (whole_column(table, name) for name in ("case", "contrast"))
+        return cls(case, table["item"].to_numpy(), contrast, better - worse, *flags)
 
 
 @dataclass(frozen=True, slots=True)
