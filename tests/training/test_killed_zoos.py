@@ -115,7 +115,7 @@ ZOO = """
     def compare(whole, other):
         return different(timeless(whole), timeless(other))
 
-    print(json.dumps(kill_everywhere(make, make, compare, place / "points")))
+    print(json.dumps(kill_everywhere(make, make, compare, place / "points", every=3)))
 """
 
 
