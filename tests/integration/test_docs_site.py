@@ -1,6 +1,7 @@
 """The documentation as a site, built by `make docs` in a copy of the repository."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -32,9 +33,12 @@ def copy_repository(folder: Path) -> Path:
 
 
 def make_docs(repository: Path, *options: str) -> subprocess.CompletedProcess:
-    # In the environment that runs the tests, not in a new one.
+    # In the environment that runs the tests, not in a new one, and not as a part of the `make` around it.
     command = ["make", *options, "--old-file", "setup", "docs", f"BIN={Path(sys.executable).parent}"]
-    return subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(
+        command, cwd=repository, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def make_changed_docs(repository: Path) -> subprocess.CompletedProcess:

@@ -31,6 +31,8 @@ from tseval.verdicts import sentences_of
 TINY = """
 train: {embedding: 8, hidden: 8, layers: 1, dropout: 0, batch: 16, max-tokens: 60000, learning-rate: 0.01}
 """
+# Long enough that a training is still at work when it hears of a stop, by way of its worker.
+LONGER = TINY.replace("60000", "200000")
 COMMON = ("--corpus", "corpus", "--recipe", "tiny.yaml", "--out", "zoo")
 
 
@@ -93,6 +95,7 @@ class Stopped:
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory, words):
     place = furnish(tmp_path_factory.mktemp("stopped"), words)
+    (place / "tiny.yaml").write_text(LONGER)
     command = ["tseval", "train", "zoo", *COMMON, "--jobs", "1", "--arch", "srn", "--arch", "drnn"]
     with (place / "said").open("w") as said:
         driver = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, stderr=said)
@@ -222,7 +225,7 @@ def test_models_of_other_settings_or_texts_are_not_mixed(whole, monkeypatch):
     assert "zoo holds a srn of other settings: --embedding 8" in message
     assert "--max-tokens 30000" in message
     assert "or remove zoo/models/srn.* and zoo/runs/srn." in message
-    (whole / "tiny.yaml").write_text(TINY)
+    (whole / "tiny.yaml").write_text(LONGER)
     text = whole / "corpus/train.txt.gz"
     text.write_bytes(gzip.compress(gzip.decompress(text.read_bytes())[:-20], mtime=0))
     assert "zoo holds a zoo trained on another train.txt.gz." in refusal(whole, monkeypatch)
