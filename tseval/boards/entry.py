@@ -15,6 +15,7 @@ from tseval.errors import BoardError, EvidenceError, RunError, reason
 from tseval.evidence.evidence import scored_again
 from tseval.evidence.fetching import EvidenceAddress, fetch_evidence
 from tseval.evidence.file import read_evidence
+from tseval.evidence.prefixes import split_words
 from tseval.files import PARTIAL
 from tseval.runs import Manifest, Run
 from tseval.runs.files import digest, read_intact
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from tseval.evidence.prefixes import Words
     from tseval.questions.scores import Score
     from tseval.suites.items import Suite
+
+    Texts = tuple[pa.StringArray, Words]
 
 ENTRY_FOLDERS = "entries"
 ENTRY_FILE, EVIDENCE = "entry.yaml", "evidence.parquet"
@@ -184,13 +188,13 @@ def rows_of(verdicts: pd.DataFrame) -> tuple[EntryRow, ...]:
     return tuple(EntryRow(*row) for row in cells)
 
 
-def entry_run(folder: Path, suite: Suite, texts: Callable[[], pa.StringArray] | None = None) -> Run:
+def entry_run(folder: Path, suite: Suite, texts: Callable[[], Texts] | None = None) -> Run:
     """Open an entry as the run that it was: tables and analyses read it as any other.
 
     Args:
         folder: Of the entry.
         suite: That of its board.
-        texts: Gives the sentences of that suite, where others need them too; None finds them here.
+        texts: Gives the sentences of that suite and their words, where others need them too; None finds them.
 
     Raises:
         RunError: Its manifest is damaged or edited, or of another suite.
@@ -201,7 +205,7 @@ def entry_run(folder: Path, suite: Suite, texts: Callable[[], pa.StringArray] | 
     if manifest.suite.digest != suite.digest:
         theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, suite))
         raise RunError(f"{folder / MANIFEST} is of {theirs}, but the board is over {ours}")
-    load = _Loaded(folder, manifest, suite, texts or partial(sentences_of, suite))
+    load = _Loaded(folder, manifest, suite, texts or partial(_texts_of, suite))
     named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
     return Run(folder.name, named, load.sentences, load.verdicts)
 
@@ -244,8 +248,13 @@ def entry_runs(folders: Sequence[Path]) -> list[Run]:
         return []
     board = folders[0].resolve().parents[1]
     suite = suite_of(read_definition(board), board)
-    texts = cache(partial(sentences_of, suite))
+    texts = cache(partial(_texts_of, suite))
     return [entry_run(folder, suite, texts) for folder in folders]
+
+
+def _texts_of(suite: Suite) -> Texts:
+    sentences = sentences_of(suite)
+    return sentences, split_words(sentences)
 
 
 @dataclass(frozen=True)
@@ -255,7 +264,7 @@ class _Loaded:
     folder: Path
     manifest: Manifest
     suite: Suite
-    texts: Callable[[], pa.StringArray]
+    texts: Callable[[], Texts]
 
     def sentences(self) -> pa.Table:
         content = evidence_of(self.folder, self.manifest)
@@ -263,7 +272,7 @@ class _Loaded:
             evidence = read_evidence(content)
             if evidence.suite_digest != self.suite.digest:
                 raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
-            return scored_again(evidence, self.texts())
+            return scored_again(evidence, *self.texts())
         except EvidenceError as error:
             raise RunError(f"{self.folder / EVIDENCE} {error}") from None
 

@@ -102,12 +102,13 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
     return Evidence(suite_digest, "prefix", exceptions, table.filter(pa.array(kept(words, shared))))
 
 
-def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
+def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | None = None) -> pa.Table:
     """Make scored sentences from evidence, bit for bit those that it was gathered from.
 
     Args:
         evidence: Of a run on a suite.
         sentences: The suite's distinct sentences, sorted (`tseval.verdicts.sentences_of`).
+        words: Those of the sentences, where they are split already.
 
     Returns:
         `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right`, `wrong`, `pieces`
@@ -118,7 +119,7 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
     """
     if evidence.unit == "sentence":
         return _sentences_again(evidence, sentences)
-    words = split_words(sentences)
+    words = words or split_words(sentences)
     place = _places(evidence, words)
     table = evidence.table.take(pa.array(place, pa.int64()))
     _refuse_other_words(evidence)
