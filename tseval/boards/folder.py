@@ -42,7 +42,7 @@ from tseval.suites.load import load_suite
 from tseval.verifying import verify_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tseval.questions.scores import Score
@@ -187,15 +187,24 @@ def _put_entry(folder: Path, files: dict[str, bytes]) -> Path:
     taken = {one.name.lower() for one in folder.parent.iterdir()} if folder.parent.exists() else set()
     if folder.name.lower() in taken:
         raise BoardError(f"{folder} exists.\n  Name the entry otherwise with --name.")
+    write_beside(folder, files).rename(folder)
+    sync_directory(folder.parent)
+    return folder
+
+
+def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """Write the files of an entry into a folder beside its place, from which it is then moved there.
+
+    Raises:
+        OSError: One cannot be written.
+    """
     partial = folder.with_name(f"{folder.name}{PARTIAL}")
     if partial.exists():  # a kill left it
         shutil.rmtree(partial)
     partial.mkdir(parents=True)
     for name, content in files.items():
         write_whole(partial / name, content)
-    partial.rename(folder)
-    sync_directory(folder.parent)
-    return folder
+    return partial
 
 
 def links_in(folder: Path) -> list[str]:

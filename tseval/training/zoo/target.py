@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tseval.boards.check import CURVES_FOLDER
 from tseval.boards.entry import ENTRY_FILE, ENTRY_FOLDERS, EVIDENCE
-from tseval.boards.folder import BOARD_LOCK
+from tseval.boards.folder import BOARD_LOCK, write_beside
 from tseval.errors import BoardError, LimitError, TrainingError
 from tseval.files import PARTIAL, read_bytes, remove_lock, sync_directory, take_lock, write_whole
 from tseval.report.boards import read_board
@@ -80,12 +80,7 @@ def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:
     """
     if folder.is_dir() and holds_entry(folder) and _contents(folder) == contents:
         return
-    partial = folder.with_name(f"{folder.name}{PARTIAL}")
-    if partial.exists():  # a kill left it
-        shutil.rmtree(partial)
-    partial.mkdir(parents=True)
-    for name, content in contents.items():
-        write_whole(partial / name, content)
+    partial = write_beside(folder, contents)
     if folder.exists():
         _remove(folder)
     partial.rename(folder)
