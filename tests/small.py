@@ -1,5 +1,7 @@
 """Small suites and runs, built by hand, for every room below the scorer."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 
@@ -98,3 +100,17 @@ def make_run(suite, word_logprobs, *, path=None, model="lstm", mode="sentence", 
             tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
             writer.finish(run.manifest, scored, verdicts, tables)
     return run
+
+
+def with_field(content, path, value):
+    """Replace a field, or leave it out for None."""
+    content = json.loads(json.dumps(content))
+    *steps, last = path
+    place = content
+    for step in steps:
+        place = place[step]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return content

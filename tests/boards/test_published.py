@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 from in_process import call
+from small import with_field
 from supplied import BLIMP_HUMANS
 
 from tseval.boards.check import wrong_with_board
@@ -55,20 +56,6 @@ def board(tmp_path):
         write(tmp_path / "board/entries" / name / "entry.yaml", {"name": name, **ENTRY})
     assert call("board", "write", tmp_path / "board").returncode == 0
     return tmp_path / "board"
-
-
-def with_field(content, path, value):
-    """Replace a field, or leave it out for None."""
-    content = json.loads(json.dumps(content))
-    *steps, last = path
-    place = content
-    for step in steps:
-        place = place[step]
-    if value is None:
-        del place[last]
-    else:
-        place[last] = value
-    return content
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

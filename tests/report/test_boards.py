@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import pytest
+from small import with_field
 from supplied import BLIMP_ACCURACIES, TABLE4
 
 from tseval.errors import BoardError
@@ -33,16 +34,7 @@ BOARD: dict[str, Any] = {
 
 def changed(path, value):
     """The board with one field replaced, or removed for None."""
-    board = json.loads(json.dumps(BOARD))
-    *steps, last = path
-    place = board
-    for step in steps:
-        place = place[step]
-    if value is None:
-        del place[last]
-    else:
-        place[last] = value
-    return board
+    return with_field(BOARD, path, value)
 
 
 def message(tmp_path, content):
