@@ -10,6 +10,8 @@ the same items without any training, and prints the tables of docs/agreement.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -48,6 +50,9 @@ RECIPE = (
     "--lowercase --epochs 20 --patience 4"
 )
 
+# The verdicts of one classifier: of a task, a model and a seed.
+Answers = Callable[[str, str, int], pd.DataFrame]
+
 
 @click.command(help="Train and score the classifiers of Table 1 of Bhatt et al. 2020.")
 @click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data/agreement"),
@@ -73,9 +78,9 @@ def main(data: Path, out: Path, seeds: int, models: tuple[str, ...]) -> None:
         sweep_and_tell(units, out, FORCE)
     zero = [(model, name, zero_shot_run(out, model) / name) for model, name in product(models, TABLES)]
     sweep_and_tell([unit(model, str(files[name]), run) for model, name, run in zero], out, FORCE)
-    click.echo(table(out, seeds))
+    click.echo(table(partial(answers, out), ARCHITECTURES, seeds))
     click.echo()
-    click.echo(by_attractors(out, seeds))
+    click.echo(by_attractors(partial(answers, out), ARCHITECTURES, seeds))
     click.echo()
     click.echo(zero_shot(out, models))
 
@@ -101,34 +106,40 @@ def verdicts(folder: Path) -> pd.DataFrame:
     return pd.concat([read_run(folder / name).verdicts for name in TABLES])
 
 
-def table(out: Path, seeds: int) -> str:
-    """Lay out accuracy by architecture and task: mean, spread over seeds, interval, and the paper's."""
-    items = {task: verdicts(run_of(out, task, ARCHITECTURES[0], 1)) for task in METHODS}
-    rows = []
-    for arch in ARCHITECTURES:
-        row = [arch]
-        for task, published in zip(METHODS, PAPER[arch], strict=True):
-            runs = [verdicts(run_of(out, task, arch, seed)) for seed in range(1, seeds + 1)]
+def answers(out: Path, task: str, arch: str, seed: int) -> pd.DataFrame:
+    """Give the verdicts of a classifier on the test rows of all tables."""
+    return verdicts(run_of(out, task, arch, seed))
+
+
+def table(answers: Answers, models: Iterable[str], seeds: int) -> str:
+    """Lay out accuracy by model and task: mean, spread over seeds, interval, and the paper's."""
+    rows, items = [], {}
+    for model in models:
+        row = [model]
+        for task, published in zip(METHODS, PAPER.get(model, (None, None)), strict=True):
+            runs = [answers(task, model, seed) for seed in range(1, seeds + 1)]
+            items[task] = runs[0]
             shares = pd.Series([run["correct"].mean() for run in runs])
             low, high = wilson(round(shares.mean() * len(runs[0])), len(runs[0])) or (0.0, 1.0)
             spread = f" ± {shares.std():.3f}" if seeds > 1 else ""
-            row += [f"{shares.mean():.3f}{spread}", f"{low:.3f} to {high:.3f}", f"{published:.4f}"]
+            paper = f"{published:.4f}" if published else ""
+            row += [f"{shares.mean():.3f}{spread}", f"{low:.3f} to {high:.3f}", paper]
         rows.append(row)
     most = (items[task][CLASSES[task]].value_counts(normalize=True).max() for task in METHODS)
     rows.append(["most frequent answer", *(cell for share in most for cell in (f"{share:.3f}", "", ""))])
     headings = ["", *(f"{task}{part}" for task in METHODS for part in ("", ", 95% interval", ", paper"))]
-    return f"{len(items['number']):,} test items\n\n" + _pipes(rows, headings)
+    return f"{len(items['number']):,} test items\n\n" + pipes(rows, headings)
 
 
-def by_attractors(out: Path, seeds: int) -> str:
+def by_attractors(answers: Answers, models: Iterable[str], seeds: int) -> str:
     """Lay out accuracy by the number of attractors, all seeds pooled."""
     rows = []
-    for task, arch in product(METHODS, ARCHITECTURES):
-        pooled = pd.concat([verdicts(run_of(out, task, arch, seed)) for seed in range(1, seeds + 1)])
-        rows.append([f"{task}, {arch}", *_split(pooled)])
-    items = verdicts(run_of(out, "number", ARCHITECTURES[0], 1))["n_attractors"].clip(upper=MANY)
-    rows.append(["items", *(f"{(items == n).sum():,}" for n in range(MANY + 1))])
-    return _pipes(rows, ["", *ATTRACTORS])
+    for task, model in product(METHODS, models):
+        pooled = pd.concat([answers(task, model, seed) for seed in range(1, seeds + 1)])
+        rows.append([f"{task}, {model}", *split(pooled)])
+    numbers = pooled["n_attractors"].clip(upper=MANY)
+    rows.append(["items", *(f"{(numbers == n).sum() // seeds:,}" for n in range(MANY + 1))])
+    return pipes(rows, ["", *ATTRACTORS])
 
 
 def zero_shot(out: Path, models: tuple[str, ...]) -> str:
@@ -140,18 +151,19 @@ def zero_shot(out: Path, models: tuple[str, ...]) -> str:
         details = read_run(zero_shot_run(out, model) / TABLES[0]).manifest.model.details
         words = f"{details['validation_perplexity']:.1f}"
         rows.append(
-            [Path(model).stem, words, f"{len(found):,}", f"{found['correct'].mean():.3f}", *_split(found)]
+            [Path(model).stem, words, f"{len(found):,}", f"{found['correct'].mean():.3f}", *split(found)]
         )
-    return _pipes(rows, ["", "perplexity", "items", "all", *ATTRACTORS])
+    return pipes(rows, ["", "perplexity", "items", "all", *ATTRACTORS])
 
 
-def _split(found: pd.DataFrame) -> list[str]:
+def split(found: pd.DataFrame) -> list[str]:
     """Give accuracy by the number of attractors."""
     accuracy = found.groupby(found["n_attractors"].clip(upper=MANY))["correct"].mean()
     return [f"{accuracy[n]:.3f}" if n in accuracy else "–" for n in range(MANY + 1)]
 
 
-def _pipes(rows: list[list[str]], headings: list[str]) -> str:
+def pipes(rows: list[list[str]], headings: list[str]) -> str:
+    """Lay out a table as the docs hold it."""
     align = ("left", *["right"] * (len(headings) - 1))
     return tabulate(rows, headings, tablefmt="pipe", disable_numparse=True, colalign=align)
 

@@ -1,0 +1,168 @@
+"""Table 1 of Bhatt et al. 2020 with as many training examples as the paper has, found by a parser.
+
+Trains classifiers on examples from parsed text (docs/parsed-agreement.md), several seeds, and asks them about
+gold examples alone: those of treebanks, and sentences of Linzen et al. as Gulordava et al. published them.
+Then the same on fewer examples: accuracy by the size of training. It is a sweep (docs/scaling.md): run
+again, it goes on where it was stopped.
+
+    python benchmarks/agreement_parsed.py --out runs/agreement-parsed --figure sizes.svg
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+from agreement import ARCHITECTURES, METHODS, TABLES, by_attractors, pipes, run_of, split, table
+
+from tseval.analysis.accuracy import wilson
+from tseval.cli.sweep import sweep_and_tell
+from tseval.errors import RunError
+from tseval.report.figures import LineOf, write_figure
+from tseval.report.lines import draw_lines
+from tseval.runs import read_run
+from tseval.suites.agreement.examples import write_examples
+from tseval.suites.agreement.reading import read_examples
+from tseval.sweeps.engines import find_engine
+from tseval.sweeps.sweep import Workforce
+from tseval.sweeps.unit import SweepUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+SHARED = Path("../shared/data")
+LINZEN = "linzen"
+ASKED = {"agreement": "treebanks", "agreement_craft": "CRAFT", LINZEN: "Linzen et al."}
+# The ReLU variants are those that the paper's programs had under the names LSTM and GRU.
+MODELS = {arch: ("--arch", arch) for arch in ARCHITECTURES} | {
+    f"{arch}-relu": ("--arch", arch, "--option", "activation=relu") for arch in ("lstm", "gru")
+}
+# Sizes of the paper; the rest was chosen once for all, by accuracy of LSTM and Decay RNN on validation rows.
+RECIPE = (
+    "--preset bhatt2020 --batch 128 --learning-rate 4e-3 --initial-range 1 --dropout 0.1 --min-count 5 "
+    "--lowercase --epochs 12 --patience 3"
+)
+ALL = 225_295  # training rows of the table at hand
+SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
+CURVES = ("lstm", "drnn", "srn")
+
+
+@click.command(help="Table 1 of Bhatt et al. 2020 with examples from parsed text.")
+@click.option("--learn", type=click.Path(path_type=Path), show_default=True, help="Table to learn from.",
+              default=SHARED / "agreement_parsed/agreement_parsed.tsv.gz")  # fmt: skip
+@click.option("--ask", type=click.Path(path_type=Path), default=SHARED / "agreement", show_default=True,
+              help="Folder of gold tables, all rows of which are asked.")  # fmt: skip
+@click.option("--linzen", type=click.Path(path_type=Path), show_default=True, help="Linzen's sentences.",
+              default=SHARED / "linzen_testset/subj_agr_filtered.text.gz")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/agreement-parsed"),
+              show_default=True, help="Folder for checkpoints and runs.")  # fmt: skip
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each.")
+@click.option("--workers", type=click.IntRange(min=1), help="Trainings at a time.  [default: one a core]")
+@click.option("--figure", type=click.Path(path_type=Path), help="Where to draw the curve (.svg, .png).")
+def main(
+    learn: Path, ask: Path, linzen: Path, out: Path, seeds: int, workers: int | None, figure: Path | None
+) -> None:
+    """Train, score, and print."""
+    out.mkdir(parents=True, exist_ok=True)
+    files = {name: ask / f"{name}.tsv.gz" for name in TABLES} | {LINZEN: out / f"{LINZEN}.parquet"}
+    if not files[LINZEN].exists():
+        command = ["data", "agreement", linzen, "-o", files[LINZEN], "--train", "0", "--valid", "0"]
+        subprocess.run([sys.executable, "-m", "tseval", *map(str, command)], check=True)
+    models = out / "models"
+    for seed in range(1, seeds + 1):  # seed by seed, so that an interrupted sweep has whole tables
+        train_and_ask(models, learn, MODELS, seed, files, workers)
+    for size in SIZES:
+        train_and_ask(
+            of_size(out, size), fewer(learn, size, out), CURVES, 1, {LINZEN: files[LINZEN]}, workers
+        )
+    for name in files:
+        click.echo(f"{ASKED[name]}: {table(partial(answers, models, name), MODELS, seeds)}\n")
+    click.echo(f"{ASKED[LINZEN]}, by attractors\n")
+    click.echo(f"{by_attractors(partial(answers, models, LINZEN), MODELS, seeds)}\n")
+    click.echo(by_size(out))
+    if figure:
+        write_figure(lambda: draw_sizes(out), [figure], RunError)
+
+
+def train_and_ask(
+    folder: Path, learn: Path, models: Iterable[str], seed: int, files: dict[str, Path], workers: int | None
+) -> None:
+    """Train classifiers for both tasks, and ask them about all rows of some tables."""
+    force = Workforce(find_engine("local"), workers)
+    for name, file in files.items():  # one after the other, so that two workers never train one model
+        units = []
+        for task, model in product(METHODS, models):
+            run = run_of(folder, task, model, seed)
+            made = ("--seed", str(seed), "--out", f"{run}.pt", "--resume", "--data", str(learn))
+            train = ("train", task, *MODELS[model], *made, *RECIPE.split())
+            suite = f"{file}:{METHODS[task]}"
+            units.append(SweepUnit(f"{run.name}-{name}", f"{run}.pt", suite, str(run / name), train=train))
+        sweep_and_tell(units, folder, force)
+
+
+def answers(folder: Path, name: str, task: str, model: str, seed: int) -> pd.DataFrame:
+    """Give the verdicts of one classifier on one table."""
+    return read_run(run_of(folder, task, model, seed) / name).verdicts
+
+
+def of_size(out: Path, size: int | None) -> Path:
+    """Name the folder of classifiers that learnt from so many examples, or from all."""
+    return out / (f"models-{size}" if size else "models")
+
+
+def fewer(learn: Path, size: int, out: Path) -> Path:
+    """Write a table of some training rows, spread evenly over all, with every validation row."""
+    file = out / f"{size}.parquet"
+    if not file.exists():
+        rows = read_examples(learn)
+        parts = np.array(rows["split"].to_pylist())
+        train = np.flatnonzero(parts == "train")
+        kept = train[np.linspace(0, len(train) - 1, size).round().astype(int)]
+        write_examples(rows.take(np.concatenate([kept, np.flatnonzero(parts == "valid")])), file)
+    return file
+
+
+def sizes_of(out: Path, task: str, model: str) -> dict[int, pd.DataFrame]:
+    """Give the verdicts on Linzen's sentences by the number of examples learnt from."""
+    learnt = {size: answers(of_size(out, size), LINZEN, task, model, 1) for size in SIZES}
+    return {**learnt, ALL: answers(of_size(out, None), LINZEN, task, model, 1)}
+
+
+def by_size(out: Path) -> str:
+    """Lay out accuracy on Linzen's sentences, and on those without attractors, by examples learnt from."""
+    rows = []
+    for task, model in product(METHODS, CURVES):
+        found = sizes_of(out, task, model).values()
+        rows.append(
+            [f"{task}, {model}", *(f"{run['correct'].mean():.3f} ({split(run)[0]})" for run in found)]
+        )
+    return f"{ASKED[LINZEN]}: all (without attractors)\n\n" + pipes(
+        rows, ["", *(f"{size:,}" for size in (*SIZES, ALL))]
+    )
+
+
+def draw_sizes(out: Path) -> Figure:
+    """Draw accuracy on Linzen's sentences by the number of examples learnt from."""
+    lines = []
+    for index, (task, model) in enumerate(product(METHODS, CURVES)):
+        found = sizes_of(out, task, model)
+        ends = [wilson(int(run["correct"].sum()), len(run)) or (0.0, 1.0) for run in found.values()]
+        shares = [float(run["correct"].mean()) for run in found.values()]
+        low, high = ([end[k] for end in ends] for k in (0, 1))
+        lines.append(LineOf(index, f"{task}, {model}", list(found), shares, low, high))
+    figure = draw_lines(lines, "Sentences of Linzen et al. (2016)", "examples learnt from", "accuracy")
+    figure.axes[0].set_xscale("log")
+    return figure
+
+
+if __name__ == "__main__":
+    main()
