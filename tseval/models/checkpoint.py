@@ -22,6 +22,7 @@ from tseval.errors import ModelError, shortened
 from tseval.files import write_whole
 from tseval.models.classifier import Classifier
 from tseval.models.language_model import LanguageModel, Network, Sizes, all_finite
+from tseval.models.quantised import dequantise, quantise
 from tseval.models.safe_file import read_plain
 from tseval.models.undrawn import Undrawn
 from tseval.models.vocabulary import Vocabulary
@@ -36,7 +37,8 @@ BUNDLED_CHECKPOINTS = Path(__file__).parent / "bundled"  # checkpoints that come
 CHECKPOINT_FORMAT = "tseval-checkpoint"
 CHECKPOINT_VERSION = 1
 WEIGHT_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-StoredType = Literal["float16", "float32"]
+StoredType = Literal["float16", "float32"]  # of a model that is trained
+PackedType = Literal["float16", "float32", "int8"]  # of one that is converted: int8 is `models/quantised.py`
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,10 @@ def bundled_checkpoints() -> dict[str, Path]:
     return {path.stem: path for path in sorted(BUNDLED_CHECKPOINTS.glob("*.pt"))}
 
 
-def stored_weights(model: Network, dtype: StoredType) -> dict[str, Tensor]:
-    """Give the weights as they go to disk: rounded to `dtype`, a tied matrix once."""
+def stored_weights(model: Network, dtype: PackedType) -> dict[str, Tensor]:
+    """Give the weights as they come back from disk: rounded to `dtype`, a tied matrix once."""
+    if dtype == "int8":
+        return dequantise(*quantise(stored_weights(model, "float32")))
     return {
         name: tensor.detach().to("cpu", getattr(torch, dtype)).contiguous()
         for name, tensor in model.state_dict().items()
@@ -124,16 +128,20 @@ def save_checkpoint(
     *,
     training: Mapping[str, Json],
     validation_perplexity: float | None,
-    dtype: StoredType = "float32",
+    dtype: PackedType = "float32",
 ) -> None:
     """Write a checkpoint; the suffix of `path` decides between `.pt` and `.safetensors`.
 
-    The file appears whole or not at all.
+    The file appears whole or not at all. The fingerprint is that of the weights as they come back from it.
 
     Raises:
         OSError: If the file cannot be written.
     """
-    weights, sizes = stored_weights(model, dtype), model.sizes.to_mapping()
+    weights = stored_weights(model, "float32" if dtype == "int8" else dtype)
+    sizes = model.sizes.to_mapping()
+    columns: dict[str, int] = {}
+    if dtype == "int8":
+        weights, columns = quantise(weights)
     header = {
         "format": CHECKPOINT_FORMAT,
         "version": CHECKPOINT_VERSION,
@@ -142,7 +150,8 @@ def save_checkpoint(
         "lowercase": vocabulary.lowercase,
         "training": dict(training),
         "validation_perplexity": validation_perplexity,
-        "fingerprint": fingerprint(sizes, vocabulary, weights),
+        "fingerprint": fingerprint(sizes, vocabulary, dequantise(weights, columns)),
+        **({"quantised": columns} if columns else {}),
     }
     plain = json.dumps(header)  # also holds the .pt header to plain data, which is all that loads again
     buffer = io.BytesIO()
@@ -209,6 +218,7 @@ def _assemble(header: Mapping[str, object], weights: dict[str, Tensor]) -> Check
     if not isinstance(sizes, dict):
         raise ModelError("the checkpoint does not hold the sizes of its model")
     vocabulary = _vocabulary(header)
+    weights = dequantise(weights, header.get("quantised", {}))
     model = fit_model(Sizes.from_mapping(sizes), vocabulary, weights)
     marked = header.get("fingerprint")
     actual = fingerprint(sizes, vocabulary, weights)

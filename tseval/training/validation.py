@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tseval.models.checkpoint import StoredType, stored_weights
+from tseval.models.checkpoint import PackedType, stored_weights
 from tseval.models.language_model import LanguageModel
 from tseval.scoring.numerics.device import widest_float
 from tseval.scoring.numerics.head import chosen_logits, log_normaliser
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OVERFLOW = 700.0  # nats whose exponential is too large for a float
 
 
-def as_stored(model: LanguageModel, dtype: StoredType) -> LanguageModel:
+def as_stored(model: LanguageModel, dtype: PackedType) -> LanguageModel:
     """Copy a model, weights rounded as on disk, so that what is measured is what is kept."""
     device = next(model.parameters()).device
     # The copy's own initial weights must not take random numbers away from the training.
