@@ -182,14 +182,23 @@ def _regular_forms(part: str, lemma: str, irregular: Mapping[str, str], used: se
     return {}
 
 
+def class_names(name: str) -> list[str]:
+    """Name the classes that a slot takes its words from: `noun.animate`, or several joined by `+`."""
+    return [part.strip() for part in name.split("+")]
+
+
 def find_class(lexicon: Lexicon, name: str) -> tuple[Word, ...]:
-    """Look up the words of a class.
+    """Look up the words of a class, or of several one after the other (`noun.animate + noun.human`).
 
     Raises:
-        GrammarError: No such class; without a line, for the caller to add.
+        GrammarError: No such class, or nouns together with other words; without a line, for the caller to add.
     """
-    if name not in lexicon.classes:
-        raise GrammarError(
-            f"the lexicon has no class {name!r}.", fix=suggest(name, lexicon.classes, "Classes")
-        )
-    return lexicon.classes[name]
+    names = class_names(name)
+    for each in names:
+        if each not in lexicon.classes:
+            raise GrammarError(
+                f"the lexicon has no class {each!r}.", fix=suggest(each, lexicon.classes, "Classes")
+            )
+    if len({each.startswith("noun.") for each in names}) > 1:
+        raise GrammarError(f"{name!r} mixes nouns, which have a number, with other words.", fix="Use two slots.")
+    return tuple(word for each in names for word in lexicon.classes[each])
