@@ -1,4 +1,4 @@
-"""The grammars of CLAMS against the published files: counts and digests of all fifty, and what items are known by."""
+"""The grammars of CLAMS against the fifty published files, and what their items are known by."""
 
 import hashlib
 import json
