@@ -2,14 +2,21 @@
 
 import hashlib
 import json
+import os
+import re
+import sys
+from pathlib import Path
 
 import pytest
+from pages import follow
 from supplied import CLAMS
+from systems import needs_posix
 
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.items import Case, Suite
-from tseval.suites.load import load_suite
+from tseval.suites.load import available_suites, bundled_sizes, load_suite
 
+PAGE = Path(__file__).parents[3] / "docs/suites.md"
 SUITES = {
     "en": "clams_english", "fr": "clams_french", "de": "clams_german",
     "he": "clams_hebrew", "ru": "clams_russian",
@@ -89,3 +96,26 @@ def test_the_verb_of_a_relative_clause_agrees_with_its_own_noun(code: str, suite
     case = by_name(suites[code])["obj_rel_within_anim"]
     embedded = "embedded_number" if code == "en" else "other_number"
     assert case.features["number"] == case.features[embedded]
+
+
+def test_the_page_counts_what_is_published() -> None:
+    published = json.loads(CLAMS.read_text("utf-8"))["languages"]
+    rows = re.findall(r"^\| .+? \| `(\w+)` \| (\d.+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    counts = {case: dict(zip(SUITES, numbers.split(" | "), strict=True)) for case, numbers in rows}
+    assert counts == {
+        case: {code: f"{published[code][case]['pairs']:,}" for code in SUITES} for case in published["de"]
+    }
+
+
+def test_the_page_lists_every_suite_with_its_items() -> None:
+    listed = re.findall(r"^\| `(\w+)` \| .+ \| ([\d,]+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    sizes = {name: f"{bundled_sizes(name)[2]:,}" for name in available_suites()}
+    assert {name: items for name, items in listed if name in sizes} == sizes
+
+
+@needs_posix
+def test_the_page_is_reproduced_by_its_command(tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    (command,) = follow(PAGE, tmp_path, os.environ | {"PATH": path})
+    published = json.loads(CLAMS.read_text("utf-8"))["languages"]["de"]["simple_agrmt"]
+    assert command.quoted == command.printed == f"{published['sha256_sorted']}  -"
