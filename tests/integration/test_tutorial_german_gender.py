@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_model_never_read_what_it_is_said_not_to_have_read(folder: Path) -> None:
     begun = {tuple(line.split()[:2]) for line in (folder / "german.txt").read_text("utf-8").splitlines()}
-    determiners = "der die das dieser diese dieses jeder jede jedes".split()
+    determiners = ["der", "die", "das", "dieser", "diese", "dieses", "jeder", "jede", "jedes"]
     assert begun == {
         (determiner, adjective)
         for determiner in determiners
