@@ -13,6 +13,7 @@ ORACLES = Path(__file__).with_name("oracles")
 DATA = Path(__file__).parents[1] / ".." / "shared/data"
 
 MARVIN_LINZEN = ORACLES / "marvin_linzen.json"
+CLAMS = ORACLES / "clams.json"
 TABLE4 = ORACLES / "table4.json"
 GULORDAVA = ORACLES / "gulordava.json"
 BLIMP_ACCURACIES = ORACLES / "blimp_accuracies.jsonl"

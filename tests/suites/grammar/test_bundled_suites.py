@@ -9,7 +9,7 @@ from tseval.suites.grammar.lint import lint
 from tseval.suites.load import TEMPLATES, available_suites
 
 FOLDERS = sorted(path for path in TEMPLATES.iterdir() if path.is_dir())
-BIG = {"agreement", "marvin_linzen"}
+BIG = {"agreement", "marvin_linzen", *(path.name for path in FOLDERS if path.name.startswith("clams_"))}
 of_every_suite = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 
 

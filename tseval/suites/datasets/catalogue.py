@@ -93,7 +93,7 @@ _CLAMS_ENGLISH = (
 def _clams(code: str) -> Published:
     names = sorted([*_CLAMS_FILES, *(_CLAMS_ENGLISH if code == "en" else ())])
     files = {f"{name}.txt": f"{code}_evalset/{name}.txt" for name in names}
-    return Published(f"CLAMS, {LANGUAGES[code]} (Mueller et al. 2020)", "MIT", files, _CLAMS)
+    return Published(f"CLAMS, {LANGUAGES[code]} (Mueller et al. 2020)", "Apache-2.0", files, _CLAMS)
 
 
 CATALOGUE = {

@@ -11,7 +11,7 @@ from tseval.errors import GrammarError, suggest
 from tseval.questions.contrast import Contrast
 from tseval.suites.grammar.draw import Draw, drawn_codes, read_draw
 from tseval.suites.grammar.factors import read_factors
-from tseval.suites.grammar.lexicon import Lexicon, load_lexicon
+from tseval.suites.grammar.lexicon import Lexicon, load_lexicon, read_lexicon
 from tseval.suites.grammar.slots import Slot, read_slots, slot_codes
 from tseval.suites.grammar.source import YamlDocument, YamlValue, describe, parse_yaml, read_grammar_text
 from tseval.suites.grammar.template import Sentences
@@ -118,7 +118,7 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None) -> Gra
     front, body, body_line = _split_front_matter(path)
     document = parse_yaml(front, path, 2)
     document.check_keys(GRAMMAR_KEYS)
-    lexicon = _lexicon(document, {} if lexicons is None else lexicons)
+    lexicon = _lexicon(document, front, {} if lexicons is None else lexicons)
     slots = read_slots(document, lexicon)
     sentences = Sentences(body, path, body_line, [slot.name for slot in slots])
     _check_names(document, slots, sentences)
@@ -189,7 +189,10 @@ def _split_front_matter(path: Path) -> tuple[str, str, int]:
     raise GrammarError("the front matter does not end.", path, 1, "Close it with a line '---'.")
 
 
-def _lexicon(document: YamlDocument, lexicons: dict[Path, Lexicon]) -> Lexicon | None:
+def _lexicon(document: YamlDocument, front: str, lexicons: dict[Path, Lexicon]) -> Lexicon | None:
+    if isinstance(document.data.get("lexicon"), dict):
+        # Read again: in a lexicon, every scalar is a word.
+        return read_lexicon(parse_yaml(front, document.path, 2, words=True).part("lexicon"))
     name = document.text("lexicon")
     if name is None:
         return None

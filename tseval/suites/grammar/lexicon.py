@@ -89,10 +89,10 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The classes of one lexicon file.
+    """The classes of one lexicon.
 
     Attributes:
-        document: The file.
+        document: The file, or the part of a grammar.
         classes: Class name (`noun.animate`) to its words, in order.
         unused_irregular: Words of `irregular` that no class lists.
     """
@@ -108,7 +108,15 @@ def load_lexicon(path: Path) -> Lexicon:
     Raises:
         GrammarError: The file is malformed; the message names the line.
     """
-    document = parse_yaml(read_grammar_text(path), path, words=True)
+    return read_lexicon(parse_yaml(read_grammar_text(path), path, words=True))
+
+
+def read_lexicon(document: YamlDocument) -> Lexicon:
+    """Read the classes of a lexicon, in a file of its own or in the front matter of a grammar.
+
+    Raises:
+        GrammarError: It is malformed; the message names the line.
+    """
     irregular = _irregular(document)
     classes: dict[str, tuple[Word, ...]] = {}
     used: set[str] = set()
@@ -182,14 +190,25 @@ def _regular_forms(part: str, lemma: str, irregular: Mapping[str, str], used: se
     return {}
 
 
+def class_names(name: str) -> list[str]:
+    """Name the classes that a slot takes its words from: `noun.animate`, or several joined by `+`."""
+    return [part.strip() for part in name.split("+")]
+
+
 def find_class(lexicon: Lexicon, name: str) -> tuple[Word, ...]:
-    """Look up the words of a class.
+    """Look up the words of a class, or of several one after the other (`noun.animate + noun.human`).
 
     Raises:
-        GrammarError: No such class; without a line, for the caller to add.
+        GrammarError: No such class, or nouns beside other words; without a line, for the caller to add.
     """
-    if name not in lexicon.classes:
+    names = class_names(name)
+    for each in names:
+        if each not in lexicon.classes:
+            raise GrammarError(
+                f"the lexicon has no class {each!r}.", fix=suggest(each, lexicon.classes, "Classes")
+            )
+    if len({each.startswith("noun.") for each in names}) > 1:
         raise GrammarError(
-            f"the lexicon has no class {name!r}.", fix=suggest(name, lexicon.classes, "Classes")
+            f"{name!r} mixes nouns, which have a number, with other words.", fix="Use two slots."
         )
-    return lexicon.classes[name]
+    return tuple(word for each in names for word in lexicon.classes[each])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tseval.suites.findings import LintFinding, check_sentences_of, missing_words, quoted_texts, some
 from tseval.suites.grammar.expansion import check_size, expand
 from tseval.suites.grammar.folder import SUITE_FILE, SuiteFolder, read_folder
+from tseval.suites.grammar.lexicon import class_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -149,7 +150,8 @@ def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[L
         if grammar.lexicon is not None:
             lexicons[grammar.lexicon.document.path] = grammar.lexicon
             names = used.setdefault(grammar.lexicon.document.path, set())
-            names |= {slot.class_name for slot in grammar.slots if slot.class_name is not None}
+            slots = [slot.class_name for slot in grammar.slots if slot.class_name is not None]
+            names |= {name for classes in slots for name in class_names(classes)}
     for path, lexicon in lexicons.items():
         for name, words in lexicon.classes.items():
             if name not in used[path]:

@@ -41,7 +41,7 @@ class Slot:
     Attributes:
         name: As used in the sentences.
         fillers: What one place can hold; a noun of either number stands here twice in a row.
-        class_name: The lexicon class, or None for a literal list.
+        class_name: The lexicon class, or several joined by `+`; None for a literal list.
         numbers: Fillers per lexicon entry: 2 for a noun of either number, else 1.
         repeat: How many fillers the slot holds at once, as a list, or at most; None for a single filler.
         differs_from: An earlier slot whose lexicon entry this one never takes.

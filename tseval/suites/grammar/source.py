@@ -90,6 +90,11 @@ class YamlDocument:
             raise self.error(f"{key!r} must be a mapping, not {describe(value)}.", key, fix=fix)
         return value
 
+    def part(self, key: str) -> YamlDocument:
+        """Take the mapping under a key as a document of its own."""
+        lines = {keys[1:]: line for keys, line in self.lines.items() if keys[:1] == (key,)}
+        return YamlDocument(self.path, self.mapping(key), lines)
+
 
 def describe(value: object) -> str:
     """Name a kind of value the way an author knows it."""

@@ -1,0 +1,59 @@
+"""Determiners and inversion: what their grammars say, worked out again from the sentences."""
+
+from collections import Counter
+
+import pytest
+
+from tseval.suites.load import load_suite
+
+# Where the auxiliary of the main clause and that of the relative clause stand in the statement, from its end.
+PLACES = {"subject_rc": (-1, -3), "object_rc": (-1, -3), "rc_on_object": (-6, -1)}
+DETERMINERS = {"this": "sing", "that": "sing", "these": "plur", "those": "plur"}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+def undone(question: str, place: int) -> list[str]:
+    """Put the first word of a question back where it stands in the statement."""
+    auxiliary, *rest = question.split()
+    return [*rest[:place], auxiliary, *rest[place:]]
+
+
+def test_both_questions_are_made_of_one_statement() -> None:
+    for case in load_suite("inversion").cases:
+        main, embedded = PLACES[case.name]
+        for item in list(case.items())[::17]:
+            good, bad = item.sentences.values()
+            assert undone(good, main) == undone(bad, embedded), item.sentences
+            assert good.split()[0] == item.features["auxiliary"]
+            assert bad.split()[0] == item.features["embedded_auxiliary"]
+
+
+def test_a_model_that_looks_at_the_first_word_alone_is_at_chance() -> None:
+    for case in load_suite("inversion").cases:
+        firsts = Counter(
+            tuple(sentence.split()[0] for sentence in item.sentences.values()) for item in case.items()
+        )
+        assert len(firsts) == 12
+        assert all(firsts[good, bad] == firsts[bad, good] for good, bad in firsts)
+
+
+def test_only_the_right_noun_has_the_number_of_its_determiner() -> None:
+    suite = load_suite("determiner_noun")
+    forms = {"sing": set(), "plur": set()}
+    for case in suite.cases:
+        for item in case.items():
+            forms[DETERMINERS[item.sentences["grammatical"].split()[2]]].add(
+                item.sentences["grammatical"].split()[-1]
+            )
+    assert not forms["sing"] & forms["plur"]
+    assert len(forms["sing"]) == len(forms["plur"]) == 20
+    for case in suite.cases:
+        for item in case.items():
+            good, bad = (sentence.split() for sentence in item.sentences.values())
+            assert good[:-1] == bad[:-1]
+            assert bad[-1] not in forms[DETERMINERS[good[2]]]
+            assert item.features["distance"] == len(good) - 4
