@@ -43,7 +43,7 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFin
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
     for grammar in grammars:
         check_size(grammar, fix="Shorten the slots: all items are looked at.")
-        case = expand(grammar, folder.contrasts_of(grammar), range(grammar.n_items))
+        case = expand(grammar, folder.contrasts_of(grammar), range(grammar.n_items), folder.terminator)
         findings += _case_findings(grammar, case, folder.terminator, knows)
         words |= dict.fromkeys(word for text in _sentences(case) for word in text.split())
     if path.is_dir():
