@@ -128,10 +128,13 @@ class Regions(Question):
         return Decided(str(prediction), better, worse, correct, undecidable)
 
     def compared(self) -> list[Region]:
-        """List the regions that predictions refer to, each once, as they stand in them."""
+        """List the regions that predictions refer to, each once under all its conditions, in their order."""
         formulas = [parse(prediction.formula) for prediction in self.predictions]
         parts = (part for formula in formulas for part in parts_of(formula))
-        return list(dict.fromkeys(part for part in parts if isinstance(part, Region)))
+        found = dict.fromkeys(part for part in parts if isinstance(part, Region))
+        places = list(dict.fromkeys(region.place for region in found))
+        labels = self.lengths.column_names
+        return sorted(found, key=lambda one: (places.index(one.place), labels.index(one.condition)))
 
     def span(self, region: Region) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Say where a region stands in its sentences: words before it and words in it, (items,) each."""

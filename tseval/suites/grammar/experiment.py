@@ -63,11 +63,12 @@ def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment
             raise document.error(f"'{given[0]}' stands without '{key}'.", given[0], fix=fix)
     if "contrasts" in document.data:
         fix = "Keep one of them: regions or whole sentences are compared."
-        raise document.error("a grammar cannot have both 'contrasts' and 'predictions'.", "contrasts", fix=fix)
+        message = "a grammar cannot have both 'contrasts' and 'predictions'."
+        raise document.error(message, "contrasts", fix=fix)
     conditions = _names(document, "conditions") if "conditions" in document.data else labels
     if sorted(conditions) != sorted(labels):
         odd = min(set(conditions) ^ set(labels))
-        what = f"no sentence is labelled {odd!r}" if odd in conditions else f"the label {odd!r} is none of them"
+        what = f"no sentence is labelled {odd!r}" if odd in conditions else f"{odd!r} is missing"
         fix = "Name the labels of the sentences, or leave 'conditions' out."
         raise document.error(f"'conditions': {what}.", "conditions", fix=fix)
     regions = _names(document, "regions")
@@ -184,7 +185,9 @@ def _refuse_unmarked(
 ) -> None:
     if isinstance(region.place, Mark) and region.place.name not in question.named[region.condition]:
         name = region.place.name
-        message = f"the prediction {where[1]!r} is about {region}, but {region.condition!r} marks no {name!r}."
+        message = (
+            f"the prediction {where[1]!r} is about {region}, but {region.condition!r} marks no {name!r}."
+        )
         fix = f"Write [{name} ...] in its sentence, or [{name}] where the region is empty."
         raise document.error(message, *where, fix=fix)
 

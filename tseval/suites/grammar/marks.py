@@ -1,4 +1,4 @@
-"""Regions marked in sentences as linguists label brackets: `I know what the lion devoured [critical at sunrise]`."""
+"""Regions, marked in sentences by labelled brackets: `I know what the lion ate [critical at sunrise]`."""
 
 from __future__ import annotations
 
