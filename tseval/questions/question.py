@@ -64,8 +64,8 @@ class Question(ABC):
     def hash_into(self, digest: hashlib._Hash) -> None:  # noqa: B027 - most forms hold no columns of their own
         """Add the columns that it holds to the digest of a suite."""
 
-    def warnings(self) -> Iterator[str]:
-        """Say what may mislead a reader of the verdicts, one sentence each."""
+    def warnings(self) -> Iterator[tuple[str, str]]:
+        """Say what may mislead a reader of the verdicts: what counts, and what is wrong with it."""
         return iter(())
 
     def contrasts(self) -> tuple[Contrast, ...]:

@@ -170,7 +170,7 @@ class Regions(Question):
         before, lengths = self.span(region)
         return (before == 0) & (lengths > 0)
 
-    def warnings(self) -> Iterator[str]:
+    def warnings(self) -> Iterator[tuple[str, str]]:
         """Name comparisons of sums that are over unequal numbers of words."""
         for prediction in self.predictions:
             if self.metric == "sum" and prediction.name != ALL_PREDICTIONS:
@@ -178,7 +178,7 @@ class Regions(Question):
                     if isinstance(part, Operation) and part.operator in "<>=":
                         yield from self._unequal(prediction, part)
 
-    def _unequal(self, prediction: Prediction, comparison: Operation) -> Iterator[str]:
+    def _unequal(self, prediction: Prediction, comparison: Operation) -> Iterator[tuple[str, str]]:
         """Count the words of both sides; in a difference, those that are taken away are too."""
         balance = np.broadcast_to(self._n_words(comparison), len(self.lengths))
         unequal = np.flatnonzero(balance)
@@ -186,10 +186,8 @@ class Regions(Question):
             first = unequal[0]
             regions = [part for part in parts_of(comparison) if isinstance(part, Region)]
             named = ", ".join(f"{one} {self.span(one)[1][first]}" for one in dict.fromkeys(regions))
-            yield (
-                f"{prediction.name!r} compares sums over unequal numbers of words in {len(unequal):,} of "
-                f"{len(balance):,} items, for example {named}"
-            )
+            items = f"{len(unequal):,} of {len(balance):,} items"
+            yield prediction.name, f"in {items} sums over unequal numbers of words are compared: {named}"
 
     def _n_words(self, node: Node) -> NDArray[np.int64]:
         """Count the words of regions that are added, less those of regions that are subtracted."""
