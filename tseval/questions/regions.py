@@ -180,12 +180,13 @@ class Regions(Question):
 
     def _unequal(self, prediction: Prediction, comparison: Operation) -> Iterator[tuple[str, str]]:
         """Count the words of both sides; in a difference, those that are taken away are too."""
+        regions = list(dict.fromkeys(part for part in parts_of(comparison) if isinstance(part, Region)))
+        if len(regions) < 2:  # a region against a number
+            return
         balance = np.broadcast_to(self._n_words(comparison), len(self.lengths))
         unequal = np.flatnonzero(balance)
         if len(unequal):
-            first = unequal[0]
-            regions = [part for part in parts_of(comparison) if isinstance(part, Region)]
-            named = ", ".join(f"{one} {self.span(one)[1][first]}" for one in dict.fromkeys(regions))
+            named = ", ".join(f"{one} {self.span(one)[1][unequal[0]]}" for one in regions)
             items = f"{len(unequal):,} of {len(balance):,} items"
             yield prediction.name, f"in {items} sums over unequal numbers of words are compared: {named}"
 

@@ -125,6 +125,8 @@ def _check(path: Path, formula: str, n_regions: dict[str, int]) -> None:
         regions = regions_of(parse(formula))
     except ValueError as error:
         raise SuiteError(f"{path}: the formula {formula!r} {error}") from None
+    if not regions:
+        raise SuiteError(f"{path}: the formula {formula!r} names no region")
     for region in regions:
         if region.condition not in n_regions:
             raise SuiteError(f"{path}: the formula {formula!r} has an unknown condition {region.condition!r}")
