@@ -154,7 +154,7 @@ def test_a_run_tells_the_accuracy_and_the_effect_of_each_prediction(folder, bits
     assert (rows["all predictions"]["accuracy"], rows["all predictions"]["effect"]) == (every.mean(), None)
     printed = (folder / "a.printed").read_text()
     assert "|   Effect (bits) |" in printed
-    assert re.search(rf"\| {re.escape(cut(rows['interaction']['effect']))} \|", printed)
+    assert re.search(rf"\| +{re.escape(cut(rows['interaction']['effect']))} \|", printed)
 
 
 def test_the_same_suite_in_syntaxgyms_form_gives_the_same_numbers(folder, bits):
