@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import ttest_1samp
 from supplied import GARDEN_PATHS
 
-from tseval.analysis.effects import NATS, mean_effects, mean_surprisals
+from tseval.analysis.effects import NATS_PER_BIT, mean_effects, mean_surprisals
 from tseval.suites.load import load_suite
 from tseval.verdicts import judge, sentences_of
 
@@ -75,11 +75,12 @@ def test_garden_path_effects_are_those_of_the_published_regions(words, construct
     surprisals = mean_surprisals(verdicts).set_index(["condition", "region"])
     for number, place in enumerate(PLACES):
         published = (
-            own[own["region"] == number].pivot(index="item", columns="ambiguous", values="surprisal") / NATS
+            own[own["region"] == number].pivot(index="item", columns="ambiguous", values="surprisal")
+            / NATS_PER_BIT
         )
         differences = (published[1] - published[0]).to_numpy()
         of_items = verdicts[verdicts["contrast"] == place]
-        found = (of_items["better_score"] - of_items["worse_score"]).to_numpy() / NATS
+        found = (of_items["better_score"] - of_items["worse_score"]).to_numpy() / NATS_PER_BIT
         np.testing.assert_allclose(found, differences, atol=1e-6)
         assert (len(found), of_items["correct"].sum()) == (24, (differences > 0).sum())
         interval = ttest_1samp(differences, 0).confidence_interval()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tseval.analysis.answers import Answers
 
-NATS = log(2)  # of a bit
+NATS_PER_BIT = log(2)
 EFFECT = ("effect", "effect_low", "effect_high", "effect_se")
 CONDITION, REGION = "condition", "region"
 # What is told of an average, as `Average` has it.
@@ -42,7 +42,7 @@ def effects(verdicts: pd.DataFrame) -> NDArray[np.float64]:
         verdicts: Of a run that is scored by regions.
     """
     nats = (verdicts["better_score"] - verdicts["worse_score"]).to_numpy(np.float64, na_value=np.nan)
-    return np.where(verdicts["undecidable"].to_numpy(bool), np.nan, nats / NATS)
+    return np.where(verdicts["undecidable"].to_numpy(bool), np.nan, nats / NATS_PER_BIT)
 
 
 def with_effects(rows: pd.DataFrame, answers: Answers, bits: NDArray[np.float64]) -> pd.DataFrame:
@@ -94,7 +94,7 @@ def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
     for name in names:
         # Cases that lack a condition have no numbers there.
         asked = verdicts.groupby("case")[name].transform("count").to_numpy() > 0
-        bits = np.where(once, verdicts[name].to_numpy(np.float64, na_value=np.nan) / NATS, np.nan)
+        bits = np.where(once, verdicts[name].to_numpy(np.float64, na_value=np.nan) / NATS_PER_BIT, np.nan)
         condition, _, region = name.rpartition(".")
         means = _averages(verdicts[asked], bits[asked], ROW[:-1])
         found.append(means.assign(**{REGION: region, CONDITION: condition}))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Surprisal = Callable[["Place", str], NDArray[np.float64]]
+    Surprisal = Callable[["RegionPlace", str], NDArray[np.float64]]
 
 LITERAL = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 NUMBERED = r"\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)"
@@ -51,14 +51,14 @@ class Mark:
 
 
 # A region by its number or its name; None for the whole sentence.
-Place = int | Mark | None
+RegionPlace = int | Mark | None
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
     """The surprisal of a region under a condition."""
 
-    place: Place
+    place: RegionPlace
     condition: str
 
     def __str__(self) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.questions.formula import Node, Place
+    from tseval.questions.formula import Node, RegionPlace
     from tseval.questions.question import RowsByLabel
     from tseval.questions.scored import ScoredSentences, WordScores
     from tseval.questions.scores import Score
@@ -94,7 +94,7 @@ class Regions(Question):
         """
 
         @cache  # formulas, their two sides, and both parts of a difference ask for the same regions
-        def surprisal(place: Place, condition: str) -> NDArray[np.float64]:
+        def surprisal(place: RegionPlace, condition: str) -> NDArray[np.float64]:
             return self._surprisal(scored.words, rows[condition], condition, place)
 
         compared = {str(region): surprisal(region.place, region.condition) for region in self.compared()}
@@ -107,7 +107,7 @@ class Regions(Question):
         prediction: Prediction,
         scored: ScoredSentences,
         rows: RowsByLabel,
-        surprisal: Callable[[Place, str], NDArray[np.float64]],
+        surprisal: Callable[[RegionPlace, str], NDArray[np.float64]],
     ) -> Decided:
         formula = parse(prediction.formula)
         n_items = len(next(iter(rows.values())))
@@ -150,7 +150,7 @@ class Regions(Question):
         return before, length
 
     def _surprisal(
-        self, words: WordScores, rows: NDArray[np.int64], condition: str, place: Place
+        self, words: WordScores, rows: NDArray[np.int64], condition: str, place: RegionPlace
     ) -> NDArray[np.float64]:
         """Give the surprisal of a region of each sentence, in nats."""
         if place is None and self.metric == "sum":  # not the sum over its words, if these were corrected

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tseval.errors import GrammarError
 from tseval.questions.pairs import Pairs
 from tseval.suites.grammar.code import Code
-from tseval.suites.grammar.experiment import ask
+from tseval.suites.grammar.experiment import as_question
 from tseval.suites.grammar.lexicon import Word
 from tseval.suites.grammar.marks import read_marks
 from tseval.suites.items import Case, Feature, as_entries
@@ -99,7 +99,7 @@ def expand(
     question: Question = Pairs(tuple(contrasts))
     if grammar.experiment is not None:
         marked = {label: block.marked(label, texts) for label, texts in sentences.items()}
-        question = ask(grammar.experiment, grammar.document, marked, terminator)
+        question = as_question(grammar.experiment, grammar.document, marked, terminator)
         sentences = {label: pa.array([one.text for one in own]) for label, own in marked.items()}
     return Case(
         name=grammar.name,

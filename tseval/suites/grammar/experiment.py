@@ -143,7 +143,7 @@ def _check(
             raise document.error(message, *where, fix="Name a region, or leave 'metric' out.")
 
 
-def ask(
+def as_question(
     experiment: Experiment,
     document: YamlDocument,
     marked: Mapping[str, Sequence[MarkedSentence]],
