@@ -150,6 +150,8 @@ def test_a_run_tells_the_accuracy_and_the_effect_of_each_prediction(folder, bits
         assert row["accuracy"] == np.mean(effects > 0)
         found = [row[key] for key in ("effect", "effect_low", "effect_high", "effect_se")]
         np.testing.assert_allclose(found, clustered(effects), rtol=1e-4, atol=1e-5)
+    in_python = read_run(folder / "a").table().set_index("contrast")["effect"]
+    assert in_python["interaction"] == rows["interaction"]["effect"]
     every = np.all([effects > 0 for effects in expected_effects(bits).values()], axis=0)
     assert (rows["all predictions"]["accuracy"], rows["all predictions"]["effect"]) == (every.mean(), None)
     printed = (folder / "a.printed").read_text()

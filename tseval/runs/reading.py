@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from tseval.analysis.accuracy import ROW, as_names, count, refuse_unknown_features, tally
+from tseval.analysis.accuracy import ROW, as_names, refuse_unknown_features, tally
 from tseval.analysis.effects import effects, with_effects
 from tseval.checked import ContentError
 from tseval.errors import LimitError, RunError
@@ -89,12 +89,12 @@ class Run:
         return with_effects(rows, answers, effects(verdicts)) if regions else rows, answers
 
     def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
-        """Count verdicts per construction, and per value of a feature or several.
+        """Count verdicts per construction, and per value of a feature or several, as `tally` does.
 
         Raises:
             SuiteError: The suite has no such feature.
         """
-        return count(self.verdicts, by)
+        return self.tally(by)[0]
 
 
 def read_run(path: str | Path) -> Run:
