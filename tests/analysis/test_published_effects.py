@@ -5,6 +5,7 @@ count: the one that resolves the ambiguity and two behind it.
 """
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,8 +72,8 @@ def test_garden_path_effects_are_those_of_the_published_regions(words, construct
     )
     suite = load_suite(tmp_path)
     verdicts = judge(suite, scored_as_published(suite, own), suite.score).to_pandas()
-    effects = mean_effects(verdicts).set_index("contrast")
-    surprisals = mean_surprisals(verdicts).set_index(["condition", "region"])
+    effects: Any = mean_effects(verdicts).set_index("contrast")
+    surprisals: Any = mean_surprisals(verdicts).set_index(["condition", "region"])
     for number, place in enumerate(PLACES):
         published = (
             own[own["region"] == number].pivot(index="item", columns="ambiguous", values="surprisal")

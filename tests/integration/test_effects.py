@@ -5,6 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 from io import StringIO
 from math import log
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -168,7 +169,7 @@ def test_the_same_suite_in_syntaxgyms_form_gives_the_same_numbers(folder, bits):
     # Its items are known to share nothing, so that its interval is that of the t-test.
     rows = [row for row in records(folder, "analyze", "effects", "g")["rows"] if row["contrast"]]
     for row, values in zip(rows, expected_effects(bits).values(), strict=True):
-        interval = ttest_1samp(values, 0).confidence_interval()
+        interval: Any = ttest_1samp(values, 0).confidence_interval()
         np.testing.assert_allclose((row["low"], row["high"]), interval, rtol=1e-4, atol=1e-5)
         assert (row["n_items"], row["df"]) == (30, 29)
 

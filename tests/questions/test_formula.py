@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tseval.questions.formula import Mark, Region, parse, regions_of, values
+from tseval.questions.formula import Mark, Region, RegionPlace, parse, regions_of, values
 
-VALUES = {
+VALUES: dict[tuple[RegionPlace, str], float] = {
     (1, "a"): 1.0,
     (1, "b"): 2.0,
     (2, "a"): 5.0,

@@ -168,7 +168,8 @@ class Regions(Question):
     def _begins(self, region: Region) -> NDArray[np.bool_]:
         """Tell in which items a region holds the first word of its sentence."""
         before, lengths = self.span(region)
-        return (before == 0) & (lengths > 0)
+        begins: NDArray[np.bool_] = (before == 0) & (lengths > 0)
+        return begins
 
     def warnings(self) -> Iterator[tuple[str, str]]:
         """Name comparisons of sums that are over unequal numbers of words."""

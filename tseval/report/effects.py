@@ -60,7 +60,7 @@ def surprisal_panels(analysis: Document) -> list[DotPanel]:
     rows = analysis.records[analysis.records[CONDITION].notna() & (analysis.records["n_items"] > 0)]
     models = list(analysis.records["model"].unique())
     groups = rows.groupby([*ROW[:-1], REGION], sort=False, dropna=False)
-    return [_panel(key[2], key[3], own, models) for key, own in groups]
+    return [_panel(str(key[2]), str(key[3]), own, models) for key, own in groups]
 
 
 def _panel(construction: str, region: str, rows: pd.DataFrame, models: Sequence[str]) -> DotPanel:
@@ -70,4 +70,4 @@ def _panel(construction: str, region: str, rows: pd.DataFrame, models: Sequence[
         places = [conditions.index(condition) for condition in own[CONDITION]]
         columns = (own[column].tolist() for column in ("value", "low", "high"))
         series.append(LineOf(models.index(str(name)), str(name), places, *columns))
-    return DotPanel((str(construction), f"region {region}"), conditions, series)
+    return DotPanel((construction, f"region {region}"), conditions, series)

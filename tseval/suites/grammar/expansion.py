@@ -147,7 +147,7 @@ class _Block:
         assert self._grammar.experiment is not None
         regions, line = self._grammar.experiment.regions, self._grammar.sentences[label][0].line
         found: list[MarkedSentence] = []
-        for text in texts.to_pylist():
+        for text in map(str, texts.to_pylist()):
             try:
                 one = read_marks(text, regions)
             except ValueError as error:
