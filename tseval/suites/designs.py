@@ -58,7 +58,7 @@ def _confounded(question: Regions, prediction: Prediction, words: _Words) -> Ite
         if not (isinstance(part, Operation) and part.operator in "<>=-"):
             continue
         one, other = part.left, part.right
-        if isinstance(one, Region) and isinstance(other, Region):
+        if isinstance(one, Region) and isinstance(other, Region) and one.condition != other.condition:
             pairs = list(zip(_cut(question, one, words), _cut(question, other, words), strict=True))
             apart = [(left, right) for left, right in pairs if left[0] != right[0] and left[1] != right[1]]
             if apart:

@@ -11,6 +11,7 @@ import tseval
 from tseval.errors import SuiteError
 from tseval.questions.regions import Regions
 from tseval.scoring.surprisal import surprisals
+from tseval.suites.datasets.checking import lint_data
 from tseval.suites.load import load_suite
 
 SING, PLUR = "(4;%match_sing%) < (4;%mismatch_sing%)", "(4;%match_plur%) < (4;%mismatch_plur%)"
@@ -191,6 +192,17 @@ def test_regions_and_formulas_are_a_part_of_the_digest(tmp_path):
     ]
     assert len(set(digests)) == 3
     assert digests[0] == digests[3]
+
+
+def test_lint_looks_at_predictions(tmp_path):
+    unequal = write(tmp_path / "s.json", suite("(3;%match_sing%) < (4;%match_sing%)"))
+    (found,) = lint_data(unequal)
+    assert (found.severity, found.path) == ("warning", unequal)
+    assert found.message == (
+        "'prediction 1': in 3 of 3 items sums over unequal numbers of words are compared: "
+        "match_sing.3 3, match_sing.4 1."
+    )
+    assert lint_data(write(tmp_path / "t.json", suite(SING, PLUR))) == []
 
 
 def broken(change):
