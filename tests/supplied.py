@@ -24,6 +24,7 @@ AGREEMENT_COUNTS = ORACLES / "agreement_counts.tsv"
 TREEBANK_SAMPLE = ORACLES / "ewt_dev.conllu.gz"
 TEXT_SAMPLE = ORACLES / "valid.txt.gz"
 RECORD_SCHEMA = ORACLES / "eee.schema.json"
+GARDEN_PATHS = ORACLES / "sap_gpt2.tsv.gz"
 
 BLIMP = DATA / "blimp/blimp.jsonl.gz"
 CRAFT = DATA / "agreement/agreement_craft.tsv.gz"

@@ -31,8 +31,9 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.suites.items": ({"tseval.questions"}, ARROW),
     "tseval.suites.records": (set(), set()),
     "tseval.suites.findings": ({"tseval.suites.items"}, set()),
+    "tseval.suites.designs": ({"tseval.questions", "tseval.suites.findings", "tseval.suites.items"}, set()),
     "tseval.suites.grammar": (
-        {"tseval.questions", "tseval.suites.findings", "tseval.suites.items"},
+        {"tseval.questions", "tseval.suites.designs", "tseval.suites.findings", "tseval.suites.items"},
         ARROW | {"jinja2", "yaml"},
     ),
     "tseval.suites.agreement": (
@@ -45,6 +46,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {
             "tseval.questions",
             "tseval.suites.agreement",
+            "tseval.suites.designs",
             "tseval.suites.findings",
             "tseval.suites.items",
             "tseval.suites.records",

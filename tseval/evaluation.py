@@ -232,9 +232,14 @@ def _score_and_judge(
 
 
 def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int) -> Iterator[str]:
-    """Say what was too long, and that text looks as if it should have been tokenised."""
+    """Say what was too long or may mislead, and that text looks as if it should have been tokenised."""
     if len(plan.too_long):
         yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
+    misleading = [(case.name, *one) for case in plan.suite.cases for one in case.question.warnings()]
+    if misleading:
+        name, counted_as, what = misleading[0]
+        more = f" ({len(misleading) - 1:,} more: tseval lint)" if len(misleading) > 1 else ""
+        yield f"case {name!r}, {counted_as!r}: {what}{more}"
     undecidable = pc.sum(verdicts["undecidable"]).as_py() - n_left_out
     if 2 * undecidable > verdicts.num_rows:
         unknown = scored.filter(pc.greater(scored["n_unknown"], pa.scalar(0)))["sentence"]

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tseval.questions.formula import Region, parse, regions_of, values
+from tseval.questions.formula import Mark, Region, RegionPlace, parse, regions_of, values
 
-VALUES = {
+VALUES: dict[tuple[RegionPlace, str], float] = {
     (1, "a"): 1.0,
     (1, "b"): 2.0,
     (2, "a"): 5.0,
@@ -56,6 +56,14 @@ def test_a_formula_is_true_or_false(formula, expected):
 def test_names_of_conditions_are_free_and_regions_are_collected():
     formula = parse("(12;%no sub-matrix_1%) < (*;%x.y%)")
     assert regions_of(formula) == {Region(12, "no sub-matrix_1"), Region(None, "x.y")}
+
+
+def test_regions_have_names_and_words_behind_them():
+    formula = parse("a.critical+12 - b_2.critical < a.* + b_2.critical + 1")
+    critical, behind = Region(Mark("critical"), "b_2"), Region(Mark("critical", 12), "a")
+    assert regions_of(formula) == {critical, behind, Region(None, "a")}
+    assert [str(region) for region in (critical, behind)] == ["b_2.critical", "a.critical+12"]
+    assert regions_of(parse("a.x+1.5 < 2")) == {Region(Mark("x"), "a")}  # a number is added
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def estimate_rows(answers: Answers) -> list[Estimate | None]:
     """Estimate the accuracy of every row, None where no item is decidable."""
     return [
         estimate(answers.correct[items], answers.decidable[items], design)
-        for items, design in _rows(answers.rows, answers.factors)
+        for items, design in items_of_rows(answers.rows, answers.factors)
     ]
 
 
@@ -109,7 +109,7 @@ def rank_models(models: Sequence[Answers]) -> Ranking:
     correct = np.stack([one.correct & one.decidable for one in models], axis=1)
     whole = Design.of(factors, rows)
     low, high = mean_rank_intervals(correct, whole)
-    of_rows = tuple(rank_sets(correct[items], design) for items, design in _rows(rows, factors))
+    of_rows = tuple(rank_sets(correct[items], design) for items, design in items_of_rows(rows, factors))
     return Ranking(of_rows, rank_sets(correct, whole), low, high)
 
 
@@ -126,8 +126,8 @@ def factors_of_any(models: Sequence[Answers]) -> Factors:
     return Factors(tuple(codes), np.stack(list(codes.values()), axis=1))
 
 
-def _rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[NDArray[np.int64], Design]]:
-    """Give the places of the items of each row, and their design."""
+def items_of_rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[NDArray[np.int64], Design]]:
+    """Give the places of the items of each row, in order of the rows, and their design."""
     ends = np.cumsum(np.bincount(rows))
     for items in np.split(np.argsort(rows, kind="stable"), ends[:-1]):
         yield items, Design.of(factors.take(items))

@@ -6,6 +6,7 @@ Each analysis reads run directories and nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metav
 
 @click.group()
 def command() -> None:
-    """Analyse runs: attractors, confidence, pairs of models, single words, trainings, formal languages."""
+    """Analyse runs: attractors, confidence, pairs of models, words, designs, trainings, formal languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,26 @@ def _count_words(text: Path) -> Mapping[str, int]:
     from tseval.training.corpus import count_words  # brings torch along
 
     return count_words([text], lowercase=True)
+
+
+@command.command("effects")
+@run_options
+@FIGURE
+def effects_command(**given: Any) -> None:
+    """Print the effect of each prediction in bits, and surprisals under the conditions of a design."""
+    from tseval.report.dots import draw_dots
+    from tseval.report.effects import design_effects, surprisal_panels
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        found = design_effects(asked.open())
+        panels = surprisal_panels(found)
+        if asked.figures and not panels:
+            raise RunError("no model could decide any of these items, so there is nothing to draw.")
+        if asked.figures:
+            draw = partial(draw_dots, panels, "surprisal in bits", shares=False)
+            write_figure(draw, asked.figures, RunError)
+    asked.write(found)
 
 
 @command.command("trajectory")

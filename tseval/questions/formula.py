@@ -1,12 +1,14 @@
 """Formulas over surprisals of regions, such as `(5;%match%) < (5;%mismatch%)`.
 
 `(5;%match%)` is the surprisal of region 5 under the condition `match`, `(*;%match%)` that of its whole
-sentence. Numbers, `+ -`, the comparisons `< > =`, `& |`, and brackets of any shape combine them, binding in
-this order, and within a group alike, from left to right: `A | B & C` is `(A | B) & C`. Two values are equal
-within a thousandth of a nat or a hundred-thousandth of their size.
+sentence. Where regions have names, `match.critical` is that of the region `critical`, `match.critical+1` that
+of the first word behind it, and `match.*` that of the whole sentence. Numbers, `+ -`, the comparisons
+`< > =`, `& |`, and brackets of any shape combine them, binding in this order, and within a group alike, from
+left to right: `A | B & C` is `(A | B) & C`. Two values are equal within a thousandth of a nat or a
+hundred-thousandth of their size.
 
 Source: SyntaxGym (Gauthier et al. 2020, ACL demonstrations), as its program reads them, syntaxgym-core 0.6.0.
-Departure: `1 < 2 < 3`, of which that program reads the beginning, is refused.
+Departures: names of regions are ours; `1 < 2 < 3`, of which that program reads the beginning, is refused.
 """
 
 from __future__ import annotations
@@ -19,14 +21,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    Surprisal = Callable[[int | None, str], NDArray[np.float64]]
+    Surprisal = Callable[["RegionPlace", str], NDArray[np.float64]]
 
 LITERAL = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-TOKEN = re.compile(rf"\s*(?:\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)|({LITERAL})|([-+<>=&|()\[\]{{}}]))")
+NUMBERED = r"\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)"
+# Without spaces, `critical+1` is a word; `critical + 1` adds a nat.
+NAMED = r"([^\W\d]\w*)\.(?:([^\W\d]\w*)(?:\+([1-9]\d?)(?![\w.]))?|\*)"
+TOKEN = re.compile(rf"\s*(?:{NUMBERED}|{NAMED}|({LITERAL})|([-+<>=&|()\[\]{{}}]))")
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 SIGNS = {"+": 1.0, "-": -1.0}
 # From the loosest to the tightest.
@@ -35,11 +40,29 @@ DEEPEST = 50  # brackets within brackets
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
-    """The surprisal of a region under a condition; of the whole sentence where the number is None."""
+class Mark:
+    """A region by its name, or a word behind it: the first where `after` is 1, and so on."""
 
-    number: int | None
+    name: str
+    after: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name}+{self.after}" if self.after else self.name
+
+
+# A region by its number or its name; None for the whole sentence.
+RegionPlace = int | Mark | None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The surprisal of a region under a condition."""
+
+    place: RegionPlace
     condition: str
+
+    def __str__(self) -> str:
+        return f"{self.condition}.{'*' if self.place is None else self.place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +89,11 @@ def parse(text: str) -> Operation:
         found = TOKEN.match(text, position)
         if not found:
             raise ValueError(f"cannot be read from {text[position:].strip()[:20]!r} on")
-        number, condition, literal, mark = found.groups()
-        if condition:
-            tokens.append(Region(None if number == "*" else int(number), condition))
+        number, numbered, condition, name, after, literal, mark = found.groups()
+        if numbered:
+            tokens.append(Region(None if number == "*" else int(number), numbered))
+        elif condition:
+            tokens.append(Region(Mark(name, int(after or 0)) if name else None, condition))
         else:
             tokens.append(_number(literal) if literal else mark)
         position = found.end()
@@ -145,15 +170,17 @@ def _joined(operator: str, left: Node, right: Node) -> Operation:
 
 def regions_of(node: Node) -> set[Region]:
     """Collect the regions that a formula refers to."""
-    found: set[Region] = set()
+    return {part for part in parts_of(node) if isinstance(part, Region)}
+
+
+def parts_of(node: Node) -> Iterator[Node]:
+    """Give a formula and all its parts, from left to right."""
     waiting = [node]
     while waiting:
         part = waiting.pop()
+        yield part
         if isinstance(part, Operation):
-            waiting += part.left, part.right
-        elif isinstance(part, Region):
-            found.add(part)
-    return found
+            waiting += part.right, part.left
 
 
 def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np.bool_]:
@@ -171,7 +198,7 @@ def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np
     while isinstance(node, Operation):
         above.append(node)
         node = node.left
-    found = surprisal(node.number, node.condition) if isinstance(node, Region) else np.array(node)
+    found = surprisal(node.place, node.condition) if isinstance(node, Region) else np.array(node)
     for operation in reversed(above):
         found = _OPERATIONS[operation.operator](found, values(operation.right, surprisal))
     return found

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 if TYPE_CHECKING:
     import hashlib
     from collections.abc import Iterator, Mapping
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from tseval.questions.asks import Asked, Asks
@@ -63,6 +63,10 @@ class Question(ABC):
 
     def hash_into(self, digest: hashlib._Hash) -> None:  # noqa: B027 - most forms hold no columns of their own
         """Add the columns that it holds to the digest of a suite."""
+
+    def warnings(self) -> Iterator[tuple[str, str]]:
+        """Say what may mislead a reader of the verdicts: what counts, and what is wrong with it."""
+        return iter(())
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Give the ordered pairs of labels that count; none where something else is asked."""
@@ -123,4 +127,10 @@ class Decided:
         correct, undecidable = np.zeros(len(asked), dtype=np.bool_), ~asked
         better[asked], worse[asked] = self.better, self.worse
         correct[asked], undecidable[asked] = self.correct, self.undecidable
-        return replace(self, better=better, worse=worse, correct=correct, undecidable=undecidable)
+        features = self.features
+        if features is not None:
+            places = np.cumsum(asked) - 1
+            features = features.take(pa.array(places, pa.int64(), mask=~asked))
+        return replace(
+            self, better=better, worse=worse, correct=correct, undecidable=undecidable, features=features
+        )

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.questions.columns import hash_column
-from tseval.questions.formula import parse, regions_of, values
+from tseval.questions.formula import Mark, Operation, Region, parse, parts_of, regions_of, values
 from tseval.questions.question import Decided, Question
 
 if TYPE_CHECKING:
     import hashlib
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tseval.questions.formula import Region
+    from tseval.questions.formula import Node, RegionPlace
     from tseval.questions.question import RowsByLabel
     from tseval.questions.scored import ScoredSentences, WordScores
     from tseval.questions.scores import Score
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # What the surprisal of a region is made of the surprisals of its words by.
 Metric = Literal["sum", "mean", "median", "range", "max", "min"]
 REGION_METRICS: tuple[Metric, ...] = get_args(Metric)
+ALL_PREDICTIONS = "all predictions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,14 @@ class Prediction:
         return self.name
 
 
+def with_all(predictions: Sequence[Prediction]) -> tuple[Prediction, ...]:
+    """Add to several predictions that an item should fulfil all of them (Hu et al. 2020, section 3)."""
+    if len(predictions) == 1:
+        return tuple(predictions)
+    every = " & ".join(f"[{prediction.formula}]" for prediction in predictions)
+    return (*predictions, Prediction(ALL_PREDICTIONS, every))
+
+
 @dataclass(frozen=True, slots=True)
 class Regions(Question):
     """Predictions on the regions of sentences, whose labels are conditions.
@@ -49,11 +59,13 @@ class Regions(Question):
         predictions: What counts.
         lengths: The number of words of each region: one list column per label, (items, labels).
         metric: What makes one number of the words of a region.
+        named: Label to the regions that have names there, with their numbers.
     """
 
     predictions: tuple[Prediction, ...]
     lengths: pa.Table
     metric: Metric = "sum"
+    named: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def regions_of(self, condition: str) -> list[list[int]]:
         """Give the number of words of each region of each sentence under a condition."""
@@ -74,23 +86,32 @@ class Regions(Question):
     def decide(
         self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
-        """Evaluate the formula of every prediction.
+        """Evaluate the formula of every prediction, and tell the surprisals that it is evaluated from.
 
         The scores of a single comparison are its two sides, with the sign that makes the better one greater;
         a combination of several has none. Items whose conditions all look alike to the model are undecidable,
         and so are those that ask for first words where the model leaves unscored in what they differ.
         """
+
+        @cache  # formulas, their two sides, and both parts of a difference ask for the same regions
+        def surprisal(place: RegionPlace, condition: str) -> NDArray[np.float64]:
+            return self._surprisal(scored.words, rows[condition], condition, place)
+
+        compared = {str(region): surprisal(region.place, region.condition) for region in self.compared()}
+        told = pa.table({name: pa.array(column, pa.float64()) for name, column in compared.items()})
         for prediction in self.predictions:
-            yield self._decide(prediction, scored, rows)
+            yield replace(self._decide(prediction, scored, rows, surprisal), features=told)
 
-    def _decide(self, prediction: Prediction, scored: ScoredSentences, rows: RowsByLabel) -> Decided:
+    def _decide(
+        self,
+        prediction: Prediction,
+        scored: ScoredSentences,
+        rows: RowsByLabel,
+        surprisal: Callable[[RegionPlace, str], NDArray[np.float64]],
+    ) -> Decided:
         formula = parse(prediction.formula)
-
-        @cache  # the formula, its two sides, and both parts of a difference ask for the same regions
-        def surprisal(region: int | None, condition: str) -> NDArray[np.float64]:
-            return self._surprisal(scored.words, rows[condition], self.regions_of(condition), region)
-
-        correct = np.asarray(values(formula, surprisal), dtype=np.bool_)
+        n_items = len(next(iter(rows.values())))
+        correct = np.broadcast_to(np.asarray(values(formula, surprisal), dtype=np.bool_), n_items)
         conditions = {region.condition for region in regions_of(formula)}
         looks = np.stack([scored.looks[rows[condition]] for condition in conditions])
         undecidable = (looks == looks[0]).all(axis=0) & (len(looks) > 1)
@@ -98,31 +119,86 @@ class Regions(Question):
         if apart.any():
             undecidable |= apart & np.any([self._begins(region) for region in regions_of(formula)], axis=0)
         sign = {"<": -1.0, ">": 1.0}.get(formula.operator)
-        better, worse = np.full((2, len(correct)), np.nan)
+        better, worse = np.full((2, n_items), np.nan)
         if sign is not None:
             better, worse = (
-                np.broadcast_to(sign * values(side, surprisal), len(correct))
+                np.broadcast_to(sign * values(side, surprisal), n_items)
                 for side in (formula.left, formula.right)
             )
         return Decided(str(prediction), better, worse, correct, undecidable)
 
+    def compared(self) -> list[Region]:
+        """List the regions that predictions refer to, each once under all its conditions, in their order."""
+        formulas = [parse(prediction.formula) for prediction in self.predictions]
+        parts = (part for formula in formulas for part in parts_of(formula))
+        found = dict.fromkeys(part for part in parts if isinstance(part, Region))
+        places = list(dict.fromkeys(region.place for region in found))
+        labels = self.lengths.column_names
+        return sorted(found, key=lambda one: (places.index(one.place), labels.index(one.condition)))
+
+    def span(self, region: Region) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Say where a region stands in its sentences: words before it and words in it, (items,) each."""
+        of_items, place = self.regions_of(region.condition), region.place
+        if place is None:
+            whole = np.array([sum(own) for own in of_items], dtype=np.int64)
+            return np.zeros_like(whole), whole
+        number = self.named[region.condition][place.name] if isinstance(place, Mark) else place
+        before = np.array([sum(own[: number - 1]) for own in of_items], dtype=np.int64)
+        length = np.array([own[number - 1] for own in of_items], dtype=np.int64)
+        if isinstance(place, Mark) and place.after:
+            return before + length + place.after - 1, np.ones_like(length)
+        return before, length
+
     def _surprisal(
-        self, words: WordScores, rows: NDArray[np.int64], lengths: Sequence[Sequence[int]], number: int | None
+        self, words: WordScores, rows: NDArray[np.int64], condition: str, place: RegionPlace
     ) -> NDArray[np.float64]:
-        """Give the surprisal of a region of each sentence, in nats; without a number, of all its regions."""
-        if self.metric == "sum":
-            return -words.region(rows, lengths, number)
-        if number is None:  # SyntaxGym adds up the regions, whatever the metric within them
-            n_regions = max(map(len, lengths), default=0)
-            parts = [self._surprisal(words, rows, lengths, n + 1) for n in range(n_regions)]
+        """Give the surprisal of a region of each sentence, in nats."""
+        if place is None and self.metric == "sum":  # not the sum over its words, if these were corrected
+            return -words.totals[rows]
+        if place is None:  # SyntaxGym adds up the regions, whatever the metric within them
+            n_regions = max(map(len, self.regions_of(condition)), default=0)
+            parts = [self._surprisal(words, rows, condition, n + 1) for n in range(n_regions)]
             return np.sum(parts, axis=0, initial=0.0) if parts else np.zeros(len(rows))
+        before, lengths = self.span(Region(place, condition))
+        if self.metric == "sum":
+            return -words.sums_within(rows, before, lengths)
         reduced = _REDUCE[self.metric]
-        return np.array([reduced(-own) for own in words.within(rows, lengths, number)])
+        return np.array([reduced(-own) for own in words.within(rows, before, lengths)])
 
     def _begins(self, region: Region) -> NDArray[np.bool_]:
         """Tell in which items a region holds the first word of its sentence."""
-        lengths, number = self.regions_of(region.condition), region.number
-        return np.array([number is None or own[number - 1] > sum(own[: number - 1]) == 0 for own in lengths])
+        before, lengths = self.span(region)
+        begins: NDArray[np.bool_] = (before == 0) & (lengths > 0)
+        return begins
+
+    def warnings(self) -> Iterator[tuple[str, str]]:
+        """Name comparisons of sums that are over unequal numbers of words."""
+        for prediction in self.predictions:
+            if self.metric == "sum" and prediction.name != ALL_PREDICTIONS:
+                for part in parts_of(parse(prediction.formula)):
+                    if isinstance(part, Operation) and part.operator in "<>=":
+                        yield from self._unequal(prediction, part)
+
+    def _unequal(self, prediction: Prediction, comparison: Operation) -> Iterator[tuple[str, str]]:
+        """Count the words of both sides; in a difference, those that are taken away are too."""
+        regions = list(dict.fromkeys(part for part in parts_of(comparison) if isinstance(part, Region)))
+        if len(regions) < 2:  # a region against a number
+            return
+        balance = np.broadcast_to(self._n_words(comparison), len(self.lengths))
+        unequal = np.flatnonzero(balance)
+        if len(unequal):
+            named = ", ".join(f"{one} {self.span(one)[1][unequal[0]]}" for one in regions)
+            items = f"{len(unequal):,} of {len(balance):,} items"
+            yield prediction.name, f"in {items} sums over unequal numbers of words are compared: {named}"
+
+    def _n_words(self, node: Node) -> NDArray[np.int64]:
+        """Count the words of regions that are added, less those of regions that are subtracted."""
+        if isinstance(node, Region):
+            return self.span(node)[1]
+        if isinstance(node, float):
+            return np.zeros((), dtype=np.int64)
+        left, right = self._n_words(node.left), self._n_words(node.right)
+        return left + right if node.operator == "+" else left - right
 
     def describe(self) -> list[list[str]]:
         """Name each prediction, with its formula, and with the metric where it is not the sum."""
@@ -130,11 +206,17 @@ class Regions(Question):
         return [[prediction.name, prediction.formula, *metric] for prediction in self.predictions]
 
     def hash_into(self, digest: hashlib._Hash) -> None:
-        """Add how many regions there are, and how long each is."""
+        """Add how many regions there are, how long each is, and which have names."""
         for name in self.lengths.column_names:
             column = self.lengths.column(name).combine_chunks()
             hash_column(digest, pc.list_value_length(column))
             hash_column(digest, pc.list_flatten(column))
+        if self.named:
+            digest.update(json.dumps(self.named, sort_keys=True).encode())
+
+    def feature_types(self) -> list[pa.Field[Any]]:
+        """Give the surprisals that predictions refer to, in nats: `match.4`, `what_gap.critical`."""
+        return [pa.field(str(region), pa.float64()) for region in self.compared()]
 
     def take(self, rows: pa.Int64Array) -> Regions:
         """Ask the same about some of the items."""

@@ -15,8 +15,6 @@ import pyarrow.compute as pc
 from tseval.errors import ModelError, SuiteError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     Rows = NDArray[np.int64]
@@ -171,29 +169,19 @@ class WordScores:
             raise SuiteError(f"{sentence!r} has no ending of {length[wrong[0]]} words to compare")
         return self._sums(self.starts[rows] + self.lengths[rows] - length, length)
 
-    def region(self, rows: Rows, lengths: Sequence[Sequence[int]], number: int | None) -> Sums:
-        """Sum the log-probabilities of one region of sentences, in float64, (sentences,).
+    def sums_within(self, rows: Rows, before: Rows, lengths: Rows) -> Sums:
+        """Sum the log-probabilities of a stretch of words of sentences, in float64, (sentences,).
 
         Args:
             rows: The sentences, (sentences,).
-            lengths: Words of each region of each sentence.
-            number: Which region, from 1; None for the whole sentence.
+            before: Words before the stretch, (sentences,).
+            lengths: Words in it, (sentences,).
         """
-        if number is None:  # not the sum over its words, if these were corrected
-            return cast("Sums", self.totals[rows])
-        before = np.array([sum(own[: number - 1]) for own in lengths])
-        return self._sums(self.starts[rows] + before, np.array([own[number - 1] for own in lengths]))
+        return self._sums(self.starts[rows] + before, lengths)
 
-    def within(self, rows: Rows, lengths: Sequence[Sequence[int]], number: int) -> list[NDArray[np.float64]]:
-        """Give the log-probabilities of the words of one region of sentences, in float64, (words,) each.
-
-        Args:
-            rows: The sentences, (sentences,).
-            lengths: Words of each region of each sentence.
-            number: Which region, from 1.
-        """
-        starts = self.starts[rows] + np.array([sum(own[: number - 1]) for own in lengths])
-        spans = zip(starts, (own[number - 1] for own in lengths), strict=True)
+    def within(self, rows: Rows, before: Rows, lengths: Rows) -> list[NDArray[np.float64]]:
+        """Give the log-probabilities of a stretch of words, as `sums_within` takes it, (words,) each."""
+        spans = zip(self.starts[rows] + before, lengths, strict=True)
         return [self.logprobs[start : start + length].astype(np.float64) for start, length in spans]
 
     def _sums(self, starts: Rows, lengths: Rows) -> Sums:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tseval.analysis.accuracy import COUNTS, ROW, decidable
+from tseval.analysis.effects import EFFECT
 from tseval.report.document import Field
-from tseval.report.shown import interval, share, whole, worth
+from tseval.report.shown import difference, interval, share, whole, worth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +29,11 @@ OF_A_RUN = (
     Field("95% interval", ("low", "high"), interval),
     Field("Ties", ("n_tied",), whole),
     Field("Undecidable", ("n_undecidable",), whole),
+)
+# Likewise, after accuracy, of a run that compares regions.
+EFFECTS = (
+    Field("Effect (bits)", ("effect",), difference),
+    Field("95% interval", ("effect_low", "effect_high"), interval),
 )
 RECORDED = dict.fromkeys([*COUNTS, *(name for field in OF_A_RUN for name in field.names), "se", "df"])
 FACTORS = ["clusters", "fixed"]
@@ -50,7 +56,8 @@ def recorded(table: Table, place: int) -> pd.DataFrame:
         coverage = None
     else:
         coverage = (decidable(column.rows) / column.rows["n_items"]).astype(object)
-    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *FACTORS])
+    bits = [name for name in EFFECT if name in rows]
+    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *bits, *FACTORS])
     ranks = _ranks(table, place)
     for name in OF_RANKS:
         rows[name] = pd.Series([ranks[key][name] for key in column.keys(table.by)], dtype=object)

@@ -10,7 +10,16 @@ import pandas as pd
 
 from tseval.analysis.accuracy import ROW
 from tseval.analysis.means import SECTIONS
-from tseval.report.content import FACTORS, OF_A_RUN, WORTH, content_of, human_mean, recorded, recorded_human
+from tseval.report.content import (
+    EFFECTS,
+    FACTORS,
+    OF_A_RUN,
+    WORTH,
+    content_of,
+    human_mean,
+    recorded,
+    recorded_human,
+)
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.notes import is_low
 from tseval.report.shown import NONE, interval, mean_rank, rank_set, share, spread_beside
@@ -66,6 +75,8 @@ def _single(table: Table, run: Column) -> Grid:
     assert run.keys(table.by) == list(table.rows.itertuples(index=False, name=None))
     # Where items are independent, each is worth one.
     told = [field for field in OF_A_RUN if field is not WORTH or any(run.rows["clusters"])]
+    if EFFECTS[0].names[0] in run.rows:
+        told[-2:-2] = EFFECTS  # before ties
 
     def cells_of(part: Table) -> list[list[object]]:
         rows = part.columns[0].rows.assign(accuracy=part.accuracy[run.heading])

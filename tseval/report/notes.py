@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tseval.analysis.effects import EFFECT
 from tseval.analysis.inference.factors import FEWEST_LEVELS
 from tseval.report.columns import printed_decimals
 from tseval.report.shown import RUN_DECIMALS, share
@@ -25,6 +26,11 @@ def notes_of(table: Table) -> Iterator[str]:
     yield from _digits(table, runs)
     for column in runs:
         yield from _counted(column, alone=len(columns) == 1)
+    if len(columns) == 1 and EFFECT[0] in columns[0].rows:
+        yield (
+            "Effect: the mean over items of what a prediction says is greater less what it says is smaller, "
+            "in bits of surprisal."
+        )
     if len(columns) == 1 or table.ranking is not None:  # beside a board none is printed
         yield from _intervals(runs)
     yield from _ranks(table, runs)

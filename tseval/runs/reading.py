@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from tseval.analysis.accuracy import ROW, as_names, count, refuse_unknown_features, tally
+from tseval.analysis.accuracy import ROW, as_names, refuse_unknown_features, tally
+from tseval.analysis.effects import effects, with_effects
 from tseval.checked import ContentError
 from tseval.errors import LimitError, RunError
 from tseval.parquet import read_parquet
@@ -71,24 +72,29 @@ class Run:
     def tally(self, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Answers]:
         """Count verdicts as `table` does, and keep from which items each row is made.
 
-        Only what that takes is read, and nothing else of the verdicts is kept.
+        Where regions are compared, rows have the columns of `tseval.analysis.effects.EFFECT` too. Only what
+        all that takes is read, and nothing else of the verdicts is kept.
 
         Raises:
             SuiteError: The suite has no such feature.
         """
         table = self.load_verdicts()
         refuse_unknown_features(as_names(by), table.column_names)
+        regions = self.manifest.key.score == "regions"
         needed = {*ROW, *as_names(by), "correct", "tie", "undecidable"}
+        needed |= {"better_score", "worse_score"} if regions else set()
         names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
-        return tally(_frame(table.select(names)), by)
+        verdicts = _frame(table.select(names))
+        rows, answers = tally(verdicts, by)
+        return with_effects(rows, answers, effects(verdicts)) if regions else rows, answers
 
     def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
-        """Count verdicts per construction, and per value of a feature or several.
+        """Count verdicts per construction, and per value of a feature or several, as `tally` does.
 
         Raises:
             SuiteError: The suite has no such feature.
         """
-        return count(self.verdicts, by)
+        return self.tally(by)[0]
 
 
 def read_run(path: str | Path) -> Run:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tseval.suites.grammar.folder import SuiteFolder
+    from tseval.suites.grammar.grammar import Grammar
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 _CACHED_ITEMS = 1_000_000
@@ -42,8 +43,15 @@ def bundled_sizes(name: str) -> tuple[str, int, int, int]:
 
     folder = read_folder(TEMPLATES / name)
     grammars = folder.load()
-    contrasts = sum(grammar.n_items * len(folder.contrasts_of(grammar)) for grammar in grammars)
+    contrasts = sum(grammar.n_items * _n_asked(folder, grammar) for grammar in grammars)
     return folder.title, len(grammars), sum(grammar.n_items for grammar in grammars), contrasts
+
+
+def _n_asked(folder: SuiteFolder, grammar: Grammar) -> int:
+    """Count what is asked about each item."""
+    if grammar.experiment is not None:
+        return len(grammar.experiment.predictions)
+    return len(folder.contrasts_of(grammar))
 
 
 def find_suite(spec: str | Path) -> Path:
@@ -150,11 +158,17 @@ def _load(
     for grammar in grammars:
         check_size(grammar, None if limit is None and sample is None else 0)
     expanded = tuple(
-        expand(grammar, folder.contrasts_of(grammar), choose_rows(grammar.n_items, limit, sample, seed))
+        expand(
+            grammar,
+            folder.contrasts_of(grammar),
+            choose_rows(grammar.n_items, limit, sample, seed),
+            folder.terminator,
+        )
         for grammar in grammars
     )
     suite = _suite(folder, expanded, complete)
-    if key is not None and suite.n_items <= _CACHED_ITEMS:
+    # Only pairs are kept: they are what takes long.
+    if key is not None and suite.n_items <= _CACHED_ITEMS and suite.score == "sentence":
         save_suite(suite, key)
     return suite
 
@@ -212,7 +226,7 @@ def stream_cases(
     def blocks() -> Iterator[Case]:
         for grammar, end in zip(grammars, ends, strict=True):
             own = _rows_between(rows, end - grammar.n_items, end)
-            yield from expand_blocks(grammar, folder.contrasts_of(grammar), own)
+            yield from expand_blocks(grammar, folder.contrasts_of(grammar), own, folder.terminator)
 
     return len(rows), blocks()
 
@@ -314,4 +328,5 @@ def _suite(folder: SuiteFolder, cases: tuple[Case, ...], complete: bool) -> Suit
         cases=cases,
         digest=suite_digest(folder.terminator, cases),
         complete=complete,
+        score="sentence" if all(case.contrasts for case in cases) else "regions",
     )

@@ -11,6 +11,7 @@ import tseval
 from tseval.errors import SuiteError
 from tseval.questions.regions import Regions
 from tseval.scoring.surprisal import surprisals
+from tseval.suites.datasets.checking import lint_data
 from tseval.suites.load import load_suite
 
 SING, PLUR = "(4;%match_sing%) < (4;%mismatch_sing%)", "(4;%match_plur%) < (4;%mismatch_plur%)"
@@ -193,6 +194,17 @@ def test_regions_and_formulas_are_a_part_of_the_digest(tmp_path):
     assert digests[0] == digests[3]
 
 
+def test_lint_looks_at_predictions(tmp_path):
+    unequal = write(tmp_path / "s.json", suite("(3;%match_sing%) < (4;%match_sing%)"))
+    (found,) = lint_data(unequal)
+    assert (found.severity, found.path) == ("warning", unequal)
+    assert found.message == (
+        "'prediction 1': in 3 of 3 items sums over unequal numbers of words are compared: "
+        "match_sing.3 3, match_sing.4 1."
+    )
+    assert lint_data(write(tmp_path / "t.json", suite(SING, PLUR))) == []
+
+
 def broken(change):
     content = suite(SING)
     change(content)
@@ -212,6 +224,8 @@ def broken(change):
         (suite("(4;%match_sing%)"), "the formula .* states nothing"),
         (suite("(4;%match%) < 1"), "unknown condition 'match'"),
         (suite("(6;%match_sing%) < 1"), "unknown region 6"),
+        (suite("match_sing.verb < 1"), "unknown region verb"),
+        (suite("1 < 2"), "the formula '1 < 2' names no region"),
         (suite(), "a suite needs items and predictions"),
         (
             suite(SING, metric="men"),

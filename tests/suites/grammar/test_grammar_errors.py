@@ -233,7 +233,10 @@ def test_slots(write_grammar: WriteGrammar, slots: str, what: str) -> None:
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        ("fetures: {}", "unknown key 'fetures'.\n  Did you mean 'features'? Keys: construction, contrasts,"),
+        (
+            "fetures: {}",
+            "unknown key 'fetures'.\n  Did you mean 'features'? Keys: conditions, construction, contrasts,",
+        ),
         ("dependency: far", "'dependency' is 'far'.\n  Write short or long."),
         ("construction: D", "the key 'construction' stands twice.\n  Keep one of them."),
         ("dependency: *anchor", "not valid YAML: aliases (*name) are refused.\n  Write one 'key: value' per"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tseval.suites.datasets.loading import read_data
+from tseval.suites.designs import check_predictions
 from tseval.suites.findings import LintFinding, check_sentences_of, missing_words
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def lint_data(path: Path, knows: Callable[[str], bool] | None = None) -> list[Li
         where = f"case {case.name!r}: " if len(cases) > 1 else ""
         for found in check_sentences_of(case, None, knows):
             findings.append(LintFinding(found.severity, path, None, where + found.message))
+        for prediction, message in check_predictions(case):
+            findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))
         for label in case.labels:
             texts = case.sentences[label].unique().to_pylist()
             words |= dict.fromkeys(word for text in texts for word in str(text).split())

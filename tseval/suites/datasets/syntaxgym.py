@@ -1,8 +1,6 @@
 """SyntaxGym suites (Gauthier et al. 2020; Hu et al. 2020): items under conditions, cut into regions.
 
-A prediction compares surprisals of regions, which the suite's metric makes of those of their words. Where a
-suite has several predictions, an item should fulfil all of them (Hu et al. 2020, section 3); that is a row of
-its own.
+A prediction compares surprisals of regions, which the suite's metric makes of those of their words.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import pyarrow as pa
 from tseval.checked import ContentError, checked
 from tseval.errors import SuiteError, suggest
 from tseval.questions.formula import parse, regions_of
-from tseval.questions.regions import REGION_METRICS, Prediction, Regions
+from tseval.questions.regions import REGION_METRICS, Prediction, Regions, with_all
 from tseval.shown import quoted_text
 from tseval.suites.items import Case, as_entries
 from tseval.suites.records import bare_name, fits, parse_data, read_text
@@ -81,7 +79,8 @@ def read_syntaxgym(path: Path) -> Case:
         _check(path, formula, dict(zip(conditions, n_regions, strict=True)))
         if metric != "sum":
             _refuse_empty_regions(path, formula, metric, items)
-    return _case(name, items, _predictions(formulas), metric)
+    predictions = [Prediction(f"prediction {n}", formula) for n, formula in enumerate(formulas, 1)]
+    return _case(name, items, with_all(predictions), metric)
 
 
 def _metric(path: Path, meta: Mapping[str, object]) -> Metric:
@@ -126,11 +125,14 @@ def _check(path: Path, formula: str, n_regions: dict[str, int]) -> None:
         regions = regions_of(parse(formula))
     except ValueError as error:
         raise SuiteError(f"{path}: the formula {formula!r} {error}") from None
+    if not regions:
+        raise SuiteError(f"{path}: the formula {formula!r} names no region")
     for region in regions:
         if region.condition not in n_regions:
             raise SuiteError(f"{path}: the formula {formula!r} has an unknown condition {region.condition!r}")
-        if region.number is not None and not 1 <= region.number <= n_regions[region.condition]:
-            raise SuiteError(f"{path}: the formula {formula!r} has an unknown region {region.number}")
+        known: tuple[object, ...] = (None, *range(1, n_regions[region.condition] + 1))
+        if region.place not in known:
+            raise SuiteError(f"{path}: the formula {formula!r} has an unknown region {region.place}")
 
 
 def _refuse_empty_regions(path: Path, formula: str, metric: str, items: Sequence[NumberedItem]) -> None:
@@ -138,19 +140,12 @@ def _refuse_empty_regions(path: Path, formula: str, metric: str, items: Sequence
     for region in regions_of(parse(formula)):
         for number, conditions in items:
             texts = conditions[region.condition]
-            asked = texts if region.number is None else [texts[region.number - 1]]
+            asked = [texts[region.place - 1]] if isinstance(region.place, int) else texts
             if not all(asked):
                 raise SuiteError(
                     f"{path}: item {number}: the formula {formula!r} asks for the {metric} of an empty "
                     f"region of {region.condition!r}.\n  Name another region, or give the metric 'sum'."
                 )
-
-
-def _predictions(formulas: Sequence[str]) -> tuple[Prediction, ...]:
-    single = tuple(Prediction(f"prediction {n}", formula) for n, formula in enumerate(formulas, 1))
-    if len(single) == 1:
-        return single
-    return (*single, Prediction("all predictions", " & ".join(f"[{formula}]" for formula in formulas)))
 
 
 def _case(

@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 from tseval.errors import GrammarError
 from tseval.questions.pairs import Pairs
 from tseval.suites.grammar.code import Code
+from tseval.suites.grammar.experiment import as_question
 from tseval.suites.grammar.lexicon import Word
+from tseval.suites.grammar.marks import read_marks
 from tseval.suites.items import Case, Feature, as_entries
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.questions.contrast import Contrast
+    from tseval.questions.question import Question
     from tseval.suites.grammar.grammar import Grammar
+    from tseval.suites.grammar.marks import MarkedSentence
     from tseval.suites.grammar.slots import Binding
 
     # Text, whole numbers, numbers or truth values: Arrow's stubs have no name for the union.
@@ -75,36 +79,47 @@ def check_size(
         )
 
 
-def expand(grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int]) -> Case:
+def expand(
+    grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int], terminator: str | None = "."
+) -> Case:
     """Expand the chosen items of a grammar.
 
     Args:
         grammar: The grammar.
-        contrasts: The contrasts that count.
+        contrasts: The contrasts that count; none where it states predictions.
         rows: Positions of the items in the full expansion, ascending.
+        terminator: What is added to each sentence when it is scored.
 
     Raises:
         GrammarError: The grammar's code fails for one of them; the message names the line.
     """
     index = np.arange(rows.start, rows.stop) if isinstance(rows, range) else np.array(rows, dtype=np.int64)
     block = _Block(grammar, index)
+    sentences = {label: block.sentence(line) for label, line in grammar.sentences.items()}
+    question: Question = Pairs(tuple(contrasts))
+    if grammar.experiment is not None:
+        marked = {label: block.marked(label, texts) for label, texts in sentences.items()}
+        question = as_question(grammar.experiment, grammar.document, marked, terminator)
+        sentences = {label: pa.array([one.text for one in own]) for label, own in marked.items()}
     return Case(
         name=grammar.name,
         construction=grammar.construction,
         phenomenon=grammar.phenomenon,
         dependency=grammar.dependency,
-        question=Pairs(tuple(contrasts)),
+        question=question,
         index=pa.array(index, type=pa.int64()),
-        sentences=pa.table({label: block.sentence(line) for label, line in grammar.sentences.items()}),
+        sentences=pa.table(sentences),
         features=pa.table(block.features()),
         entries=pa.table(block.entries()),
     )
 
 
-def expand_blocks(grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int]) -> Iterator[Case]:
+def expand_blocks(
+    grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int], terminator: str | None = "."
+) -> Iterator[Case]:
     """Expand the chosen items in blocks, so that memory stays bounded whatever their number."""
     for start in range(0, len(rows), ITEMS_AT_ONCE):
-        yield expand(grammar, contrasts, rows[start : start + ITEMS_AT_ONCE])
+        yield expand(grammar, contrasts, rows[start : start + ITEMS_AT_ONCE], terminator)
 
 
 class _Block:
@@ -126,6 +141,24 @@ class _Block:
             fix = "Let every combination of fillers print something."
             raise GrammarError("the sentence of an item is empty.", self._grammar.path, line[0].line, fix)
         return texts
+
+    def marked(self, label: str, texts: ArrowColumn) -> list[MarkedSentence]:
+        """Take the marks of regions out of the sentences of a condition."""
+        assert self._grammar.experiment is not None
+        regions, line = self._grammar.experiment.regions, self._grammar.sentences[label][0].line
+        found: list[MarkedSentence] = []
+        for text in map(str, texts.to_pylist()):
+            try:
+                one = read_marks(text, regions)
+            except ValueError as error:
+                fix = "Write [critical at sunrise], or [critical] for no words."
+                raise GrammarError(f"{text!r}: {error}.", self._grammar.path, line, fix) from None
+            if not one.text or (found and one.names != found[0].names):
+                what = "marks other regions than the first item" if one.text else "has no words"
+                fix = "Let all items of a condition mark the same regions, and have words."
+                raise GrammarError(f"{text!r} {what}.", self._grammar.path, line, fix)
+            found.append(one)
+        return found
 
     def _text(self, code: Code) -> ArrowColumn:
         """Render a fragment for all items; labelled lines share those that are the same in both."""

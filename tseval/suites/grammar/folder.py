@@ -57,16 +57,29 @@ class SuiteFolder:
         """
         refuse_unknown_cases(self.name, self.files, cases)
         lexicons: dict[Path, Lexicon] = {}
-        return [
+        grammars = [
             load_grammar(file, lexicons) for name, file in self.files.items() if not cases or name in cases
         ]
+        first = grammars[0]
+        for grammar in grammars:
+            if (grammar.experiment is None) != (first.experiment is None):
+                one, other = (first, grammar) if grammar.experiment is None else (grammar, first)
+                raise GrammarError(
+                    f"it states predictions on regions, but {other.path.name} compares sentences.",
+                    one.path,
+                    1,
+                    "Put them into two folders: a suite is scored in one way.",
+                )
+        return grammars
 
     def contrasts_of(self, grammar: Grammar) -> tuple[Contrast, ...]:
-        """Choose the contrasts that count for one case.
+        """Choose the contrasts that count for one case; none where it states predictions.
 
         Raises:
             GrammarError: The suite's contrasts fit none of its labels.
         """
+        if grammar.experiment is not None:
+            return ()
         if grammar.contrasts is not None:
             return grammar.contrasts
         if self.contrasts is None:

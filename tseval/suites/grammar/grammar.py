@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import GrammarError, suggest
 from tseval.questions.contrast import Contrast
 from tseval.suites.grammar.draw import Draw, drawn_codes, read_draw
+from tseval.suites.grammar.experiment import EXPERIMENT_KEYS, Experiment, read_experiment
 from tseval.suites.grammar.factors import read_factors
 from tseval.suites.grammar.lexicon import Lexicon, load_lexicon, read_lexicon
 from tseval.suites.grammar.slots import Slot, read_slots, slot_codes
@@ -36,6 +37,7 @@ GRAMMAR_KEYS = (
     "features",
     "factors",
     "contrasts",
+    *EXPERIMENT_KEYS,
     "expect",
 )
 _DEPENDENCIES = ("short", "long")
@@ -61,6 +63,7 @@ class Grammar:
         features: Name of each declared feature to its code, or to its value where that is fixed.
         factors: Name of each lexical factor to the slot that it is, or to its code.
         contrasts: The contrasts it declares, or None.
+        experiment: What it predicts of regions; None where whole sentences are compared.
         expect: What it says of itself: `items`, and labels with the first item's sentences.
         document: The front matter, for messages.
     """
@@ -78,6 +81,7 @@ class Grammar:
     features: Mapping[str, Code | Feature]
     factors: Mapping[str, Code | Slot]
     contrasts: tuple[Contrast, ...] | None
+    experiment: Experiment | None
     expect: Mapping[str, str | int]
     document: YamlDocument
 
@@ -136,6 +140,7 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None) -> Gra
         features=_features(document, sentences),
         factors=read_factors(document, slots, sentences),
         contrasts=read_contrasts(document, tuple(sentences.labels)),
+        experiment=read_experiment(document, tuple(sentences.labels)),
         expect=_expect(document, tuple(sentences.labels)),
         document=document,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tseval.suites.designs import check_predictions
 from tseval.suites.findings import LintFinding, check_sentences_of, missing_words, quoted_texts, some
 from tseval.suites.grammar.expansion import check_size, expand
 from tseval.suites.grammar.folder import SUITE_FILE, SuiteFolder, read_folder
@@ -43,7 +44,7 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFin
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
     for grammar in grammars:
         check_size(grammar, fix="Shorten the slots: all items are looked at.")
-        case = expand(grammar, folder.contrasts_of(grammar), range(grammar.n_items))
+        case = expand(grammar, folder.contrasts_of(grammar), range(grammar.n_items), folder.terminator)
         findings += _case_findings(grammar, case, folder.terminator, knows)
         words |= dict.fromkeys(word for text in _sentences(case) for word in text.split())
     if path.is_dir():
@@ -78,6 +79,9 @@ def _case_findings(
     for found in check_sentences_of(case, terminator, knows):
         line = grammar.sentences[found.label][0].line
         yield LintFinding(found.severity, grammar.path, line, found.message)
+    for prediction, message in check_predictions(case):
+        line = grammar.document.line("predictions", prediction)
+        yield LintFinding("warning", grammar.path, line, f"{prediction!r}: {message}.")
     yield from _unbalanced(grammar, case)
 
 
@@ -99,7 +103,7 @@ def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     for texts in zip(*columns, strict=True):
         by_label = dict(zip(case.labels, texts, strict=True))
         equal = any(by_label[contrast.better] == by_label[contrast.worse] for contrast in case.contrasts)
-        if not equal and not _linked(texts):
+        if not equal and not _linked(list(dict.fromkeys(texts))):
             loose.append(texts)
     if loose:
         line = grammar.sentences[case.labels[1]][0].line
