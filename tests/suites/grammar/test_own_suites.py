@@ -1,4 +1,4 @@
-"""Determiners and inversion: what their grammars say, worked out again from the sentences."""
+"""Determiners, inversion and gaps: what their grammars say, worked out again from the sentences."""
 
 from collections import Counter
 
@@ -57,3 +57,15 @@ def test_only_the_right_noun_has_the_number_of_its_determiner() -> None:
             assert good[:-1] == bad[:-1]
             assert bad[-1] not in forms[DETERMINERS[good[2]]]
             assert item.features["distance"] == len(good) - 4
+
+
+def test_a_gap_leaves_out_one_noun_phrase_and_a_filler_stands_for_that() -> None:
+    for case in load_suite("filler_gap").cases:
+        for item in case.items():
+            that, filled, gap, filler_gap = (sentence.split() for sentence in item.sentences.values())
+            place = that.index("that")
+            filler = "who" if case.name == "subject_gap" else "what"
+            assert filled == [*that[:place], filler, *that[place + 1 :]]
+            assert filler_gap == [*gap[:place], filler, *gap[place + 1 :]]
+            phrases = [i for i, word in enumerate(that) if word == "the"]
+            assert gap in [[*that[:i], *that[i + 2 :]] for i in phrases]
