@@ -123,7 +123,8 @@ def carry_out(
     with start_run(out, plan.key, resume) as writer:
         if not writer.complete:
             run = _score_and_judge(plan, writer, progress)
-            tables = {f"table.{form}": render(build_table([run]), form) for form in ("md", "csv")}
+            table = build_table([run])
+            tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
             writer.finish(run.manifest, run.load_sentences(), run.load_verdicts(), tables)
     return read_run(out)
 
