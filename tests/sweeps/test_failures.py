@@ -16,6 +16,8 @@ from submitit.slurm.slurm import SlurmJob
 from sweeping import Sweeps, results_of
 from systems import needs_linux, needs_posix
 
+from tseval.models.checkpoint import load_checkpoint, save_checkpoint
+from tseval.models.language_model import LanguageModel, Sizes
 from tseval.sweeps.place import SweepPlace, UnitRecord
 from tseval.sweeps.plan import SweepPlan, plan_units
 from tseval.sweeps.task import WorkerTask
@@ -166,6 +168,23 @@ def test_a_full_disk_is_said_and_the_same_command_goes_on(sweeps):
         assert len(results_of(disk)) == 6 * 6
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+@needs_linux
+@pytest.mark.slow
+def test_a_model_that_is_too_large_for_memory_stops_no_other_and_is_tried_again(sweeps):
+    words = load_checkpoint(Path("ckpt/step0.pt")).vocabulary
+    large = LanguageModel(Sizes("srn", len(words), 3, 6000, 1))  # 144 MB of weights
+    save_checkpoint(Path("ckpt/step7.pt"), large, words, training={}, validation_perplexity=None)
+    command = "--model", "ckpt/step*.pt", "--suite", "./two", "--workers", 1, "-o", "out"
+    said = sweeps.sweep(*command, code=1, SPARE=str(100 * 2**20))
+    why = "ckpt/step7.pt: there is not enough memory to read it"
+    failed = f"tseval: step7-two failed: {why}\n  See out/sweep/step7-two.log.\n"
+    assert said.endswith(f"4 units: 3 done, 1 failed\n{failed}")
+    assert f"tseval: {why}\n" in Path("out/sweep/step7-two.log").read_text()
+    assert "4 units: 4 done (3 of them before)" in sweeps.sweep(*command)
+    assert sweeps.saved_twice() == 0
+    assert len(sweeps.saved()) == 4 * 4
 
 
 # A queue that keeps the script, and says of its jobs that they failed.
