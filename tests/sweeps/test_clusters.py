@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from in_process import call
 from sweeping import Sweeps, skip_unless_ray_starts
 from systems import needs_posix
 
@@ -86,3 +87,16 @@ def test_a_cluster_that_loses_a_node_and_then_goes_away_loses_nothing_that_was_s
         sweeps.sweep(*command, RAY_ADDRESS=address)
     assert sweeps.saved_twice() == 0
     assert len(sweeps.saved()) == 30
+
+
+def test_a_cluster_that_is_not_there_is_one_message(tmp_path, monkeypatch):
+    sweeps = Sweeps(tmp_path, models=1)
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    done = call("sweep", "plan.yaml", "--engine", "ray", "-o", "out", "--quiet", cwd=sweeps.place)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "tseval: the Ray cluster at 127.0.0.1:1 cannot be reached, or has gone away.\n"
+        "  See out/sweep/engine/ray.log.\n"
+        "tseval: 2 units left, step0-one first.\n  The same command goes on.\n"
+    )
+    assert "Connection refused" in (tmp_path / "out/sweep/engine/ray.log").read_text()
