@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import torch
 
 from tseval.adapters import open_model
@@ -60,7 +59,6 @@ class UnitScorer:
                 self.place.write(unit, record)
                 written = time.monotonic()
 
-        pa.default_memory_pool().release_unused()  # what the last unit had, and Arrow keeps for a while
         suite, model = self._suite(unit), self._open(unit)
         if options.too_long == "refuse":
             refuse_too_long(model, suite)
