@@ -2,16 +2,20 @@
 
 Checkpoints of small LSTMs with random weights are scored on a sample of each case of Marvin & Linzen:
 
-    single       `tseval run`, one process after the other: seconds of scoring, as manifests say, and memory
-    1 worker     `tseval sweep --workers 1`: overhead is what it takes beyond the scoring its manifests say
-    2 workers    `tseval sweep --workers 2`, each with half of the threads of the one worker
-    again        the same command once more: nothing is left to do
-    planned      `tseval sweep status` of a plan of 1,000 units
+    single runs   `tseval run`, a process for each model; two are measured, and stand for all
+    1 worker      `tseval sweep --workers 1`, with half of the cores, and with all
+    2 workers     `tseval sweep --workers 2`, each with half of the cores, as a sweep divides them
+    again         the same command once more: nothing is left to do
+    status        `tseval sweep status` of a plan of 1,000 units
 
-Seconds are of the clock, so the machine should do nothing else; its load at the start is printed.
-Memory is the most that a process held (on Linux).
+Beyond scoring is what workers take on top of the seconds of scoring and judging that manifests say: starting,
+opening models and suites, tables and files. Single runs do most of that too, each for itself, so the last
+column says how much longer or shorter a sweep takes than single runs with as many cores.
 
-    python benchmarks/sweep.py
+Seconds are of the clock: the machine should do nothing else, and its load is printed. Seconds of the
+processor hang less on that. Memory is the most that a process held (on Linux).
+
+    python benchmarks/sweep.py                           # some four minutes on two cores
     python benchmarks/sweep.py --models 4 --limit 200
 """
 
@@ -30,91 +34,93 @@ from tabulate import tabulate
 
 TSEVAL = [sys.executable, "-m", "tseval"]
 SUITE = "marvin_linzen"
+SINGLE = 2  # runs that are measured
+# In a process of its own, which counts what it starts.
+PROGRAM = """if True:
+    import json, resource, subprocess, sys, time
+    began = time.perf_counter()
+    subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(json.dumps([time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""
+MODELS = """if True:
+    import sys, torch
+    from pathlib import Path
+    from tseval.models.checkpoint import load_checkpoint, bundled_checkpoints, save_checkpoint
+    from tseval.models.language_model import LanguageModel, Sizes
+    folder, models, hidden = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    words = load_checkpoint(bundled_checkpoints()["lstm"]).vocabulary
+    for i in range(models):
+        torch.manual_seed(i)
+        network = LanguageModel(Sizes("lstm", len(words), hidden, hidden, 1))
+        save_checkpoint(folder / f"step{i}.pt", network, words, training={}, validation_perplexity=None)
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Seconds of the clock, and the most megabytes that one process held."""
+    """Seconds of the clock and of the processor, and the most megabytes that one process held."""
 
     seconds: float
+    processor: float
     megabytes: float
 
+    def cells(self) -> list[str]:
+        """Give these as cells of a table."""
+        return [f"{self.seconds:,.1f}", f"{self.processor:,.1f}", f"{self.megabytes:,.0f}"]
 
-def measured(arguments: list[str], threads: int | None = None) -> Measured:
-    """Run a command in a process that counts the memory of what it starts."""
-    program = (
-        "import json, resource, subprocess, sys, time; began = time.perf_counter(); "
-        "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "
-        "print(json.dumps([time.perf_counter() - began, "
-        "resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024]))"
-    )
-    environment = {**os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What is measured, and where.
+
+    Attributes:
+        folder: Of models and runs.
+        models: How many.
+        options: How suites are read.
+    """
+
+    folder: Path
+    models: int
+    options: tuple[str, ...]
+
+    def single_runs(self, threads: int) -> Measured:
+        """Score some models by a process each; give what all would take."""
+        measured = [
+            command(
+                ["run", "--model", str(self.folder / f"ckpt/step{i}.pt"), *self.options, "--out",
+                 str(self.folder / f"single-{threads}-{i}")],
+                threads,
+            )
+            for i in range(SINGLE)
+        ]  # fmt: skip
+        seconds, processor = (
+            sum(getattr(one, name) for one in measured) * self.models / SINGLE
+            for name in ("seconds", "processor")
+        )
+        return Measured(seconds, processor, max(one.megabytes for one in measured))
+
+    def sweep(self, workers: int, threads: int) -> tuple[Measured, float]:
+        """Sweep all; give also what that is beyond the seconds of scoring and judging in manifests."""
+        out = self.folder / f"sweep-{workers}-{threads}"
+        models = str(self.folder / "ckpt/step*.pt")
+        words = ["sweep", "--model", models, *self.options, "--workers", str(workers), "-o", str(out)]
+        measured = command(words, threads)
+        manifests = [json.loads(file.read_text("utf-8")) for file in out.glob("*/manifest.json")]
+        scoring = sum(sum(manifest["timings"].values()) for manifest in manifests)
+        return measured, workers * measured.seconds / scoring - 1
+
+
+def command(words: list[str], threads: int) -> Measured:
+    """Run a command of tseval."""
     done = subprocess.run(
-        [sys.executable, "-c", program, *TSEVAL, *arguments],
-        env=environment, check=True, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", PROGRAM, *TSEVAL, *words],
+        env={**os.environ, "OMP_NUM_THREADS": str(threads)}, check=True, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     return Measured(*json.loads(done.stdout))
 
 
-def make_models(folder: Path, models: int, hidden: int) -> None:
-    """Save LSTMs that know the words of the suite, in a process of its own: this one stays small."""
-    program = f"""if True:
-        import sys, torch
-        from pathlib import Path
-        from tseval.models.checkpoint import load_checkpoint, bundled_checkpoints, save_checkpoint
-        from tseval.models.language_model import LanguageModel, Sizes
-        words = load_checkpoint(bundled_checkpoints()["lstm"]).vocabulary
-        for i in range({models}):
-            torch.manual_seed(i)
-            network = LanguageModel(Sizes("lstm", len(words), {hidden}, {hidden}, 1))
-            save_checkpoint(Path(sys.argv[1]) / f"step{{i}}.pt", network, words,
-                            training={{}}, validation_perplexity=None)
-    """
-    subprocess.run([sys.executable, "-c", program, str(folder)], check=True)
-
-
-def scoring_seconds(folder: Path) -> float:
-    """Add up the seconds of scoring and judging that the manifests of runs say."""
-    manifests = [json.loads(file.read_text("utf-8")) for file in folder.glob("*/manifest.json")]
-    return sum(sum(manifest["timings"].values()) for manifest in manifests)
-
-
-@click.command()
-@click.option("--models", type=click.IntRange(min=2), default=10, show_default=True)
-@click.option("--hidden", type=click.IntRange(min=1), default=200, show_default=True)
-@click.option("--limit", type=click.IntRange(min=1), default=4000, show_default=True, help="Items of a case.")
-def main(models: int, hidden: int, limit: int) -> None:
-    """Measure a sweep of small models."""
-    cores = os.cpu_count() or 1
-    click.echo(f"{cores} cores, load {os.getloadavg()[0]:.1f} at the start")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "ckpt").mkdir()
-        make_models(folder / "ckpt", models, hidden)
-        common = ["--suite", SUITE, "--limit", str(limit), "--device", "cpu", "--quiet"]
-        sweep = ["sweep", "--model", str(folder / "ckpt/step*.pt"), *common]
-        single = measured(
-            ["run", "--model", str(folder / "ckpt/step0.pt"), *common, "--out", str(folder / "run")]
-        )
-        one = measured([*sweep, "--workers", "1", "-o", str(folder / "one")])
-        two = measured([*sweep, "--workers", "2", "-o", str(folder / "two")])
-        again = measured([*sweep, "--workers", "2", "-o", str(folder / "two")])
-        scored = scoring_seconds(folder / "one")
-        planned = plan_thousand(folder)
-    rows = [
-        ("single run", f"{single.seconds:.1f}", f"{single.megabytes:,.0f}", ""),
-        ("1 worker", f"{one.seconds:.1f}", f"{one.megabytes:,.0f}",
-         f"{one.seconds / scored - 1:.1%} beyond the {scored:.1f} s of scoring"),
-        ("2 workers", f"{two.seconds:.1f}", f"{two.megabytes:,.0f}",
-         f"{one.seconds / two.seconds:.2f} times as fast"),
-        ("again", f"{again.seconds:.1f}", f"{again.megabytes:,.0f}", ""),
-        ("status of 1,000 units", f"{planned.seconds:.1f}", f"{planned.megabytes:,.0f}", ""),
-    ]  # fmt: skip
-    click.echo(f"{models} LSTMs of {hidden} units on {SUITE}, {limit:,} items of each case")
-    click.echo(tabulate(rows, ["", "seconds", "MB", ""], disable_numparse=True))
-
-
-def plan_thousand(folder: Path) -> Measured:
+def status_of_many(folder: Path) -> Measured:
     """Ask for the status of a plan of 1,000 units."""
     (folder / "many").mkdir()
     for i in range(200):
@@ -122,7 +128,44 @@ def plan_thousand(folder: Path) -> Measured:
     suites = [SUITE, "agreement", *(f"dyck(k={k},m=3)" for k in (2, 3, 4))]
     plan = {"models": [str(folder / "many/*.pt")], "suites": suites, "out": str(folder / "planned")}
     (folder / "plan.yaml").write_text(json.dumps(plan), "utf-8")
-    return measured(["sweep", "status", str(folder / "plan.yaml")])
+    return command(["sweep", "status", str(folder / "plan.yaml")], 1)
+
+
+@click.command()
+@click.option("--models", type=click.IntRange(min=SINGLE), default=10, show_default=True)
+@click.option("--hidden", type=click.IntRange(min=1), default=200, show_default=True)
+@click.option("--limit", type=click.IntRange(min=1), default=4000, show_default=True, help="Items of a case.")
+def main(models: int, hidden: int, limit: int) -> None:
+    """Measure a sweep of small models."""
+    cores = os.cpu_count() or 1
+    half = max(1, cores // 2)
+    click.echo(f"{models} LSTMs of {hidden} units on {SUITE}, {limit:,} items of each case; {cores} cores, "
+               f"load {os.getloadavg()[0]:.1f} at the start\n")  # fmt: skip
+    rows: list[list[str]] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "ckpt").mkdir()
+        # By another process: what this one starts would count its memory.
+        numbers = (str(models), str(hidden))
+        subprocess.run([sys.executable, "-c", MODELS, str(folder / "ckpt"), *numbers], check=True)
+        bench = Bench(folder, models, ("--suite", SUITE, "--limit", str(limit), "--device", "cpu", "--quiet"))
+        singles = {threads: bench.single_runs(threads) for threads in sorted({half, cores})}
+        for threads, single in singles.items():
+            rows.append([f"{models} single runs, threads: {threads}", *single.cells()])
+        swept = {}
+        for workers, threads in dict.fromkeys([(1, half), (1, cores), (2, half)]):
+            swept[workers, threads], beyond = bench.sweep(workers, threads)
+            than = swept[workers, threads].seconds / singles[min(cores, workers * threads)].seconds - 1
+            cells = [*swept[workers, threads].cells(), f"{beyond:+.1%}", f"{than:+.1%}"]
+            rows.append([f"workers: {workers}, threads of each: {threads}", *cells])
+        rows.append(["the last again", *bench.sweep(2, half)[0].cells()])
+        rows.append(["status of 1,000 units", *status_of_many(folder).cells()])
+    heads = ("", "seconds", "of the processor", "MB", "beyond scoring", "than single runs")
+    sides = ("left", *["right"] * 5)
+    click.echo(tabulate(rows, heads, tablefmt="pipe", colalign=sides, disable_numparse=True) + "\n")
+    for threads in singles:
+        gain = swept[1, threads].seconds / swept[2, half].seconds
+        click.echo(f"Two workers with threads: {half} are {gain:.2f} times as fast as one with {threads}.")
 
 
 if __name__ == "__main__":

@@ -122,10 +122,18 @@ def carry_out(
         return _score_and_judge(plan, None, progress)
     with start_run(out, plan.key, resume) as writer:
         if not writer.complete:
-            run = _score_and_judge(plan, writer, progress)
-            tables = {f"table.{form}": render(build_table([run]), form) for form in ("md", "csv")}
-            writer.finish(run.manifest, run.load_sentences(), run.load_verdicts(), tables)
+            _write(plan, writer, progress)
+            # Arrow keeps what the tables had: a process that makes many runs would take more than for one.
+            pa.default_memory_pool().release_unused()
     return read_run(out)
+
+
+def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] | None) -> None:
+    """Do what is planned, into a directory."""
+    run = _score_and_judge(plan, writer, progress)
+    table = build_table([run])
+    tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
+    writer.finish(run.manifest, run.load_sentences(), run.load_verdicts(), tables)
 
 
 def make_plan(model: Model, suite: Suite, score: Score | None = None) -> Plan:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 LIMIT = 60  # seconds of the processor after which a command is said not to end
+DEPTH = 3  # generations of processes: a sweep, its workers, the trainings that they start
 WAIT = 900.0  # seconds by the clock: other programs may need the processor too
 MESSAGE = 500  # characters of the longest message
 MEMORY = 2 * 10**9  # bytes that a command may take: each of the files here has kilobytes
@@ -71,7 +72,7 @@ def tseval(
     cwd: Path,
     before: Callable[[], object] | None = None,
     kill_after: float | None = None,
-    kin: bool = True,
+    generations: Collection[int] = (0,),
 ) -> Ended:
     """Do what `tseval WORDS` does, in a child of this process.
 
@@ -79,33 +80,41 @@ def tseval(
         words: The command.
         cwd: Where; its caches are there too.
         before: What the child does to itself first, for example limits.
-        kill_after: Seconds after which it is killed.
-        kin: Whether the processes that it started are killed with it.
+        kill_after: Seconds after which processes are killed.
+        generations: Which: 0 is the command, 1 what it started, 2 what these started.
     """
     out, err = cwd / ".out", cwd / ".err"
     began = time.monotonic()
     child = os.fork()
     if child == 0:
         _be_tseval([str(word) for word in words], cwd, before)
-    ends = began + (WAIT if kill_after is None else kill_after)
+    ends, killed = (WAIT, range(DEPTH)) if kill_after is None else (kill_after, generations)
     while not (ended := os.wait4(child, os.WNOHANG))[0]:
-        if time.monotonic() > ends:
-            started = _started_by(child) if kin else []
-            for process in (child, *started):
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-            ended = os.wait4(child, 0)
-            break
+        if time.monotonic() - began > ends:
+            _kill(child, killed)
+            ends, killed = WAIT, range(DEPTH)  # those that are left go on
         time.sleep(0.002)
     said, told = (file.read_text("utf-8", "replace") if file.exists() else "" for file in (out, err))
     code, seconds = os.waitstatus_to_exitcode(ended[1]), time.monotonic() - began
     return Ended(code, said, told, seconds, ended[2].ru_maxrss * _UNIT)
 
 
+def _kill(child: int, generations: Collection[int]) -> None:
+    """Kill a process, or what it started, or what these started."""
+    found = [[child]]
+    for _ in range(DEPTH - 1):  # all are found before the first is killed: who loses its parent is not found
+        found.append([started for process in found[-1] for started in _started_by(process)])
+    for process in (process for generation in generations for process in found[generation]):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
 def _started_by(process: int) -> list[int]:
-    """Name the processes that a process started, where the system tells."""
-    told = Path(f"/proc/{process}/task/{process}/children")
-    return [int(number) for number in told.read_text().split()] if told.exists() else []
+    """Name the processes that a process started, where the system tells; it may end meanwhile."""
+    with suppress(OSError):
+        tasks = Path(f"/proc/{process}/task").iterdir()
+        return [int(number) for task in tasks for number in (task / "children").read_text().split()]
+    return []
 
 
 def _be_tseval(words: list[str], cwd: Path, before: Callable[[], object] | None) -> None:

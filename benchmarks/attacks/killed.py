@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import time
+import signal
 from typing import TYPE_CHECKING
 
-from attacks.commands import WAIT, Ended, die_at, tseval
-from attacks.prepared import CLASSIFY, PUBLISH, RUN, TRAIN, ZOO
+from attacks.commands import die_at, tseval
+from attacks.prepared import CLASSIFY, PUBLISH, RUN, SWEEP, TRAIN, ZOO
 from attacks.registry import attack
 
 if TYPE_CHECKING:
@@ -20,9 +20,23 @@ CALLS = 100  # that change the file system, about as many as a small run makes
 def interrupt(draw: random.Random, words: tuple[str, ...], here: Path, longest: float) -> None:
     """Kill a command: after some seconds, before a call that changes the file system, or inside a write."""
     if draw.random() < 0.3:
-        tseval(*words, cwd=here, kill_after=draw.uniform(0, longest), kin=draw.random() < 0.5)
+        tseval(*words, cwd=here, kill_after=draw.uniform(0, longest))
     else:
         tseval(*words, cwd=here, before=die_at(draw.randint(1, CALLS), half=draw.random() < 0.5))
+
+
+def interrupt_all(draw: random.Random, words: tuple[str, ...], here: Path, depth: int) -> str | None:
+    """Kill a sweep's command, its workers, what these started, or several of them; say what is no good end.
+
+    Args:
+        draw: What is drawn from.
+        words: The command.
+        here: Where.
+        depth: How many generations of processes there are.
+    """
+    generations = draw.sample(range(depth), draw.randint(1, depth))
+    done = tseval(*words, cwd=here, kill_after=draw.uniform(0, 8), generations=generations)
+    return done.fault((0, 1, -signal.SIGKILL))
 
 
 def run_differs(run: Path, whole: Path) -> str | None:
@@ -75,29 +89,38 @@ def _kill_training(draw: random.Random, here: Path, train: tuple[str, ...], whol
     return f"not resumed: {done.err[-300:]}" if done.code else model_differs(here / "mine.pt", here / whole)
 
 
+@attack("kill a sweep")
+def kill_a_sweep(draw: random.Random, here: Path) -> str | None:
+    """Kill a sweep, or its workers, twice."""
+    words = (*SWEEP, "--out", "swept")
+    for _ in range(2):
+        if fault := interrupt_all(draw, words, here, 2):
+            return fault
+    done = tseval(*words, cwd=here)
+    if done.code:
+        return f"did not go on: {done.err[-300:]}"
+    runs = {"model-pairs": "whole", "model-grammar": "expanded"}
+    return next(filter(None, (run_differs(here / "swept" / run, here / runs[run]) for run in runs)), None)
+
+
 @attack("kill a zoo")
 def kill_a_zoo(draw: random.Random, here: Path) -> str | None:
-    """Kill a zoo, with or without the training that it started, which then goes on alone."""
+    """Kill a zoo, or the worker that trains and scores, or the training alone, which the others outlive."""
     if draw.random() < 0.5:  # as it is when the model was trained
         shutil.copytree(here / "zoo", here / "fresh")
         shutil.rmtree(here / "fresh/runs")
     words = (*ZOO, "--out", "fresh")
-    interrupt(draw, words, here, 8)
-    done = _once_free(words, here)
+    if draw.random() < 0.3:
+        interrupt(draw, words, here, 8)
+    elif fault := interrupt_all(draw, words, here, 3):
+        return fault
+    done = tseval(*words, cwd=here)
     if done.code:
         return f"did not go on: {done.err[-300:]}"
+    if (here / "fresh/sweep").exists():
+        return "left behind: sweep/"
     models = (here / zoo / "models/srn.pt" for zoo in ("fresh", "zoo"))
     return model_differs(*models) or run_differs(here / "fresh/runs/srn", here / "zoo/runs/srn")
-
-
-def _once_free(words: tuple[str, ...], here: Path) -> Ended:
-    """Start a zoo's command again until no training is left that holds the zoo."""
-    ends = time.monotonic() + WAIT
-    while (done := tseval(*words, cwd=here)).code == 2 and "another tseval" in done.err:
-        if time.monotonic() > ends:
-            break
-        time.sleep(0.2)
-    return done
 
 
 @attack("kill a publication")

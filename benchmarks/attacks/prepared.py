@@ -33,6 +33,9 @@ ZOO = ("train", "zoo", "--corpus", "corpus", "--recipe", "recipe.yaml", "--arch"
 PUBLISH = (*ZOO, "--out", "zoo", "--publish", "published")
 # A run of the grammar, whose expansion is kept in the cache.
 EXPANDED = ("run", "--model", "model.pt", "--suite", "./grammar", "--quiet")
+# The same two runs, by two workers.
+SUITES = ("--suite", "pairs.tsv", "--suite", "./grammar")
+SWEEP = ("sweep", "--model", "model.pt", *SUITES, "--workers", "2", "--quiet")
 PAIR = ("pair", "the dog laughs .", "the dog laugh .", "--format", "tsv", "--model")
 
 UNDISTURBED = (

@@ -16,8 +16,14 @@ from submitit.slurm.slurm import SlurmJob
 from sweeping import Sweeps, results_of
 from systems import needs_linux, needs_posix
 
+from tseval.models.checkpoint import load_checkpoint, save_checkpoint
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.runs import read_run
+from tseval.suites.load import load_suite
+from tseval.sweeps import scoring
 from tseval.sweeps.place import SweepPlace, UnitRecord
 from tseval.sweeps.plan import SweepPlan, plan_units
+from tseval.sweeps.scoring import UnitScorer
 from tseval.sweeps.task import WorkerTask
 from tseval.sweeps.worker import DEATHS, Worker
 
@@ -85,6 +91,38 @@ def test_a_checkpoint_that_changed_is_not_taken_for_the_one_that_was_scored(swee
     assert [unit.name for unit in place.open_again(units)] == ["step0-two"]
     work(units, place)
     assert "out/step0-two holds another run and cannot be resumed" in place.read(units[0]).said
+
+
+def test_models_and_suites_that_change_while_a_worker_goes_on_are_read_anew(sweeps):
+    units, place = planned()
+    scorer = UnitScorer(place, 0)
+    scorer.score(units[0], UnitRecord())
+    shutil.copy("ckpt/step5.pt", "ckpt/step0.pt")
+    scorer.score(units[1], UnitRecord())
+    lexicon = Path("one/lexicon.yaml")
+    lexicon.write_text(lexicon.read_text().replace("judge", "nurse, judge"))
+    scorer.score(units[2], UnitRecord())
+    old, changed, other = (read_run(unit.run).manifest for unit in units[:3])
+    assert old.key.fingerprint != changed.key.fingerprint == other.key.fingerprint
+    assert (old.counts.items, other.counts.items) == (8, 9)
+
+
+def test_suites_are_read_once_for_all_models_as_long_as_there_is_room(sweeps, monkeypatch):
+    read = []
+
+    def load(spec, **options):
+        read.append(spec)
+        return load_suite(spec, **options)
+
+    monkeypatch.setattr(scoring, "load_suite", load)
+    units, place = planned(models=("ckpt/step[05].pt",))
+    work(units, place)
+    assert read == ["./one", "./two"]
+    monkeypatch.setattr(scoring, "KEPT_ITEMS", 12)  # of 8 and 5
+    units, place = planned("other", ("ckpt/step[05].pt",))
+    work(units, place)
+    assert read[2:] == ["./one", "./two"] * 2
+    assert results_of(Path("out")) == results_of(Path("other"))
 
 
 def test_a_unit_that_kills_its_workers_is_given_up_unless_it_comes_forward(sweeps):
@@ -166,6 +204,23 @@ def test_a_full_disk_is_said_and_the_same_command_goes_on(sweeps):
         assert len(results_of(disk)) == 6 * 6
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+@needs_linux
+@pytest.mark.slow
+def test_a_model_that_is_too_large_for_memory_stops_no_other_and_is_tried_again(sweeps):
+    words = load_checkpoint(Path("ckpt/step0.pt")).vocabulary
+    large = LanguageModel(Sizes("srn", len(words), 3, 6000, 1))  # 144 MB of weights
+    save_checkpoint(Path("ckpt/step7.pt"), large, words, training={}, validation_perplexity=None)
+    command = "--model", "ckpt/step*.pt", "--suite", "./two", "--workers", 1, "-o", "out"
+    said = sweeps.sweep(*command, code=1, SPARE=str(100 * 2**20))
+    why = "ckpt/step7.pt: there is not enough memory to read it"
+    failed = f"tseval: step7-two failed: {why}\n  See out/sweep/step7-two.log.\n"
+    assert said.endswith(f"4 units: 3 done, 1 failed\n{failed}")
+    assert f"tseval: {why}\n" in Path("out/sweep/step7-two.log").read_text()
+    assert "4 units: 4 done (3 of them before)" in sweeps.sweep(*command)
+    assert sweeps.saved_twice() == 0
+    assert len(sweeps.saved()) == 4 * 4
 
 
 # A queue that keeps the script, and says of its jobs that they failed.

@@ -19,14 +19,16 @@ from tseval.sweeps.place import UnitRecord
 
 if TYPE_CHECKING:
     from tseval.scoring.protocol import Model
+    from tseval.suites.items import Suite
     from tseval.sweeps.place import SweepPlace
     from tseval.sweeps.unit import SweepUnit
 
 SAYS_SECONDS = 1.0  # between records of how far a unit is
+KEPT_ITEMS = 500_000  # of suites that stay in memory for the next model: some 130 MB
 
 
 class UnitScorer:
-    """Scores one unit after another, and keeps the model of the last one open for the next.
+    """Scores one unit after another; keeps the model of the last one open for the next, and suites.
 
     Args:
         place: Of records.
@@ -36,6 +38,7 @@ class UnitScorer:
     def __init__(self, place: SweepPlace, number: int) -> None:
         self.place, self.number = place, number
         self._opened: tuple[tuple[object, ...], Model] | None = None
+        self._suites: dict[tuple[object, ...], Suite] = {}
 
     def score(self, unit: SweepUnit, begun: UnitRecord) -> None:
         """Score a unit, and write down now and then how far it is, and at last that it is done.
@@ -56,9 +59,7 @@ class UnitScorer:
                 self.place.write(unit, record)
                 written = time.monotonic()
 
-        suite = load_suite(unit.suite, cases=options.case, limit=options.limit, tokenise=options.tokenise)
-        suite = cluster_by(suite, options.cluster)
-        model = self._open(unit)
+        suite, model = self._suite(unit), self._open(unit)
         if options.too_long == "refuse":
             refuse_too_long(model, suite)
         run = evaluate(model, suite, score=options.score, out=unit.run, resume=True, progress=progress)
@@ -69,16 +70,31 @@ class UnitScorer:
         self.place.write(unit, UnitRecord("done", stamp, counts.sentences, counts.sentences))
 
     def explain(self, error: Exception) -> str:
-        """Say in one line what went wrong that is no bad input, and let go of the model."""
+        """Say in one line what went wrong that is no bad input, and let go of the model and of suites."""
         self._opened = None
+        self._suites.clear()
         if out_of_memory(error):
             empty_caches()
             return "there is not enough memory for it"
         return f"{type(error).__name__}: {first_line(error)}"
 
+    def _suite(self, unit: SweepUnit) -> Suite:
+        """Load the suite of a unit, unless an earlier one had the same and it was kept."""
+        options = unit.options
+        chosen = options.case, options.limit, options.tokenise, options.cluster
+        wanted = unit.suite, chosen, unit.suite_files()
+        suite = self._suites.pop(wanted, None)
+        if suite is None:
+            suite = load_suite(unit.suite, cases=options.case, limit=options.limit, tokenise=options.tokenise)
+            suite = cluster_by(suite, options.cluster)
+        self._suites[wanted] = suite  # behind those that were not used for longer
+        while len(self._suites) > 1 and sum(one.n_items for one in self._suites.values()) > KEPT_ITEMS:
+            del self._suites[next(iter(self._suites))]
+        return suite
+
     def _open(self, unit: SweepUnit) -> Model:
         """Open the model of a unit, unless the last one had the same."""
-        wanted = unit.model, sorted(unit.arguments.items()), unit.options.device
+        wanted = unit.model, unit.model_files(), sorted(unit.arguments.items()), unit.options.device
         if self._opened is None or self._opened[0] != wanted:
             self._opened = None  # first, so that two are never in memory
             device = _own_device(unit.options.device, self.number)

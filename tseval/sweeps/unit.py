@@ -12,6 +12,8 @@ from typing import Literal
 
 from tseval.questions.scores import Score  # noqa: TC001 - the type of a field that is checked
 
+Files = tuple[tuple[str, int, int], ...]  # names, sizes in bytes, times in nanoseconds
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -54,20 +56,27 @@ class SweepUnit:
         Files of model and suite go in by size and time, so that a thousand units are looked at in a second; a
         worker holds the run to digests.
         """
-        stem = self.suite.rpartition(":")[0]
-        files = [_files(path) for path in (self.model, self.model.partition(":")[2], self.suite, stem)]
+        files = [*self.model_files(), *self.suite_files()]
         content = json.dumps([version("tseval"), asdict(self), files])
         return hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()
 
+    def model_files(self) -> tuple[Files, ...]:
+        """Say which files the model is, as the name stands and without its scheme."""
+        return _files(self.model), _files(self.model.partition(":")[2])
 
-def _files(name: str) -> list[tuple[str, int, int]]:
+    def suite_files(self) -> tuple[Files, ...]:
+        """Say which files the suite is, as the name stands and without its method."""
+        return _files(self.suite), _files(self.suite.rpartition(":")[0])
+
+
+def _files(name: str) -> Files:
     """Give names, sizes and times of a file, or of the files of a folder; nothing where a name is no path."""
     try:
         path = Path(name)
         if not name or not path.exists():
-            return []
+            return ()
         files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
         found = [(os.fspath(one), one.stat()) for one in files]
-        return [(one, status.st_size, status.st_mtime_ns) for one, status in found]
+        return tuple((one, status.st_size, status.st_mtime_ns) for one, status in found)
     except OSError:
-        return []
+        return ()

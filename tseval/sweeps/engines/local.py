@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -27,9 +26,8 @@ def run_local(job: Job, watch: Callable[[], None]) -> list[str]:
                 pool.submit(keep_worker, job.task, number, workers, threads, stopped.is_set)
                 for number in range(workers)
             ]
-            while not all(one.done() for one in kept):
+            while wait(kept, POLL_SECONDS).not_done:
                 watch()
-                time.sleep(POLL_SECONDS)
         except BaseException:
             stopped.set()
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tseval.checked import Json
 
 RETRIES = 100  # of a task whose node or process was lost
+CONNECT_SECONDS = 20
 STORE_BYTES = 80 * 2**20  # the least that Ray takes: results come through the shared disk
 
 
@@ -34,6 +36,7 @@ def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, J
     """
     address = os.environ.get("RAY_ADDRESS")
     if address:
+        _refuse_unreachable(address)
         ray.init(address, log_to_driver=False)
     else:  # room for all workers, however few cores there are
         room = workers and workers * int(str(settings.get("num_cpus", 1)))
@@ -48,6 +51,17 @@ def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, J
     started = ray.remote(keep_worker).options(max_retries=RETRIES, **options)
     kept = [started.remote(task, number, workers) for number in range(workers)]
     return [said for one in kept if (said := ray.get(one))]
+
+
+def _refuse_unreachable(address: str) -> None:
+    """Refuse a cluster where nothing listens: Ray would go on trying for many minutes.
+
+    Raises:
+        OSError: There is nobody.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdecimal():  # not `auto`
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,105 @@
+"""A Ray cluster of processes on this machine: it loses a node, then it goes away, then there is a new one."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from in_process import call
+from sweeping import Sweeps
+from systems import needs_posix
+
+pytest.importorskip("ray")
+pytestmark = [needs_posix, pytest.mark.slow]
+
+# Ray's own: how long a driver waits for a head that is gone, instead of a minute; no token between its parts.
+SETTINGS = {"RAY_gcs_rpc_server_reconnect_timeout_s": "2", "RAY_AUTH_MODE": "disabled"}
+RAY = [Path(sys.executable).with_name("ray"), "start", "--block", "--disable-usage-stats"]
+
+
+@pytest.fixture
+def sweeps(tmp_path):
+    made = Sweeps(tmp_path)
+    made.environment |= SETTINGS | {"PAUSE": "0.3"}
+    return made
+
+
+@contextmanager
+def node(sweeps, cores, *place):
+    """Start a node, all of whose processes are of one group; workers have its environment."""
+    room = ["--num-cpus", cores, "--object-store-memory", 80 * 2**20]
+    log = sweeps.place / f"node-{time.monotonic_ns()}.log"
+    with log.open("w") as said:
+        started = subprocess.Popen(
+            list(map(str, [*RAY, *room, *place])), env=sweeps.environment, start_new_session=True,
+            stdout=said, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        while "will now block" not in log.read_text():
+            if started.poll() is not None:  # a sandbox may forbid what Ray does at its start
+                pytest.skip(f"Ray itself does not start here: {log.read_text().splitlines()[-1]}")
+            time.sleep(0.02)
+        yield started
+    finally:
+        kill(started)
+
+
+def kill(started):
+    """Kill a node with all its processes, as if its machine had lost its power."""
+    if started.returncode is None:
+        os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+
+
+def until(process, holds):
+    """Wait until something holds, while a process goes on."""
+    while not holds():
+        assert process.poll() is None, "it ended"
+        time.sleep(0.02)
+
+
+def test_a_cluster_that_loses_a_node_and_then_goes_away_loses_nothing_that_was_saved(sweeps):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f"127.0.0.1:{port}"
+    head = "--head", "--port", port, "--include-dashboard", "false"
+    command = "plan.yaml", "--engine", "ray", "--workers", 2, "-o", "out"
+    with (
+        node(sweeps, 1, *head) as first, node(sweeps, 1, "--address", address) as second,
+        sweeps.start(*command, RAY_ADDRESS=address) as process,
+    ):  # fmt: skip
+        until(process, lambda: len({worker for worker, *_ in sweeps.saved()}) == 2)
+        kill(second)
+        before = len(sweeps.saved())
+        until(process, lambda: len(sweeps.saved()) > before + 2)
+        kill(first)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert re.search(
+        rf"^tseval: the Ray cluster at {address} cannot be reached, or has gone away.\n  See \S+/ray.log.\n"
+        r"tseval: \d units left, step\d+-(one|two) first.\n  The same command goes on.\n\Z",
+        errors, re.MULTILINE,
+    ), errors  # fmt: skip
+    with node(sweeps, 2, *head):
+        sweeps.sweep(*command, RAY_ADDRESS=address)
+    assert sweeps.saved_twice() == 0
+    assert len(sweeps.saved()) == 30
+
+
+def test_a_cluster_that_is_not_there_is_one_message(tmp_path, monkeypatch):
+    sweeps = Sweeps(tmp_path, models=1)
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    done = call("sweep", "plan.yaml", "--engine", "ray", "-o", "out", "--quiet", cwd=sweeps.place)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "tseval: the Ray cluster at 127.0.0.1:1 cannot be reached, or has gone away.\n"
+        "  See out/sweep/engine/ray.log.\n"
+        "tseval: 2 units left, step0-one first.\n  The same command goes on.\n"
+    )
+    assert "Connection refused" in (tmp_path / "out/sweep/engine/ray.log").read_text()
