@@ -48,7 +48,7 @@ COMMANDS = {
     "lint": ("lint", "Check grammars and data sets."),
     "surprisal": ("surprisal", "Print the surprisal of every token of a text."),
     "pair": ("pair", "Compare two sentences, token by token."),
-    "convert": ("convert", "Write a published pickle as a checkpoint of tseval's own, or a checkpoint smaller."),
+    "convert": ("convert", "Write a published pickle as a checkpoint of tseval's own, or one smaller."),
     "oracle": ("oracle", "Build a network that knows a Dyck language exactly, without training."),
     "train": ("train", "Train models into checkpoints."),
 }
