@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tseval.cli.options import FILE, MARGIN_OPTION, take_all
+from tseval.cli.options import BY, COUNT, FILE, MARGIN_OPTION, take_all
 from tseval.cli.printing import print_or_write, say_without_moment
 from tseval.cli.progress import busy
 from tseval.errors import RunError
 from tseval.report import FORMATS, Format
 from tseval.report.analyses import Opened, open_runs
 from tseval.report.figures import check_figure_names, write_figure
-from tseval.report.panels import Panel, draw_panels
+from tseval.report.panels import CHANCE, Panel, draw_panels
 from tseval.runs.steps import CLOCKS
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tseval.runs.steps import Clock
 
 ANALYSING = "analysing runs"
+NOTHING_TO_DRAW = "no model could decide any of these items, so there is nothing to draw."
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 run_options = take_all([
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
@@ -44,7 +45,7 @@ FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metav
 
 @click.group()
 def command() -> None:
-    """Analyse runs: attractors, confidence, pairs of models, words, designs, trainings, formal languages."""
+    """Analyse runs: rows, attractors, confidence, pairs, words, designs, trainings, formal languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Chosen:
     def draw(self, panels: list[Panel], x_label: str, y_label: str) -> None:
         """Draw panels into the files of `--figure`."""
         if self.figures and not panels:
-            raise RunError("no model could decide any of these items, so there is nothing to draw.")
+            raise RunError(NOTHING_TO_DRAW)
         if self.figures:
             write_figure(lambda: draw_panels(panels, x_label, y_label), self.figures, RunError)
 
@@ -105,16 +106,42 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
     asked.write(found)
 
 
+@command.command("rows")
+@run_options
+@FIGURE
+@BY
+@click.option(
+    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
+)
+def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
+    """Print the accuracy of each row of the table with its interval; the figure has bars."""
+    from tseval.report.bars import draw_bars
+    from tseval.report.seeds import row_bars, seeds_of, seeds_table
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open()
+        groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
+        found = seeds_table(opened, groups, by)
+        if asked.figures:
+            panel = row_bars(found, f"Accuracy on {opened.suite}")
+            if not panel.lines:
+                raise RunError(NOTHING_TO_DRAW)
+            write_figure(lambda: draw_bars(panel, "", "accuracy", CHANCE), asked.figures, RunError)
+    asked.write(found)
+
+
 @command.command("profile")
 @run_options
 @FIGURE
-def profile_command(**given: Any) -> None:
+@click.option("--words", type=COUNT, metavar="N", help="Only items with N words before the verb.")
+def profile_command(words: int | None, **given: Any) -> None:
     """Print the mean confidence in the correct answer after each word."""
     from tseval.report import agreement
 
     asked = Chosen(**given)
     with busy(ANALYSING):
-        found = agreement.profiles(asked.open())
+        found = agreement.profiles(asked.open(), words)
         asked.draw(agreement.profile_panels(found), "words read", "confidence")
     asked.write(found)
 

@@ -21,9 +21,9 @@ _OF_A_SLOT = f"_{NUMBER}"  # `subject_number`: grammars say the number of each n
 def numbers_of(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
     """Give the number that the critical word of every item should have.
 
-    A feature `number` says it. Otherwise it is the number of the noun that the word agrees with: of features such
-    as `subject_number` the one on which the choice between the two forms depends. The digest of a suite covers
-    its features, so that adding `number` to a published suite would make another suite of it.
+    A feature `number` says it. Otherwise it is the number of the noun that the word agrees with: of features
+    such as `subject_number` the one on which the choice between the two forms depends. The digest of a suite
+    covers its features, so that adding `number` to a published suite would make another suite of it.
 
     Args:
         case: With features.
@@ -64,7 +64,7 @@ def _said(case: Case) -> list[str]:
 
 
 def _chosen_by(numbers: Sequence[str], forms: Sequence[tuple[str, str]]) -> bool:
-    """Tell whether numbers choose between two forms: one form is right with one number, never with the other."""
+    """Tell whether numbers choose between two forms: each is right with one number, never with the other."""
     right: dict[tuple[str, str], str] = {}
     for (better, worse), number in zip(forms, numbers, strict=True):
         if number not in EXAMPLE_NUMBERS or right.setdefault((better, worse), number) != number:

@@ -16,8 +16,8 @@ import pyarrow as pa
 from tseval.errors import SuiteError
 from tseval.questions.contrast import Contrast
 from tseval.questions.pairs import ENDING, Pairs
-from tseval.suites.digest import suite_digest
 from tseval.suites.agreement.examples import PLURAL, SINGULAR
+from tseval.suites.digest import suite_digest
 from tseval.suites.items import POSITION, WORD, as_entries, take_rows
 from tseval.suites.numbers import numbers_of
 
@@ -127,7 +127,9 @@ class View:
 VIEWS = {
     "number": View("number prediction", _number, needs_number=True),
     "judgement": View("grammaticality judgement", _judgement, (SHOWN,), whole=True),
-    "judgement_both": View("grammaticality judgement of both sentences", _both, (SHOWN,), whole=True, twice=True),
+    "judgement_both": View(
+        "grammaticality judgement of both sentences", _both, (SHOWN,), whole=True, twice=True
+    ),
     "profile": View("verb form after each word", _profile, (POSITION, WORD)),
     "number_profile": View(
         "number prediction after each word", _number_profile, (POSITION, WORD), needs_number=True
@@ -143,8 +145,8 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
             it is that of the noun on which the form of the critical word depends.
         method: One of `VIEWS`. `number`: singular or plural, after the words before the critical one, the
             first that differs. `judgement`: grammatical or not, after a whole sentence, one of the item's
-            two; `judgement_both`: after each of them. `profile`: the right or the wrong form, after every beginning of the sentence up to the
-            critical word; `number_profile`: singular or plural there.
+            two; `judgement_both`: after each of them. `profile`: the right or the wrong form, after every
+            beginning of the sentence up to the critical word; `number_profile`: singular or plural there.
         seed: Of the choice which of its two versions `judgement` shows of an item.
         leave_out: Leave out cases that compare more than two sentences, where there are others.
 
