@@ -116,6 +116,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"matplotlib"},
     ),
     "tseval.report.dots": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
+    "tseval.report.bars": (
+        {"tseval.report.figures", "tseval.report.panels", "tseval.report.text"},
+        {"matplotlib"},
+    ),
     "tseval.report.lines": ({"tseval.report.figures", "tseval.report.panels"}, {"matplotlib"}),
     "tseval.report.trajectory_figure": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.curves": (

@@ -23,7 +23,7 @@ _FIX = (
 )
 
 
-def of_length(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
+def with_words(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
     """Keep the items of a profile with so many words before the verb, so that places mean the same in all.
 
     Args:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.attractors import ATTRACTORS, OTHERS, N, by_non_attractors, joint_grid
 from tseval.analysis.confidence import with_intervals
-from tseval.analysis.profiles import VARIES, of_length, profile
+from tseval.analysis.profiles import VARIES, profile, with_words
 from tseval.report.analyses import ACCURACY, interval_note, stacked, tell
 from tseval.report.document import Field, Grid, Line, side_by_side
 from tseval.report.figures import LineOf
@@ -94,7 +94,7 @@ def profiles(opened: Opened, words: int | None = None) -> Document:
         SuiteError: The runs are of no profile, no item has so many words, or nothing in one could be decided.
     """
     if words is not None:
-        chosen = {name: of_length(frame, words) for name, frame in opened.verdicts.items()}
+        chosen = {name: with_words(frame, words) for name, frame in opened.verdicts.items()}
         note = f"Items with {words} words before the verb."
         opened = replace(opened, verdicts=chosen, notes=(*opened.notes, note))
     found = {name: with_intervals(profile(frame), frame) for name, frame in opened.verdicts.items()}

@@ -20,7 +20,7 @@ _GROUP = 0.8  # of the room of a label that its bars take
 _BAR, _AROUND = 0.13, 0.2  # inches of a bar, and between two groups
 _NARROWEST, _WIDEST = 5.0, 14.0  # inches
 _UPRIGHT, _TURNED = 2.9, 4.2  # inches of a panel with its labels
-_SHORT, _LONGEST_LABEL = 4, 46  # characters of a label that needs not be turned, and of any
+_SHORT, _LONGEST_LABEL = 9, 46  # characters of a label that needs not be turned, and of any
 _LONG_DASHES = (0, (4, 3))
 
 

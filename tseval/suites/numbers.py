@@ -18,7 +18,7 @@ NUMBER = "number"
 _OF_A_SLOT = f"_{NUMBER}"  # `subject_number`: grammars say the number of each noun
 
 
-def numbers_of(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
+def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
     """Give the number that the critical word of every item should have.
 
     A feature `number` says it. Otherwise it is the number of the noun that the word agrees with: of features

@@ -19,7 +19,7 @@ from tseval.questions.pairs import ENDING, Pairs
 from tseval.suites.agreement.examples import PLURAL, SINGULAR
 from tseval.suites.digest import suite_digest
 from tseval.suites.items import POSITION, WORD, as_entries, take_rows
-from tseval.suites.numbers import numbers_of
+from tseval.suites.numbers import numbers_asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -179,7 +179,7 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
 def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
     pairs = list(_pairs(case, view, terminator))
     if view.needs_number:
-        numbers = numbers_of(case, [pair.forms for pair in pairs])
+        numbers = numbers_asked(case, [pair.forms for pair in pairs])
         pairs = [replace(pair, number=number) for pair, number in zip(pairs, numbers, strict=True)]
     items = case.index.to_pylist()
     questions = [
