@@ -136,6 +136,15 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"pyarrow", "matplotlib"},
     ),
+    "tseval.report.string_curves": (
+        {
+            "tseval.report.curves",
+            "tseval.report.error_curves",
+            "tseval.report.families",
+            "tseval.report.figures",
+        },
+        {"pandas", "pyarrow", "matplotlib"},
+    ),
     "tseval.report": (
         {
             "tseval.analysis",

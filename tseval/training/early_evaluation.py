@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import pandas as pd
-
     from tseval.models.language_model import LanguageModel
     from tseval.models.vocabulary import Vocabulary
+    from tseval.runs import Run
     from tseval.suites.items import Suite
 
 ROW_COLUMNS = ("suite", "phenomenon", "dependency", "construction", "contrast")
@@ -108,19 +107,17 @@ class EarlyEvaluation:
                     step=step,
                     tokens=tokens,
                     suite=suite.name,
-                    **self._of_language(model, suite, run.verdicts),
+                    **self._of_language(model, suite, run),
                 )
                 new = pa.Table.from_pandas(counts, SCHEMA, preserve_index=False)
                 rows = pa.concat_tables([rows, new.replace_schema_metadata(None)])
         write_whole(self.path, to_parquet(rows))
 
-    def _of_language(
-        self, model: LanguageModel, suite: Suite, verdicts: pd.DataFrame
-    ) -> dict[str, float | None]:
+    def _of_language(self, model: LanguageModel, suite: Suite, run: Run) -> dict[str, float | None]:
         """Measure what else is told of a formal language."""
         if suite.score != "choices":
             return dict.fromkeys(OF_LANGUAGES)
-        measured = string_loss(model, self.vocabulary, suite), headline_error(verdicts, suite.name)
+        measured = string_loss(model, self.vocabulary, suite), headline_error(run)
         return dict(zip(OF_LANGUAGES, measured, strict=True))
 
     def _rows(self) -> pa.Table:

@@ -12,10 +12,9 @@ from tseval.training.validation import mean_loss
 from tseval.training.windows import Lines
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tseval.models.language_model import LanguageModel
     from tseval.models.vocabulary import Vocabulary
+    from tseval.runs import Run
     from tseval.suites.items import Suite
 
 STRINGS = 512  # read at once
@@ -38,12 +37,12 @@ def string_loss(model: LanguageModel, vocabulary: Vocabulary, suite: Suite) -> f
     return mean_loss(model, Lines(torch.tensor(stream), ends, STRINGS))
 
 
-def headline_error(verdicts: pd.DataFrame, suite: str) -> float:
+def headline_error(run: Run) -> float:
     """Give the number that the paper on a language reports, as an error.
 
     That is the largest error over attractors, the share of strings with an error, or 1 minus the mean
     accuracy over distances (`tseval.analysis.formal.MEASURES`).
     """
-    measure = measure_of(suite)
-    found = headline(by_feature(verdicts, measure), measure)
+    measure = measure_of(run.manifest.key.suite)
+    found = headline(by_feature(run.verdicts, measure), measure)
     return 1 - found if measure.quantity == "accuracy" else found
