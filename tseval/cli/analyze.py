@@ -42,6 +42,10 @@ run_options = take_all([
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
                       help="Draw into a .svg or .png file; may be repeated.")  # fmt: skip
 
+GROUP = click.option(
+    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
+)
+
 
 @click.group()
 def command() -> None:
@@ -110,9 +114,7 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
 @run_options
 @FIGURE
 @BY
-@click.option(
-    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
-)
+@GROUP
 def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
     """Print the accuracy of each row of the table with its interval; the figure has bars."""
     from tseval.report.bars import draw_bars
@@ -232,15 +234,17 @@ def trajectory_command(over: Clock, **given: Any) -> None:
 @command.command("formal")
 @run_options
 @FIGURE
-def formal_command(**given: Any) -> None:
+@GROUP
+def formal_command(group: bool, **given: Any) -> None:
     """Print accuracy by distance, or error by attractors or pattern, as the papers on the language do."""
     from tseval.report import formal
     from tseval.report.lines import draw_lines
+    from tseval.report.seeds import seeds_of
 
     asked = Chosen(**given)
     with busy(ANALYSING):
         opened = asked.open()
-        found = formal.formal(opened)
+        found = formal.formal_of_seeds(opened, seeds_of(opened)) if group else formal.formal(opened)
         if asked.figures:
             lines = formal.formal_lines(found)
             write_figure(lambda: draw_lines(lines, *formal.labels(opened)), asked.figures, RunError)

@@ -31,14 +31,15 @@ _OF_A_SEED = frozenset(
 )
 
 
-def _mean(cell: tuple[float, float]) -> str:
+def with_spread(cell: tuple[float, float]) -> str:
+    """Show a mean over seeds beside the standard deviation between them, if there are several."""
     mean, spread = cell
     if pd.isna(mean) or pd.isna(spread):
         return "–" if pd.isna(mean) else share(mean)
     return spread_beside(share(mean), share(spread))
 
 
-_OF_SEEDS = (Field("", ("accuracy", "spread"), _mean), INTERVAL)
+_OF_SEEDS = (Field("", ("accuracy", "spread"), with_spread), INTERVAL)
 
 
 def seeds_of(opened: Opened) -> dict[str, list[str]]:
@@ -140,7 +141,7 @@ def _ticks(rows: pd.DataFrame) -> list[str]:
 def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
     fields = [Field(suite, align="left")]
     for name in found.of_rows:
-        fields += [Field(name, _OF_SEEDS[0].names, _mean), INTERVAL]
+        fields += [Field(name, _OF_SEEDS[0].names, with_spread), INTERVAL]
     cells = zip(row_labels(found.rows), *_columns(found.of_rows), strict=True)
     rows = zip(found.rows.itertuples(index=False, name=None), map(Line, cells), strict=True)
     lines = [*headed(rows), Line(("Mean accuracy, each row counted once",), "section")]

@@ -6,7 +6,6 @@ so on are one line: their mean, with the standard deviation between seeds on eit
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 from tseval.errors import TrainingError
 from tseval.report.curves import LABEL_HEIGHT, read_curves
 from tseval.report.error_curves import MARGIN, read_beside
-from tseval.report.families import MOST_TOGETHER
+from tseval.report.families import MOST_TOGETHER, without_seed
 from tseval.report.figures import colour, marker, name_lines, new_figure, set_title, write_figure
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 LOSS_ON_STRINGS, ERROR_OF_PAPER = "string_loss", "headline_error"
 _MEASURED = (LOSS_ON_STRINGS, ERROR_OF_PAPER)
-_SEED = re.compile(r"-seed\d+$")
 _COLUMNS: dict[str, pa.DataType] = {
     "step": pa.int64(), "suite": pa.string(), **dict.fromkeys(_MEASURED, pa.float64())
 }  # fmt: skip
@@ -67,7 +65,7 @@ def read_string_curves(paths: Sequence[Path]) -> StringCurves:
                 f"{path}: nothing of a formal language was measured along this training.\n"
                 "  tseval train lm does with --eval-suite 'generalised_dyck()' or another one."
             )
-        frames.append(rows.assign(epoch=rows["step"].map(epochs), model=_SEED.sub("", curves.name)))
+        frames.append(rows.assign(epoch=rows["step"].map(epochs), model=without_seed(curves.name)))
     rows = pd.concat(frames, ignore_index=True).dropna(subset="epoch")
     if len(suites := sorted(rows["suite"].unique())) > 1:
         raise TrainingError(
