@@ -19,14 +19,28 @@ import sys
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
+from tabulate import tabulate
 
+from tseval.analysis.formal import by_feature, headline, measure_of
 from tseval.cli.sweep import sweep_and_tell
+from tseval.errors import TsevalError
+from tseval.files import write_text
+from tseval.report.figures import colour, marker, name_lines, new_figure, set_title, write_figure
+from tseval.runs import read_run
+from tseval.suites.formal.dyck import Dyck
+from tseval.suites.formal.languages import parse_language
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.sweep import Workforce
 from tseval.sweeps.unit import Options, SweepUnit
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEAST = 1e-5  # smaller errors stand below the logarithmic part of the axis
 WATCHED = 500  # strings that are scored after each epoch, for error against loss
 CELLS = [(arch, hidden) for hidden in (8, 16, 32) for arch in ("lstm", "urn")]
 # Learning curves of Dyck-(k,m): which languages, and how many tokens are learnt from.
@@ -110,12 +124,59 @@ def units_of(task: WorkerTask, budget: str, folder: Path, device: str, seeds: in
     return units
 
 
-def draw(units: list[SweepUnit], folder: Path) -> None:
+def draw(units: list[SweepUnit], folder: Path, seeds: int) -> None:
     """Draw the models together."""
+    runs = [unit.run for unit in units]
     figures = ("--figure", folder / "error.svg", "--figure", folder / "error.png")
-    tseval("analyze", "formal", *(unit.run for unit in units), "-o", folder / "error.md", *figures)
+    group = ("--group",) if seeds > 1 else ()
+    tseval("analyze", "formal", *runs, *group, "-o", folder / "error.md", *figures)
+    tseval("analyze", "formal", *runs, *group, "--format", "csv", "-o", folder / "error.csv")
     curves = [Path(unit.model).with_suffix(".curves.parquet") for unit in units]
     tseval("train", "curves", "--error", *curves, "-o", folder / "loss.svg")
+    tseval("train", "curves", "--strings", *curves, "-o", folder / "strings.svg",
+           "--numbers", folder / "strings.csv")  # fmt: skip
+
+
+def draw_sizes(units: list[SweepUnit], folder: Path) -> None:
+    """Print and draw error by tokens learnt from, after the learning curves of the paper."""
+    rows = []
+    for unit in units:
+        run = read_run(Path(unit.run))
+        measure = measure_of(run.manifest.key.suite)
+        language = parse_language(unit.suite)
+        assert isinstance(language, Dyck)
+        error = 1 - headline(by_feature(run.verdicts, measure), measure)
+        rows.append((f"({language.k},{language.m})", language.train, error))
+    found = pd.DataFrame(rows, columns=["language", "tokens", "error"]).groupby(
+        ["language", "tokens"], sort=False
+    )
+    table = found["error"].agg(n_seeds="size", error="mean", spread="std").reset_index()
+    write_text(folder / "sizes.csv", table.to_csv(index=False))
+    click.echo(tabulate(table, headers="keys", tablefmt="pipe", showindex=False))
+    write_figure(lambda: size_figure(table), [folder / "sizes.svg"], TsevalError)
+
+
+def size_figure(table: pd.DataFrame) -> Figure:
+    """Draw errors on a logarithmic axis, on which none stands at the bottom."""
+    figure = new_figure(6.4, 3.8)
+    axes = figure.subplots()
+    ends: list[tuple[float, str, int | None]] = []
+    for index, (name, own) in enumerate(table.groupby("language", sort=False)):
+        axes.plot(own["tokens"], own["error"], color=colour(index), marker=marker(index), markersize=4)
+        around = own["spread"].fillna(0)
+        axes.fill_between(
+            own["tokens"], (own["error"] - around).clip(lower=0), own["error"] + around,
+            color=colour(index), alpha=0.13, linewidth=0,
+        )  # fmt: skip
+        ends.append((own["error"].iloc[-1], str(name), index))
+    axes.set_xscale("log")
+    axes.set_yscale("symlog", linthresh=LEAST)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("training tokens (log scale)")
+    axes.set_ylabel("error, mean over distances")
+    set_title(axes, "LSTM on Dyck-(k,m)")
+    name_lines(axes, ends, 0.06)
+    return figure
 
 
 @click.command()
@@ -134,7 +195,10 @@ def main(
         folder.mkdir(parents=True, exist_ok=True)
         units = units_of(task, budget, folder, device, seeds)
         sweep_and_tell(units, folder, Workforce(find_engine("local"), workers))
-        draw(units, folder)
+        if task.texts:
+            draw_sizes(units, folder)
+        else:
+            draw(units, folder, seeds)
 
 
 if __name__ == "__main__":

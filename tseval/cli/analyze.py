@@ -42,7 +42,7 @@ run_options = take_all([
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
                       help="Draw into a .svg or .png file; may be repeated.")  # fmt: skip
 
-GROUP = click.option(
+SEEDS_TOGETHER = click.option(
     "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
 )
 
@@ -114,7 +114,7 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
 @run_options
 @FIGURE
 @BY
-@GROUP
+@SEEDS_TOGETHER
 def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
     """Print the accuracy of each row of the table with its interval; the figure has bars."""
     from tseval.report.bars import draw_bars
@@ -234,7 +234,7 @@ def trajectory_command(over: Clock, **given: Any) -> None:
 @command.command("formal")
 @run_options
 @FIGURE
-@GROUP
+@SEEDS_TOGETHER
 def formal_command(group: bool, **given: Any) -> None:
     """Print accuracy by distance, or error by attractors or pattern, as the papers on the language do."""
     from tseval.report import formal
