@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tseval.models.oracles.automaton import Automaton
     from tseval.scoring.protocol import Encoded
 
-Place = tuple[torch.Tensor, ...]
+StackState = tuple[torch.Tensor, ...]
 
 
 class AutomatonModel:
@@ -55,16 +55,16 @@ class AutomatonModel:
         """Bring sentences to the vocabulary."""
         return encode_words(self.automaton.vocabulary.ids(), sentences)
 
-    def start(self) -> Place:
+    def start(self) -> StackState:
         """Give the state before a string, one row."""
         return (torch.zeros(1, 1, dtype=torch.int64),)
 
-    def advance(self, state: Place, tokens: np.ndarray) -> Place:
+    def advance(self, state: StackState, tokens: np.ndarray) -> StackState:
         """Read one more symbol in every row."""
         after = self.automaton.after[state[0][:, 0].numpy(), tokens]
         return (torch.from_numpy(after.astype("int64"))[:, None],)
 
-    def logprobs(self, state: Place, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    def logprobs(self, state: StackState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Give log-probabilities of next symbols, (words,) float32, in nats."""
         found: np.ndarray = self.automaton.logprobs[state[0][:, 0].numpy()[rows], tokens]
         return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tseval.adapters.automaton import AutomatonModel
 from tseval.adapters.native import NativeModel
 from tseval.errors import ModelError
-from tseval.models.oracles.automaton import build_automaton
+from tseval.models.oracles.automaton import build_automaton, refuse_sizes
 from tseval.models.oracles.dyck import Oracle, build_oracle
 from tseval.scoring.numerics.device import pick_device
 from tseval.suites.formal.strings import brackets
@@ -34,7 +34,9 @@ def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeM
         ModelError: If there is no such oracle, or the arguments are not as they should be.
     """
     if rest == AUTOMATON and not arguments.keys() - {"k", "m"}:
-        return AutomatonModel(build_automaton(_number("k", arguments), _number("m", arguments)))
+        k, m = _number("k", arguments), _number("m", arguments)
+        refuse_sizes(k, m)
+        return AutomatonModel(build_automaton(k, m, brackets(k)))
     if unknown := sorted(arguments.keys() - {"k", "m", "code"}):
         raise ModelError(f"oracle:{rest} takes no argument {unknown[0]!r}. {USAGE}")
     oracle = Oracle(rest, _number("k", arguments), _number("m", arguments), arguments.get("code", "log"))

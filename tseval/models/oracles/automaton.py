@@ -14,9 +14,10 @@ import numpy as np
 
 from tseval.errors import ModelError
 from tseval.models.vocabulary import EOS, SPECIAL_WORDS, UNK, Vocabulary
-from tseval.suites.formal.strings import brackets
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 MOST_CELLS = 2**26  # of a table
@@ -63,8 +64,8 @@ def count_stacks(k: int, m: int) -> int:
     return sum(k**depth for depth in range(m + 1))
 
 
-def build_automaton(k: int, m: int) -> Automaton:
-    """Build the automaton of Dyck-(k,m), with the probabilities that its strings are drawn with.
+def refuse_sizes(k: int, m: int) -> None:
+    """Refuse what cannot be built, before so much as the brackets are named.
 
     Raises:
         ModelError: k or m is below 1, or there are too many stacks.
@@ -72,9 +73,26 @@ def build_automaton(k: int, m: int) -> Automaton:
     for name, value in (("k", k), ("m", m)):
         if value < 1:
             raise ModelError(f"{name} must be 1 or more, not {value}")
-    n_words = SPECIAL_WORDS + 2 * k
-    if m * (k - 1).bit_length() > MOST_CELLS.bit_length() or count_stacks(k, m) * n_words > MOST_CELLS:
+    if (
+        m * (k - 1).bit_length() > MOST_CELLS.bit_length()
+        or count_stacks(k, m) * (SPECIAL_WORDS + 2 * k) > MOST_CELLS
+    ):
         raise ModelError(f"the automaton of Dyck-({k},{m}) has too many stacks: lower k or m.")
+
+
+def build_automaton(k: int, m: int, alphabet: Sequence[str]) -> Automaton:
+    """Build the automaton of Dyck-(k,m), with the probabilities that its strings are drawn with.
+
+    Args:
+        k: Types of bracket.
+        m: Most brackets that are open at once.
+        alphabet: The k opening brackets, then the k closing ones in the same order.
+
+    Raises:
+        ModelError: k or m is below 1, or there are too many stacks.
+    """
+    refuse_sizes(k, m)
+    n_words = SPECIAL_WORDS + 2 * k
     n_stacks = count_stacks(k, m)
     dead = n_stacks
     after = np.full((n_stacks + 1, n_words), dead, dtype=np.int32)
@@ -96,5 +114,5 @@ def build_automaton(k: int, m: int) -> Automaton:
             chance[state, 0] = 0.5
     with np.errstate(divide="ignore"):
         logprobs = np.maximum(np.log(chance), IMPOSSIBLE).astype(np.float32)
-    vocabulary = Vocabulary((EOS, UNK, *brackets(k)), lowercase=False)
+    vocabulary = Vocabulary((EOS, UNK, *alphabet), lowercase=False)
     return Automaton(f"dyck-automaton-k{k}-m{m}", vocabulary, after, logprobs)
