@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from tseval.checked import Json
     from tseval.models.oracles.automaton import Automaton
     from tseval.scoring.protocol import Encoded
 
@@ -29,7 +30,13 @@ class AutomatonModel:
 
     def __init__(self, automaton: Automaton) -> None:
         self.automaton = automaton
-        protocol = {"start": EOS, "state": "fresh", "unknown": UNK, "lowercase": False, "dtype": "float32"}
+        protocol: dict[str, Json] = {
+            "start": EOS,
+            "state": "fresh",
+            "unknown": UNK,
+            "lowercase": False,
+            "dtype": "float32",
+        }
         self.card = ModelCard(
             name=automaton.name,
             kind="automaton",

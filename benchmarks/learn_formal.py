@@ -152,7 +152,7 @@ def draw_sizes(units: list[SweepUnit], folder: Path) -> None:
     )
     table = found["error"].agg(n_seeds="size", error="mean", spread="std").reset_index()
     write_text(folder / "sizes.csv", table.to_csv(index=False))
-    click.echo(tabulate(table, headers="keys", tablefmt="pipe", showindex=False))
+    click.echo(tabulate(table.to_dict("list"), headers="keys", tablefmt="pipe"))
     write_figure(lambda: size_figure(table), [folder / "sizes.svg"], TsevalError)
 
 

@@ -152,13 +152,13 @@ def test_error_is_recorded_along_a_training_beside_the_loss(strings):
     assert errors.max() == pytest.approx(best["headline_error"].iloc[-1])
     # The loss on its strings, one string and one symbol after the other.
     model, vocabulary = (checkpoint := load_checkpoint(strings / "m.pt")).model, checkpoint.vocabulary
-    ids, losses = vocabulary.ids(), []
+    ids, nats = vocabulary.ids(), []
     for item in load_suite(spec).cases[0].items():
         symbols = [0, *(ids[symbol] for symbol in next(iter(item.sentences.values())).split()), 0]
         outputs, _ = model(torch.tensor(symbols[:-1])[:, None], model.initial_state(1))
         logs = model.output(outputs[:, 0]).log_softmax(1)
-        losses += [-logs[place, symbol].item() for place, symbol in enumerate(symbols[1:])]
-    assert best["string_loss"].iloc[-1] == pytest.approx(sum(losses) / len(losses), abs=1e-5)
+        nats += [-logs[place, symbol].item() for place, symbol in enumerate(symbols[1:])]
+    assert best["string_loss"].iloc[-1] == pytest.approx(sum(nats) / len(nats), abs=1e-5)
     assert final.mean() > 0.5
 
 

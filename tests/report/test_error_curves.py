@@ -103,6 +103,8 @@ def test_seeds_are_one_line_with_their_spread(tmp_path):
     ]  # fmt: skip
     assert found.rows["headline_error_spread"].tolist()[:2] == [0, pytest.approx(stdev([0.25, 0.75]))]
     assert found.rows["headline_error_spread"].isna().tolist()[2:] == [True, True]
+    by_loss: Any
+    by_error: Any
     by_loss, by_error, both = draw_strings(found).axes
     assert [[*line.get_ydata()] for line in by_loss.lines] == [[2.5, 1.5], [1.5, 1.25]]
     assert [[*line.get_ydata()] for line in by_error.lines] == [[0.5, 0.5], [0.125, 0.0]]

@@ -1,6 +1,7 @@
 """Panels of lines: everything that is drawn lies inside the figure, and no name over another."""
 
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ def test_each_bar_ends_where_its_value_is_and_no_two_overlap():
     values = {"lstm": [0.9, 0.4], "drnn": [0.6, 0.7]}
     lines = [LineOf(i, name, [1, 2], y, y, y) for i, (name, y) in enumerate(values.items())]
     figure = draw_bars(Panel("rows", lines, ["Simple", "Across a PP"]), "", "accuracy", 0.5)
+    axes: Any
     (axes,) = figure.subfigs[0].axes
     assert [bar.get_height() for bar in axes.patches] == [0.9, 0.4, 0.6, 0.7]
     spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches)

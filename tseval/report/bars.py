@@ -70,10 +70,13 @@ def _draw(axes: Axes, panel: Panel, level: float | None) -> None:
 
 def _label(axes: Axes, ticks: Sequence[str], turned: bool) -> None:
     words = [plain(tick)[:_LONGEST_LABEL] for tick in ticks]
-    slant = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"} if turned else {}
-    axes.set_xticks(range(1, len(words) + 1), words, **slant)
+    axes.set_xticks(range(1, len(words) + 1), words)
+    if turned:
+        axes.tick_params(axis="x", labelrotation=38)
     for label in axes.get_xticklabels():
         label.set_parse_math(False)
+        if turned:
+            label.set(ha="right", rotation_mode="anchor")
 
 
 def _explain(part: SubFigure, lines: Sequence[LineOf], level: float | None) -> None:

@@ -63,10 +63,10 @@ def _grid(name: object, rows: pd.DataFrame) -> Grid:
     cells = rows.pivot_table(_COUNT, _NOUNS, _ATTRACTORS, "sum", fill_value=0)
     headings = [*map(_attractors, map(str, cells.columns)), "All"]
     fields = [Field("Intervening nouns", align="left"), *(Field(one, show=whole) for one in headings)]
-    lines = [
-        Line((str(nouns), *(int(n) if k <= nouns else None for k, n in own.items()), int(own.sum())))
-        for nouns, own in cells.iterrows()
-    ]
+    lines = []
+    for nouns, own in zip(cells.index.tolist(), cells.to_numpy().tolist(), strict=True):
+        counts = (n if k <= nouns else None for k, n in zip(cells.columns, own, strict=True))
+        lines.append(Line((str(nouns), *counts, sum(own))))
     return Grid(fields, lines, f"Examples of {name}")
 
 
