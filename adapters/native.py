@@ -43,6 +43,30 @@ if TYPE_CHECKING:
 ScoringPrecision = Literal["float32", "bfloat16"]
 
 
+def encode_words(ids: Mapping[str, int], sentences: pa.StringArray) -> Encoded:
+    """Bring sentences to a vocabulary; each distinct word is looked up once.
+
+    Args:
+        ids: Number of each word, that of `<unk>` among them.
+        sentences: Words separated by spaces.
+    """
+    split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
+    words = split.flatten().dictionary_encode()
+    known = [word if word in ids else UNK for word in words.dictionary.to_pylist()]
+    which = words.indices.to_numpy()
+    tokens = np.array([ids[word] for word in known], dtype=np.int64)[which]
+    lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    unknown = np.concatenate(([0], np.cumsum(tokens == ids[UNK])))
+    seen = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(known).take(words.indices))
+    return Encoded(
+        seen=cast("pa.StringArray", pc.binary_join(seen, " ")),
+        tokens=tokens,
+        lengths=lengths,
+        n_unknown=(unknown[offsets[1:]] - unknown[offsets[:-1]]).astype(np.int32),
+    )
+
+
 class NativeModel:
     """A checkpoint on a device, ready to be advanced prefix by prefix.
 
@@ -107,21 +131,7 @@ class NativeModel:
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Bring sentences to the vocabulary; each distinct word is looked up once."""
         text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
-        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(text))
-        words = split.flatten().dictionary_encode()
-        known = [word if word in self._ids else UNK for word in words.dictionary.to_pylist()]
-        which = words.indices.to_numpy()
-        tokens = np.array([self._ids[word] for word in known], dtype=np.int64)[which]
-        lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        unknown = np.concatenate(([0], np.cumsum(tokens == self._ids[UNK])))
-        seen = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(known).take(words.indices))
-        return Encoded(
-            seen=cast("pa.StringArray", pc.binary_join(seen, " ")),
-            tokens=tokens,
-            lengths=lengths,
-            n_unknown=(unknown[offsets[1:]] - unknown[offsets[:-1]]).astype(np.int32),
-        )
+        return encode_words(self._ids, text)
 
     def start(self) -> State:
         """Give the state after `<eos>`, one row."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tseval.adapters.automaton import AutomatonModel
 from tseval.adapters.native import NativeModel
 from tseval.errors import ModelError
+from tseval.models.oracles.automaton import build_automaton, refuse_sizes
 from tseval.models.oracles.dyck import Oracle, build_oracle
 from tseval.scoring.numerics.device import pick_device
 from tseval.suites.formal.strings import brackets
@@ -16,15 +18,25 @@ from tseval.suites.formal.strings import brackets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+AUTOMATON = "dyck-automaton"
 USAGE = "Give --model-args k=4,m=3 and, if not log, code=one-hot."
 
 
-def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:
-    """Open `--model oracle:dyck-srn` or `oracle:dyck-lstm`, for the Dyck language that the arguments name.
+def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | AutomatonModel:
+    """Open `--model oracle:dyck-srn`, `oracle:dyck-lstm` or `oracle:dyck-automaton`, for a Dyck language.
+
+    Args:
+        rest: Which oracle.
+        arguments: k and m of the language; of a network, how brackets are spelt.
+        device: Where a network computes.
 
     Raises:
         ModelError: If there is no such oracle, or the arguments are not as they should be.
     """
+    if rest == AUTOMATON and not arguments.keys() - {"k", "m"}:
+        k, m = _number("k", arguments), _number("m", arguments)
+        refuse_sizes(k, m)
+        return AutomatonModel(build_automaton(k, m, brackets(k)))
     if unknown := sorted(arguments.keys() - {"k", "m", "code"}):
         raise ModelError(f"oracle:{rest} takes no argument {unknown[0]!r}. {USAGE}")
     oracle = Oracle(rest, _number("k", arguments), _number("m", arguments), arguments.get("code", "log"))

@@ -1,12 +1,14 @@
 """What do recurrent cells learn of formal languages? Train, evaluate, draw: a sweep that goes on.
 
 Generalised Dyck and cross-serial dependencies as in Bernardy & Lappin 2022, their two cells at their three
-sizes and two more cells at the largest; Dyck-(k,m) with the LSTM of Hewitt et al. 2020.
+sizes and two more cells at the largest; Dyck-(k,m) with the LSTM of Hewitt et al. 2020, and what it learns
+from more and more text (`dyck-sizes`).
 
-    python benchmarks/learn_formal.py                   # less than an hour on two cores
-    python benchmarks/learn_formal.py --budget full     # the papers' settings: hours, or a GPU
+    python benchmarks/learn_formal.py                             # less than an hour on two cores
+    python benchmarks/learn_formal.py --budget small --seeds 3    # a third of the epochs, three seeds
+    python benchmarks/learn_formal.py --budget full               # the papers' settings: hours, or a GPU
 
-The reduced budget has fewer epochs, and a rate that starts at 0.01 and falls to zero over them, which makes
+The reduced budgets have fewer epochs, and a rate that starts at 0.01 and falls to zero over them, which makes
 the most of few. Everything else is the papers' preset.
 """
 
@@ -14,18 +16,36 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
+from tabulate import tabulate
 
+from tseval.analysis.formal import by_feature, headline, measure_of
 from tseval.cli.sweep import sweep_and_tell
+from tseval.errors import TsevalError
+from tseval.files import write_text
+from tseval.report.figures import colour, marker, name_lines, new_figure, set_title, write_figure
+from tseval.runs import read_run
+from tseval.suites.formal.dyck import Dyck
+from tseval.suites.formal.languages import parse_language
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.sweep import Workforce
 from tseval.sweeps.unit import Options, SweepUnit
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEAST = 1e-5  # smaller errors stand below the logarithmic part of the axis
 WATCHED = 500  # strings that are scored after each epoch, for error against loss
 CELLS = [(arch, hidden) for hidden in (8, 16, 32) for arch in ("lstm", "urn")]
+# Learning curves of Dyck-(k,m): which languages, and how many tokens are learnt from.
+PAIRS = ((2, 3), (8, 3), (2, 5))
+SIZES = (2_000, 20_000, 200_000)
 MORE_CELLS = [(arch, 32) for arch in ("gru", "srn")]
 
 
@@ -37,8 +57,9 @@ class WorkerTask:
         name: Of its folder.
         preset: Of `tseval train lm`.
         suite: What is drawn from, for training and test; the reduced one and the published.
-        epochs: Of the reduced budget.
+        epochs: Of the reduced budget; the small one has a third.
         cells: Architectures with their hidden sizes; None for the preset's size.
+        texts: Several languages or sizes of text in place of `suite`, and how each is called.
     """
 
     name: str
@@ -46,6 +67,7 @@ class WorkerTask:
     suite: dict[str, str]
     epochs: int
     cells: list[tuple[str, int | None]]
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 TASKS = {
@@ -64,6 +86,13 @@ TASKS = {
             {"cpu": "dyck(k=8,m=3,train=200000)", "full": "dyck(k=8,m=3,train=20000000)"}, 20,
             [("lstm", None)],
         ),
+        WorkerTask(
+            "dyck-sizes", "hewitt2020", {}, 30, [("lstm", None)],
+            {
+                f"k{k}-m{m}-{train}": f"dyck(k={k},m={m},train={train},test=30000)"
+                for k, m in PAIRS for train in SIZES
+            },
+        ),
     )
 }  # fmt: skip
 
@@ -75,17 +104,19 @@ def tseval(*arguments: object) -> None:
     subprocess.run([sys.executable, "-m", "tseval", *words], check=True)
 
 
-def units_of(task: WorkerTask, budget: str, folder: Path, device: str) -> list[SweepUnit]:
+def units_of(task: WorkerTask, budget: str, folder: Path, device: str, seeds: int) -> list[SweepUnit]:
     """Give the work of training each model of a task, and of scoring it on the test strings."""
     units = []
-    suite = task.suite[budget]
-    reduced = ("--epochs", str(task.epochs), "--schedule", "cosine", "--learning-rate", "0.01")
-    for arch, hidden in task.cells:
-        name = f"{arch}-{hidden}" if hidden else arch
+    texts = task.texts or {"": task.suite["full" if budget == "full" else "cpu"]}
+    epochs = str(task.epochs if budget == "cpu" else task.epochs // 3)
+    reduced = ("--epochs", epochs, "--schedule", "cosine", "--learning-rate", "0.01")
+    for seed, (arch, hidden), (text, suite) in product(range(1, seeds + 1), task.cells, texts.items()):
+        parts = (arch, hidden and str(hidden), text, f"seed{seed}" if seeds > 1 else "")
+        name = "-".join(part for part in parts if part)
         train = (
-            "train", "lm", "--suite", suite, "--preset", task.preset, "--arch", arch,
-            *(("--hidden", str(hidden)) if hidden else ()), *(reduced if budget == "cpu" else ()),
-            "--eval-suite", suite, "--eval-limit", str(WATCHED),
+            "train", "lm", "--suite", suite, "--preset", task.preset, "--arch", arch, "--seed", str(seed),
+            *(("--hidden", str(hidden)) if hidden else ()), *(reduced if budget != "full" else ()),
+            *(() if task.texts else ("--eval-suite", suite, "--eval-limit", str(WATCHED))),
             "--device", device, "--resume", "--no-figure", "--quiet", "--out", str(folder / f"{name}.pt"),
         )  # fmt: skip
         checkpoint, run = str(folder / f"{name}.pt"), str(folder / f"{name}.run")
@@ -93,27 +124,81 @@ def units_of(task: WorkerTask, budget: str, folder: Path, device: str) -> list[S
     return units
 
 
-def draw(units: list[SweepUnit], folder: Path) -> None:
+def draw(units: list[SweepUnit], folder: Path, seeds: int) -> None:
     """Draw the models together."""
+    runs = [unit.run for unit in units]
     figures = ("--figure", folder / "error.svg", "--figure", folder / "error.png")
-    tseval("analyze", "formal", *(unit.run for unit in units), "-o", folder / "error.md", *figures)
+    group = ("--group",) if seeds > 1 else ()
+    tseval("analyze", "formal", *runs, *group, "-o", folder / "error.md", *figures)
+    tseval("analyze", "formal", *runs, *group, "--format", "csv", "-o", folder / "error.csv")
     curves = [Path(unit.model).with_suffix(".curves.parquet") for unit in units]
     tseval("train", "curves", "--error", *curves, "-o", folder / "loss.svg")
+    tseval("train", "curves", "--strings", *curves, "-o", folder / "strings.svg",
+           "--numbers", folder / "strings.csv")  # fmt: skip
+
+
+def draw_sizes(units: list[SweepUnit], folder: Path) -> None:
+    """Print and draw error by tokens learnt from, after the learning curves of the paper."""
+    rows = []
+    for unit in units:
+        run = read_run(Path(unit.run))
+        measure = measure_of(run.manifest.key.suite)
+        language = parse_language(unit.suite)
+        assert isinstance(language, Dyck)
+        error = 1 - headline(by_feature(run.verdicts, measure), measure)
+        rows.append((f"({language.k},{language.m})", language.train, error))
+    found = pd.DataFrame(rows, columns=["language", "tokens", "error"]).groupby(
+        ["language", "tokens"], sort=False
+    )
+    table = found["error"].agg(n_seeds="size", error="mean", spread="std").reset_index()
+    write_text(folder / "sizes.csv", table.to_csv(index=False))
+    click.echo(tabulate(table.to_dict("list"), headers="keys", tablefmt="pipe"))
+    write_figure(lambda: size_figure(table), [folder / "sizes.svg"], TsevalError)
+
+
+def size_figure(table: pd.DataFrame) -> Figure:
+    """Draw errors on a logarithmic axis, on which none stands at the bottom."""
+    figure = new_figure(6.4, 3.8)
+    axes = figure.subplots()
+    ends: list[tuple[float, str, int | None]] = []
+    for index, (name, own) in enumerate(table.groupby("language", sort=False)):
+        axes.plot(own["tokens"], own["error"], color=colour(index), marker=marker(index), markersize=4)
+        around = own["spread"].fillna(0)
+        axes.fill_between(
+            own["tokens"], (own["error"] - around).clip(lower=0), own["error"] + around,
+            color=colour(index), alpha=0.13, linewidth=0,
+        )  # fmt: skip
+        ends.append((own["error"].iloc[-1], str(name), index))
+    axes.set_xscale("log")
+    axes.set_yscale("symlog", linthresh=LEAST)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("training tokens (log scale)")
+    axes.set_ylabel("error, mean over distances")
+    set_title(axes, "LSTM on Dyck-(k,m)")
+    name_lines(axes, ends, 0.06)
+    return figure
 
 
 @click.command()
-@click.option("--budget", type=click.Choice(["cpu", "full"]), default="cpu", show_default=True)
+@click.option("--budget", type=click.Choice(["small", "cpu", "full"]), default="cpu", show_default=True)
 @click.option("--task", "tasks", type=click.Choice(list(TASKS)), multiple=True, help="Only this one.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/formal"), show_default=True)
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Of each kind.")
+@click.option("--workers", type=click.IntRange(min=1), help="Trained at once.  [default: what suits]")
 @click.option("--device", default="auto", show_default=True)
-def main(budget: str, tasks: tuple[str, ...], out: Path, device: str) -> None:
+def main(
+    budget: str, tasks: tuple[str, ...], out: Path, seeds: int, workers: int | None, device: str
+) -> None:  # fmt: skip
     """Train and evaluate."""
     for task in (TASKS[name] for name in tasks or TASKS):
         folder = out / budget / task.name
         folder.mkdir(parents=True, exist_ok=True)
-        units = units_of(task, budget, folder, device)
-        sweep_and_tell(units, folder, Workforce(find_engine("local")))
-        draw(units, folder)
+        units = units_of(task, budget, folder, device, seeds)
+        sweep_and_tell(units, folder, Workforce(find_engine("local"), workers))
+        if task.texts:
+            draw_sizes(units, folder)
+        else:
+            draw(units, folder, seeds)
 
 
 if __name__ == "__main__":

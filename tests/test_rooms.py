@@ -116,6 +116,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"matplotlib"},
     ),
     "tseval.report.dots": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
+    "tseval.report.bars": (
+        {"tseval.report.figures", "tseval.report.panels", "tseval.report.text"},
+        {"matplotlib"},
+    ),
     "tseval.report.lines": ({"tseval.report.figures", "tseval.report.panels"}, {"matplotlib"}),
     "tseval.report.trajectory_figure": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.curves": (
@@ -131,6 +135,15 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.report.text",
         },
         {"pyarrow", "matplotlib"},
+    ),
+    "tseval.report.string_curves": (
+        {
+            "tseval.report.curves",
+            "tseval.report.error_curves",
+            "tseval.report.families",
+            "tseval.report.figures",
+        },
+        {"pandas", "pyarrow", "matplotlib"},
     ),
     "tseval.report": (
         {

@@ -92,6 +92,32 @@ def test_a_profile_has_a_row_for_each_word(folder):
     assert "- Items with case pp and n_attractors 0 or 1." in printed
 
 
+def test_a_profile_of_items_of_one_length(tmp_path):
+    """Two of three items have two words before the verb."""
+    pairs = [("the author laughs", "the author laugh"), ("the tall author laughs", "the tall author laugh"),
+             ("the pilot laughs", "the pilot laugh")]  # fmt: skip
+    lines = (json.dumps({"good": good, "bad": bad}) + "\n" for good, bad in pairs)
+    (tmp_path / "pairs.jsonl").write_text("".join(lines))
+    done = call(
+        "run", "--model", "bundled:lstm", "--suite", "./pairs.jsonl:profile", "--out", "p", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(succeed("profile", "p", "--words", "2", "--format", "json", cwd=tmp_path))
+    assert [(row["position"], row["n_items"]) for row in found["rows"]] == [(1, 2), (2, 2)]
+    assert "Items with 2 words before the verb." in found["notes"]
+
+
+def test_rows_are_those_of_the_table_with_their_intervals(folder):
+    found = json.loads(succeed("rows", "a", "b", "--by", "n_attractors", "--format", "json", cwd=folder))
+    of_table = json.loads(
+        call("table", "a", "b", "--by", "n_attractors", "--format", "json", cwd=folder).stdout
+    )
+    told = ("model", "construction", "n_attractors", "accuracy", "low", "high")
+    own = [tuple(row[name] for name in told) for row in found["rows"] if row.get("construction")]
+    assert own == [tuple(row[name] for name in told) for row in of_table["rows"]]
+    assert len(own) == 4
+
+
 def test_pairs_are_counted_item_by_item(folder):
     found = json.loads(succeed("pairwise", "a", "b", "--format", "json", cwd=folder))
     right = [read_run(folder / name).verdicts["correct"].tolist() for name in "ab"]
@@ -157,7 +183,7 @@ def test_the_means_of_a_profile_have_intervals_of_student(folder):
 
 
 def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):
-    for analysis, run in (("attractors", "a"), ("profile", "p")):
+    for analysis, run in (("attractors", "a"), ("profile", "p"), ("rows", "a")):
         files = [tmp_path / f"{analysis}.{kind}" for kind in ("svg", "png")]
         succeed(analysis, run, "--figure", files[0], "--figure", files[1], cwd=folder)
         assert ET.parse(files[0]).getroot().tag.endswith("svg")  # noqa: S314 - ours
@@ -176,6 +202,13 @@ def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):
         (["attractors", "a", "--where", "number"], "write FEATURE=VALUE"),
         (["attractors", "a", "--case", "xx"], "no item has case 'xx'.\n  Values: pp."),
         (["attractors", "a", "--figure", "a.pdf"], "a.pdf: the name of a figure ends in .svg or .png"),
+        (["rows", "a", "b", "--group"], "lstm (a) and lstm (b) are of one model, not of two seeds"),
+        (["rows", "a", "--by", "tense"], "no feature 'tense'"),
+        (["profile", "p", "--words", "4"], "no item has 4 words before the verb.\n  There are items with 5."),
+        (
+            ["profile", "a", "--words", "5"],
+            "no feature 'position'.\n  A profile needs a run of a suite's :profile",
+        ),
         (["profile", "a"], "no feature 'position'.\n  A profile needs a run of a suite's :profile"),
         (["pairwise", "a"], "pairs need two runs or more"),
         (["pairwise", "a", "b", "--by", "tense"], "no feature 'tense'"),

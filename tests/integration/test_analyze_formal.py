@@ -61,6 +61,25 @@ def test_every_number_is_that_of_the_verdicts(runs, name):
         assert own["n_items"].tolist()[-1] == len(wrong)
 
 
+@pytest.mark.parametrize("name", SUITES)
+def test_seeds_give_means_with_the_spread_between_them(runs, name):
+    arguments = ("analyze", "formal", f"{name}0", f"{name}1")
+    done = call(*arguments, "--group", "--format", "csv", "--figure", "g.svg", cwd=runs)
+    assert done.returncode == 0, done.stderr
+    means = pd.read_csv(io.StringIO(done.stdout))
+    rows = pd.read_csv(io.StringIO(call(*arguments, "--format", "csv", cwd=runs).stdout))
+    of_seeds = [own.reset_index(drop=True) for _, own in rows.groupby("model", sort=False)]
+    values = pd.concat([own["value"] for own in of_seeds], axis=1)
+    assert means["model"].unique().tolist() == ["lstm"]
+    assert means["at"].tolist()[:-1] == of_seeds[0]["at"].tolist()[:-1]
+    assert means["value"].tolist() == pytest.approx(values.mean(axis=1).tolist())
+    assert means["spread"].tolist() == pytest.approx(values.std(axis=1).tolist())
+    inside = means["low"].le(means["value"] + 1e-9) & means["high"].ge(means["value"] - 1e-9)
+    assert inside.tolist() == [True] * (len(means) - 1) + [False]  # the headline has no interval
+    printed = call(*arguments, "--group", cwd=runs).stdout
+    assert "- Seeds: lstm 2. Means over seeds, ± the standard deviation between them" in printed
+
+
 def test_readers_get_a_table_and_programs_all_digits(runs):
     table = call("analyze", "formal", "generalised0", "generalised1", cwd=runs).stdout
     assert table.startswith("**Error on generalised_dyck_2_10**")

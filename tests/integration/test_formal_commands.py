@@ -9,10 +9,11 @@ import pytest
 import torch
 from in_process import call
 
-from tseval.models.checkpoint import save_checkpoint
+from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.suites.formal.languages import parse_language
+from tseval.suites.load import load_suite
 
 DYCK = "dyck(k=2,m=2,test=600,train=400)"
 
@@ -144,6 +145,20 @@ def test_error_is_recorded_along_a_training_beside_the_loss(strings):
     assert run.returncode == 0, run.stderr
     final = pd.read_parquet(strings / "run" / "verdicts.parquet")["correct"]
     assert final.sum() in accuracy["n_correct"].tolist()
+    # What the paper reports of this language: the largest error over attractors, from the run's own verdicts.
+    best = accuracy[accuracy["n_correct"] == final.sum()]
+    verdicts = pd.read_parquet(strings / "run" / "verdicts.parquet")
+    errors = 1 - verdicts.groupby("attractors")["correct"].mean()
+    assert errors.max() == pytest.approx(best["headline_error"].iloc[-1])
+    # The loss on its strings, one string and one symbol after the other.
+    model, vocabulary = (checkpoint := load_checkpoint(strings / "m.pt")).model, checkpoint.vocabulary
+    ids, nats = vocabulary.ids(), []
+    for item in load_suite(spec).cases[0].items():
+        symbols = [0, *(ids[symbol] for symbol in next(iter(item.sentences.values())).split()), 0]
+        outputs, _ = model(torch.tensor(symbols[:-1])[:, None], model.initial_state(1))
+        logs = model.output(outputs[:, 0]).log_softmax(1)
+        nats += [-logs[place, symbol].item() for place, symbol in enumerate(symbols[1:])]
+    assert best["string_loss"].iloc[-1] == pytest.approx(sum(nats) / len(nats), abs=1e-5)
     assert final.mean() > 0.5
 
 

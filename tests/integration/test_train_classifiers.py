@@ -177,7 +177,7 @@ def test_several_tables_are_learnt_from_together(data):
     ("extra", "message"),
     [
         (("--data", "./absent.tsv"), "absent.tsv: no such file or folder"),
-        (("--data", "marvin_linzen"), "has no feature 'number', the number that the verb should have"),
+        (("--data", "./plain.jsonl"), "has no feature 'number', the number that the verb should have"),
         (("--option", "activation=exp"), "option activation must be tanh or relu, not 'exp'"),
         (("--option", "actvation=relu"), "Did you mean 'activation'?"),
         (("--min-count", 9999), "no word of the training examples occurs 9999 times: lower --min-count"),
@@ -191,6 +191,7 @@ def test_several_tables_are_learnt_from_together(data):
     ],
 )
 def test_bad_settings_get_one_message(data, extra, message):
+    (data / "plain.jsonl").write_text('{"good": "he laughs", "bad": "he laugh"}\n')
     done = train(data, "number", *extra, arch="srn")
     assert done.returncode == 2
     assert message in done.stderr

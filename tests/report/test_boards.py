@@ -95,6 +95,22 @@ def test_a_mean_over_seeds_stands_in_a_table_with_its_spread(tmp_path):
     assert ["", "The one row", "0.95 ± 0.02", "0.50", ""] in lines
 
 
+def test_programs_get_the_spread_of_a_mean_over_seeds_and_no_column_where_there_is_none(tmp_path):
+    board = changed(["rows", 0, "spread"], {"GRU": "0.01"})
+    board["rows"][0]["accuracy"]["SRN"] = "0.5"
+    board["models"][0]["spread"] = {"All rows": "0.02"}
+    (tmp_path / "board.json").write_text(json.dumps(board))
+    table = build_table([read_board(tmp_path)])
+    found = json.loads(render(table, "json"))
+    assert [(row["model"], row["spread"]) for row in found["rows"]] == [("GRU", 0.01), ("SRN", None)]
+    assert [mean["spread"] for mean in found["means"]] == [{"GRU": 0.02, "SRN": None}]
+    heading, *rows = (line.split(",") for line in render(table, "csv").splitlines())
+    assert [row[heading.index("spread")] for row in rows] == ["0.01", ""]
+    del board["rows"][0]["spread"], board["models"][0]["spread"]
+    (tmp_path / "board.json").write_text(json.dumps(board))
+    assert all("spread" not in render(build_table([read_board(tmp_path)]), form) for form in ("csv", "json"))
+
+
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [

@@ -1,5 +1,6 @@
 """Error against training loss: what is joined with what, and what is said when something is missing."""
 
+from statistics import stdev
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ from in_process import call
 
 from tseval.errors import TrainingError
 from tseval.report.error_curves import ErrorCurve, draw_errors, read_error_curves
+from tseval.report.string_curves import draw_strings, read_string_curves
 
 CURVES: dict[str, Any] = {
     "step": [0, 10, 20, 30],
@@ -76,3 +78,62 @@ def test_what_is_missing_is_said(curves, damage, message):
     damage(curves.with_name("urn.accuracy.parquet"))
     with pytest.raises(TrainingError, match=message):
         read_error_curves(curves)
+
+
+def write_strings(folder, name, losses, errors, suite="generalised_dyck_5_20"):
+    """Two epochs of a training."""
+    path = folder / f"{name}.curves.parquet"
+    pq.write_table(pa.table(CURVES | {"epoch": [1, 1, 1, 2]}), path)
+    measured = {"step": [20, 30], "suite": [suite] * 2, "string_loss": losses, "headline_error": errors}
+    pq.write_table(pa.table(measured), folder / f"{name}.accuracy.parquet")
+    return path
+
+
+def test_seeds_are_one_line_with_their_spread(tmp_path):
+    paths = [
+        write_strings(tmp_path, "urn-8-seed1", [2.0, 1.0], [0.5, 0.25]),
+        write_strings(tmp_path, "urn-8-seed2", [3.0, 2.0], [0.5, 0.75]),
+        write_strings(tmp_path, "lstm-16", [1.5, 1.25], [0.125, 0.0]),
+    ]
+    found = read_string_curves(paths)
+    told = ["model", "epoch", "n_seeds", "string_loss", "headline_error"]
+    assert found.rows[told].to_numpy().tolist() == [
+        ["urn-8", 1, 2, 2.5, 0.5], ["urn-8", 2, 2, 1.5, 0.5],
+        ["lstm-16", 1, 1, 1.5, 0.125], ["lstm-16", 2, 1, 1.25, 0.0],
+    ]  # fmt: skip
+    assert found.rows["headline_error_spread"].tolist()[:2] == [0, pytest.approx(stdev([0.25, 0.75]))]
+    assert found.rows["headline_error_spread"].isna().tolist()[2:] == [True, True]
+    by_loss: Any
+    by_error: Any
+    by_loss, by_error, both = draw_strings(found).axes
+    assert [[*line.get_ydata()] for line in by_loss.lines] == [[2.5, 1.5], [1.5, 1.25]]
+    assert [[*line.get_ydata()] for line in by_error.lines] == [[0.5, 0.5], [0.125, 0.0]]
+    assert both.xaxis_inverted()
+    assert [text.get_text() for text in by_loss.texts] == ["lstm-16", "urn-8"]
+
+
+def test_strings_are_drawn_and_their_numbers_written(tmp_path):
+    path = write_strings(tmp_path, "urn", [2.0, 1.0], [0.5, 0.25])
+    done = call("train", "curves", path, "--strings", "-o", "s.svg", "--numbers", "s.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Loss on test strings" in (tmp_path / "s.svg").read_text()
+    assert (tmp_path / "s.csv").read_text().splitlines()[1] == "urn,1,1,2.0,,0.5,"
+
+
+def test_what_cannot_be_drawn_of_strings_is_said(tmp_path, curves):
+    with pytest.raises(TrainingError, match=r"as accuracies along a training .*string_loss"):
+        read_string_curves([curves])
+    paths = [write_strings(tmp_path, name, [2.0, 1.0], [0.5, 0.25], name) for name in ("a", "b")]
+    with pytest.raises(TrainingError, match=r"of several languages \(a, b\): draw them apart"):
+        read_string_curves(paths)
+    nothing = write_strings(tmp_path, "c", pa.nulls(2, pa.float64()), [None, 0.25])
+    with pytest.raises(
+        TrainingError, match=r"nothing of a formal language was measured .*\n  .*--eval-suite"
+    ):
+        read_string_curves([nothing])
+    for options, message in (
+        (("--error", "--strings"), "--error and --strings exclude each other"),
+        (("--numbers", "n.csv"), "--numbers is for --strings"),
+    ):
+        done = call("train", "curves", curves, *options, "-o", "x.svg", cwd=tmp_path)
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr

@@ -1,12 +1,14 @@
 """Panels of lines: everything that is drawn lies inside the figure, and no name over another."""
 
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Annotation
 
+from tseval.report.bars import draw_bars
 from tseval.report.families import MOST_TOGETHER, in_families
 from tseval.report.figures import BEHIND, COLOURS, MARKERS, LineOf, ceiling
 from tseval.report.lines import draw_lines
@@ -27,6 +29,30 @@ def test_the_legend_lies_inside_the_figure_however_long_the_names(name, n_panels
     assert len(figure.legends[0].get_texts()) == 8
     assert 0 <= box.x0 < box.x1 <= width
     assert 0 <= box.y0 < box.y1 <= height
+
+
+def test_each_bar_ends_where_its_value_is_and_no_two_overlap():
+    values = {"lstm": [0.9, 0.4], "drnn": [0.6, 0.7]}
+    lines = [LineOf(i, name, [1, 2], y, y, y) for i, (name, y) in enumerate(values.items())]
+    figure = draw_bars(Panel("rows", lines, ["Simple", "Across a PP"]), "", "accuracy", 0.5)
+    axes: Any
+    (axes,) = figure.subfigs[0].axes
+    assert [bar.get_height() for bar in axes.patches] == [0.9, 0.4, 0.6, 0.7]
+    spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches)
+    assert all(end < start for (_, end), (start, _) in pairwise(spans))
+    assert [round(sum(span) / 2) for span in spans] == [1, 1, 2, 2]  # each beside its label
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["Simple", "Across a PP"]
+    assert [text.get_text() for text in figure.subfigs[0].legends[0].get_texts()] == [*values, "chance"]
+
+
+def test_bars_of_many_models_stand_in_panels_by_family():
+    figure = draw_bars(
+        Panel("", [LineOf(i, name, [1], [9]) for i, name in enumerate(ZOO)], ["0"]), "nouns", "n"
+    )
+    axes = [part.axes[0] for part in figure.subfigs]
+    assert [one.get_title() for one in axes] == ["Gated", "Decaying", "Others"]
+    assert [len(one.patches) for one in axes] == [4, 5, 2]
+    assert {one.get_yscale() for one in axes} == {"log"}
 
 
 def height(text):

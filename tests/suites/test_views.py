@@ -142,20 +142,15 @@ def test_a_compressed_table_of_tabs_has_views_too(tmp_path):
     ("spec", "options", "message"),
     [
         (
-            "marvin_linzen:number",
-            {"cases": "prep_anim"},
-            r"case 'prep_anim' has no feature 'number', .*\n.*'number: subject.number'.*\n.*column 'number'",
-        ),
-        (
             "marvin_linzen:judgement",
-            {},
+            {"cases": ("sent_comp", "simple_npi_anim")},
             r"case 'simple_npi_anim' compares more than two sentences.*\n  Choose other cases with --case",
         ),
         (
             "marvin_linzen:numbr",
             {},
             r"marvin_linzen: no method 'numbr'.\n  Did you mean 'number'\? "
-            r"Methods: judgement, number, number_profile, profile.",
+            r"Methods: judgement, judgement_both, number, number_profile, profile.",
         ),
         ("marvin_linzen:number:profile", {}, "there is no suite 'marvin_linzen:number'"),
     ],
@@ -163,6 +158,68 @@ def test_a_compressed_table_of_tabs_has_views_too(tmp_path):
 def test_a_view_that_a_suite_cannot_give_says_why(spec, options, message):
     with pytest.raises(SuiteError, match=message):
         load_suite(spec, **options)
+
+
+def test_the_number_is_that_of_the_noun_which_the_form_of_the_verb_depends_on():
+    """The oracle is the verb: of the published items' pairs of forms the one in -s is singular."""
+    suite, plain = (load_suite(f"marvin_linzen{view}", sample=150) for view in (":number", ""))
+    assert len(suite.cases) == 18
+    by_name = {case.name: case for case in plain.cases}
+    for case in suite.cases:
+        texts = by_name[case.name].sentences
+        found = set()
+        for good, bad, right in zip(
+            texts["grammatical"].to_pylist(), texts["ungrammatical"].to_pylist(),
+            case.sentences["right"].to_pylist(), strict=True,
+        ):  # fmt: skip
+            form, other = next((a, b) for a, b in zip(good.split(), bad.split(), strict=True) if a != b)
+            found.add((form, other, right.rsplit(" ", 1)[1]))
+        for form, other, number in found:
+            singular = {form, other} & {"is", "himself", "herself"} or {max(form, other, key=len)}
+            assert (number == "<singular>") == (form in singular), (case.name, form, other)
+
+
+def test_where_two_nouns_could_choose_the_form_more_items_tell(tmp_path):
+    """Of two items either noun may be the one; a third in which the other one differs tells."""
+    rows = [
+        ("the author near the guards", "laughs", "laugh", "sing", "plur"),
+        ("the authors near the guard", "laugh", "laughs", "plur", "sing"),
+        ("the author near the guard", "laughs", "laugh", "sing", "sing"),
+    ]
+    names = ("subject_number", "embedded_number")
+    records = [
+        {"good": f"{before} {right}", "bad": f"{before} {wrong}", **dict(zip(names, numbers, strict=True))}
+        for before, right, wrong, *numbers in rows
+    ]
+    asked = sentences(load_suite(f"{write(tmp_path, records)}:number"))
+    assert [right.rsplit(" ", 1)[1] for right, _ in asked] == ["<singular>", "<plural>", "<singular>"]
+    with pytest.raises(SuiteError, match="has no feature 'number'"):
+        load_suite(f"{write(tmp_path, records[:2])}:number")
+
+
+def test_both_sentences_of_a_pair_are_judged(pairs):
+    both, one = load_suite(f"{pairs}:judgement_both"), load_suite(f"{pairs}:judgement")
+    assert sentences(both)[:2] == [
+        (f"{PAIRS[0]['good']} <grammatical>", f"{PAIRS[0]['good']} <ungrammatical>"),
+        (f"{PAIRS[0]['bad']} <ungrammatical>", f"{PAIRS[0]['bad']} <grammatical>"),
+    ]
+    (case,) = both.cases
+    assert case.index.to_pylist() == [0, 0, 1, 1]
+    assert case.features["shown"].to_pylist() == ["grammatical", "ungrammatical"] * 2
+    assert set(sentences(one)) < set(sentences(both))
+    # The two questions about a pair are no independent draws.
+    assert case.entries["item"].to_pylist() == ["0", "0", "1", "1"]
+
+
+def test_cases_of_three_sentences_are_left_out_and_named(tmp_path):
+    suite = load_suite("marvin_linzen:judgement_both", limit=1)
+    left_out = ("simple_npi_anim", "simple_npi_inanim", "npi_across_anim", "npi_across_inanim")
+    assert (suite.left_out, len(suite.cases), suite.n_items) == (left_out, 18, 36)
+    ran = call(
+        "run", "--model", "bundled:lstm", "--suite", "marvin_linzen:profile", "--limit", 1, "--out", "run",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert f"4 cases compare more than two sentences, and are left out: {', '.join(left_out)}" in ran.stderr
 
 
 @pytest.mark.parametrize(

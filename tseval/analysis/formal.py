@@ -11,10 +11,13 @@ from tseval.analysis.clustered import ESTIMATED, count_clustered, marks
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.estimates import estimate
 from tseval.analysis.inference.factors import Factors
+from tseval.analysis.seed_means import seed_means
 from tseval.analysis.selection import require_features
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
 
@@ -84,6 +87,29 @@ def by_feature(verdicts: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     if measure.quantity == "accuracy":
         return found
     return found.assign(value=found["n_wrong"] / found["n_items"], low=1 - rows["high"], high=1 - rows["low"])
+
+
+def by_feature_of_seeds(seeds: Sequence[pd.DataFrame], measure: Measure) -> pd.DataFrame:
+    """Break the verdicts of several seeds down as the paper does: means over seeds.
+
+    Args:
+        seeds: The verdicts of each, the same items in the same order.
+        measure: What the paper reports.
+
+    Returns:
+        As `by_feature`, without `n_wrong`, and with `n_seeds` and `spread`, the standard deviation between
+        seeds. Intervals are for other seeds too.
+
+    Raises:
+        SuiteError: The suite has no such feature.
+    """
+    require_features(seeds[0], (measure.feature,))
+    found = seed_means({"": seeds}, (measure.feature,))
+    rows = found.rows[[measure.feature]].join(found.of_rows[""]).rename(columns={"accuracy": "value"})
+    rows = rows.sort_values(measure.feature, ignore_index=True)
+    if measure.quantity == "accuracy":
+        return rows
+    return rows.assign(value=1 - rows["value"], low=1 - rows["high"], high=1 - rows["low"])
 
 
 def headline(rows: pd.DataFrame, measure: Measure) -> float:

@@ -23,6 +23,24 @@ _FIX = (
 )
 
 
+def with_words(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
+    """Keep the items of a profile with so many words before the verb, so that places mean the same in all.
+
+    Args:
+        verdicts: Of a run on `SUITE:profile` or `SUITE:number_profile`.
+        words: How many.
+
+    Raises:
+        SuiteError: The run is of no profile, or no item has so many; names those that items have.
+    """
+    require_features(verdicts, (POSITION, WORD), _FIX)
+    lengths = verdicts.groupby(["case", "item"])[POSITION].transform("max").astype("int64")
+    if not (lengths == words).any():
+        known = ", ".join(map(str, sorted(lengths.unique())))
+        raise SuiteError(f"no item has {words} words before the verb.\n  There are items with {known}.")
+    return verdicts[lengths == words]
+
+
 def profile(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Average the confidence in the correct answer, by case and number of words read.
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tseval.cli.options import FILE, MARGIN_OPTION, take_all
+from tseval.cli.options import BY, COUNT, FILE, MARGIN_OPTION, take_all
 from tseval.cli.printing import print_or_write, say_without_moment
 from tseval.cli.progress import busy
 from tseval.errors import RunError
 from tseval.report import FORMATS, Format
 from tseval.report.analyses import Opened, open_runs
 from tseval.report.figures import check_figure_names, write_figure
-from tseval.report.panels import Panel, draw_panels
+from tseval.report.panels import CHANCE, Panel, draw_panels
 from tseval.runs.steps import CLOCKS
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tseval.runs.steps import Clock
 
 ANALYSING = "analysing runs"
+NOTHING_TO_DRAW = "no model could decide any of these items, so there is nothing to draw."
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 run_options = take_all([
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
@@ -41,10 +42,14 @@ run_options = take_all([
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
                       help="Draw into a .svg or .png file; may be repeated.")  # fmt: skip
 
+SEEDS_TOGETHER = click.option(
+    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
+)
+
 
 @click.group()
 def command() -> None:
-    """Analyse runs: attractors, confidence, pairs of models, words, designs, trainings, formal languages."""
+    """Analyse runs: rows, attractors, confidence, pairs, words, designs, trainings, formal languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Chosen:
     def draw(self, panels: list[Panel], x_label: str, y_label: str) -> None:
         """Draw panels into the files of `--figure`."""
         if self.figures and not panels:
-            raise RunError("no model could decide any of these items, so there is nothing to draw.")
+            raise RunError(NOTHING_TO_DRAW)
         if self.figures:
             write_figure(lambda: draw_panels(panels, x_label, y_label), self.figures, RunError)
 
@@ -105,16 +110,40 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
     asked.write(found)
 
 
+@command.command("rows")
+@run_options
+@FIGURE
+@BY
+@SEEDS_TOGETHER
+def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
+    """Print the accuracy of each row of the table with its interval; the figure has bars."""
+    from tseval.report.bars import draw_bars
+    from tseval.report.seeds import row_bars, seeds_of, seeds_table
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open()
+        groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
+        found = seeds_table(opened, groups, by)
+        if asked.figures:
+            panel = row_bars(found, f"Accuracy on {opened.suite}")
+            if not panel.lines:
+                raise RunError(NOTHING_TO_DRAW)
+            write_figure(lambda: draw_bars(panel, "", "accuracy", CHANCE), asked.figures, RunError)
+    asked.write(found)
+
+
 @command.command("profile")
 @run_options
 @FIGURE
-def profile_command(**given: Any) -> None:
+@click.option("--words", type=COUNT, metavar="N", help="Only items with N words before the verb.")
+def profile_command(words: int | None, **given: Any) -> None:
     """Print the mean confidence in the correct answer after each word."""
     from tseval.report import agreement
 
     asked = Chosen(**given)
     with busy(ANALYSING):
-        found = agreement.profiles(asked.open())
+        found = agreement.profiles(asked.open(), words)
         asked.draw(agreement.profile_panels(found), "words read", "confidence")
     asked.write(found)
 
@@ -205,15 +234,17 @@ def trajectory_command(over: Clock, **given: Any) -> None:
 @command.command("formal")
 @run_options
 @FIGURE
-def formal_command(**given: Any) -> None:
+@SEEDS_TOGETHER
+def formal_command(group: bool, **given: Any) -> None:
     """Print accuracy by distance, or error by attractors or pattern, as the papers on the language do."""
     from tseval.report import formal
     from tseval.report.lines import draw_lines
+    from tseval.report.seeds import seeds_of
 
     asked = Chosen(**given)
     with busy(ANALYSING):
         opened = asked.open()
-        found = formal.formal(opened)
+        found = formal.formal_of_seeds(opened, seeds_of(opened)) if group else formal.formal(opened)
         if asked.figures:
             lines = formal.formal_lines(found)
             write_figure(lambda: draw_lines(lines, *formal.labels(opened)), asked.figures, RunError)

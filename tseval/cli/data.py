@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -122,6 +123,41 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
             f"{parsed.sentences:,} sentences, {parsed.words:,} words; {parsed.left_out:,} left out: no trees"
         )
         click.echo(f"{told}\n{output}", err=True)
+
+
+@command.command("count")
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...", type=FILE)
+@click.option("--split", "splits", multiple=True, metavar="SPLIT", help="Only this split; may be repeated.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
+@click.option("-o", "output", type=FILE, metavar="FILE", help="Write the numbers to a file.")
+@click.option("--figure", "figures", type=FILE, multiple=True, metavar="FILE",
+              help="Draw bars into a .svg or .png file; may be repeated.")  # fmt: skip
+def count_command(
+    tables: tuple[Path, ...], splits: tuple[str, ...], form: Format, output: Path | None,
+    figures: tuple[Path, ...],
+) -> None:  # fmt: skip
+    """Print how many examples there are by intervening nouns and attractors.
+
+    TABLE is a table of examples by `tseval data agreement`. The bars of one table are parted by attractors;
+    several tables have a bar each.
+    """
+    from tseval.report.bars import draw_bars
+    from tseval.report.figures import check_figure_names, write_figure
+    from tseval.report.noun_counts import noun_count_bars, noun_counts
+    from tseval.suites.agreement.reading import read_examples
+
+    check_figure_names(figures, SuiteError)
+    if repeated := {path.name for path in tables if [one.name for one in tables].count(path.name) > 1}:
+        raise SuiteError(
+            f"two tables are called {min(repeated)!r}: bars are told apart by the names of files."
+        )
+    with busy("counting examples"):
+        counts = noun_counts({path.name: read_examples(path) for path in tables}, splits)
+        if figures:
+            panel = noun_count_bars(counts, tables[0].name if len(tables) == 1 else "")
+            drawn = partial(draw_bars, panel, "intervening nouns", "examples (log scale)")
+            write_figure(drawn, figures, SuiteError)
+    print_or_write(counts, form, output)
 
 
 @command.command("compare")

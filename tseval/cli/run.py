@@ -74,6 +74,9 @@ def command(
         ]
     for suite in loaded:
         check_features(suite, by)
+        if suite.left_out and not quiet:
+            several = f"{suite.name}: {len(suite.left_out)} cases compare more than two sentences"
+            click.echo(f"{several}, and are left out: {', '.join(suite.left_out)}", err=True)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")

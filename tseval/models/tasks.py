@@ -21,5 +21,5 @@ class Task:
 
 TASKS = {
     "number": Task(("<singular>", "<plural>"), ("number", "number_profile")),
-    "grammaticality": Task(("<grammatical>", "<ungrammatical>"), ("judgement",)),
+    "grammaticality": Task(("<grammatical>", "<ungrammatical>"), ("judgement", "judgement_both")),
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.attractors import ATTRACTORS, OTHERS, N, by_non_attractors, joint_grid
 from tseval.analysis.confidence import with_intervals
-from tseval.analysis.profiles import VARIES, profile
+from tseval.analysis.profiles import VARIES, profile, with_words
 from tseval.report.analyses import ACCURACY, interval_note, stacked, tell
 from tseval.report.document import Field, Grid, Line, side_by_side
 from tseval.report.figures import LineOf
@@ -83,12 +83,20 @@ def _lines(rows: pd.DataFrame, x: str) -> list[LineOf]:
     return lines
 
 
-def profiles(opened: Opened) -> Document:
+def profiles(opened: Opened, words: int | None = None) -> Document:
     """Tabulate confidence in the correct answer after each word.
 
+    Args:
+        opened: The runs.
+        words: Only items with so many words before the verb; None for all.
+
     Raises:
-        SuiteError: The runs are of no profile, or nothing in one could be decided.
+        SuiteError: The runs are of no profile, no item has so many words, or nothing in one could be decided.
     """
+    if words is not None:
+        chosen = {name: with_words(frame, words) for name, frame in opened.verdicts.items()}
+        note = f"Items with {words} words before the verb."
+        opened = replace(opened, verdicts=chosen, notes=(*opened.notes, note))
     found = {name: with_intervals(profile(frame), frame) for name, frame in opened.verdicts.items()}
     rows = stacked(found)
     grids, notes = [], []
@@ -107,7 +115,7 @@ def profiles(opened: Opened) -> Document:
         if items.nunique() > 1:
             notes.append(
                 f"{case}: verbs stand at different places, so late means rest on fewer items. "
-                "Choose items of one length, for example with --where n_intervening=2."
+                "Choose items of one length with --words."
             )
     notes.append("Mean confidence in the correct answer, cut to 3 decimals; 0.5 is chance.")
     notes.append(f"{interval_note(rows)} They stand in figures and files.")

@@ -37,7 +37,19 @@ EFFECTS = (
 )
 RECORDED = dict.fromkeys([*COUNTS, *(name for field in OF_A_RUN for name in field.names), "se", "df"])
 FACTORS = ["clusters", "fixed"]
+SPREAD = "spread"  # of means over seeds alone
 OF_RANKS = ("rank", "rank_low", "rank_high")
+
+
+def records_of(table: Table) -> pd.DataFrame:
+    """List the rows of all models, then what people get right.
+
+    Where accuracies are means over seeds, `spread` is the standard deviation between these.
+    """
+    of_models = [recorded(table, place) for place in range(len(table.columns))]
+    of_people = [_recorded_human(table, human) for human in table.humans]
+    rows = pd.concat([*of_models, *of_people], ignore_index=True)
+    return rows if rows[SPREAD].notna().any() else rows.drop(columns=SPREAD)
 
 
 def recorded(table: Table, place: int) -> pd.DataFrame:
@@ -52,12 +64,13 @@ def recorded(table: Table, place: int) -> pd.DataFrame:
     column = table.columns[place]
     rows = column.rows.astype(object)
     if column.published:
-        rows["accuracy"] = [None if value is None else float(value) for value in rows["printed"]]
+        rows["accuracy"] = _floats(rows["printed"])
+        rows[SPREAD] = _floats(rows[SPREAD])
         coverage = None
     else:
         coverage = (decidable(column.rows) / column.rows["n_items"]).astype(object)
     bits = [name for name in EFFECT if name in rows]
-    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *bits, *FACTORS])
+    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *bits, *FACTORS, SPREAD])
     ranks = _ranks(table, place)
     for name in OF_RANKS:
         rows[name] = pd.Series([ranks[key][name] for key in column.keys(table.by)], dtype=object)
@@ -66,11 +79,15 @@ def recorded(table: Table, place: int) -> pd.DataFrame:
     return rows
 
 
-def recorded_human(table: Table, human: Column) -> pd.DataFrame:
+def _floats(printed: Iterable[str | None]) -> list[float | None]:
+    return [None if value is None else float(value) for value in printed]
+
+
+def _recorded_human(table: Table, human: Column) -> pd.DataFrame:
     """List what people get right, row by row; of models' records it has the accuracy alone."""
     rows = human.rows.astype(object)
     rows["accuracy"] = [None if value is None else float(value) for value in human.exact(table.by).values()]
-    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *FACTORS, *OF_RANKS, "coverage"])
+    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *FACTORS, SPREAD, *OF_RANKS, "coverage"])
     rows.insert(0, "model", human.heading)
     return rows[rows["accuracy"].notna()]
 
@@ -119,10 +136,13 @@ def _mean(table: Table, mean: Mean) -> dict[str, object]:
     def of_each(name: str) -> dict[str, object]:
         return _by_model(table, [_known(one, name) for one in mean.estimates])
 
+    spreads = [column.spread.get(mean.over) for column in table.columns]
+    known = any(spread is not None for spread in spreads)
     return {
         "over": mean.over,
         "n_rows": mean.n_rows,
         "accuracy": _by_model(table, mean.accuracy),
+        **({SPREAD: _by_model(table, _floats(spreads))} if known else {}),
         "rank": _by_model(table, mean.rank),
         "se": of_each("se"),
         "low": of_each("low"),

@@ -70,9 +70,31 @@ def read_error_curves(path: Path) -> list[ErrorCurve]:
     curves = read_curves(path)
     steps = curves.columns.get("step", ())
     losses = dict(zip(steps, curves.columns["training_loss"], strict=False))
-    beside = path.with_name(f"{path.stem.removesuffix(CURVES_SUFFIX)}.accuracy.parquet")
+    rows = read_beside(path, COLUMNS)
+    means = rows.group_by(["suite", "step"], use_threads=False).aggregate([("accuracy", "mean")]).to_pylist()
+    found: dict[str, list[tuple[float, float]]] = {}
+    for mean in sorted(means, key=lambda row: row["step"] or 0):
+        loss, accuracy = losses.get(mean["step"]), mean["accuracy_mean"]
+        if loss is not None and accuracy is not None:
+            found.setdefault(mean["suite"] or "", []).append((loss, 1 - accuracy))
+    if not found:
+        raise TrainingError(f"{_beside(path)}: no accuracy belongs to a loss in {path}")
+    return [ErrorCurve(curves.name, suite, tuple(points)) for suite, points in found.items()]
+
+
+def read_beside(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
+    """Read the accuracies that were measured along a training.
+
+    Args:
+        path: Its learning curves, `NAME.curves.parquet`.
+        columns: What must be there.
+
+    Raises:
+        TrainingError: If `NAME.accuracy.parquet` is missing or holds something else.
+    """
+    beside = _beside(path)
     try:
-        rows = read_parquet(beside, COLUMNS, others=False)
+        return read_parquet(beside, columns, others=False)
     except FileNotFoundError:
         raise TrainingError(
             f"{beside}: no such file of accuracies along the training.\n"
@@ -81,15 +103,10 @@ def read_error_curves(path: Path) -> list[ErrorCurve]:
     except (OSError, ContentError) as error:
         reason = first_line(error)
         raise TrainingError(f"{beside}: cannot be read as accuracies along a training ({reason})") from None
-    means = rows.group_by(["suite", "step"], use_threads=False).aggregate([("accuracy", "mean")]).to_pylist()
-    found: dict[str, list[tuple[float, float]]] = {}
-    for mean in sorted(means, key=lambda row: row["step"] or 0):
-        loss, accuracy = losses.get(mean["step"]), mean["accuracy_mean"]
-        if loss is not None and accuracy is not None:
-            found.setdefault(mean["suite"] or "", []).append((loss, 1 - accuracy))
-    if not found:
-        raise TrainingError(f"{beside}: no accuracy belongs to a loss in {path}")
-    return [ErrorCurve(curves.name, suite, tuple(points)) for suite, points in found.items()]
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.stem.removesuffix(CURVES_SUFFIX)}.accuracy.parquet")
 
 
 def write_error_figure(curves: Sequence[ErrorCurve], path: Path) -> None:

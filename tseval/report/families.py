@@ -21,6 +21,18 @@ _KNOWN = re.compile(
 )
 
 
+_SEED = re.compile(r"(?<=.)-seed\d+$")
+
+
+def without_seed(name: str) -> str:
+    """Name what models have in common that differ in their seed.
+
+    >>> without_seed("lstm-16-seed2"), without_seed("lstm-16")
+    ('lstm-16', 'lstm-16')
+    """
+    return _SEED.sub("", name)
+
+
 def family_of(name: str) -> str:
     """Give the family of a model by the architecture in its name.
 

@@ -1,6 +1,6 @@
 """Figures: one look for all of them, their legends and names, written as SVG or PNG.
 
-matplotlib, an optional dependency, is imported here, in `panels`, `lines` and `curves` alone.
+matplotlib, an optional dependency, is imported by what draws alone, and only when it draws.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
     from matplotlib.text import Text
 
@@ -149,7 +149,7 @@ def set_title(axes: Axes, title: str, longest: int = LONGEST) -> None:
 
 
 def add_legend(
-    figure: Figure, entries: Sequence[tuple[Line2D, str]], columns: int, stroke: float = 2
+    figure: Figure | SubFigure, entries: Sequence[tuple[Line2D, str]], columns: int, stroke: float = 2
 ) -> None:
     """Say below the panels which line is what; `stroke` is the length of its sample, in letters."""
     lines = [line for line, _ in entries]

@@ -6,26 +6,17 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from tseval.analysis.accuracy import ROW
 from tseval.analysis.means import SECTIONS
-from tseval.report.content import (
-    EFFECTS,
-    FACTORS,
-    OF_A_RUN,
-    WORTH,
-    content_of,
-    human_mean,
-    recorded,
-    recorded_human,
-)
+from tseval.report.content import EFFECTS, FACTORS, OF_A_RUN, WORTH, content_of, human_mean, records_of
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.notes import is_low
 from tseval.report.shown import NONE, interval, mean_rank, rank_set, share, spread_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    import pandas as pd
 
     from tseval.analysis.means import Mean
     from tseval.report.columns import Column, Key
@@ -41,10 +32,7 @@ def lay_out(table: Table) -> Document:
     """
     run = table.columns[0]
     alone = len(table.columns) == 1 and not run.published
-    of_models = [recorded(table, place) for place in range(len(table.columns))]
-    rows = pd.concat(
-        [*of_models, *(recorded_human(table, human) for human in table.humans)], ignore_index=True
-    )
+    rows = records_of(table)
     return Document(
         grids=(_single(table, run) if alone else grid_of_columns(table),),
         records=rows.drop(columns=FACTORS),  # a cell holds one value

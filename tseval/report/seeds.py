@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.seed_means import seed_means
+from tseval.analysis.accuracy import ROW
+from tseval.analysis.seed_means import SEED_COLUMNS, seed_means
 from tseval.analysis.selection import require_features
 from tseval.errors import RunError
 from tseval.report.analyses import INTERVAL, interval_note, tell
 from tseval.report.document import Field, Grid, Line
+from tseval.report.figures import LineOf
 from tseval.report.layout import headed, row_labels
+from tseval.report.panels import Panel
 from tseval.report.shown import share, spread_beside
 
 if TYPE_CHECKING:
@@ -27,14 +31,15 @@ _OF_A_SEED = frozenset(
 )
 
 
-def _mean(cell: tuple[float, float]) -> str:
+def with_spread(cell: tuple[float, float]) -> str:
+    """Show a mean over seeds beside the standard deviation between them, if there are several."""
     mean, spread = cell
     if pd.isna(mean) or pd.isna(spread):
         return "–" if pd.isna(mean) else share(mean)
     return spread_beside(share(mean), share(spread))
 
 
-_OF_SEEDS = (Field("", ("accuracy", "spread"), _mean), INTERVAL)
+_OF_SEEDS = (Field("", ("accuracy", "spread"), with_spread), INTERVAL)
 
 
 def seeds_of(opened: Opened) -> dict[str, list[str]]:
@@ -86,31 +91,64 @@ def seeds_table(opened: Opened, groups: Mapping[str, Sequence[str]], by: Sequenc
     """
     require_features(next(iter(opened.verdicts.values())), by)
     found = seed_means({name: [opened.verdicts[one] for one in names] for name, names in groups.items()}, by)
-    counts = ", ".join(f"{name} {len(names)}" for name, names in groups.items())
     frames = [*found.of_rows.values(), *found.of_means.values()]
-    notes = [
-        f"Seeds: {counts}. Accuracies are means over seeds, ± the standard deviation between seeds, both cut "
-        "to 3 decimals.",
-        f"{interval_note(pd.concat(frames))} They are for other seeds too, where there are several.",
-    ]
+    grouped = any(len(names) > 1 for names in groups.values())
+    notes = _notes(groups, interval_note(pd.concat(frames)))
     if any(frame["accuracy"].isna().any() for frame in frames):
         notes.append(
             "A row in which no item is decidable for all seeds has no mean, and takes those over it."
         )
-    return tell(opened, "seeds", _records(found), [_grid(found, opened.suite)], notes)
+    return tell(opened, "seeds", _records(found), [_grid(found, opened.suite, grouped)], notes)
 
 
-def _grid(found: SeedTable, suite: str) -> Grid:
+def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
+    """Say what the means and their intervals are of."""
+    if all(len(names) == 1 for names in groups.values()):
+        return ["Accuracies are cut to 3 decimals, not rounded.", intervals]
+    counts = ", ".join(f"{name} {len(names)}" for name, names in groups.items())
+    return [
+        f"Seeds: {counts}. Accuracies are means over seeds, ± the standard deviation between seeds, both cut "
+        "to 3 decimals.",
+        f"{intervals} They are for other seeds too, where there are several.",
+    ]
+
+
+def row_bars(analysis: Document, title: str) -> Panel:
+    """Give the bars of the rows of a table, after Figure 4 of Bhatt et al. 2020."""
+    records = analysis.records
+    columns = list(records.columns)
+    heads = columns[columns.index(ROW[0]) : columns.index(SEED_COLUMNS[0])]
+    rows = records[records[ROW[2]].notna()]
+    ticks: list[str] = []
+    lines = []
+    for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
+        ticks = ticks or _ticks(own[heads])
+        known = own.assign(place=range(1, len(own) + 1)).dropna(subset="accuracy")
+        lines.append(
+            LineOf(index, str(name), *(known[of].tolist() for of in ("place", "accuracy", "low", "high")))
+        )
+    return Panel(title, [line for line in lines if line.x], ticks)
+
+
+def _ticks(rows: pd.DataFrame) -> list[str]:
+    """Name rows, with the phenomenon where two have one name."""
+    labels = row_labels(rows)
+    shared = Counter(labels)
+    named = zip(labels, rows["phenomenon"], strict=True)
+    return [f"{label}, {phenomenon.lower()}" if shared[label] > 1 else label for label, phenomenon in named]
+
+
+def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
     fields = [Field(suite, align="left")]
     for name in found.of_rows:
-        fields += [Field(name, _OF_SEEDS[0].names, _mean), INTERVAL]
+        fields += [Field(name, _OF_SEEDS[0].names, with_spread), INTERVAL]
     cells = zip(row_labels(found.rows), *_columns(found.of_rows), strict=True)
     rows = zip(found.rows.itertuples(index=False, name=None), map(Line, cells), strict=True)
     lines = [*headed(rows), Line(("Mean accuracy, each row counted once",), "section")]
     n_rows = found.means["n_rows"].iloc[-1]
     over = [*found.means["over"][:-1], "The one row" if n_rows == 1 else f"All {n_rows} rows"]
     lines += [Line(cells) for cells in zip(over, *_columns(found.of_means), strict=True)]
-    return Grid(fields, lines, "Means over seeds")
+    return Grid(fields, lines, "Means over seeds" if grouped else "Accuracy")
 
 
 def _columns(own: Mapping[str, pd.DataFrame]) -> list[list[object]]:

@@ -179,6 +179,7 @@ class Suite:
         clusters: Columns that its user named to say what items share (`tseval.suites.clusters`); none where
             the suite says so itself.
         sample: How its items were drawn, where they were: `100 of each case, seed 0`.
+        left_out: Names of cases that the question of a view cannot be asked of.
     """
 
     name: str
@@ -191,6 +192,7 @@ class Suite:
     score: Score = "sentence"
     clusters: tuple[str, ...] = ()
     sample: str | None = None
+    left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)

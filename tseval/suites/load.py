@@ -141,7 +141,7 @@ def _load(
         return _formal_suite(spec, names, which)
     path, method = _locate(spec)
     if method in VIEWS:
-        return view_suite(_load(path, names, which, tokenise), method, seed)
+        return view_suite(_load(path, names, which, tokenise), method, seed, leave_out=not names)
     complete = not names and limit is None and sample is None
     if is_data(path):
         suite = _data_suite(path, method, names, which, complete)

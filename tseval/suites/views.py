@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, suggest
+from tseval.errors import SuiteError
 from tseval.questions.contrast import Contrast
 from tseval.questions.pairs import ENDING, Pairs
+from tseval.suites.agreement.examples import PLURAL, SINGULAR
 from tseval.suites.digest import suite_digest
-from tseval.suites.items import POSITION, WORD, take_rows
+from tseval.suites.items import POSITION, WORD, as_entries, take_rows
+from tseval.suites.numbers import numbers_asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from tseval.suites.items import Case, Feature, Suite
 
 RIGHT, WRONG = "right", "wrong"
-NUMBER, SHOWN = "number", "shown"
+SHOWN, ITEM = "shown", "item"
 # What a classifier says of a prefix: words that no text holds.
-NUMBER_WORDS = {"sing": "<singular>", "plur": "<plural>"}
+NUMBER_WORDS = {SINGULAR: "<singular>", PLURAL: "<plural>"}
 JUDGEMENTS = ("<grammatical>", "<ungrammatical>")
 
 
@@ -41,20 +42,25 @@ class Pair:
         better: The better sentence, its words.
         worse: The worse one.
         critical: Position of the first word that differs, from 0.
-        number: `sing` or `plur`, where the case says it.
+        number: `sing` or `plur`, where it is asked for.
     """
 
     place: str
     better: list[str]
     worse: list[str]
     critical: int
-    number: str | None
+    number: str | None = None
+
+    @property
+    def forms(self) -> tuple[str, str]:
+        """Give the words at the critical position, the better first."""
+        return self.better[self.critical], self.worse[self.critical]
 
     @property
     def number_words(self) -> tuple[str, str]:
         """Give the right word for the number, then the wrong one."""
         both = tuple(NUMBER_WORDS.values())
-        return (both[0], both[1]) if self.number == "sing" else (both[1], both[0])
+        return (both[0], both[1]) if self.number == SINGULAR else (both[1], both[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,11 @@ def _judgement(row: int, pair: Pair, as_found: bool) -> Iterator[LastWord]:
     right, wrong = JUDGEMENTS if as_found else JUDGEMENTS[::-1]
     words = pair.better if as_found else pair.worse
     yield LastWord(row, " ".join(words), right, wrong, ("grammatical" if as_found else "ungrammatical",))
+
+
+def _both(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
+    for as_found in (True, False):
+        yield from _judgement(row, pair, as_found)
 
 
 def _profile(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
@@ -102,6 +113,7 @@ class View:
         features: Names of what a question adds to the features of its item.
         needs_number: Whether the case must say the number of the subject.
         whole: Whether sentences are shown to their end, not up to the critical word.
+        twice: Whether it is asked twice of each item.
     """
 
     title: str
@@ -109,11 +121,15 @@ class View:
     features: tuple[str, ...] = ()
     needs_number: bool = False
     whole: bool = False
+    twice: bool = False
 
 
 VIEWS = {
     "number": View("number prediction", _number, needs_number=True),
     "judgement": View("grammaticality judgement", _judgement, (SHOWN,), whole=True),
+    "judgement_both": View(
+        "grammaticality judgement of both sentences", _both, (SHOWN,), whole=True, twice=True
+    ),
     "profile": View("verb form after each word", _profile, (POSITION, WORD)),
     "number_profile": View(
         "number prediction after each word", _number_profile, (POSITION, WORD), needs_number=True
@@ -121,20 +137,23 @@ VIEWS = {
 }
 
 
-def view_suite(suite: Suite, method: str, seed: int) -> Suite:
+def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) -> Suite:
     """Ask a question about every item of a suite.
 
     Args:
-        suite: Its cases have one contrast of two labels.
+        suite: Its cases have one contrast of two labels. Where none says the number that a verb should have,
+            it is that of the noun on which the form of the critical word depends.
         method: One of `VIEWS`. `number`: singular or plural, after the words before the critical one, the
             first that differs. `judgement`: grammatical or not, after a whole sentence, one of the item's
-            two. `profile`: the right or the wrong form, after every beginning of the sentence up to the
-            critical word; `number_profile`: singular or plural there.
+            two; `judgement_both`: after each of them. `profile`: the right or the wrong form, after every
+            beginning of the sentence up to the critical word; `number_profile`: singular or plural there.
         seed: Of the choice which of its two versions `judgement` shows of an item.
+        leave_out: Leave out cases that compare more than two sentences, where there are others.
 
     Returns:
-        The same cases with the labels `right` and `wrong`. An item keeps its number; in a profile it has as
-        many rows as there are words before the critical one. New features: `ending`, always 1; `shown`
+        The same cases with the labels `right` and `wrong`, and `left_out` of those that are not asked. An
+        item keeps its number; in a profile it has as many rows as there are words before the critical one,
+        judged as both it has two. New features: `ending`, always 1; `shown`
         (`grammatical`, `ungrammatical`) of a judgement; `position` (words read) and `word` (the last of
         them) in a profile. They take the place of features of these names.
 
@@ -142,7 +161,9 @@ def view_suite(suite: Suite, method: str, seed: int) -> Suite:
         SuiteError: A case has other labels than two, does not say the number, or has a pair without a
             critical word.
     """
-    cases = tuple(_view(case, VIEWS[method], suite.terminator, seed) for case in suite.cases)
+    pairs = [case for case in suite.cases if len(case.contrasts) == 1]
+    asked = pairs if leave_out and pairs else suite.cases
+    cases = tuple(_view(case, VIEWS[method], suite.terminator, seed) for case in asked)
     return replace(
         suite,
         name=f"{suite.name}_{method}",
@@ -151,17 +172,20 @@ def view_suite(suite: Suite, method: str, seed: int) -> Suite:
         cases=cases,
         digest=suite_digest(None, cases),
         score="ending",
+        left_out=tuple(case.name for case in suite.cases if all(case is not one for one in asked)),
     )
 
 
 def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
+    pairs = list(_pairs(case, view, terminator))
     if view.needs_number:
-        _check_number(case)
-    numbers = case.index.to_pylist()
+        numbers = numbers_asked(case, [pair.forms for pair in pairs])
+        pairs = [replace(pair, number=number) for pair, number in zip(pairs, numbers, strict=True)]
+    items = case.index.to_pylist()
     questions = [
         question
-        for row, pair in enumerate(_pairs(case, view, terminator))
-        for question in view.ask(row, pair, _coin(seed, case.name, numbers[row]))
+        for row, pair in enumerate(pairs)
+        for question in view.ask(row, pair, _coin(seed, case.name, items[row]))
     ]
     rows = pa.array([question.row for question in questions], pa.int64())
     added: dict[str, Sequence[Any]] = {ENDING: [1] * len(questions)}
@@ -179,8 +203,15 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
             }
         ),
         features=pa.table(features | {name: pa.array(values) for name, values in added.items()}),
-        entries=take_rows(case.entries, rows),
+        entries=_entries(case, view, rows),
     )
+
+
+def _entries(case: Case, view: View, rows: pa.Int64Array) -> pa.Table:
+    """Give the lexical factors of the questions; the two about one pair always share something."""
+    if view.twice and not case.entries.num_columns:
+        return pa.table({ITEM: as_entries([str(index) for index in case.index.take(rows).to_pylist()])})
+    return take_rows(case.entries, rows)
 
 
 def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
@@ -191,9 +222,8 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
             "  Choose other cases with --case."
         )
     (contrast,) = case.contrasts
-    numbers = case.features[NUMBER].to_pylist() if view.needs_number else [None] * case.n_items
     columns = (case.sentences[label].to_pylist() for label in (contrast.better, contrast.worse))
-    for index, number, *texts in zip(case.index.to_pylist(), numbers, *columns, strict=True):
+    for index, *texts in zip(case.index.to_pylist(), *columns, strict=True):
         place = f"case {case.name!r}, item {index}"
         better, worse = (str(text).split() for text in texts)
         differ = (at for at, (one, other) in enumerate(zip(better, worse, strict=False)) if one != other)
@@ -206,24 +236,7 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
             )
         if view.whole and terminator:
             better, worse = [*better, terminator], [*worse, terminator]
-        yield Pair(place, better, worse, critical, None if number is None else str(number))
-
-
-def _check_number(case: Case) -> None:
-    """Refuse a case that does not say of every item which number its verb should have."""
-    if NUMBER not in case.features.column_names:
-        raise SuiteError(
-            f"case {case.name!r} has no feature {NUMBER!r}, the number that the verb should have.\n"
-            "  In a grammar, add under 'features': 'number: subject.number', naming the noun that the verb "
-            f"agrees with;\n  in data, a column {NUMBER!r} of sing and plur. "
-            f"{suggest(NUMBER, case.features.column_names, 'Features')}"
-        )
-    for value in pc.unique(case.features[NUMBER]).to_pylist():
-        if value not in NUMBER_WORDS:
-            raise SuiteError(
-                f"case {case.name!r}: the feature {NUMBER!r} is {value!r} for an item.\n"
-                f"  Write {' or '.join(NUMBER_WORDS)}."
-            )
+        yield Pair(place, better, worse, critical)
 
 
 def _coin(seed: int, case: str, item: int | None) -> bool:

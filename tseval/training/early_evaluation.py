@@ -17,6 +17,7 @@ from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
 from tseval.parquet import read_parquet
 from tseval.runs import runs_below
 from tseval.runs.files import to_parquet
+from tseval.training.strings import headline_error, string_loss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from tseval.models.language_model import LanguageModel
     from tseval.models.vocabulary import Vocabulary
+    from tseval.runs import Run
     from tseval.suites.items import Suite
 
 ROW_COLUMNS = ("suite", "phenomenon", "dependency", "construction", "contrast")
@@ -32,7 +34,11 @@ ACCURACY_COLUMNS: dict[str, pa.DataType] = {
     **dict.fromkeys(ROW_COLUMNS, pa.string()),
     **dict.fromkeys(COUNTS, pa.int64()),
     "accuracy": pa.float64(),  # null where no item is decidable
+    # Of formal languages alone:
+    "string_loss": pa.float64(),  # nats a symbol on the strings of the suite
+    "headline_error": pa.float64(),  # as the paper on the language counts it
 }
+OF_LANGUAGES = ("string_loss", "headline_error")
 SCHEMA = pa.schema(ACCURACY_COLUMNS)
 
 
@@ -97,20 +103,33 @@ class EarlyEvaluation:
                 out = self.runs and (self.runs / suite.name if len(self.suites) > 1 else self.runs)
                 # A run of this step that is there is from before an interruption, perhaps on another device.
                 run = evaluate_during(self._wrap(model), suite, out, step, tokens=tokens, overwrite=True)
-                counts = count(run.verdicts).assign(step=step, tokens=tokens, suite=suite.name)
+                counts = count(run.verdicts).assign(
+                    step=step,
+                    tokens=tokens,
+                    suite=suite.name,
+                    **self._of_language(model, suite, run),
+                )
                 new = pa.Table.from_pandas(counts, SCHEMA, preserve_index=False)
                 rows = pa.concat_tables([rows, new.replace_schema_metadata(None)])
         write_whole(self.path, to_parquet(rows))
 
+    def _of_language(self, model: LanguageModel, suite: Suite, run: Run) -> dict[str, float | None]:
+        """Measure what else is told of a formal language."""
+        if suite.score != "choices":
+            return dict.fromkeys(OF_LANGUAGES)
+        measured = string_loss(model, self.vocabulary, suite), headline_error(run)
+        return dict(zip(OF_LANGUAGES, measured, strict=True))
+
     def _rows(self) -> pa.Table:
         if not self.path.exists():
             return SCHEMA.empty_table()
+        older = [name for name in ACCURACY_COLUMNS if name not in OF_LANGUAGES]
         try:
-            return (
-                read_parquet(self.path, ACCURACY_COLUMNS, others=False)
-                .select(list(ACCURACY_COLUMNS))
-                .replace_schema_metadata(None)
-            )
+            rows = read_parquet(self.path, ACCURACY_COLUMNS, needed=older, others=False)
+            for name in OF_LANGUAGES:
+                if name not in rows.column_names:  # of a training that an earlier version began
+                    rows = rows.append_column(name, pa.nulls(len(rows), pa.float64()))
+            return rows.select(list(ACCURACY_COLUMNS)).replace_schema_metadata(None)
         except (OSError, ContentError) as error:
             reason = first_line(error)
             raise TrainingError(

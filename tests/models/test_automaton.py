@@ -1,0 +1,109 @@
+"""The automaton of Dyck-(k,m), against the language, its stacks and strings as they are drawn."""
+
+import math
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from in_process import call
+
+from tseval.adapters.oracle import open_oracle
+from tseval.errors import ModelError
+from tseval.models.oracles.automaton import IMPOSSIBLE, build_automaton
+from tseval.suites.formal.dyck import Dyck
+from tseval.suites.formal.strings import brackets
+
+LANGUAGES = [(1, 1), (1, 4), (2, 3), (5, 2)]
+
+
+def following(model, text):
+    """Give the probability of every word after a prefix."""
+    state = model.start()
+    for token in model.encode(pa.array([text])).tokens if text else ():
+        state = model.advance(state, np.array([token]))
+    words = model.automaton.vocabulary.words
+    found = model.logprobs(state, np.zeros(len(words), int), np.arange(len(words)))
+    return dict(zip(words, np.exp(found.astype(float)), strict=True))
+
+
+@pytest.mark.parametrize(("k", "m"), LANGUAGES)
+def test_just_what_may_follow_is_possible_and_all_of_it_adds_up_to_one(k, m):
+    model, language = open_oracle("dyck-automaton", {"k": str(k), "m": str(m)}, "cpu"), Dyck(k, m)
+    prefixes = 0
+    for length in range(5 if k < 3 else 4):
+        for symbols in product(language.alphabet, repeat=length):
+            try:
+                allowed = language.allowed(symbols)
+            except ValueError:  # no string begins so
+                assert [*following(model, " ".join(symbols)).values()] == pytest.approx(
+                    [1 / (2 + 2 * k)] * (2 + 2 * k)
+                )
+                continue
+            found = following(model, " ".join(symbols))
+            assert {word for word, share in found.items() if share > 2 * math.exp(IMPOSSIBLE)} == allowed
+            assert sum(found.values()) == pytest.approx(1)
+            prefixes += 1
+    assert prefixes > 4
+
+
+def test_probabilities_are_the_shares_among_drawn_strings():
+    """Of brackets of two types, at most three open: the symbol after every stack, counted."""
+    language = Dyck(2, 3, train=60_000)
+    model = open_oracle("dyck-automaton", {"k": "2", "m": "3"}, "cpu")
+    counts: dict[str, Counter[str]] = {}
+    for strings in language.draw("train"):
+        for row, length in zip(strings.symbols, strings.lengths, strict=True):
+            words = [language.alphabet[symbol] for symbol in row[:length]]
+            for place in range(min(length, 4)):
+                counts.setdefault(" ".join(words[:place]), Counter())[words[place]] += 1
+    for prefix, own in counts.items():
+        if (total := own.total()) < 500 or not prefix:
+            continue
+        found = following(model, prefix)
+        found.pop("<eos>")  # a string that ends here is not among those counted
+        for word, share in found.items():
+            assert own[word] / total == pytest.approx(
+                share / sum(found.values()), abs=5 * (0.25 / total) ** 0.5
+            )
+
+
+@pytest.mark.parametrize(("k", "m"), LANGUAGES)
+def test_there_is_a_state_for_every_stack(k, m):
+    """Every stack is reached, and no two share a state."""
+    automaton = build_automaton(k, m, brackets(k))
+    ids = automaton.vocabulary.ids()
+    states = set()
+    for depth in range(m + 1):
+        for stack in product(range(1, k + 1), repeat=depth):
+            state = 0
+            for kind in stack:
+                state = automaton.after[state, ids[f"({kind}"]]
+            states.add(int(state))
+    assert states == set(range(automaton.n_stacks))
+
+
+def test_it_is_right_at_every_position_of_the_suite(tmp_path):
+    spec = "dyck(k=3,m=3,test=900,train=400)"
+    arguments = ("--model", "oracle:dyck-automaton", "--model-args", "k=3,m=3", "--suite", spec)
+    done = call("run", *arguments, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    found = call("analyze", "formal", tmp_path / "run", "--format", "csv").stdout.splitlines()
+    assert {line.split(",")[6] for line in found[1:]} == {"1.0"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"k": "0", "m": "2"}, "k must be 1 or more, not 0"),
+        ({"k": "40", "m": "30"}, r"the automaton of Dyck-\(40,30\) has too many stacks: lower k or m"),
+        ({"k": "2", "m": "90"}, "too many stacks"),
+        ({"k": "9" * 12, "m": "1"}, "too many stacks"),
+        ({"k": "2"}, "an oracle must know m of its Dyck language"),
+        ({"k": "2", "m": "2", "code": "log"}, "no oracle 'dyck-automaton'|takes no argument 'code'"),
+    ],
+)
+def test_what_cannot_be_built_is_one_message(arguments, message):
+    with pytest.raises(ModelError, match=message):
+        open_oracle("dyck-automaton", arguments, "cpu")
