@@ -36,7 +36,7 @@ NUMBER ?=
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal agreement coverage clean
+.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal agreement agreement-parsed coverage clean
 
 setup: .venv/ready
 
@@ -104,9 +104,14 @@ zoo: setup
 # Recurrent cells on formal languages, trained, evaluated and drawn. Run again, it goes on where it was stopped.
 formal: setup
 	$(BIN)/python benchmarks/learn_formal.py --budget $(BUDGET)
+
 # Classifiers of number and grammaticality, trained and scored. Run again, it goes on where it was stopped.
 agreement: setup
 	$(BIN)/python benchmarks/agreement.py --data $(EXAMPLES) --out $(AGREEMENT)
+
+# The same with as many training examples as the paper has, from parsed text; asked are gold examples alone.
+agreement-parsed: setup
+	$(BIN)/python benchmarks/agreement_parsed.py
 
 # How often intervals, ranks and means of seeds hold what they should, in simulated items that share words.
 coverage: setup
