@@ -32,14 +32,14 @@ class DataItem:
         place: `file:line`, for messages.
         row: Case, construction, phenomenon and dependency.
         sentences: Label to sentence, the better ones first.
-        features: Feature name to value.
+        features: Feature name to value; None for no text.
         entries: Lexical factor to what the item shares with others there; the same factors in a whole case.
     """
 
     place: str
     row: TableRow
     sentences: Mapping[str, str]
-    features: Mapping[str, Feature]
+    features: Mapping[str, Feature | None]
     entries: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -132,7 +132,15 @@ def _clean(entry: DataItem, label: str) -> str:
 def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     """Type a feature: all its values are texts, whole numbers, numbers or truth values."""
     values = [entry.features[feature] for entry in entries]
-    kinds = {type(value) for value in values}
+    kinds: set[type[Feature | None]] = {type(value) for value in values}
+    if type(None) in kinds and kinds <= {type(None), str}:  # no text, as in an empty cell of a table
+        values, kinds = [value or "" for value in values], {str}
+    elif type(None) in kinds:
+        lacking = next(entry for entry in entries if entry.features[feature] is None)
+        raise SuiteError(
+            f"{lacking.place}: {feature} is None.\n"
+            "  Give a feature of numbers, true or false a value in every item of the case."
+        )
     for entry, value in zip(entries, values, strict=True) if int in kinds else ():
         if isinstance(value, int) and not fits(value):
             raise SuiteError(
