@@ -15,7 +15,7 @@ SENTENCES = ("good", "bad")
 ROW_NAMES = ("case", "construction", "phenomenon", "dependency")
 ROLES = (*SENTENCES, *ROW_NAMES, "cluster", "lang")
 TABLES = ".jsonl, .tsv and .csv"
-USAGE = "Say which they are: --columns good=NAME,bad=NAME."
+USAGE = "--columns good=NAME,bad=NAME."
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +160,15 @@ def find_roles(names: Collection[str], given: Mapping[str, str], place: str) -> 
     found = {name: name for name in ROW_NAMES if name in names}
     found |= {**(known.roles if known else {}), **given}
     if not {*SENTENCES} <= found.keys():
+        one = next((label for label in SENTENCES if label not in found and {*SENTENCES} & found.keys()), None)
+        lacking = f"{one} sentence" if one else "pair of sentences"
         raise SuiteError(
-            f"{place}: no pair of sentences: there are {', '.join(map(repr, names))}.\n"
-            f"  Call the columns good and bad. {USAGE}"
+            f"{place}: no {lacking}: there are {', '.join(map(repr, names)) or 'no columns'}.\n"
+            f"  Call the columns good and bad, or say which they are: {USAGE}"
         )
     sentences = found["good"], found["bad"]
     if sentences[0] == sentences[1]:
-        raise SuiteError(f"{place}: {sentences[0]!r} cannot be both good and bad.\n  {USAGE}")
+        raise SuiteError(f"{place}: {sentences[0]!r} cannot be good and bad.\n  Say which they are: {USAGE}")
     rows = {name: found[name] for name in ROW_NAMES if name in found}
     lang = given.get("lang")
     apart = {*sentences, *rows.values(), *ROW_NAMES} - {given.get("cluster")}

@@ -131,16 +131,8 @@ def _clean(entry: DataItem, label: str) -> str:
 
 def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     """Type a feature: all its values are texts, whole numbers, numbers or truth values."""
-    values = [entry.features[feature] for entry in entries]
-    kinds: set[type[Feature | None]] = {type(value) for value in values}
-    if type(None) in kinds and kinds <= {type(None), str}:  # no text, as in an empty cell of a table
-        values, kinds = [value or "" for value in values], {str}
-    elif type(None) in kinds:
-        lacking = next(entry for entry in entries if entry.features[feature] is None)
-        raise SuiteError(
-            f"{lacking.place}: {feature} is None.\n"
-            "  Give a feature of numbers, true or false a value in every item of the case."
-        )
+    values = _filled(feature, entries)
+    kinds = {type(value) for value in values}
     for entry, value in zip(entries, values, strict=True) if int in kinds else ():
         if isinstance(value, int) and not fits(value):
             raise SuiteError(
@@ -158,3 +150,16 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     return pa.array(
         values, {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()]
     )
+
+
+def _filled(feature: str, entries: Sequence[DataItem]) -> list[Feature]:
+    """Give the values of a feature; no text is the empty one, as in a table."""
+    values = [entry.features[feature] for entry in entries]
+    texts = all(value is None or isinstance(value, str) for value in values)
+    for entry, value in zip(entries, values, strict=True) if not texts else ():
+        if value is None:
+            raise SuiteError(
+                f"{entry.place}: {feature} is None.\n"
+                "  Give a feature of numbers, true or false a value in every item of the case."
+            )
+    return ["" if value is None else value for value in values]

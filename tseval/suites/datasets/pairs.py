@@ -26,8 +26,8 @@ def read_pairs(path: Path, stem: str, columns: Mapping[str, str]) -> Iterator[Da
     """Read a file of pairs.
 
     Columns `case`, `construction`, `phenomenon` and `dependency`, where there are any, say which row of the
-    table a pair belongs to; the file's name stands in for them, and where it has several phenomena but
-    no cases, each of them is one. All other columns are features.
+    table a pair belongs to; the file's name stands in for them. A case of several phenomena, and no
+    constructions, is cut into one for each. All other columns are features.
 
     Args:
         path: The file.
@@ -39,9 +39,14 @@ def read_pairs(path: Path, stem: str, columns: Mapping[str, str]) -> Iterator[Da
     """
     read = _of_table if is_table(path) else _of_lines
     records = list(read(path, columns))
-    split = len({_text(record, roles, "phenomenon") for _, record, roles in records} - {None}) > 1
-    for place, record, roles in records:
-        yield _entry(place, record, roles, _row(record, roles, stem, split))
+    rows = [_row(record, roles, stem) for _, record, roles in records]
+    phenomena: dict[str, set[str]] = {}
+    for (_, record, roles), (case, *_) in zip(records, rows, strict=True):
+        named = _text(record, roles, "phenomenon")
+        phenomena.setdefault(case, set()).update([named] if named else [])
+    for (place, record, roles), row in zip(records, rows, strict=True):
+        split = len(phenomena[row[0]]) > 1 and row[0] == row[1]
+        yield _entry(place, record, roles, (f"{row[0]}_{row[2]}", *row[1:]) if split else row)
 
 
 def _of_lines(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, Record, Roles]]:
@@ -88,11 +93,9 @@ def _entry(place: str, record: Record, roles: Roles, row: TableRow) -> DataItem:
     return DataItem(place, row, sentences, features)  # type: ignore[arg-type] # checked above
 
 
-def _row(record: Record, roles: Roles, stem: str, split: bool) -> TableRow:
+def _row(record: Record, roles: Roles, stem: str) -> TableRow:
     """Say where a pair stands in the table; what is not said is taken from the next wider name."""
     case, construction, phenomenon, dependency = (_text(record, roles, name) for name in ROW_NAMES)
-    if split and case is None and construction is None and phenomenon is not None:
-        return f"{stem}_{phenomenon}", stem, phenomenon, dependency
     case = case or stem
     return case, construction or case, phenomenon or stem, dependency
 
