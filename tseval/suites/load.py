@@ -12,7 +12,7 @@ import numpy as np
 from tseval.errors import SuiteError, suggest
 from tseval.files import data_folder
 from tseval.suites.clusters import cluster_by
-from tseval.suites.datasets.catalogue import CATALOGUE
+from tseval.suites.datasets.catalogue import CATALOGUE, refuse_elsewhere
 from tseval.suites.datasets.columns import refuse_columns
 from tseval.suites.datasets.loading import DATA_ENDINGS, is_data, methods_of, read_data
 from tseval.suites.digest import suite_digest
@@ -83,6 +83,7 @@ def find_suite(spec: str | Path) -> Path:
             f"{spec} is a formal language: it has no grammars, and no pairs of sentences.\n"
             "  tseval run, expand and train can use it."
         )
+    refuse_elsewhere(spec)
     known = [*available_suites(), *CATALOGUE, *FORMAL_LANGUAGES]
     raise SuiteError(
         f"there is no suite {spec!r}.\n  {suggest(spec, known, 'Suites')} Or give a path, such as ./{spec}."
