@@ -102,16 +102,28 @@ def write_figure(draw: Callable[[], Figure], paths: Sequence[Path], error: type[
     """
     check_figure_names(paths, error)
     try:
-        from matplotlib import style  # noqa: PLC0415 - an optional dependency
+        from matplotlib import rcParams, style  # noqa: PLC0415 - an optional dependency
     except ImportError:
         raise error('drawing needs matplotlib: pip install "tseval[plots]"') from None
     with style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about letters that the font lacks
         figure = draw()
+        # A viewer draws letters that the font lacks, of Chinese for one, with a font of its own.
+        rcParams["svg.fonttype"] = "path" if _has_font(figure) else "none"
         for path in paths:
             buffer, kind = io.BytesIO(), path.suffix.lower()[1:]
             figure.savefig(buffer, format=kind, dpi=160, metadata={"Date": None} if kind == "svg" else {})
             write_whole(path, buffer.getbuffer())
+
+
+def _has_font(figure: Figure) -> bool:
+    """Whether the font of a figure has every letter that is written in it."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font  # noqa: PLC0415 - an optional dependency
+    from matplotlib.text import Text  # noqa: PLC0415 - an optional dependency
+
+    font = get_font(findfont(FontProperties()))
+    letters = {letter for text in figure.findobj(Text) for letter in text.get_text()} - {"\n"}
+    return all(font.get_char_index(ord(letter)) for letter in letters)
 
 
 def colour(index: int) -> str:
