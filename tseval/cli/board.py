@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COLUMNS, FILE
+from tseval.cli.options import COLUMNS_OPTION, FILE
 from tseval.questions.scores import SCORES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def command() -> None:
 @click.option("--suite", required=True, help="Name of a suite, or its path as seen from the board's folder.")
 @click.option("--title", help="As a reader would cite it; else that of the suite.")
 @click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
-@COLUMNS
+@COLUMNS_OPTION
 @click.option("--repository", is_flag=True,
               help="A folder that a forge can host: the board is in its folder board.")  # fmt: skip
 def new(

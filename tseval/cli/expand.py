@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COLUMNS, COUNT, FILE
+from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE
 from tseval.cli.progress import busy, progress_bar
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 @click.option("--limit", type=COUNT, metavar="N", help="The first N items.")
 @click.option("--sample", type=COUNT, metavar="N", help="N items drawn uniformly, in order.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
-@COLUMNS
+@COLUMNS_OPTION
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Default: print.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def command(

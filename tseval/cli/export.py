@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tseval.cli.options import COLUMNS, COUNT, FILE, QUIET
+from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, QUIET
 from tseval.cli.progress import busy
 from tseval.files import write_output
 
@@ -24,7 +24,7 @@ def command() -> None:
 )
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
-@COLUMNS
+@COLUMNS_OPTION
 @QUIET
 def lm_eval(
     suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, quiet: bool

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COLUMNS
+from tseval.cli.options import COLUMNS_OPTION
 from tseval.cli.progress import busy
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.files import read_bytes
@@ -28,7 +28,7 @@ _BUNDLED = "bundled:"
     metavar="FILE or MODEL",
     help="Report words missing here: a text file with one word per line, a checkpoint, or bundled:NAME.",
 )
-@COLUMNS
+@COLUMNS_OPTION
 def command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, str] | None) -> None:
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
     from tseval.suites.datasets.checking import lint_data

@@ -24,7 +24,7 @@ BY = click.option("--by", multiple=True, metavar="FEATURE",
 # The default is `tseval.analysis.pairwise.DEFAULT_MARGIN`, which takes too long to import for a help text.
 MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=True, metavar="SHARE",
                              help="The smallest difference of accuracies that matters.")  # fmt: skip
-COLUMNS = click.option("--columns", metavar="good=NAME,bad=NAME,...",
+COLUMNS_OPTION = click.option("--columns", metavar="good=NAME,bad=NAME,...",
                        callback=lambda _context, _option, given: _columns(given),
                        help="Of a table of pairs, what each column is: good and bad; case, construction, "
                             "phenomenon, dependency, cluster, lang.")  # fmt: skip

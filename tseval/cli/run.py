@@ -10,7 +10,7 @@ import click
 
 from tseval.analysis.accuracy import check_features
 from tseval.cli.model_options import model_options, open_chosen
-from tseval.cli.options import BY, COLUMNS, COUNT, FILE
+from tseval.cli.options import BY, COLUMNS_OPTION, COUNT, FILE
 from tseval.cli.progress import busy, progress_bar
 from tseval.errors import RunError, SuiteError, shortened
 from tseval.questions.scores import SCORES
@@ -43,7 +43,7 @@ RUNS = Path("runs")
 @click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
               help="Items with the same value are not independent, whatever the suite says; may be repeated.",
 )  # fmt: skip
-@COLUMNS
+@COLUMNS_OPTION
 @click.option("--score", type=click.Choice(SCORES),
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip

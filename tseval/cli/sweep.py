@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from tseval.cli.model_options import MODEL_ARGS, read_arguments
-from tseval.cli.options import COLUMNS, COUNT, DEVICE, FILE
+from tseval.cli.options import COLUMNS_OPTION, COUNT, DEVICE, FILE
 from tseval.cli.run import RUNS
 from tseval.errors import shortened
 from tseval.questions.scores import SCORES
@@ -40,7 +40,7 @@ _STATUS = "status"
 @click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
               help="Items with the same value are not independent, whatever the suite says; may be repeated.",
 )  # fmt: skip
-@COLUMNS
+@COLUMNS_OPTION
 @click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
 @click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
               help="Where a sentence is longer than the model reads.")  # fmt: skip

@@ -75,7 +75,8 @@ def find_suite(spec: str | Path) -> Path:
         if path.is_file() and path.suffix != ".jinja" and not is_data(path):
             raise SuiteError(
                 f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: pairs in "
-                f"columns good and bad as .tsv, .csv, .jsonl, or {', '.join(OTHER_DATA)} (docs/datasets.md)."
+                "columns good and bad as .tsv, .csv or .jsonl, or "
+                f"{', '.join(OTHER_DATA)} (docs/datasets.md)."
             )
         return path
     if names_language(spec):

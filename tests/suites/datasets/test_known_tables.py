@@ -8,9 +8,14 @@ import unicodedata
 import pandas as pd
 import pytest
 from supplied import RUBLIMP_SAMPLE, TURBLIMP_ORDERS_SAMPLE, TURBLIMP_SAMPLE
+from wcwidth import wcswidth
 
+from tseval.adapters import open_model
+from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
-from tseval.models.checkpoint import bundled_checkpoints
+from tseval.report import build_table, render
+from tseval.report.figures import new_figure, set_title, write_figure
+from tseval.suites.datasets.checking import lint_data
 from tseval.suites.load import load_suite
 
 
@@ -146,11 +151,46 @@ def test_sentences_stay_composed_or_decomposed_as_they_are(tmp_path, form):
 
 
 def test_a_model_of_words_says_what_to_do_where_no_spaces_stand_between_them(tmp_path):
-    from tseval import load_model  # noqa: PLC0415 - brings torch along
-
-    model = load_model(str(bundled_checkpoints()["lstm"]))
+    model = open_model("bundled:lstm")
     (warning,) = evaluate(model, load_suite(write_lines(tmp_path / "j.jsonl", JBLIMP))).manifest.warnings
     assert warning == (
         "3 of 3 contrasts are undecidable, and there are no spaces in '先生がお話し': "
         "cut the text into words, or take a model of sub-word tokens"
     )
+
+
+def test_a_table_of_wide_letters_is_aligned_as_a_terminal_shows_it(tmp_path):
+    rows = [
+        {**pair, "phenomenon": name} for pair, name in zip(JBLIMP, ("格助詞", "e\u0301", "abc"), strict=True)
+    ]
+    suite = load_suite(write_lines(tmp_path / "t.jsonl", rows))
+    table = render(build_table([evaluate(open_model("bundled:lstm"), suite)]), "md")
+    widths = {wcswidth(line) for line in table.splitlines() if line.startswith("|")}
+    assert len(widths) == 1
+    assert any("格助詞" in line for line in table.splitlines())
+
+
+@pytest.mark.parametrize(("title", "as_text"), [("格助詞", True), ("התאם", True), ("Başar ık", False)])
+def test_an_svg_keeps_words_that_cannot_be_drawn_rightly_as_text(tmp_path, title, as_text):
+    def draw():
+        figure = new_figure(3, 2)
+        set_title(figure.subplots(), title)
+        return figure
+
+    write_figure(draw, [tmp_path / "f.svg"], SuiteError)
+    assert (f">{title}</text>" in (tmp_path / "f.svg").read_text("utf-8")) == as_text
+
+
+def test_lint_names_pairs_of_one_sentence_and_a_run_leaves_them_out():
+    name = "augmented_anaphor_agreement"
+    same = sum(good == bad for good, bad in opened(TURBLIMP_SAMPLE)[name])
+    assert same == 2
+    found = [str(finding) for finding in lint_data(TURBLIMP_SAMPLE)]
+    assert any(f"error: case {name!r}: 2 of 25 items have a contrast between equal" in one for one in found)
+    suite = load_suite(TURBLIMP_SAMPLE, cases=name)
+    verdicts = evaluate(open_model("bundled:lstm"), suite).load_verdicts().to_pylist()
+    sentences = suite.cases[0].sentences.to_pylist()
+    equal = [
+        verdict for verdict, pair in zip(verdicts, sentences, strict=True) if pair["good"] == pair["bad"]
+    ]
+    assert [verdict["undecidable"] for verdict in equal] == [True, True]

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-SENTENCES = ("good", "bad")
+PAIR_LABELS = ("good", "bad")
 ROW_NAMES = ("case", "construction", "phenomenon", "dependency")
-ROLES = (*SENTENCES, *ROW_NAMES, "cluster", "lang")
-TABLES = ".jsonl, .tsv and .csv"
-USAGE = "--columns good=NAME,bad=NAME."
+ROLES = (*PAIR_LABELS, *ROW_NAMES, "cluster", "lang")
+_TABLES = ".jsonl, .tsv and .csv"
+_USAGE = "--columns good=NAME,bad=NAME."
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def refuse_columns(suite: str | Path, columns: Mapping[str, str] | None) -> None
         SuiteError: Columns were named.
     """
     if columns:
-        raise SuiteError(f"{suite}: there are no columns to name.\n  --columns is for pairs in {TABLES}.")
+        raise SuiteError(f"{suite}: there are no columns to name.\n  --columns is for pairs in {_TABLES}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +159,18 @@ def find_roles(names: Collection[str], given: Mapping[str, str], place: str) -> 
     known = known_columns(names)
     found = {name: name for name in ROW_NAMES if name in names}
     found |= {**(known.roles if known else {}), **given}
-    if not {*SENTENCES} <= found.keys():
-        one = next((label for label in SENTENCES if label not in found and {*SENTENCES} & found.keys()), None)
+    if not {*PAIR_LABELS} <= found.keys():
+        one = next(
+            (label for label in PAIR_LABELS if label not in found and {*PAIR_LABELS} & found.keys()), None
+        )
         lacking = f"{one} sentence" if one else "pair of sentences"
         raise SuiteError(
             f"{place}: no {lacking}: there are {', '.join(map(repr, names)) or 'no columns'}.\n"
-            f"  Call the columns good and bad, or say which they are: {USAGE}"
+            f"  Call the columns good and bad, or say which they are: {_USAGE}"
         )
     sentences = found["good"], found["bad"]
     if sentences[0] == sentences[1]:
-        raise SuiteError(f"{place}: {sentences[0]!r} cannot be good and bad.\n  Say which they are: {USAGE}")
+        raise SuiteError(f"{place}: {sentences[0]!r} cannot be good and bad.\n  Say which they are: {_USAGE}")
     rows = {name: found[name] for name in ROW_NAMES if name in found}
     lang = given.get("lang")
     apart = {*sentences, *rows.values(), *ROW_NAMES} - {given.get("cluster")}

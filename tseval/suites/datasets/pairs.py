@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.suites.datasets.columns import ROW_NAMES, SENTENCES, Roles, find_roles
+from tseval.suites.datasets.columns import PAIR_LABELS, ROW_NAMES, Roles, find_roles
 from tseval.suites.datasets.entries import DataItem
 from tseval.suites.records import fits, read_jsonl
 from tseval.suites.tables import is_table, open_table
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tseval.suites.datasets.entries import TableRow
     from tseval.suites.items import Feature
 
-    Record = Mapping[str, Json] | Mapping[str, Feature]
+    _Record = Mapping[str, Json] | Mapping[str, Feature]
 
 
 def read_pairs(path: Path, stem: str, columns: Mapping[str, str]) -> Iterator[DataItem]:
@@ -49,7 +49,7 @@ def read_pairs(path: Path, stem: str, columns: Mapping[str, str]) -> Iterator[Da
         yield _entry(place, record, roles, (f"{row[0]}_{row[2]}", *row[1:]) if split else row)
 
 
-def _of_lines(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, Record, Roles]]:
+def _of_lines(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, _Record, Roles]]:
     """Read JSON lines; each may have other names than the one before, as far as its case allows it."""
     found: dict[tuple[str, ...], Roles] = {}
     for place, record in read_jsonl(path):
@@ -59,7 +59,7 @@ def _of_lines(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, Rec
         yield place, record, found[names]
 
 
-def _of_table(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, Record, Roles]]:
+def _of_table(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, _Record, Roles]]:
     """Read a table; features become numbers or truth values if all the cells of a column are."""
     where, names, rows = open_table(path)
     roles = find_roles(names, columns, where)
@@ -78,8 +78,8 @@ def _of_table(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, Rec
         yield place, dict(zip(names, row_values, strict=True)), roles
 
 
-def _entry(place: str, record: Record, roles: Roles, row: TableRow) -> DataItem:
-    sentences = {label: record[name] for label, name in zip(SENTENCES, roles.sentences, strict=True)}
+def _entry(place: str, record: _Record, roles: Roles, row: TableRow) -> DataItem:
+    sentences = {label: record[name] for label, name in zip(PAIR_LABELS, roles.sentences, strict=True)}
     for label, text in sentences.items():
         if not isinstance(text, str):
             raise SuiteError(f"{place}: the {label} sentence is no text, but {text!r}")
@@ -93,14 +93,14 @@ def _entry(place: str, record: Record, roles: Roles, row: TableRow) -> DataItem:
     return DataItem(place, row, sentences, features)  # type: ignore[arg-type] # checked above
 
 
-def _row(record: Record, roles: Roles, stem: str) -> TableRow:
+def _row(record: _Record, roles: Roles, stem: str) -> TableRow:
     """Say where a pair stands in the table; what is not said is taken from the next wider name."""
     case, construction, phenomenon, dependency = (_text(record, roles, name) for name in ROW_NAMES)
     case = case or stem
     return case, construction or case, phenomenon or stem, dependency
 
 
-def _text(record: Record, roles: Roles, name: str) -> str | None:
+def _text(record: _Record, roles: Roles, name: str) -> str | None:
     """Give one of the names of the row that a pair stands in, or None where there is none."""
     value = record[roles.rows[name]] if name in roles.rows else None
     return None if value is None else str(value).strip() or None
