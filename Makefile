@@ -90,6 +90,7 @@ bench: setup
 	$(BIN)/python benchmarks/urn.py
 	$(BIN)/python benchmarks/formal.py
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/sweep.py
 
 # Attacks on runs, trainings and files, drawn from SEED: SIZE of each kind, and ten times as many of the cheap ones

@@ -93,6 +93,7 @@ WORDS = b"<eos>\n<unk>\nthe\n"
 READERS = {
     "pairs": Reader("p.jsonl", b'{"good": "a b", "bad": "b a", "n": 1}\n', load_suite),
     "table of pairs": Reader("p.tsv", b"good\tbad\tn\na b\tb a\t1\n", load_suite),
+    "csv of pairs": Reader("p.csv", b'good;bad;n\n"a ""b""";b a;1\n', load_suite),
     "compressed pairs": Reader("p.tsv.gz", gzip.compress(b"good\tbad\na b\tb a\n", mtime=0), load_suite),
     "blimp": Reader("b.jsonl", json.dumps(BLIMP).encode() + b"\n", load_suite),
     "clams": Reader("simple_agrmt.txt", b"True\tthe dog barks\nFalse\tthe dog bark\n", load_suite),

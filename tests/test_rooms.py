@@ -30,6 +30,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.questions": (set(), ARROW),
     "tseval.suites.items": ({"tseval.questions"}, ARROW),
     "tseval.suites.records": (set(), set()),
+    "tseval.suites.tables": ({"tseval.suites.records"}, set()),
     "tseval.suites.findings": ({"tseval.suites.items"}, set()),
     "tseval.suites.designs": ({"tseval.questions", "tseval.suites.findings", "tseval.suites.items"}, set()),
     "tseval.suites.grammar": (
@@ -37,7 +38,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         ARROW | {"jinja2", "yaml"},
     ),
     "tseval.suites.agreement": (
-        {"tseval.parquet", "tseval.suites.items", "tseval.suites.records"},
+        {"tseval.parquet", "tseval.suites.items", "tseval.suites.records", "tseval.suites.tables"},
         {"conllu", "pyarrow", "tabulate"},
     ),
     "tseval.suites.parsing": ({"tseval.suites.records"}, {"spacy"}),
@@ -50,6 +51,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.suites.findings",
             "tseval.suites.items",
             "tseval.suites.records",
+            "tseval.suites.tables",
         },
         {"pyarrow", "nltk"},
     ),

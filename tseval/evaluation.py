@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from tseval.suites.items import Suite
 
 # A word with punctuation behind it, as in running text.
-ATTACHED = r"(?:^|\s)(?P<word>\pL+[.,;:?!])(?:\s|$)"
+ATTACHED = r"(?:^|\s)(?P<word>[\pL\pM]+[.,;:?!])(?:\s|$)"
+# Scripts in which no spaces stand between words.
+RUN_ON = r"(?P<word>(?:\p{Han}|\p{Hiragana}|\p{Katakana}|\p{Thai}|\p{Lao}|\p{Khmer}|\p{Myanmar}){6})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +253,12 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
     undecidable = pc.sum(verdicts["undecidable"]).as_py() - n_left_out
     if 2 * undecidable > verdicts.num_rows:
         unknown = scored.filter(pc.greater(scored["n_unknown"], pa.scalar(0)))["sentence"]
-        found = pc.drop_null(pc.struct_field(pc.extract_regex(unknown, ATTACHED), "word"))
-        if len(found):
-            yield (
-                f"{undecidable:,} of {verdicts.num_rows:,} contrasts are undecidable, and there are words "
-                f"such as {found[0].as_py()!r}: --tokenise splits punctuation off, for models of words"
-            )
+        for pattern, what, fix in (
+            (ATTACHED, "words such as", "--tokenise splits punctuation off, for models of words"),
+            (RUN_ON, "no spaces in", "cut the text into words, or take a model of sub-word tokens"),
+        ):
+            found = pc.drop_null(pc.struct_field(pc.extract_regex(unknown, pattern), "word"))
+            if len(found):
+                said = f"{undecidable:,} of {verdicts.num_rows:,} contrasts are undecidable, and there are"
+                yield f"{said} {what} {found[0].as_py()!r}: {fix}"
+                return

@@ -178,6 +178,28 @@ def test_a_part_of_a_suite_has_items_too(root):
     assert "Only a part of the suite was scored" in (root / "page.html").read_text("utf-8")
 
 
+def test_sentences_are_written_from_right_to_left_where_their_script_is(open_page, tmp_path):
+    (tmp_path / "he.jsonl").write_text(
+        '{"good": "הילדים צוחקים .", "bad": "הילדים צוחק .", "phenomenon": "התאם", "case": "רבים"}\n'
+        '{"good": "the authors laugh .", "bad": "the authors laughs .", "phenomenon": "agreement"}\n',
+        encoding="utf-8",
+    )
+    evaluate(open_model("bundled:lstm"), load_suite(tmp_path / "he.jsonl"), out=tmp_path / "run")
+    assert (
+        call(
+            "report", tmp_path / "run", "--suite", tmp_path / "he.jsonl", "-o", tmp_path / "p.html"
+        ).returncode
+        == 0
+    )
+    page = open_page(tmp_path / "p.html").page
+    directions = page.eval_on_selector_all(".words", "all => all.map(one => getComputedStyle(one).direction)")
+    assert directions == ["rtl", "rtl", "ltr", "ltr"]
+    numbers = page.eval_on_selector_all(
+        ".words small", "all => all.map(one => getComputedStyle(one).direction)"
+    )
+    assert set(numbers) == {"ltr"}
+
+
 LOGPROBS = {"a": -1.0, "b": -2.0, "c": -3.0, "d": -3.5, "e": -9.0, "x": -4.0, "y": -7.5, "z": -4.25}
 
 

@@ -60,6 +60,7 @@ class Definition:
         score: What sentences are compared by.
         text: What a reader should know, in Markdown.
         source: Reference, or None.
+        columns: What the columns of the suite's tables are, as `--columns` says it: `{good: sen, ...}`.
         protocol: What the protocol of every entry must hold: `{words: corrected}`. Empty allows any.
         rules: What submitters promise, one sentence each; shown, not checked.
         order: Names of entries in the order of the columns; others follow by name.
@@ -78,6 +79,7 @@ class Definition:
     score: Score
     text: str = ""
     source: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
     protocol: Mapping[str, Json] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
@@ -225,7 +227,7 @@ def suite_of(definition: Definition, board: Path) -> Suite:
         SuiteError: It is not here.
         BoardError: It is another one than the board says.
     """
-    suite = load_suite(suite_spec(definition.suite, board))
+    suite = load_suite(suite_spec(definition.suite, board), columns=definition.columns or None)
     if suite.digest != definition.digest:
         raise BoardError(
             f"{board / DEFINITION}: the suite {definition.suite} here has the digest {suite.digest[:8]}, "

@@ -51,7 +51,13 @@ if TYPE_CHECKING:
 BOARD_LOCK = ".lock"
 
 
-def new_board(board: Path, suite: str, title: str | None = None, score: Score | None = None) -> None:
+def new_board(
+    board: Path,
+    suite: str,
+    title: str | None = None,
+    score: Score | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> None:
     """Begin a board over a whole suite.
 
     Args:
@@ -59,6 +65,7 @@ def new_board(board: Path, suite: str, title: str | None = None, score: Score | 
         suite: As for `tseval run`; a path is best given as seen from the board's folder.
         title: As a reader would cite it; None for that of the suite.
         score: What sentences are compared by; None for what the suite was published with.
+        columns: What the columns of the suite's tables are, as `load_suite` takes it.
 
     Raises:
         BoardError: The folder holds something.
@@ -66,7 +73,7 @@ def new_board(board: Path, suite: str, title: str | None = None, score: Score | 
     """
     if board.exists() and (not board.is_dir() or any(board.iterdir())):
         raise BoardError(f"{board} is not empty.\n  Name a new folder for the board.")
-    loaded = load_suite(suite_spec(suite, board))
+    loaded = load_suite(suite_spec(suite, board), columns=columns)
     definition = Definition(
         format=BOARD_FILES_FORMAT,
         title=title or f"A leaderboard of {loaded.title}",
@@ -74,6 +81,7 @@ def new_board(board: Path, suite: str, title: str | None = None, score: Score | 
         digest=loaded.digest,
         score=score or loaded.score,
         source=loaded.source,
+        columns=dict(columns or {}),
     )
     (board / ENTRY_FOLDERS).mkdir(parents=True)
     write_text(board / DEFINITION, write_definition(definition))

@@ -14,6 +14,8 @@ from tseval.files import write_text
 from tseval.report.text import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tseval.questions.scores import Score
 
 BOARD_FOLDER = "board"
@@ -27,7 +29,13 @@ _TEXTS = {
 }
 
 
-def new_repository(folder: Path, suite: str, title: str | None = None, score: Score | None = None) -> Path:
+def new_repository(
+    folder: Path,
+    suite: str,
+    title: str | None = None,
+    score: Score | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Path:
     """Begin a board in a folder that others can clone, with what a public one needs around it.
 
     What else lies in the folder stays as it is: a suite, a licence, what git keeps.
@@ -37,6 +45,7 @@ def new_repository(folder: Path, suite: str, title: str | None = None, score: Sc
         suite: As for `new_board`, seen from the board's folder: `../pairs.jsonl` lies in the repository.
         title: As a reader would cite the board; None for that of the suite.
         score: What sentences are compared by; None for what the suite was published with.
+        columns: As for `new_board`.
 
     Returns:
         The board's folder.
@@ -51,7 +60,7 @@ def new_repository(folder: Path, suite: str, title: str | None = None, score: Sc
         if (folder / name).exists():
             raise BoardError(f"{folder / name} exists.\n  Name another folder, or move the file away.")
     board = folder / BOARD_FOLDER
-    new_board(board, suite, title, score)
+    new_board(board, suite, title, score, columns)
     shown = plain(read_definition(board).title)
     texts = {
         name: Template((_TEMPLATES / file).read_text("utf-8")).safe_substitute(title=shown)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import FILE
+from tseval.cli.options import COLUMNS_OPTION, FILE
 from tseval.questions.scores import SCORES
 
 if TYPE_CHECKING:
@@ -26,17 +26,21 @@ def command() -> None:
 @click.option("--suite", required=True, help="Name of a suite, or its path as seen from the board's folder.")
 @click.option("--title", help="As a reader would cite it; else that of the suite.")
 @click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
+@COLUMNS_OPTION
 @click.option("--repository", is_flag=True,
               help="A folder that a forge can host: the board is in its folder board.")  # fmt: skip
-def new(board: Path, suite: str, title: str | None, score: Score | None, repository: bool) -> None:
+def new(
+    board: Path, suite: str, title: str | None, score: Score | None, columns: dict[str, str] | None,
+    repository: bool,
+) -> None:  # fmt: skip
     """Begin a board in a new folder."""
     from tseval.boards.folder import new_board
     from tseval.boards.public import new_repository
 
     if repository:
-        board = new_repository(board, suite, title, score)
+        board = new_repository(board, suite, title, score, columns)
     else:
-        new_board(board, suite, title, score)
+        new_board(board, suite, title, score, columns)
     click.echo(f"{board}: add runs with tseval board add {board} RUN", err=True)
 
 

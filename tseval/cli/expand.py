@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COUNT, FILE
+from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE
 from tseval.cli.progress import busy, progress_bar
 
 if TYPE_CHECKING:
@@ -29,11 +29,12 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 @click.option("--limit", type=COUNT, metavar="N", help="The first N items.")
 @click.option("--sample", type=COUNT, metavar="N", help="N items drawn uniformly, in order.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
+@COLUMNS_OPTION
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Default: print.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def command(
     suite: str, cases: tuple[str, ...], format_: str, limit: int | None, sample: int | None, seed: int,
-    output: Path | None, quiet: bool,
+    columns: dict[str, str] | None, output: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Write out the items of SUITE, a bundled name or a path."""
     if format_ == "parquet" and output is None:
@@ -44,7 +45,9 @@ def command(
     from tseval.suites.load import stream_cases
 
     with busy(f"reading {suite}", quiet):
-        n_items, blocks = stream_cases(suite, cases=cases, limit=limit, sample=sample, seed=seed)
+        n_items, blocks = stream_cases(
+            suite, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns
+        )
     if n_items >= _LONG:
         blocks = _with_progress(blocks, n_items, quiet)
     if output is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tseval.cli.options import COUNT, FILE, QUIET
+from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, QUIET
 from tseval.cli.progress import busy
 from tseval.files import write_output
 
@@ -24,14 +24,18 @@ def command() -> None:
 )
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
+@COLUMNS_OPTION
 @QUIET
-def lm_eval(suite: str, output: Path, limit: int | None, tokenise: bool, quiet: bool) -> None:
+def lm_eval(
+    suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, quiet: bool
+) -> None:
     """Write SUITE as tasks of lm-eval: a group, and a task for each row of the table."""
     from tseval.harness.tasks import write_tasks
     from tseval.suites.load import load_suite
 
     with busy(f"writing {suite}", quiet):
-        group, *tasks = write_tasks(load_suite(suite, limit=limit, tokenise=tokenise), output)
+        loaded = load_suite(suite, limit=limit, tokenise=tokenise, columns=columns)
+        group, *tasks = write_tasks(loaded, output)
     if not quiet:
         click.echo(f"{output}: {group}, {len(tasks)} tasks", err=True)
         click.echo(f"lm_eval --include_path {output} --tasks {group} ...", err=True)

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.options import COLUMNS_OPTION
 from tseval.cli.progress import busy
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tseval.suites.findings import LintFinding
 
 _BUNDLED = "bundled:"
 
@@ -25,9 +28,11 @@ _BUNDLED = "bundled:"
     metavar="FILE or MODEL",
     help="Report words missing here: a text file with one word per line, a checkpoint, or bundled:NAME.",
 )
-def command(suites: tuple[str, ...], vocab: str | None) -> None:
+@COLUMNS_OPTION
+def command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, str] | None) -> None:
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
     from tseval.suites.datasets.checking import lint_data
+    from tseval.suites.datasets.columns import refuse_columns
     from tseval.suites.datasets.loading import is_data
     from tseval.suites.grammar.lint import lint
     from tseval.suites.load import find_suite
@@ -35,8 +40,13 @@ def command(suites: tuple[str, ...], vocab: str | None) -> None:
     knows = None if vocab is None else _known_words(vocab)
     paths = [find_suite(suite) for suite in suites]
     with busy(f"checking {', '.join(suites)}"):
-        checked = [(lint_data if is_data(path) else lint)(path, knows) for path in paths]
-    findings = [finding for found in checked for finding in found]
+        findings: list[LintFinding] = []
+        for path in paths:
+            if is_data(path):
+                findings += lint_data(path, knows, columns)
+            else:
+                refuse_columns(path, columns)
+                findings += lint(path, knows)
     for finding in findings:
         click.echo(str(finding))
     if any(finding.severity != "note" for finding in findings):

@@ -24,6 +24,10 @@ BY = click.option("--by", multiple=True, metavar="FEATURE",
 # The default is `tseval.analysis.pairwise.DEFAULT_MARGIN`, which takes too long to import for a help text.
 MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=True, metavar="SHARE",
                              help="The smallest difference of accuracies that matters.")  # fmt: skip
+COLUMNS_OPTION = click.option("--columns", metavar="good=NAME,bad=NAME,...",
+                       callback=lambda _context, _option, given: _columns(given),
+                       help="Of a table of pairs, what each column is: good and bad; case, construction, "
+                            "phenomenon, dependency, cluster, lang.")  # fmt: skip
 QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
 
 
@@ -45,6 +49,15 @@ def _listed(given: Sequence[str]) -> tuple[str, ...]:
     ('number', 'distance', 'attractor')
     """
     return tuple(name.strip() for part in given for name in part.split(","))
+
+
+def _columns(given: str | None) -> dict[str, str] | None:
+    """Read what the columns of a table are."""
+    if given is None:
+        return None
+    from tseval.suites.datasets.columns import read_columns
+
+    return read_columns(given)
 
 
 def read_open_text(file: TextIO) -> str:

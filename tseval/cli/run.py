@@ -10,7 +10,7 @@ import click
 
 from tseval.analysis.accuracy import check_features
 from tseval.cli.model_options import model_options, open_chosen
-from tseval.cli.options import BY, COUNT, FILE
+from tseval.cli.options import BY, COLUMNS_OPTION, COUNT, FILE
 from tseval.cli.progress import busy, progress_bar
 from tseval.errors import RunError, SuiteError, shortened
 from tseval.questions.scores import SCORES
@@ -43,6 +43,7 @@ RUNS = Path("runs")
 @click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
               help="Items with the same value are not independent, whatever the suite says; may be repeated.",
 )  # fmt: skip
+@COLUMNS_OPTION
 @click.option("--score", type=click.Choice(SCORES),
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip
@@ -57,9 +58,9 @@ RUNS = Path("runs")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
-    sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...], score: Score | None,
-    precision: str, too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
-    quiet: bool,
+    sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...],
+    columns: dict[str, str] | None, score: Score | None, precision: str, too_long: str, by: tuple[str, ...],
+    device: str, out: Path | None, resume: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     if out == Path():
@@ -67,7 +68,15 @@ def command(
     with busy(f"reading {', '.join(suites)}", quiet):
         loaded = [
             cluster_by(
-                load_suite(name, cases=cases, limit=limit, sample=sample, seed=seed, tokenise=tokenise),
+                load_suite(
+                    name,
+                    cases=cases,
+                    limit=limit,
+                    sample=sample,
+                    seed=seed,
+                    tokenise=tokenise,
+                    columns=columns,
+                ),
                 clusters,
             )
             for name in suites

@@ -22,7 +22,7 @@ def command(context: click.Context) -> None:
     from tabulate import tabulate
 
     from tseval.files import data_folder
-    from tseval.suites.datasets.catalogue import CATALOGUE
+    from tseval.suites.datasets.catalogue import CATALOGUE, ELSEWHERE
     from tseval.suites.formal.languages import FORMAL_LANGUAGES, usage
     from tseval.suites.load import available_suites, bundled_sizes, load_suite
 
@@ -31,13 +31,22 @@ def command(context: click.Context) -> None:
         here = [name for name in CATALOGUE if (data_folder() / name).exists()]
         for name in here:
             suite = load_suite(name)
-            sizes.append((name, CATALOGUE[name].title, len(suite.cases), suite.n_items, suite.n_contrasts))
+            title = f"{CATALOGUE[name].title}, {CATALOGUE[name].licence}"
+            sizes.append((name, title, len(suite.cases), suite.n_items, suite.n_contrasts))
     rows = [(name, title, *(f"{count:,}" for count in counts)) for name, title, *counts in sizes]
     headings, align = ("name", "title", "cases", "items", "contrasts"), ("left", "left", *["right"] * 3)
     click.echo(tabulate(rows, headings, colalign=align, disable_numparse=True))
-    if absent := [(name, CATALOGUE[name].title) for name in CATALOGUE if name not in here]:
+    absent = [
+        (name, published.title, f"{published.n_cases:,}", f"{published.n_items:,}", published.licence)
+        for name, published in CATALOGUE.items() if name not in here
+    ]  # fmt: skip
+    if absent:
         click.echo("\nTo download with tseval suites fetch NAME:\n")
-        click.echo(tabulate(absent, ("name", "title"), disable_numparse=True))
+        headings, align = ("name", "title", "cases", "items", "licence"), (*align[:4], "left")
+        click.echo(tabulate(absent, headings, colalign=align, disable_numparse=True))
+    click.echo("\nTo download with git clone ADDRESS, and to open with --suite ./FOLDER:\n")
+    away = [(other.address, other.title, other.licence) for other in ELSEWHERE.values()]
+    click.echo(tabulate(away, ("address", "title", "licence"), disable_numparse=True))
     click.echo("\nFormal languages, drawn when they are used:\n")
     languages = [(usage(name), kind.source.partition(", ")[0]) for name, kind in FORMAL_LANGUAGES.items()]
     click.echo(tabulate(languages, ("name and settings", "source"), disable_numparse=True))
@@ -49,9 +58,10 @@ def command(context: click.Context) -> None:
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
     """Download data sets from where they are published, and check them."""
     from tseval.errors import SuiteError, suggest
-    from tseval.suites.datasets.catalogue import CATALOGUE
+    from tseval.suites.datasets.catalogue import CATALOGUE, refuse_elsewhere
 
     for name in names:
+        refuse_elsewhere(name)
         if name not in CATALOGUE:
             raise SuiteError(f"there is no data set {name!r}.\n  {suggest(name, CATALOGUE, 'Data sets')}")
     for name in names:

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from tseval.cli.model_options import MODEL_ARGS, read_arguments
-from tseval.cli.options import COUNT, DEVICE, FILE
+from tseval.cli.options import COLUMNS_OPTION, COUNT, DEVICE, FILE
 from tseval.cli.run import RUNS
 from tseval.errors import shortened
 from tseval.questions.scores import SCORES
@@ -40,6 +40,7 @@ _STATUS = "status"
 @click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
               help="Items with the same value are not independent, whatever the suite says; may be repeated.",
 )  # fmt: skip
+@COLUMNS_OPTION
 @click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
 @click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
               help="Where a sentence is longer than the model reads.")  # fmt: skip
@@ -52,8 +53,8 @@ _STATUS = "status"
 def command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
     cases: tuple[str, ...], limit: int | None, tokenise: bool, clusters: tuple[str, ...],
-    score: Score | None, too_long: Literal["skip", "refuse"], device: str, engine_name: str,
-    workers: int | None, out: Path | None, quiet: bool,
+    columns: dict[str, str] | None, score: Score | None, too_long: Literal["skip", "refuse"], device: str,
+    engine_name: str, workers: int | None, out: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Score many models on many suites, by as many workers as there are.
 
@@ -75,7 +76,7 @@ def command(
         plan = read_plan(Path(files[0]))
     else:
         arguments = read_arguments(model_args)
-        options = Options(cases, limit, tokenise, clusters, score, too_long, device)
+        options = Options(cases, limit, tokenise, clusters, score, too_long, device, columns)
         plan = SweepPlan(
             tuple(ModelEntry(model, arguments) for model in models), suites, options, str(RUNS / "sweep")
         )

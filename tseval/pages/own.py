@@ -75,7 +75,7 @@ def _suite_of(kept: Sequence[Kept | None], spec: str | None) -> Suite:
         SuiteError: There is none, or it is another one.
     """
     stated = next(one.run.manifest.suite for one in kept if one is not None)
-    suite = load_suite(spec or stated.name)
+    suite = load_suite(spec or stated.name, columns=stated.columns)
     if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
         raise SuiteError(
             f"the suite {suite.name} here has the digest {suite.digest[:8]}, the runs {stated.digest[:8]}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import isnan
 from statistics import fmean
 from typing import TYPE_CHECKING
+from unicodedata import bidirectional
 
 from tseval.files import write_whole
 from tseval.report.text import plain
@@ -102,16 +103,30 @@ def write_figure(draw: Callable[[], Figure], paths: Sequence[Path], error: type[
     """
     check_figure_names(paths, error)
     try:
-        from matplotlib import style  # noqa: PLC0415 - an optional dependency
+        from matplotlib import rcParams, style  # noqa: PLC0415 - an optional dependency
     except ImportError:
         raise error('drawing needs matplotlib: pip install "tseval[plots]"') from None
     with style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about letters that the font lacks
         figure = draw()
+        rcParams["svg.fonttype"] = "path" if _is_drawable(figure) else "none"
         for path in paths:
             buffer, kind = io.BytesIO(), path.suffix.lower()[1:]
             figure.savefig(buffer, format=kind, dpi=160, metadata={"Date": None} if kind == "svg" else {})
             write_whole(path, buffer.getbuffer())
+
+
+def _is_drawable(figure: Figure) -> bool:
+    """Whether all that is written in a figure can be drawn; what cannot is left to whoever shows an SVG.
+
+    The font lacks letters, of Chinese for one, and matplotlib before 3.11 turns Hebrew and Arabic round.
+    """
+    from matplotlib.font_manager import FontProperties, findfont, get_font  # noqa: PLC0415 - an optional dependency
+    from matplotlib.text import Text  # noqa: PLC0415 - an optional dependency
+
+    font = get_font(findfont(FontProperties()))
+    letters = {letter for text in figure.findobj(Text) for letter in text.get_text()} - {"\n"}
+    return all(font.get_char_index(ord(one)) and bidirectional(one) not in {"R", "AL"} for one in letters)
 
 
 def colour(index: int) -> str:

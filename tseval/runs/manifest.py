@@ -30,7 +30,8 @@ MANIFEST_FORMAT = 1
 class SuiteFacts:
     """A suite, as a manifest describes it; the fields are those of `Suite`.
 
-    `clusters` is None in runs from before there were any, `sample` where the items were not drawn.
+    `clusters` is None in runs from before there were any, `sample` where the items were not drawn, `columns`
+    where nobody said what the columns of its tables are.
     """
 
     name: str
@@ -43,6 +44,7 @@ class SuiteFacts:
     n_contrasts: int
     clusters: tuple[str, ...] | None = None
     sample: str | None = None
+    columns: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,7 @@ class Suite:
             the suite says so itself.
         sample: How its items were drawn, where they were: `100 of each case, seed 0`.
         left_out: Names of cases that the question of a view cannot be asked of.
+        columns: What its user said the columns of its tables are (`tseval.suites.datasets.columns`), or None.
     """
 
     name: str
@@ -193,6 +194,7 @@ class Suite:
     clusters: tuple[str, ...] = ()
     sample: str | None = None
     left_out: tuple[str, ...] = ()
+    columns: Mapping[str, str] | None = None
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)

@@ -11,7 +11,9 @@ import numpy as np
 
 from tseval.errors import SuiteError, suggest
 from tseval.files import data_folder
-from tseval.suites.datasets.catalogue import CATALOGUE
+from tseval.suites.clusters import cluster_by
+from tseval.suites.datasets.catalogue import CATALOGUE, refuse_elsewhere
+from tseval.suites.datasets.columns import refuse_columns
 from tseval.suites.datasets.loading import DATA_ENDINGS, is_data, methods_of, read_data
 from tseval.suites.digest import suite_digest
 from tseval.suites.formal.languages import FORMAL_LANGUAGES, names_language, parse_language
@@ -22,14 +24,14 @@ from tseval.suites.items import Case, Suite, refuse_unknown_cases
 from tseval.suites.views import VIEWS, view_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tseval.suites.grammar.folder import SuiteFolder
     from tseval.suites.grammar.grammar import Grammar
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 _CACHED_ITEMS = 1_000_000
-OTHER_DATA = tuple(ending for ending in DATA_ENDINGS if ending not in {".jsonl", ".tsv"})
+OTHER_DATA = tuple(ending for ending in DATA_ENDINGS if ending not in {".jsonl", ".tsv", ".csv"})
 
 
 def available_suites() -> tuple[str, ...]:
@@ -73,7 +75,8 @@ def find_suite(spec: str | Path) -> Path:
         if path.is_file() and path.suffix != ".jinja" and not is_data(path):
             raise SuiteError(
                 f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: pairs in "
-                f"columns good and bad as .tsv or .jsonl, or {', '.join(OTHER_DATA)} (docs/datasets.md)."
+                "columns good and bad as .tsv, .csv or .jsonl, or "
+                f"{', '.join(OTHER_DATA)} (docs/datasets.md)."
             )
         return path
     if names_language(spec):
@@ -81,6 +84,7 @@ def find_suite(spec: str | Path) -> Path:
             f"{spec} is a formal language: it has no grammars, and no pairs of sentences.\n"
             "  tseval run, expand and train can use it."
         )
+    refuse_elsewhere(spec)
     known = [*available_suites(), *CATALOGUE, *FORMAL_LANGUAGES]
     raise SuiteError(
         f"there is no suite {spec!r}.\n  {suggest(spec, known, 'Suites')} Or give a path, such as ./{spec}."
@@ -99,7 +103,7 @@ def check_suite_spec(spec: str) -> None:
         _locate(spec)
 
 
-def load_suite(
+def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data are read
     spec: str | Path,
     *,
     cases: str | Sequence[str] = (),
@@ -107,6 +111,7 @@ def load_suite(
     sample: int | None = None,
     seed: int = 0,
     tokenise: bool = False,
+    columns: Mapping[str, str] | None = None,
 ) -> Suite:
     """Load a suite: all its items, or some, expanding only what is asked for.
 
@@ -121,31 +126,40 @@ def load_suite(
         seed: Of the draw, and of the sentences that `:judgement` shows.
         tokenise: Split punctuation and clitics off the words of a data set (Penn Treebank tokens), for
             word-level models; the sentences of grammars are tokenised anyway.
+        columns: Of a table of pairs, what each column is: `{"good": "sen", "bad": "wrong_sen"}`
+            (`tseval.suites.datasets.columns.ROLES`). None for names that are known.
 
     Raises:
-        SuiteError: No such suite or case; a limit or sample below 1.
+        SuiteError: No such suite, case or column; a limit or sample below 1.
         GrammarError: A grammar that cannot be expanded, with file, line and fix.
     """
     _check_counts(limit, sample)
     names = (cases,) if isinstance(cases, str) else cases
-    suite = _load(spec, names, (limit, sample, seed), tokenise)
+    suite = _load(spec, names, (limit, sample, seed), tokenise, columns)
     return suite if sample is None else replace(suite, sample=f"{sample} of each case, seed {seed}")
 
 
 def _load(
-    spec: str | Path, names: Sequence[str], which: tuple[int | None, int | None, int], tokenise: bool
+    spec: str | Path,
+    names: Sequence[str],
+    which: tuple[int | None, int | None, int],
+    tokenise: bool,
+    columns: Mapping[str, str] | None,
 ) -> Suite:
     """Load a suite, or the items that are asked for: limit, sample and seed."""
     limit, sample, seed = which
     if isinstance(spec, str) and names_language(spec):
+        refuse_columns(spec, columns)
         return _formal_suite(spec, names, which)
     path, method = _locate(spec)
     if method in VIEWS:
-        return view_suite(_load(path, names, which, tokenise), method, seed, leave_out=not names)
+        whole = _load(path, names, which, tokenise, columns)
+        return view_suite(whole, method, seed, leave_out=not names)
     complete = not names and limit is None and sample is None
     if is_data(path):
-        suite = _data_suite(path, method, names, which, complete)
+        suite = _data_suite(path, method, names, which, columns)
         return _tokenised(suite) if tokenise else suite
+    refuse_columns(spec, columns)
     key = suite_key(path) if complete else None
     if key is not None and (cached := load_cached(key)) is not None and _is_genuine(cached):
         return cached
@@ -185,6 +199,7 @@ def stream_cases(
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
+    columns: Mapping[str, str] | None = None,
 ) -> tuple[int, Iterator[Case]]:
     """Go through the items of a suite in blocks, for writing them out.
 
@@ -194,6 +209,7 @@ def stream_cases(
         limit: The first so many items of all the cases together.
         sample: So many items drawn uniformly from all the cases together, in order.
         seed: Of the draw, and of the sentences that `:judgement` shows.
+        columns: As in `load_suite`.
 
     Returns:
         How many items there will be, and the blocks; a large case comes in several.
@@ -207,13 +223,14 @@ def stream_cases(
     from tseval.suites.grammar.folder import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
     if isinstance(spec, str) and names_language(spec):
-        suite = load_suite(spec, cases=cases, limit=limit, sample=sample, seed=seed)
+        suite = load_suite(spec, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns)
         return suite.n_items, iter(suite.cases)
     path, method = _locate(spec)
     if (limit is None and sample is None) or method is not None or is_data(path):
-        suite = load_suite(spec, cases=cases, seed=seed)
+        suite = load_suite(spec, cases=cases, seed=seed, columns=columns)
         rows = choose_rows(suite.n_items, limit, sample, seed)
         return len(rows), _rows_of(suite.cases, rows)
+    refuse_columns(spec, columns)
     folder = read_folder(path)
     grammars = folder.load((cases,) if isinstance(cases, str) else cases)
     for grammar in grammars:
@@ -270,25 +287,27 @@ def _data_suite(
     method: str | None,
     cases: Sequence[str],
     which: tuple[int | None, int | None, int],
-    complete: bool,
+    columns: Mapping[str, str] | None,
 ) -> Suite:
     """Read a data set and take the items that are asked for: limit, sample and seed."""
     from tseval.suites.grammar.expansion import choose_rows  # noqa: PLC0415 - brings YAML along
 
-    data = read_data(path, method)
+    data = read_data(path, method, columns)
     refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
     chosen = [case for case in data.cases if not cases or case.name in cases]
     taken = tuple(case.take(choose_rows(case.n_items, *which)) for case in chosen)
-    return Suite(
+    suite = Suite(
         name=data.name,
         title=data.title,
         source=data.source,
         terminator=None,
         cases=taken,
         digest=suite_digest(None, taken),
-        complete=complete,
+        complete=not cases and which[:2] == (None, None),
         score=data.score,
+        columns=None if columns is None else dict(columns),
     )
+    return cluster_by(suite, [columns["cluster"]]) if columns and "cluster" in columns else suite
 
 
 def _tokenised(suite: Suite) -> Suite:

@@ -1,4 +1,4 @@
-"""Read files of records, plain or gzip-compressed: JSON lines, tab-separated values, plain lines."""
+"""Read files of records, plain or gzip-compressed: JSON lines and plain lines (tables: `tables.py`)."""
 
 from __future__ import annotations
 
@@ -77,8 +77,11 @@ def _blocks(path: Path, limit: str, within: Limits) -> Iterator[list[str]]:
             try:
                 lines = whole.decode().split("\n")
             except UnicodeDecodeError as error:
-                where = start + error.start
-                raise SuiteError(f"{path}: not UTF-8 text ({error.reason} at byte {where})") from None
+                where, line = start + error.start, number + whole.count(b"\n", 0, error.start) + 1
+                raise SuiteError(
+                    f"{path}: not UTF-8 text ({error.reason} at byte {where}), in line {line}.\n"
+                    "  Save it as UTF-8."
+                ) from None
             # No character has more than four bytes.
             if max(map(len, lines)) > within.line_chars or len(rest) - len(more) > 4 * within.line_chars:
                 raise beyond("line_chars", f"{path}, behind line {number}", "a line has more characters than")
@@ -166,23 +169,3 @@ def is_count(text: str) -> bool:
 def fits(number: int) -> bool:
     """Whether a whole number can be kept in a column."""
     return -(2**63) <= number < 2**63
-
-
-def read_tsv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give every row of a table with a header, as texts, with its place. Quotes are ordinary characters.
-
-    Raises:
-        SuiteError: A row has another number of columns than the header; a column has no name of its own.
-    """
-    lines = read_lines(path)
-    header: list[str] = []
-    for place, line in lines:
-        cells = line.split("\t")
-        if not header:
-            header = [cell.strip() for cell in cells]
-            if "" in header or len(set(header)) < len(header):
-                raise SuiteError(f"{place}: every column needs a name of its own, but the header is {header}")
-            continue
-        if len(cells) != len(header):
-            raise SuiteError(f"{place}: {len(cells)} columns, but the header has {len(header)}")
-        yield place, dict(zip(header, cells, strict=True))

@@ -81,11 +81,15 @@ class UnitScorer:
     def _suite(self, unit: SweepUnit) -> Suite:
         """Load the suite of a unit, unless an earlier one had the same and it was kept."""
         options = unit.options
-        chosen = options.case, options.limit, options.tokenise, options.cluster
+        columns = tuple((options.columns or {}).items())
+        chosen = options.case, options.limit, options.tokenise, options.cluster, columns
         wanted = unit.suite, chosen, unit.suite_files()
         suite = self._suites.pop(wanted, None)
         if suite is None:
-            suite = load_suite(unit.suite, cases=options.case, limit=options.limit, tokenise=options.tokenise)
+            suite = load_suite(
+                unit.suite, cases=options.case, limit=options.limit, tokenise=options.tokenise,
+                columns=options.columns,
+            )  # fmt: skip
             suite = cluster_by(suite, options.cluster)
         self._suites[wanted] = suite  # behind those that were not used for longer
         while len(self._suites) > 1 and sum(one.n_items for one in self._suites.values()) > KEPT_ITEMS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping  # noqa: TC003 - the type of a field that is checked
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,7 @@ class Options:
     score: Score | None = None
     too_long: Literal["skip", "refuse"] = "skip"
     device: str = "auto"
+    columns: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
     """
     try:
         with afresh():
-            suite = load_suite(spec or refuse_path(claim.key.suite))
+            suite = load_suite(spec or refuse_path(claim.key.suite), columns=claim.manifest.suite.columns)
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"

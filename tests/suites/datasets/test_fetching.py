@@ -2,12 +2,16 @@
 
 import http.server
 import re
+import shutil
 import subprocess
+import tarfile
 import threading
 import zlib
 from functools import partial
 
 import pytest
+from in_process import call
+from supplied import RUBLIMP_SAMPLE, TURBLIMP_SAMPLE
 
 from tseval.errors import SuiteError
 from tseval.suites.datasets.catalogue import CATALOGUE, Commit, Published
@@ -40,7 +44,7 @@ def digest_of(folder):
 
 def published(address, names=FILES, digest=None):
     files = {name: f"{address}/{name}" for name in names}
-    return Published("Small 2020", "CC BY 4.0", files, digest=digest)
+    return Published("Small 2020", "CC BY 4.0", len(files), 2, files, digest=digest)
 
 
 def test_all_files_arrive_and_make_the_published_suite(tmp_path, address):
@@ -103,7 +107,9 @@ def source(tmp_path):
 
 
 def in_commit(source):
-    return Published("Small 2020", "MIT", {"simple_agrmt.txt": "xx_evalset/simple_agrmt.txt"}, source)
+    return Published(
+        "Small 2020", "MIT", 1, 1, {"simple_agrmt.txt": "xx_evalset/simple_agrmt.txt"}, source=source
+    )
 
 
 def test_a_commit_gives_its_own_files_byte_for_byte(tmp_path, source):
@@ -116,6 +122,37 @@ def test_a_commit_gives_its_own_files_byte_for_byte(tmp_path, source):
     assert digest == digest_of(folder)
     assert seen == [(0, 1), (1, 1)]
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["clams_xx"]
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """A repository with a folder of tables, and one packed up."""
+    folder = tmp_path / "tables"
+    shutil.copytree(RUBLIMP_SAMPLE, folder / "datasets")
+    (folder / "datasets/.hidden").write_text("no data")
+    with tarfile.open(folder / "packed.tar.gz", "w:gz") as archive:
+        archive.add(TURBLIMP_SAMPLE, "TurBLiMP")
+        archive.add(folder / "datasets/.hidden", "TurBLiMP/._hidden")
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "-c", "core.autocrlf=false", "commit", "--quiet", "--message", "tables")
+    return Commit(folder.as_uri(), git(folder, "rev-parse", "HEAD"))
+
+
+@pytest.mark.parametrize(
+    ("folder", "sample"), [("datasets", RUBLIMP_SAMPLE), ("packed.tar.gz", TURBLIMP_SAMPLE)]
+)
+def test_a_folder_or_an_archive_of_a_commit_gives_all_its_files(tmp_path, tables, folder, sample):
+    seen = []
+    published = Published("Tables", "CC BY 4.0", 4, 100, folder=folder, source=tables)
+    digest = fetch_files(
+        "mine", published, tmp_path / "data/mine", digest_of, lambda *counts: seen.append(counts)
+    )
+    assert digest == digest_of(sample)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "data/mine").iterdir()} == {
+        path.name: path.read_bytes() for path in sample.iterdir()
+    }
+    assert seen == [(done, 4) for done in range(5)]
 
 
 def test_a_repository_that_holds_something_else_under_the_commit_is_refused(tmp_path, source):
@@ -149,6 +186,27 @@ def test_every_published_set_has_a_checksum(name):
     published = CATALOGUE[name]
     checksum = published.digest or published.source.id
     assert re.fullmatch("[0-9a-f]{64}|[0-9a-f]{40}", checksum)
+
+
+def test_the_list_names_sizes_and_licences(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    listed = [line.split() for line in call("suites").stdout.splitlines()]
+    for name, cases, items, *licence in (
+        ("rublimp", "45", "45,000", "Apache-2.0"),
+        ("turblimp", "16", "16,000", "CC", "BY", "4.0"),
+        ("jblimp", "37", "331", "CC", "BY-NC-SA", "4.0"),
+        ("zhoblimp", "118", "35,400", "none", "stated"),
+    ):
+        (row,) = (words for words in listed if words[:1] == [name])
+        assert row[-2 - len(licence) :] == [cases, items, *licence]
+
+
+def test_a_set_that_lies_elsewhere_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    for command in (["suites", "fetch", "multiblimp"], ["expand", "multiblimp"]):
+        result = call(*command)
+        assert result.returncode == 2
+        assert "git clone https://huggingface.co/datasets/jumelet/multiblimp, then name" in result.stderr
 
 
 def tseval(*arguments, **options):

@@ -11,7 +11,7 @@ from tseval.checked import ContentError
 from tseval.errors import SuiteError, reason
 from tseval.parquet import read_parquet
 from tseval.suites.agreement.examples import EXAMPLE_COLUMNS, EXAMPLE_NUMBERS, NEEDED_COLUMNS, filled
-from tseval.suites.records import read_tsv
+from tseval.suites.tables import read_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

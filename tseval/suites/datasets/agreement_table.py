@@ -15,7 +15,8 @@ from tseval.suites.agreement.reading import read_examples
 from tseval.suites.datasets.agreement import verb_entries
 from tseval.suites.datasets.entries import AGREEMENT, first_places
 from tseval.suites.items import Case, as_entries
-from tseval.suites.records import bare_name, read_tsv
+from tseval.suites.records import bare_name
+from tseval.suites.tables import read_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tseval.errors import SuiteError
 from tseval.suites.datasets.clams import LANGUAGES
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Commit:
     id: str
 
 
+_TURKISH = Commit("https://github.com/ezgibasar/TurBLiMP", "297de13fb7a0ce524fe32e8b175c6b5255d66960")
+_CHINESE = Commit("https://github.com/sjtu-compling/ZhoBLiMP", "e8402762a563c13def19080a31e2cbb8d89e4ef3")
 _CLAMS = Commit("https://github.com/aaronmueller/clams", "299d80a80e98bd14a1f74b942f18ef05059d860b")
 
 
@@ -38,16 +41,37 @@ class Published:
     Attributes:
         title: As a reader would cite it.
         licence: What its authors allow.
+        n_cases: How many cases it has.
+        n_items: How many items.
         files: File name to address, or to its path in `source`.
+        folder: Of `source`, the folder or the `.tar.gz` whose files are taken, where `files` names none.
         source: Commit that the files are taken from; None where they have addresses of their own.
         digest: Digest of the suite that the files make up; None where only the commit vouches for them.
     """
 
     title: str
     licence: str
-    files: Mapping[str, str]
+    n_cases: int
+    n_items: int
+    files: Mapping[str, str] = field(default_factory=dict)
+    folder: str | None = None
     source: Commit | None = None
     digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A data set whose files are not fetched, but opened once they are here.
+
+    Attributes:
+        title: As a reader would cite it.
+        licence: What its authors allow.
+        address: Of a repository that git can clone, with a file for each of its cases.
+    """
+
+    title: str
+    licence: str
+    address: str
 
 
 _PARADIGMS = (
@@ -91,29 +115,78 @@ _CLAMS_ENGLISH = (
 
 
 def _clams(code: str) -> Published:
+    n_items = {"en": 157_346, "fr": 49_360, "de": 47_820, "he": 40_820, "ru": 40_120}[code]
     names = sorted([*_CLAMS_FILES, *(_CLAMS_ENGLISH if code == "en" else ())])
     files = {f"{name}.txt": f"{code}_evalset/{name}.txt" for name in names}
-    return Published(f"CLAMS, {LANGUAGES[code]} (Mueller et al. 2020)", "Apache-2.0", files, _CLAMS)
+    title = f"CLAMS, {LANGUAGES[code]} (Mueller et al. 2020)"
+    return Published(title, "Apache-2.0", len(files), n_items, files, source=_CLAMS)
 
 
 CATALOGUE = {
     "blimp": Published(
         "BLiMP (Warstadt et al. 2020)",
         "CC BY 4.0",
+        67,
+        67_000,
         {f"{name}.jsonl": f"{_BLIMP}/{name}.jsonl" for name in _PARADIGMS},
         digest="cdcdfc03dcbd2323e1ef254da1c5d527ca5e6f9a5fa223150404a24ec8f7c22c",
     ),
     "linzen": Published(
         "Agreement in Wikipedia (Linzen et al. 2016)",
         "CC BY-NC 4.0",
+        5,
+        7_489,
         {f"linzen.{kind}": f"{_GREEN}/linzen_testset/subj_agr_filtered.{kind}" for kind in ("text", "gold")},
         digest="e4ca13f70300176331b0a0d1fc31afea608c36f57f3dac4ac610d819891ca694",
     ),
     "gulordava": Published(
         "Colourless green agreement (Gulordava et al. 2018)",
         "CC BY-NC 4.0",
+        2,
+        410,
         {"generated.tab": f"{_GREEN}/agreement/English/generated.tab"},
         digest="0ae60a4c9c792f5ba0bb231ad211cd3b11962d06c8b46bf8e1666d24ea8d341b",
     ),
     **{f"clams_{code}": _clams(code) for code in LANGUAGES},
+    "turblimp": Published(
+        "TurBLiMP, Turkish (Başar et al. 2025)", "CC BY 4.0", 16, 16_000, folder="data/base", source=_TURKISH
+    ),
+    "turblimp_orders": Published(
+        "TurBLiMP, word orders and subordination", "CC BY 4.0", 22, 2_200, folder="data/experimental",
+        source=_TURKISH,
+    ),
+    "rublimp": Published(
+        "RuBLiMP, Russian (Taktasheva et al. 2024)", "Apache-2.0", 45, 45_000, folder="datasets",
+        source=Commit("https://github.com/RussianNLP/RuBLiMP", "9f0d8dfa993b2c0f0acf12660258540376779543"),
+    ),
+    "jblimp": Published(
+        "JBLiMP, Japanese (Someya & Oseki 2023)", "CC BY-NC-SA 4.0", 37, 331,
+        {"jblimp.jsonl": "data/validated/validated_minimal_pairs.jsonl"},
+        source=Commit("https://github.com/osekilab/JBLiMP", "80dbcd80f161511d9130691181a6492cae2c6dcc"),
+    ),
+    "zhoblimp": Published(
+        "ZhoBLiMP, Chinese (Liu et al. 2025)", "none stated", 118, 35_400, folder="data/ZhoBLiMP.tar.gz",
+        source=_CHINESE,
+    ),
+}  # fmt: skip
+ELSEWHERE = {
+    "multiblimp": Elsewhere(
+        "MultiBLiMP 1.0, 101 languages, 125,000 pairs (Jumelet et al. 2025)",
+        "CC BY 4.0",
+        "https://huggingface.co/datasets/jumelet/multiblimp",
+    ),
 }
+
+
+def refuse_elsewhere(name: str) -> None:
+    """Say how to get a data set that tseval does not fetch.
+
+    Raises:
+        SuiteError: It is one.
+    """
+    if name in ELSEWHERE:
+        address = ELSEWHERE[name].address
+        raise SuiteError(
+            f"{name} is not here: tseval does not fetch it.\n"
+            f"  git clone {address}, then name its folder: --suite ./{name}."
+        )

@@ -9,16 +9,19 @@ from tseval.suites.designs import check_predictions
 from tseval.suites.findings import LintFinding, check_sentences_of, missing_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 
-def lint_data(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFinding]:
+def lint_data(
+    path: Path, knows: Callable[[str], bool] | None = None, columns: Mapping[str, str] | None = None
+) -> list[LintFinding]:
     """Check a file of data or a folder of such files.
 
     Args:
         path: As `read_data` takes it.
         knows: Tells whether a model knows a word, where that is to be checked.
+        columns: As `read_data` takes them.
 
     Returns:
         What was found, case by case; empty when all is well.
@@ -26,7 +29,7 @@ def lint_data(path: Path, knows: Callable[[str], bool] | None = None) -> list[Li
     Raises:
         SuiteError: The files are of no known kind, or malformed.
     """
-    cases = read_data(path).cases
+    cases = read_data(path, columns=columns).cases
     findings: list[LintFinding] = []
     words: dict[str, None] = {}
     for case in cases:

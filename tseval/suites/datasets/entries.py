@@ -32,14 +32,14 @@ class DataItem:
         place: `file:line`, for messages.
         row: Case, construction, phenomenon and dependency.
         sentences: Label to sentence, the better ones first.
-        features: Feature name to value.
+        features: Feature name to value; None for no text.
         entries: Lexical factor to what the item shares with others there; the same factors in a whole case.
     """
 
     place: str
     row: TableRow
     sentences: Mapping[str, str]
-    features: Mapping[str, Feature]
+    features: Mapping[str, Feature | None]
     entries: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -131,7 +131,7 @@ def _clean(entry: DataItem, label: str) -> str:
 
 def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     """Type a feature: all its values are texts, whole numbers, numbers or truth values."""
-    values = [entry.features[feature] for entry in entries]
+    values = _filled(feature, entries)
     kinds = {type(value) for value in values}
     for entry, value in zip(entries, values, strict=True) if int in kinds else ():
         if isinstance(value, int) and not fits(value):
@@ -150,3 +150,16 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     return pa.array(
         values, {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()]
     )
+
+
+def _filled(feature: str, entries: Sequence[DataItem]) -> list[Feature]:
+    """Give the values of a feature; no text is the empty one, as in a table."""
+    values = [entry.features[feature] for entry in entries]
+    texts = all(value is None or isinstance(value, str) for value in values)
+    for entry, value in zip(entries, values, strict=True) if not texts else ():
+        if value is None:
+            raise SuiteError(
+                f"{entry.place}: {feature} is None.\n"
+                "  Give a feature of numbers, true or false a value in every item of the case."
+            )
+    return ["" if value is None else value for value in values]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import urllib.error
 import urllib.request
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import SuiteError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from tseval.suites.datasets.catalogue import Commit, Published
 
@@ -51,13 +53,13 @@ def fetch_files(
         part = Path(made) / name
         part.mkdir()
         try:
-            get = _download if published.source is None else _repository(published.source, Path(made) / "git")
             if progress:
-                progress(0, len(published.files))
-            for done, (file, place) in enumerate(published.files.items(), start=1):
+                progress(0, len(published.files) or published.n_cases)
+            files, get = _sources(published, Path(made) / "git")
+            for done, (file, place) in enumerate(files.items(), start=1):
                 get(place, part / file)
                 if progress:
-                    progress(done, len(published.files))
+                    progress(done, len(files))
         except _NoAnswerError as error:
             raise SuiteError(f"{name} cannot be fetched: {error}.\n  {OTHERWISE}") from None
         digest = digest_of(part)
@@ -86,19 +88,41 @@ def _download(address: str, path: Path) -> None:
         raise _NoAnswerError(f"{address} does not answer ({reason})") from None
 
 
-def _repository(source: Commit, clone: Path) -> Callable[[str, Path], None]:
-    """Fetch a commit, and give what takes a file out of it.
+def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Callable[[str, Path], None]]:
+    """Say which files there are and where, and give what puts one into its place.
 
     Git names all that it fetches by checksums over the content, from the files up to the commit: whatever
     is found under the commit's id is what its authors put there.
     """
+    source, folder = published.source, published.folder
+    if source is None:
+        return published.files, _download
     _git(source, "init", "--quiet", "--bare", str(clone))
     _git(source, "--git-dir", str(clone), "fetch", "--depth=1", source.repository, source.id)
 
-    def take(place: str, path: Path) -> None:
-        path.write_bytes(_git(source, "--git-dir", str(clone), "cat-file", "blob", f"{source.id}:{place}"))
+    def content(place: str) -> bytes:
+        return _git(source, "--git-dir", str(clone), "cat-file", "blob", f"{source.id}:{place}")
 
-    return take
+    if folder is None:
+        return published.files, lambda place, path: _write(path, content(place))
+    if folder.endswith(".tar.gz"):
+        with tarfile.open(fileobj=io.BytesIO(content(folder))) as archive:
+            held = {info.name: archive.extractfile(info) for info in archive if info.isfile()}
+            texts = {name: file.read() for name, file in held.items() if file is not None}
+        return _by_name(texts), lambda place, path: _write(path, texts[place])
+    listed = _git(source, "--git-dir", str(clone), "ls-tree", "-z", "--name-only", f"{source.id}:{folder}")
+    names = [f"{folder}/{name}" for name in listed.decode().split("\0") if name]
+    return _by_name(names), lambda place, path: _write(path, content(place))
+
+
+def _by_name(places: Iterable[str]) -> dict[str, str]:
+    """Name files as they are called in their folder; hidden ones are left out."""
+    names = {place.rpartition("/")[2]: place for place in places}
+    return {name: place for name, place in names.items() if not name.startswith(".")}
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
 
 
 def _git(source: Commit, *arguments: str) -> bytes:

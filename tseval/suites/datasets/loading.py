@@ -11,19 +11,21 @@ from tseval.errors import SuiteError
 from tseval.limits import beyond, limits
 from tseval.suites.datasets import agreement, blimp, clams
 from tseval.suites.datasets.agreement_table import is_agreement, read_agreement
+from tseval.suites.datasets.columns import check_columns, known_columns, refuse_columns
 from tseval.suites.datasets.entries import DataSet, build_cases
 from tseval.suites.datasets.pairs import read_pairs
 from tseval.suites.datasets.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
 from tseval.suites.records import bare_name, read_jsonl
+from tseval.suites.tables import is_table, open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.suites.datasets.entries import DataItem
     from tseval.suites.items import Case
 
-DATA_ENDINGS = (".json", ".jsonl", ".tsv", ".tab", ".text", ".txt", ".parquet")
+DATA_ENDINGS = (".json", ".jsonl", ".tsv", ".csv", ".tab", ".text", ".txt", ".parquet")
 
 
 def is_data(path: Path) -> bool:
@@ -33,20 +35,26 @@ def is_data(path: Path) -> bool:
     return bare_name(path).endswith(DATA_ENDINGS)
 
 
-def read_data(path: Path, method: str | None = None) -> DataSet:
+def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] | None = None) -> DataSet:
     """Read a data set.
 
     Args:
         path: A file, or a folder of files of one kind.
         method: What to compare, one of `methods_of`; None for the first.
+        columns: Role to column of a table of pairs (`columns.ROLES`), which it then is; None for known names.
 
     Raises:
         SuiteError: The files are of no known kind, or malformed.
     """
     files = _files(path) if path.is_dir() else [path]
     name = bare_name(files[0] if path.is_file() else path.resolve()).partition(".")[0]
-    kind = _kind(files[0])
-    data = _READERS[kind](files, name, method)
+    if columns:
+        check_columns(columns)
+        for file in files:
+            if not (is_table(file) or bare_name(file).endswith(".jsonl")):
+                refuse_columns(file, columns)
+    kind = "pairs" if columns else _kind(files[0])
+    data = _pairs(files, name, columns or {}) if kind == "pairs" else _READERS[kind](files, name, method)
     if not data.cases:
         raise SuiteError(f"{path}: holds no pair of sentences")
     for case in data.cases:
@@ -73,10 +81,18 @@ def methods_of(path: Path) -> tuple[str, ...]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """List the files of data in a folder, by name; a text's gold file belongs to the text."""
-    return sorted(
-        file for file in folder.iterdir() if file.is_file() and bare_name(file).endswith(DATA_ENDINGS)
-    )
+    """List the files of data in a folder, by name; a text's gold file belongs to the text.
+
+    Where there are none, those of its folders are meant (`eng/data.tsv`). Programs write `.csv` too: it is
+    data where a folder has nothing else.
+    """
+    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    within = [sorted(below.iterdir()) for below in entries if below.is_dir()]
+    for files in (entries, [file for below in within for file in below]):
+        found = [file for file in files if file.is_file() and bare_name(file).endswith(DATA_ENDINGS)]
+        if found:
+            return [file for file in found if not bare_name(file).endswith(".csv")] or found
+    return []
 
 
 def _kind(file: Path) -> str:
@@ -91,8 +107,34 @@ def _kind(file: Path) -> str:
         return "clams"
     if is_agreement(file):
         return "agreement"
-    first = next(read_jsonl(file), None) if name.endswith(".jsonl") else None
-    return "blimp" if first and {"UID", "pairID"} <= set(first[1]) else "pairs"
+    names = _names(file) if name.endswith(".jsonl") else []
+    known = known_columns(names)  # ZhoBLiMP has UID and pairID too
+    return "blimp" if {"UID", "pairID"} <= {*names} and not (known and known.title) else "pairs"
+
+
+def _names(file: Path) -> Sequence[str]:
+    """Name the columns of a table, or those of the first line of JSON lines; none where it is empty."""
+    if is_table(file):
+        return open_table(file)[1]
+    first = next(read_jsonl(file), None)
+    return list(first[1]) if first else []
+
+
+def _pairs(files: Sequence[Path], name: str, columns: Mapping[str, str]) -> DataSet:
+    known = None if {"good", "bad"} & columns.keys() else known_columns(_names(files[0]))
+    entries = (
+        entry
+        for file, stem in zip(files, _stems(files), strict=True)
+        for entry in read_pairs(file, stem, columns)
+    )
+    title, source = (known.title, known.source) if known else (None, None)
+    return DataSet(name, title or name, source, "sentence", build_cases(entries))
+
+
+def _stems(files: Sequence[Path]) -> list[str]:
+    """Tell files apart by their names, or by their folders where all have the same (`eng/data.tsv`)."""
+    stems = [bare_name(file).partition(".")[0] for file in files]
+    return [file.parent.name for file in files] if len(files) > 1 and len({*stems}) == 1 else stems
 
 
 def _blimp(files: list[Path], name: str, method: str | None) -> DataSet:
@@ -141,5 +183,4 @@ _READERS = {
     "gulordava": _by_item(agreement.read_gulordava, "Colourless green agreement", agreement.GULORDAVA),
     "agreement": _agreement,
     "syntaxgym": _syntaxgym,
-    "pairs": _by_item(read_pairs),
 }

@@ -1,4 +1,4 @@
-"""Any set of pairs: JSON lines or tab-separated values with a good and a bad sentence and free features."""
+"""Any set of pairs: JSON lines or tables with a good and a bad sentence and free features."""
 
 from __future__ import annotations
 
@@ -6,90 +6,124 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
+from tseval.suites.datasets.columns import PAIR_LABELS, ROW_NAMES, Roles, find_roles
 from tseval.suites.datasets.entries import DataItem
-from tseval.suites.records import bare_name, fits, read_jsonl, read_tsv
+from tseval.suites.records import fits, read_jsonl
+from tseval.suites.tables import is_table, open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.checked import Json
     from tseval.suites.datasets.entries import TableRow
     from tseval.suites.items import Feature
 
-# What the columns of the two sentences may be called; the verdicts call them good and bad all the same.
-PAIR_NAMES = (("good", "bad"), ("sentence_good", "sentence_bad"), ("grammatical", "ungrammatical"))
-ROW_NAMES = ("case", "construction", "phenomenon", "dependency")
+    _Record = Mapping[str, Json] | Mapping[str, Feature]
 
 
-def read_pairs(path: Path) -> Iterator[DataItem]:
+def read_pairs(path: Path, stem: str, columns: Mapping[str, str]) -> Iterator[DataItem]:
     """Read a file of pairs.
 
     Columns `case`, `construction`, `phenomenon` and `dependency`, where there are any, say which row of the
-    table a pair belongs to; the file's name stands in for them. All other columns are features.
+    table a pair belongs to; the file's name stands in for them. A case of several phenomena, and no
+    constructions, is cut into one for each. All other columns are features.
+
+    Args:
+        path: The file.
+        stem: What it is called among the files of its set.
+        columns: Role to column, as the user says (`columns.ROLES`); names that are known need not be given.
 
     Raises:
         SuiteError: There are no such columns, or a value is of the wrong kind.
     """
-    stem = bare_name(path).partition(".")[0]
-    if bare_name(path).endswith(".tsv"):
-        rows = list(read_tsv(path))
-        convert = {name: _converter([row[name] for _, row in rows]) for name in (rows[0][1] if rows else ())}
-        for place, row in rows:
-            yield _entry(place, {name: convert[name](text) for name, text in row.items()}, stem)
-    else:
-        for place, record in read_jsonl(path):
-            yield _entry(place, record, stem)
+    read = _of_table if is_table(path) else _of_lines
+    records = list(read(path, columns))
+    rows = [_row(record, roles, stem) for _, record, roles in records]
+    phenomena: dict[str, set[str]] = {}
+    for (_, record, roles), (case, *_) in zip(records, rows, strict=True):
+        named = _text(record, roles, "phenomenon")
+        phenomena.setdefault(case, set()).update([named] if named else [])
+    for (place, record, roles), row in zip(records, rows, strict=True):
+        split = len(phenomena[row[0]]) > 1 and row[0] == row[1]
+        yield _entry(place, record, roles, (f"{row[0]}_{row[2]}", *row[1:]) if split else row)
 
 
-def _entry(place: str, record: dict[str, Json] | dict[str, Feature], stem: str) -> DataItem:
-    labels = next((pair for pair in PAIR_NAMES if set(pair) <= set(record)), None)
-    if labels is None:
-        raise SuiteError(
-            f"{place}: no pair of sentences: there are {', '.join(map(repr, record))}.\n"
-            "  Call the columns good and bad."
-        )
-    sentences = {label: record[name] for label, name in zip(("good", "bad"), labels, strict=True)}
+def _of_lines(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, _Record, Roles]]:
+    """Read JSON lines; each may have other names than the one before, as far as its case allows it."""
+    found: dict[tuple[str, ...], Roles] = {}
+    for place, record in read_jsonl(path):
+        names = tuple(record)
+        if names not in found:
+            found[names] = find_roles(names, columns, place)
+        yield place, record, found[names]
+
+
+def _of_table(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, _Record, Roles]]:
+    """Read a table; features become numbers or truth values if all the cells of a column are."""
+    where, names, rows = open_table(path)
+    roles = find_roles(names, columns, where)
+    # Most columns hold few different cells: equal ones are kept once.
+    kept: dict[str, str] = {}
+    places, cells = [], []
+    for place, row in rows:
+        places.append(place)
+        cells.append([kept.setdefault(cell, cell) for cell in row])
+    texts = {*roles.sentences, *roles.rows.values()}
+    values: list[Sequence[Feature]] = [
+        column if name in texts else _converted(column)
+        for name, column in zip(names, zip(*cells, strict=True), strict=False)  # there may be no row
+    ]
+    for place, row_values in zip(places, zip(*values, strict=True), strict=True):
+        yield place, dict(zip(names, row_values, strict=True)), roles
+
+
+def _entry(place: str, record: _Record, roles: Roles, row: TableRow) -> DataItem:
+    sentences = {label: record[name] for label, name in zip(PAIR_LABELS, roles.sentences, strict=True)}
     for label, text in sentences.items():
         if not isinstance(text, str):
             raise SuiteError(f"{place}: the {label} sentence is no text, but {text!r}")
-    features = {name: value for name, value in record.items() if name not in {*labels, *ROW_NAMES}}
+    features = {feature: record[name] for feature, name in roles.features.items()}
     for name, value in features.items():
-        if not isinstance(value, str | int | float):
+        if not isinstance(value, str | int | float | None):
             raise SuiteError(
                 f"{place}: {name} is {value!r}.\n"
                 "  A feature is a text, a number, true or false; leave others out."
             )
-    return DataItem(place, _row(record, stem), sentences, features)  # type: ignore[arg-type] # checked above
+    return DataItem(place, row, sentences, features)  # type: ignore[arg-type] # checked above
 
 
-def _row(record: dict[str, Json] | dict[str, Feature], stem: str) -> TableRow:
+def _row(record: _Record, roles: Roles, stem: str) -> TableRow:
     """Say where a pair stands in the table; what is not said is taken from the next wider name."""
-    case = str(record.get("case") or stem)
-    dependency = record.get("dependency")
-    return (
-        case,
-        str(record.get("construction") or case),
-        str(record.get("phenomenon") or stem),
-        str(dependency) if dependency else None,
-    )
+    case, construction, phenomenon, dependency = (_text(record, roles, name) for name in ROW_NAMES)
+    case = case or stem
+    return case, construction or case, phenomenon or stem, dependency
 
 
-def _converter(texts: list[str]) -> Callable[[str], Feature]:
-    """Choose the narrowest type that holds a whole column: truth values, whole numbers, numbers, texts."""
+def _text(record: _Record, roles: Roles, name: str) -> str | None:
+    """Give one of the names of the row that a pair stands in, or None where there is none."""
+    value = record[roles.rows[name]] if name in roles.rows else None
+    return None if value is None else str(value).strip() or None
+
+
+def _converted(texts: Sequence[str]) -> Sequence[Feature]:
+    """Give a column the narrowest type that holds it: truth values, whole numbers, numbers, texts."""
     truth = {"true": True, "false": False}
     if all(text.lower() in truth for text in texts):
-        return lambda text: truth[text.lower()]
+        return [truth[text.lower()] for text in texts]
     for kind in (int, float):
         try:
-            for text in texts:
-                # `1_000` and `infinity` are numbers to Python alone.
-                if not text.strip().lstrip("+-").replace(".", "", 1).isdecimal():
-                    raise ValueError
-                value = kind(text)
-                if not (isfinite(value) if isinstance(value, float) else fits(value)):
-                    raise ValueError
+            return [_number(kind, text) for text in texts]
         except ValueError:
             continue
-        return kind
-    return str
+    return texts
+
+
+def _number(kind: Callable[[str], int | float], text: str) -> int | float:
+    # `1_000` and `infinity` are numbers to Python alone.
+    if not text.strip().lstrip("+-").replace(".", "", 1).isdecimal():
+        raise ValueError(text)
+    value = kind(text)
+    if not (isfinite(value) if isinstance(value, float) else fits(value)):
+        raise ValueError(text)
+    return value
