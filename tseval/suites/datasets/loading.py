@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -9,16 +10,15 @@ import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
 from tseval.limits import beyond, limits
-from tseval.suites.datasets import agreement, blimp, clams
+from tseval.suites.datasets import agreement, blimp, clams, continuations
 from tseval.suites.datasets.agreement_table import is_agreement, read_agreement
 from tseval.suites.datasets.entries import DataSet, build_cases
 from tseval.suites.datasets.pairs import read_pairs
 from tseval.suites.datasets.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
-from tseval.suites.records import bare_name, read_jsonl
+from tseval.suites.records import bare_name, read_jsonl, read_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tseval.suites.datasets.entries import DataItem
     from tseval.suites.items import Case
@@ -79,20 +79,19 @@ def _files(folder: Path) -> list[Path]:
     )
 
 
+_BY_ENDING = {".json": "syntaxgym", ".text": "linzen", ".tab": "gulordava", ".txt": "clams"}
+
+
 def _kind(file: Path) -> str:
     name = bare_name(file)
-    if name.endswith(".json"):
-        return "syntaxgym"
-    if name.endswith(".text"):
-        return "linzen"
-    if name.endswith(".tab"):
-        return "gulordava"
-    if name.endswith(".txt"):
-        return "clams"
+    if kind := _BY_ENDING.get(Path(name).suffix):
+        return kind
     if is_agreement(file):
         return "agreement"
-    first = next(read_jsonl(file), None) if name.endswith(".jsonl") else None
-    return "blimp" if first and {"UID", "pairID"} <= set(first[1]) else "pairs"
+    _, first = next(read_jsonl(file) if name.endswith(".jsonl") else read_tsv(file), ("", {}))
+    if {"UID", "pairID"} <= set(first):
+        return "blimp"
+    return continuations.form_of(set(first)) or "pairs"
 
 
 def _blimp(files: list[Path], name: str, method: str | None) -> DataSet:
@@ -122,6 +121,14 @@ def _syntaxgym(files: list[Path], name: str, _: str | None) -> DataSet:
     return DataSet(name, name, SYNTAXGYM_SOURCE, "regions", cases)
 
 
+def _continuations(files: list[Path], name: str, _: str | None) -> DataSet:
+    return DataSet(name, name, None, "regions", continuations.read_continuations(files))
+
+
+def _contexts(files: list[Path], name: str, _: str | None) -> DataSet:
+    return DataSet(name, name, None, "regions", continuations.read_contexts(files))
+
+
 def _by_item(
     read: Callable[[Path], Iterator[DataItem]], title: str | None = None, source: str | None = None
 ) -> Callable[[list[Path], str, str | None], DataSet]:
@@ -141,5 +148,7 @@ _READERS = {
     "gulordava": _by_item(agreement.read_gulordava, "Colourless green agreement", agreement.GULORDAVA),
     "agreement": _agreement,
     "syntaxgym": _syntaxgym,
+    "continuations": _continuations,
+    "contexts": _contexts,
     "pairs": _by_item(read_pairs),
 }

@@ -10,12 +10,14 @@ from tseval.suites.datasets.entries import DataItem
 from tseval.suites.records import bare_name, fits, read_jsonl, read_tsv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
     from tseval.checked import Json
     from tseval.suites.datasets.entries import TableRow
     from tseval.suites.items import Feature
+
+    Record = Mapping[str, Json] | Mapping[str, Feature]
 
 # What the columns of the two sentences may be called; the verdicts call them good and bad all the same.
 PAIR_NAMES = (("good", "bad"), ("sentence_good", "sentence_bad"), ("grammatical", "ungrammatical"))
@@ -31,18 +33,31 @@ def read_pairs(path: Path) -> Iterator[DataItem]:
     Raises:
         SuiteError: There are no such columns, or a value is of the wrong kind.
     """
-    stem = bare_name(path).partition(".")[0]
-    if bare_name(path).endswith(".tsv"):
-        rows = list(read_tsv(path))
-        convert = {name: _converter([row[name] for _, row in rows]) for name in (rows[0][1] if rows else ())}
-        for place, row in rows:
-            yield _entry(place, {name: convert[name](text) for name, text in row.items()}, stem)
-    else:
-        for place, record in read_jsonl(path):
-            yield _entry(place, record, stem)
+    for place, record in read_records(path):
+        yield _entry(place, record, stem_of(path))
 
 
-def _entry(place: str, record: dict[str, Json] | dict[str, Feature], stem: str) -> DataItem:
+def read_records(path: Path) -> Iterator[tuple[str, Record]]:
+    """Give every record of JSON lines, or row of a table with its columns typed, with its place.
+
+    Raises:
+        SuiteError: It is no such file.
+    """
+    if not bare_name(path).endswith(".tsv"):
+        yield from read_jsonl(path)
+        return
+    rows = list(read_tsv(path))
+    convert = {name: _converter([row[name] for _, row in rows]) for name in (rows[0][1] if rows else ())}
+    for place, row in rows:
+        yield place, {name: convert[name](text) for name, text in row.items()}
+
+
+def stem_of(path: Path) -> str:
+    """Name a file without its endings: it stands in for what its records do not say."""
+    return bare_name(path).partition(".")[0]
+
+
+def _entry(place: str, record: Record, stem: str) -> DataItem:
     labels = next((pair for pair in PAIR_NAMES if set(pair) <= set(record)), None)
     if labels is None:
         raise SuiteError(
@@ -53,17 +68,30 @@ def _entry(place: str, record: dict[str, Json] | dict[str, Feature], stem: str) 
     for label, text in sentences.items():
         if not isinstance(text, str):
             raise SuiteError(f"{place}: the {label} sentence is no text, but {text!r}")
-    features = {name: value for name, value in record.items() if name not in {*labels, *ROW_NAMES}}
-    for name, value in features.items():
+    features = features_of(place, record, labels)
+    return DataItem(place, row_of(record, stem), sentences, features)  # type: ignore[arg-type] # checked above
+
+
+def features_of(place: str, record: Record, others: Collection[str]) -> dict[str, Feature]:
+    """Give the columns of a record that are neither others nor the names of its row.
+
+    Raises:
+        SuiteError: One of them is no feature.
+    """
+    features: dict[str, Feature] = {}
+    for name, value in record.items():
+        if name in others or name in ROW_NAMES:
+            continue
         if not isinstance(value, str | int | float):
             raise SuiteError(
                 f"{place}: {name} is {value!r}.\n"
                 "  A feature is a text, a number, true or false; leave others out."
             )
-    return DataItem(place, _row(record, stem), sentences, features)  # type: ignore[arg-type] # checked above
+        features[name] = value
+    return features
 
 
-def _row(record: dict[str, Json] | dict[str, Feature], stem: str) -> TableRow:
+def row_of(record: Record, stem: str) -> TableRow:
     """Say where a pair stands in the table; what is not said is taken from the next wider name."""
     case = str(record.get("case") or stem)
     dependency = record.get("dependency")
