@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import spearmanr
 
-from tseval.babylm.tasks import SPLITS
+from tseval.babylm.tasks import BOX_SPLITS
 from tseval.questions.regions import Regions
 from tseval.questions.scored import ScoredSentences
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tseval.runs import Run
     from tseval.suites.items import Case
 
-    Prediction = dict[str, str | float]
+    Answer = dict[str, str | float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class TaskResult:
         n_tied: Of these, how many have another option as probable as the first, and none more probable.
     """
 
-    predictions: Mapping[str, list[Prediction]]
+    predictions: Mapping[str, list[Answer]]
     measure: str
     score: float | None
     subsets: Mapping[str, float]
@@ -78,7 +78,7 @@ def predict(loaded: LoadedTask, run: Run) -> TaskResult:
     if loaded.task.correlates:
         score = float(spearmanr(model, human).statistic) if len(set(model)) > 1 < len(set(human)) else None
         return TaskResult(answered, "spearman", score, {}, len(loaded.choices), n_tied)
-    splits = SPLITS if loaded.task.name == "entity_tracking" else ("",)
+    splits = BOX_SPLITS if loaded.task.name == "entity_tracking" else ("",)
     return TaskResult(answered, "accuracy", _mean(subsets, splits), subsets, len(loaded.choices), n_tied)
 
 
@@ -95,7 +95,7 @@ def _scores(case: Case, scored: ScoredSentences) -> NDArray[np.float64]:
     return np.stack(columns, axis=1)
 
 
-def _answers(subset: str, choices: list[Choice], chosen: NDArray[np.int64]) -> Iterator[Prediction]:
+def _answers(subset: str, choices: list[Choice], chosen: NDArray[np.int64]) -> Iterator[Answer]:
     for number, (choice, at) in enumerate(zip(choices, chosen.tolist(), strict=True)):
         yield {"id": f"{subset}_{number}", "pred": choice.options[at].answer}
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tseval.babylm.choices import Choice, Reader
 
 BABYLM_SOURCE = "Choshen et al. 2026, BabyLM Turns 4 and Goes Multilingual, arXiv 2602.20092"
-SPLITS = ("regular_", "ambiref_", "move_contents_")  # of entity tracking, each counted once
+BOX_SPLITS = ("regular_", "ambiref_", "move_contents_")  # of entity tracking, each counted once
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class BabylmTask:
     """A task of the pipeline.
 
     Attributes:
@@ -46,14 +46,14 @@ class Task:
         return self.read is read_wug
 
 
-TASKS = (
-    Task("blimp", "blimp_filtered", "blimp_fast", read_blimp_pair),
-    Task("blimp", "supplement_filtered", "supplement_fast", read_blimp_pair),
-    Task("ewok", "ewok_filtered", "ewok_fast", read_ewok_line),
-    Task("entity_tracking", "entity_tracking", "entity_tracking_fast", read_boxes),
-    Task("wug_adj", "wug_adj_nominalization", "wug_adj_nominalization", read_wug),
-    Task("wug_past", "wug_past_tense", "wug_past_tense", read_wug),
-    Task("comps", "comps", None, read_comps_pair),
+BABYLM_TASKS = (
+    BabylmTask("blimp", "blimp_filtered", "blimp_fast", read_blimp_pair),
+    BabylmTask("blimp", "supplement_filtered", "supplement_fast", read_blimp_pair),
+    BabylmTask("ewok", "ewok_filtered", "ewok_fast", read_ewok_line),
+    BabylmTask("entity_tracking", "entity_tracking", "entity_tracking_fast", read_boxes),
+    BabylmTask("wug_adj", "wug_adj_nominalization", "wug_adj_nominalization", read_wug),
+    BabylmTask("wug_past", "wug_past_tense", "wug_past_tense", read_wug),
+    BabylmTask("comps", "comps", None, read_comps_pair),
 )
 
 
@@ -68,7 +68,7 @@ class LoadedTask:
         suite: The same as a suite: a case for each subset, its items in order.
     """
 
-    task: Task
+    task: BabylmTask
     folder: str
     choices: Sequence[Choice]
     suite: Suite
@@ -83,19 +83,21 @@ def load_tasks(data: Path) -> tuple[list[LoadedTask], list[str]]:
     Raises:
         SuiteError: There are none; a record is wrong, with its file and line.
     """
-    is_fast = any((data / str(task.fast)).is_dir() for task in TASKS if task.fast not in {None, task.full})
-    names = {task: task.fast if is_fast else task.full for task in TASKS}
+    is_fast = any(
+        (data / str(task.fast)).is_dir() for task in BABYLM_TASKS if task.fast not in {None, task.full}
+    )
+    names = {task: task.fast if is_fast else task.full for task in BABYLM_TASKS}
     there = {task: name for task, name in names.items() if name and (data / name).is_dir()}
     missing = [name for task, name in names.items() if name and task not in there]
     if not there:
         raise SuiteError(
-            f"{data}: none of BabyLM's tasks is here: {', '.join(task.full for task in TASKS)}.\n"
+            f"{data}: none of BabyLM's tasks is here: {', '.join(task.full for task in BABYLM_TASKS)}.\n"
             "  Name the folder full_eval or fast_eval of its evaluation data."
         )
     return [_load(task, data / name) for task, name in there.items()], missing
 
 
-def _load(task: Task, folder: Path) -> LoadedTask:
+def _load(task: BabylmTask, folder: Path) -> LoadedTask:
     files = sorted(file for file in folder.iterdir() if file.suffix == ".jsonl")
     found: dict[str, list[Choice]] = {}
     for file in files:
@@ -117,7 +119,7 @@ def _load(task: Task, folder: Path) -> LoadedTask:
     return LoadedTask(task, folder.name, [choice for own in found.values() for choice in own], suite)
 
 
-def _case(task: Task, subset: str, choices: Sequence[Choice]) -> Case:
+def _case(task: BabylmTask, subset: str, choices: Sequence[Choice]) -> Case:
     """Make a case of a subset: the label `right` for the first option, `wrong 1` and so on for the others."""
     n_options = len(choices[0].options)
     for choice in choices:

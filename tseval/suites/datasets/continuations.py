@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.questions.question import Question
-    from tseval.suites.datasets.pairs import Record
+    from tseval.suites.datasets.pairs import DataRecord
     from tseval.suites.items import Case
 
 # How the columns are called: the prefix of each continuation, then the continuation, the better one first.
@@ -35,7 +35,7 @@ PREFIXED = (
     (("prefix", "good"), ("prefix", "bad")),
     (("prefix_acceptable", "property_phrase"), ("prefix_unacceptable", "property_phrase")),
 )
-CONTEXTS = ("Context1", "Context2", "Target1", "Target2")
+CONTEXT_COLUMNS = ("Context1", "Context2", "Target1", "Target2")
 CONTEXT_FEATURES = ("ConceptA", "ConceptB", "ContextType", "ContextDiff", "TargetDiff")
 CONTEXT_PREDICTIONS = (
     Prediction("target 1", "(2;%context 1, target 1%) < (2;%context 2, target 1%)"),
@@ -46,7 +46,7 @@ PREFERS_GOOD = (Prediction("good > bad", "(2;%good%) < (2;%bad%)"),)
 
 def form_of(columns: Collection[str]) -> str | None:
     """Say which reader takes records with these columns: `continuations`, `contexts`, or neither."""
-    if set(CONTEXTS) <= set(columns):
+    if set(CONTEXT_COLUMNS) <= set(columns):
         return "contexts"
     return "continuations" if _columns(columns) else None
 
@@ -97,7 +97,7 @@ def join_texts(place: str, prefix: str, continuation: str) -> tuple[str, int]:
     return f"{prefix} {continuation}", len(prefix.split())
 
 
-def text_of(place: str, record: Record, column: str) -> str:
+def text_of(place: str, record: DataRecord, column: str) -> str:
     """Take a text from a record.
 
     Raises:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tseval.suites.datasets.entries import TableRow
     from tseval.suites.items import Feature
 
-    Record = Mapping[str, Json] | Mapping[str, Feature]
+    DataRecord = Mapping[str, Json] | Mapping[str, Feature]
 
 # What the columns of the two sentences may be called; the verdicts call them good and bad all the same.
 PAIR_NAMES = (("good", "bad"), ("sentence_good", "sentence_bad"), ("grammatical", "ungrammatical"))
@@ -37,7 +37,7 @@ def read_pairs(path: Path) -> Iterator[DataItem]:
         yield _entry(place, record, stem_of(path))
 
 
-def read_records(path: Path) -> Iterator[tuple[str, Record]]:
+def read_records(path: Path) -> Iterator[tuple[str, DataRecord]]:
     """Give every record of JSON lines, or row of a table with its columns typed, with its place.
 
     Raises:
@@ -57,7 +57,7 @@ def stem_of(path: Path) -> str:
     return bare_name(path).partition(".")[0]
 
 
-def _entry(place: str, record: Record, stem: str) -> DataItem:
+def _entry(place: str, record: DataRecord, stem: str) -> DataItem:
     labels = next((pair for pair in PAIR_NAMES if set(pair) <= set(record)), None)
     if labels is None:
         raise SuiteError(
@@ -72,7 +72,7 @@ def _entry(place: str, record: Record, stem: str) -> DataItem:
     return DataItem(place, row_of(record, stem), sentences, features)  # type: ignore[arg-type] # checked above
 
 
-def features_of(place: str, record: Record, others: Collection[str]) -> dict[str, Feature]:
+def features_of(place: str, record: DataRecord, others: Collection[str]) -> dict[str, Feature]:
     """Give the columns of a record that are neither others nor the names of its row.
 
     Raises:
@@ -91,7 +91,7 @@ def features_of(place: str, record: Record, others: Collection[str]) -> dict[str
     return features
 
 
-def row_of(record: Record, stem: str) -> TableRow:
+def row_of(record: DataRecord, stem: str) -> TableRow:
     """Say where a pair stands in the table; what is not said is taken from the next wider name."""
     case = str(record.get("case") or stem)
     dependency = record.get("dependency")
