@@ -98,6 +98,13 @@ def test_a_tie_is_right_in_the_predictions_and_wrong_in_the_run(results):
     assert (last["correct"], last["undecidable"]) == (False, True)
 
 
+def test_a_score_that_rests_on_ties_is_no_surprise(small):
+    ended = call("babylm", "--model", "bundled:lstm", "--data", "data", cwd=small)
+    assert "warning: comps: " in ended.stderr
+    assert "items are ties, which count as right here" in ended.stderr
+    assert (small / "results/lstm/main/zero_shot/causal/comps/comps/predictions.json").exists()
+
+
 def test_a_missing_folder_is_named_and_the_others_are_scored(small):
     (small / "data/reading").mkdir()
     ended = call("babylm", "--model", "hf:plain.v1", "--data", "data", "--out", "out", cwd=small)

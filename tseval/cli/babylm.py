@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.model_options import model_options, open_chosen, read_arguments
+from tseval.cli.model_options import model_options, open_chosen, read_arguments, say_warnings
 from tseval.cli.options import FILE, QUIET
 from tseval.cli.progress import busy, progress_bar
 
@@ -57,8 +57,13 @@ def command(
     if not quiet:
         click.echo(_table(results))
         click.echo(str(where), err=True)
-    for warning in getattr(model, "warnings", ()):
-        click.echo(f"warning: {warning}", err=True)
+    say_warnings(model)
+    for folder, result in results.items():
+        if 100 * result.n_tied > result.n_items:
+            said = (
+                f"{folder}: {result.n_tied:,} of {result.n_items:,} items are ties, which count as right here"
+            )
+            click.echo(f"warning: {said}", err=True)
     for name in missing:
         click.echo(f"missing: {data / name}: no predictions were made of it", err=True)
     if (data / "reading").is_dir():
