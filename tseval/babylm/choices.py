@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, cast
 
 from tseval.errors import SuiteError
@@ -87,7 +88,9 @@ def read_wug(place: str, record: DataRecord, stem: str) -> Choice:
     ratio = record.get("ratio")
     try:
         share = float(cast("str", ratio))
-    except (TypeError, ValueError):
+        if not isfinite(share):
+            raise ValueError
+    except (OverflowError, TypeError, ValueError):
         raise SuiteError(f"{place}: ratio is no number, but {ratio!r}") from None
     return Choice(place, stem, tuple(Candidate("", text, text) for text in texts), share)
 
