@@ -93,7 +93,7 @@ class Pieces:
         if longest is not None:
             prefix = " " if self.leading_space else ""
             near = np.flatnonzero(may_exceed(sentences, longest - n_special))
-            texts = [prefix + text for text in self._texts(sentences.take(pa.array(near)))[0]]
+            texts = [prefix + text for text in self._texts(sentences.take(pa.array(near, pa.int64())))[0]]
             found[near] = [len(ids) + n_special > longest for ids in self._ids(texts)] if texts else False
         return found
 

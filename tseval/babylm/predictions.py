@@ -7,7 +7,7 @@ right. The verdicts of the run count it as wrong, as everywhere in tseval.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -19,6 +19,7 @@ from tseval.questions.scored import ScoredSentences
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from tseval.babylm.choices import Choice
@@ -73,7 +74,7 @@ def predict(loaded: LoadedTask, run: Run) -> TaskResult:
             shares = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))[:, 0]
             for answer, share in zip(answered[case.name], shares.tolist(), strict=True):
                 answer["prob"] = share
-            human += [choice.ratio for choice in own]
+            human += [choice.ratio for choice in own if choice.ratio is not None]
             model += shares.tolist()
     if loaded.task.correlates:
         score = float(spearmanr(model, human).statistic) if len(set(model)) > 1 < len(set(human)) else None
@@ -88,14 +89,16 @@ def _scores(case: Case, scored: ScoredSentences) -> NDArray[np.float64]:
     assert isinstance(question, Regions)
     columns = [
         scored.words.region(
-            scored.find(case.sentences[label].combine_chunks()), question.regions_of(label), 2
+            scored.find(cast("pa.StringArray", case.sentences[label].combine_chunks())),
+            question.regions_of(label),
+            2,
         )
         for label in case.labels
     ]
     return np.stack(columns, axis=1)
 
 
-def _answers(subset: str, choices: list[Choice], chosen: NDArray[np.int64]) -> Iterator[Answer]:
+def _answers(subset: str, choices: Sequence[Choice], chosen: NDArray[np.int64]) -> Iterator[Answer]:
     for number, (choice, at) in enumerate(zip(choices, chosen.tolist(), strict=True)):
         yield {"id": f"{subset}_{number}", "pred": choice.options[at].answer}
 

@@ -1,6 +1,7 @@
 """Continuations of prefixes, and two targets after two contexts, against plain forward passes."""
 
 import json
+from typing import Any
 
 import pytest
 import torch
@@ -13,19 +14,19 @@ from tseval.adapters import open_model
 from tseval.errors import SuiteError
 from tseval.suites.load import load_suite
 
-PREFIXED = [
+PREFIXED: list[dict[str, Any]] = [
     {"prefix": "the author near the guards", "good": "laughs .", "bad": "laugh loudly .", "number": "sing"},
     {"prefix": "the guards", "good": "admire the author .", "bad": "admires .", "number": "plur"},
     {"prefix": "no author that the guards like", "good": "has laughed .", "bad": "have .", "number": "sing"},
 ]
-COMPS = [
+COMPS: list[dict[str, Any]] = [
     {"prefix_acceptable": "a guard", "prefix_unacceptable": "a taxi", "property_phrase": "can laugh .",
      "similarity": 0.25},
     {"prefix_acceptable": "the author", "prefix_unacceptable": "the taxi driver",
      "property_phrase": "swims .", "similarity": 0.5},
 ]  # fmt: skip
 # In the form of EWoK; made up, since its items may not stand here in plain text.
-CROSSED = [
+CROSSED: list[dict[str, Any]] = [
     {"Domain": "likes", "ConceptA": "like", "ConceptB": "admire", "ContextType": "direct",
      "ContextDiff": "verb", "TargetDiff": "subject", "Context1": "the guards like the author .",
      "Context2": "the author likes the guards .", "Target1": "the author is liked .",
@@ -119,8 +120,9 @@ def test_tokens_are_counted_after_the_prefix(tmp_path):
     suite = load_suite(write(tmp_path / "c.jsonl", untokenised), tokenise=True)
     (case,) = suite.cases
     assert case.sentences["good"].to_pylist() == ["Ca n't the author 's guard laugh , now ?"]
-    assert case.question.regions_of("good") == [[6, 4]]
-    assert case.question.regions_of("bad") == [[6, 2]]
+    question: Any = case.question
+    assert question.regions_of("good") == [[6, 4]]
+    assert question.regions_of("bad") == [[6, 2]]
 
 
 @pytest.mark.parametrize(
