@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from tseval.babylm.tasks import BOX_SPLITS
+from tseval.questions.formula import Region
 from tseval.questions.regions import Regions
 from tseval.questions.scored import ScoredSentences
 
@@ -88,10 +89,9 @@ def _scores(case: Case, scored: ScoredSentences) -> NDArray[np.float64]:
     question = case.question
     assert isinstance(question, Regions)
     columns = [
-        scored.words.region(
+        scored.words.sums_within(
             scored.find(cast("pa.StringArray", case.sentences[label].combine_chunks())),
-            question.regions_of(label),
-            2,
+            *question.span(Region(2, label)),
         )
         for label in case.labels
     ]
