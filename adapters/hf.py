@@ -17,10 +17,11 @@ from torch import nn
 
 from tseval.adapters.bfloat16_head import ModelProducts, no_gain, refuse_precision
 from tseval.adapters.hf_check import ALL_METHODS, LENGTH, ROW_CONTEXTS, choose_method
-from tseval.adapters.pieces import Pieces
+from tseval.adapters.pieces import WHITE_SPACE, Pieces
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors, take_option
 from tseval.adapters.start_tokens import find_start, start_kind
 from tseval.adapters.word_marks import NOTE, Ended, corrections, find_marks, read_to_the_end
+from tseval.errors import ModelError
 from tseval.scoring.numerics.head import chosen_logits, log_shares, log_sums, log_sums_exp_, of_length
 from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
 from tseval.scoring.protocol import ModelCard
@@ -48,21 +49,29 @@ class CausalModel:
 
     Args:
         opened: What was read.
-        bos: `auto`, `true`, `false` or a token of the vocabulary.
+        bos: `auto`, `tokenizer`, `true`, `false` or a token of the vocabulary.
         leading_space: Whether a sentence begins with a space.
         words: What the log-probability of a word is: `corrected`, or the sum over its `pieces`.
+        white_space: Between words, `single` spaces, or `kept` as it is.
 
     Raises:
-        ModelError: If there is no such start symbol, or the model is not causal.
+        ModelError: If there is no such start symbol, the model is not causal, or words cannot be corrected.
     """
 
-    def __init__(self, opened: Pretrained, bos: str, leading_space: bool, words: str) -> None:
+    def __init__(
+        self, opened: Pretrained, bos: str, leading_space: bool, words: str, white_space: str = "single"
+    ) -> None:
+        if white_space == "kept" and words == "corrected":
+            raise ModelError(
+                "white_space=kept: what is beside a word that begins behind it cannot be corrected.\n"
+                "  Give words=pieces as well."
+            )
         self.opened, self.model, self.tokenizer = opened, opened.model, opened.tokenizer
         self.model.config.use_cache = False
         self.start = find_start(self.tokenizer, bos)
         self.warnings: list[str] = []
         self.batch_tokens = opened.batch_tokens
-        self._pieces = Pieces(self.tokenizer, leading_space)
+        self._pieces = Pieces(self.tokenizer, leading_space, white_space)
         self._marks = find_marks(self.tokenizer)
         corrects = words == "corrected" and self._marks.kind == "beginnings"
         self._parts = self._marks.parts if corrects else None
@@ -81,6 +90,8 @@ class CausalModel:
             "words": "corrected" if corrects else "pieces",
             "dtype": opened.dtype,
         }
+        if white_space != "single":  # signatures of all other runs stay what they were
+            protocol["white_space"] = white_space
         self.card = ModelCard(
             name=opened.name,
             kind="hf",
@@ -272,7 +283,7 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
 
     Args:
         rest: Folder, or id on the hub.
-        arguments: `bos`, `leading_space`, `words`; all others are passed on to `from_pretrained`.
+        arguments: `bos`, `leading_space`, `words`, `white_space`; all others go to `from_pretrained`.
         device: Where to compute.
 
     Raises:
@@ -283,8 +294,9 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
     bos = remaining.pop("bos", "auto")
     leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
     words = take_option(remaining, "words", ("corrected", "pieces"))
+    white_space = take_option(remaining, "white_space", WHITE_SPACE)
     opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device)
     with plain_errors("hf", rest):
-        model = CausalModel(opened, bos, leading_space, words)
+        model = CausalModel(opened, bos, leading_space, words, white_space)
     model.warnings += no_gain(arguments, opened.model.device)
     return model

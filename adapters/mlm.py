@@ -24,8 +24,9 @@ import numpy as np
 import torch
 
 from tseval.adapters.bfloat16_head import ModelProducts, no_gain, refuse_precision
-from tseval.adapters.pieces import Pieces
+from tseval.adapters.pieces import WHITE_SPACE, Pieces
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, ordinary_tokens, plain_errors, take_option
+from tseval.adapters.start_tokens import special_tokens
 from tseval.errors import ModelError
 from tseval.scoring.numerics.head import log_sum_exp_
 from tseval.scoring.protocol import Encoded, ModelCard
@@ -77,22 +78,23 @@ class MaskedModel:
     Args:
         opened: What was read.
         pll: `within_word_l2r` or `original`.
+        white_space: Between words, `single` spaces, or `kept` as it is.
 
     Raises:
         ModelError: If the tokenizer has no mask, or the model cannot be scored.
     """
 
-    def __init__(self, opened: Pretrained, pll: str) -> None:
+    def __init__(self, opened: Pretrained, pll: str, white_space: str) -> None:
         self.opened, self.model, self.pll = opened, opened.model, pll
         if opened.tokenizer.mask_token_id is None:
             raise ModelError(
                 f"mlm:{opened.name}: the tokenizer has no mask token.\n  A causal model is opened by hf:."
             )
         self.mask: int = opened.tokenizer.mask_token_id
-        self.before, self.after = special_tokens(opened)
+        self.before, self.after = special_tokens(opened.tokenizer, f"mlm:{opened.name}")
         self.batch_tokens = opened.batch_tokens
         self.warnings: list[str] = []
-        self._pieces = Pieces(opened.tokenizer, leading_space=False)
+        self._pieces = Pieces(opened.tokenizer, leading_space=False, white_space=white_space)
         self._products = ModelProducts(self.model)
         self.head_at_masks = True
         if not self._agrees():
@@ -101,6 +103,8 @@ class MaskedModel:
         protocol: dict[str, OptionValue] = {"pll": pll, "dtype": opened.dtype}
         if pll == "within_word_l2r":
             protocol["masked_word"] = "tokenizer" if opened.tokenizer.is_fast else "spaces"
+        if white_space != "single":  # signatures of all other runs stay what they were
+            protocol["white_space"] = white_space
         self.card = ModelCard(
             name=opened.name,
             kind="mlm",
@@ -250,24 +254,12 @@ def only_at(encoder: nn.Module, row: Tensor, column: Tensor) -> Iterator[None]:
         hook.remove()
 
 
-def special_tokens(opened: Pretrained) -> tuple[list[int], list[int]]:
-    """Give the special tokens that the tokenizer puts before and after a sentence."""
-    encoded = opened.tokenizer("a", return_special_tokens_mask=True)
-    ids = cast("list[int]", encoded["input_ids"])
-    special = cast("list[int]", encoded["special_tokens_mask"])
-    if 0 not in special:
-        raise ModelError(f"mlm:{opened.name}: the tokenizer makes only special tokens of the letter a")
-    first = special.index(0)
-    last = len(special) - special[::-1].index(0)
-    return ids[:first], ids[last:]
-
-
 def open_masked(rest: str, arguments: Mapping[str, str], device: str) -> MaskedModel:
     """Open `--model mlm:PATH_OR_ID`.
 
     Args:
         rest: Folder, or id on the hub.
-        arguments: `pll`; all others are passed on to `from_pretrained`.
+        arguments: `pll`, `white_space`; all others are passed on to `from_pretrained`.
         device: Where to compute.
 
     Raises:
@@ -276,8 +268,9 @@ def open_masked(rest: str, arguments: Mapping[str, str], device: str) -> MaskedM
     refuse_precision("mlm", arguments)
     remaining = dict(arguments)
     pll = take_option(remaining, "pll", METRICS)
+    white_space = take_option(remaining, "white_space", WHITE_SPACE)
     opened = open_pretrained("mlm", "AutoModelForMaskedLM", rest, remaining, device)
     with plain_errors("mlm", rest):
-        model = MaskedModel(opened, pll)
+        model = MaskedModel(opened, pll, white_space)
     model.warnings += no_gain(arguments, opened.model.device)
     return model

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
 
+WHITE_SPACE = ("single", "kept")  # what stands between the words of a sentence
 NOTHING = "∅"  # what a model sees of a word that its tokenizer drops
 
 
@@ -37,11 +38,24 @@ class Pieces:
     Args:
         tokenizer: Fast or slow.
         leading_space: Whether a sentence begins with a space, as in the middle of a text.
+        white_space: Between words, `single` spaces, each of which belongs to the word after it. Or `kept` as
+            it is, line breaks too, which needs a fast tokenizer; a piece that is nothing else then belongs to
+            the word before it.
+
+    Raises:
+        ModelError: If white space cannot be kept.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, leading_space: bool) -> None:
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, leading_space: bool, white_space: str = "single"
+    ) -> None:
+        if white_space == "kept" and not tokenizer.is_fast:
+            raise ModelError(
+                "white_space=kept: the tokenizer is slow, and does not say where its pieces stand"
+            )
         self.tokenizer = tokenizer
         self.leading_space = leading_space
+        self.keeps_space = white_space == "kept"
         self._seen: dict[bytes, tuple[str, bool]] = {}
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
@@ -50,7 +64,7 @@ class Pieces:
         Raises:
             ModelError: If nothing is left of a sentence.
         """
-        texts, lengths = _spaced(sentences)
+        texts, lengths = self._texts(sentences)
         split_up = self._by_offsets if self.tokenizer.is_fast else self._by_beginnings
         tokens, pieces = split_up(texts)
         first_words = np.cumsum(lengths) - lengths
@@ -79,7 +93,7 @@ class Pieces:
         if longest is not None:
             prefix = " " if self.leading_space else ""
             near = np.flatnonzero(may_exceed(sentences, longest - n_special))
-            texts = [prefix + " ".join(str(sentences[at]).split()) for at in near.tolist()]
+            texts = [prefix + text for text in self._texts(sentences.take(pa.array(near, pa.int64())))[0]]
             found[near] = [len(ids) + n_special > longest for ids in self._ids(texts)] if texts else False
         return found
 
@@ -93,7 +107,7 @@ class Pieces:
         if not self.tokenizer.is_fast:
             return None
         numbers: list[int] = []
-        for one in self._encodings(_spaced(sentences)[0]):
+        for one in self._encodings(self._texts(sentences)[0]):
             # A piece of no word, a special token that the text spells out, is alone.
             numbers += [-1 - i if word is None else word for i, word in enumerate(one.word_ids)]
         return np.array(numbers, dtype=np.int64)
@@ -107,6 +121,14 @@ class Pieces:
                 text = str(self.tokenizer.convert_ids_to_tokens(token))
             texts.append(text)
         return texts
+
+    def _texts(self, sentences: pa.StringArray) -> tuple[list[str], np.ndarray]:
+        """Give sentences as they are split into pieces, and the number of words of each."""
+        trimmed = pc.utf8_trim_whitespace(sentences)
+        split = pc.utf8_split_whitespace(trimmed)
+        lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
+        texts = trimmed if self.keeps_space else cast("pa.StringArray", pc.binary_join(split, " "))
+        return [str(text) for text in texts.to_pylist()], lengths
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         encoded = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)
@@ -130,10 +152,12 @@ class Pieces:
         spans = np.array([span for one in encodings for span in one.offsets], dtype=np.int64).reshape(-1, 2)
         # All texts end to end, a space before each: word n begins with space n.
         joined = "".join(f" {text}" for text in texts)
-        is_space = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32) == ord(" ")
-        word_at = np.cumsum(is_space) - 1
         sizes = np.array([len(text) + 1 for text in texts])
         text_starts = np.cumsum(sizes) - sizes + (0 if self.leading_space else 1)
+        if self.keeps_space:
+            return tokens, _pieces_beside_white_space(joined, np.repeat(text_starts, counts), spans)
+        is_space = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32) == ord(" ")
+        word_at = np.cumsum(is_space) - 1
         # A piece may be a space that its tokenizer trimmed away: then its span is empty.
         last = np.where(spans[:, 1] > spans[:, 0], spans[:, 1] - 1, spans[:, 0])
         place = np.minimum(np.repeat(text_starts, counts) + last, len(word_at) - 1)
@@ -174,8 +198,18 @@ class Pieces:
         return self._seen[word]
 
 
-def _spaced(sentences: pa.StringArray) -> tuple[list[str], np.ndarray]:
-    """Give sentences with single spaces between words, and the number of words of each."""
-    split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
-    lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
-    return [str(text) for text in cast("pa.StringArray", pc.binary_join(split, " ")).to_pylist()], lengths
+def _pieces_beside_white_space(joined: str, starts: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """Count the pieces of each word where texts keep their white space, (words,).
+
+    Args:
+        joined: All texts end to end, a space before each.
+        starts: Where the text of each piece begins, (pieces,).
+        spans: Beginning and end of each piece in its text, (pieces, 2).
+    """
+    white = np.array([character.isspace() for character in joined])
+    begins = white & ~np.concatenate(([False], white[:-1]))  # a run of white space is one gap
+    word_at = np.cumsum(begins) - 1
+    last = starts + np.maximum(spans[:, 1] - 1, 0)
+    # Before the first word stands white space too, where a sentence begins with a space.
+    words = np.maximum(word_at[last] - white[last], word_at[starts])
+    return np.bincount(words, minlength=int(begins.sum()))

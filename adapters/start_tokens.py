@@ -16,8 +16,8 @@ def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
     Args:
         tokenizer: Of the model.
         bos: `auto`, the tokenizer's beginning of sequence if it has one, else its end of text if that stood
-            between training texts; `true`, its beginning of sequence, which it must have; `false`, none; or a
-            token of its vocabulary.
+            between training texts; `tokenizer`, what it puts before a text by itself, if anything; `true`,
+            its beginning of sequence, which it must have; `false`, none; or a token of its vocabulary.
 
     Raises:
         ModelError: If there is no such token.
@@ -27,6 +27,14 @@ def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
         return separator(tokenizer) if own is None else own
     if bos == "false":
         return None
+    if bos == "tokenizer":
+        before, _ = special_tokens(tokenizer, "bos=tokenizer")
+        if len(before) > 1:
+            raise ModelError(
+                f"bos=tokenizer: the tokenizer puts {len(before)} tokens before a text.\n"
+                "  Name the one that a sentence follows (bos=TOKEN)."
+            )
+        return before[0] if before else None
     if bos == "true":
         if own is None:
             raise ModelError(
@@ -37,8 +45,8 @@ def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
     vocabulary = tokenizer.get_vocab()
     if bos not in vocabulary:
         raise ModelError(
-            f"bos={bos}: no such token in the vocabulary.\n  Use auto, true, false or a token, such as "
-            f"{tokenizer.eos_token or next(iter(vocabulary))}."
+            f"bos={bos}: no such token in the vocabulary.\n  Use auto, tokenizer, true, false or a token, "
+            f"such as {tokenizer.eos_token or next(iter(vocabulary))}."
         )
     return cast("int", vocabulary[bos])
 
@@ -62,3 +70,19 @@ def start_kind(tokenizer: PreTrainedTokenizerBase, start: int | None) -> str:
     if start == tokenizer.bos_token_id:
         return "bos"
     return "eos" if start == tokenizer.eos_token_id else "named"
+
+
+def special_tokens(tokenizer: PreTrainedTokenizerBase, who: str) -> tuple[list[int], list[int]]:
+    """Give the special tokens that a tokenizer puts before and after a text by itself.
+
+    Raises:
+        ModelError: It makes nothing but special tokens; the message begins with `who`.
+    """
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    ids = cast("list[int]", encoded["input_ids"])
+    special = cast("list[int]", encoded["special_tokens_mask"])
+    if 0 not in special:
+        raise ModelError(f"{who}: the tokenizer makes only special tokens of the letter a")
+    first = special.index(0)
+    last = len(special) - special[::-1].index(0)
+    return ids[:first], ids[last:]

@@ -92,6 +92,8 @@ WORDS = b"<eos>\n<unk>\nthe\n"
 
 READERS = {
     "pairs": Reader("p.jsonl", b'{"good": "a b", "bad": "b a", "n": 1}\n', load_suite),
+    "continuations": Reader("p.jsonl", b'{"prefix": "a", "good": "b", "bad": "c d"}\n', load_suite),
+    "contexts": Reader("p.tsv", b"Context1\tContext2\tTarget1\tTarget2\na b\tb a\tc\td\n", load_suite),
     "table of pairs": Reader("p.tsv", b"good\tbad\tn\na b\tb a\t1\n", load_suite),
     "csv of pairs": Reader("p.csv", b'good;bad;n\n"a ""b""";b a;1\n', load_suite),
     "compressed pairs": Reader("p.tsv.gz", gzip.compress(b"good\tbad\na b\tb a\n", mtime=0), load_suite),

@@ -169,6 +169,16 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         },
         ARROW,
     ),
+    "tseval.babylm": (
+        {
+            "tseval.evaluation",
+            "tseval.questions",
+            "tseval.runs",
+            "tseval.scoring.protocol",
+            "tseval.suites",
+        },
+        ARROW | {"scipy"},
+    ),
     # torch, submitit and Ray are imported where they are used: a plan and its status need none of them.
     "tseval.sweeps": (
         {

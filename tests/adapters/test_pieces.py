@@ -80,3 +80,32 @@ def test_a_sentence_that_the_tokenizer_drops_is_an_error():
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE({"a": 0}, [])))
     with pytest.raises(ModelError, match="leaves nothing of the sentence '☃'"):
         Pieces(fast, leading_space=False).encode(pa.array(["a", "☃"]))
+
+
+GAPS = st.sampled_from([" ", "  ", "\n", " \n", "\t", "\u00a0"])
+SPACED = st.lists(st.tuples(WORDS, GAPS), min_size=1, max_size=6).map(
+    lambda parts: "".join(word + gap for word, gap in parts).strip()
+)
+
+
+@pytest.mark.parametrize("tokenizer", [BPE, METASPACE], ids=["bpe", "metaspace"])
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(SPACED, min_size=1, max_size=6))
+def test_kept_white_space_reaches_the_tokenizer_and_belongs_to_the_word_before_it(tokenizer, texts):
+    encoded = Pieces(tokenizer, leading_space=False, white_space="kept").encode(pa.array(texts))
+    assert encoded.lengths.tolist() == [len(text.split()) for text in texts]
+    tokens, pieces = [], []
+    for text in texts:
+        found = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        tokens += found["input_ids"]
+        begins = [len(text) - len(text.split(None, n)[-1]) for n in range(1, len(text.split()))]
+        words = [sum(stop > begin for begin in begins) for _, stop in found["offset_mapping"]]
+        pieces += [words.count(n) for n in range(len(begins) + 1)]
+    assert encoded.tokens.tolist() == tokens
+    assert encoded.pieces.tolist() == pieces
+    assert encoded.pieces.sum() == len(tokens)
+
+
+def test_white_space_is_kept_where_pieces_say_where_they_stand():
+    with pytest.raises(ModelError, match="white_space=kept: the tokenizer is slow"):
+        Pieces(transformers.ByT5Tokenizer(), leading_space=False, white_space="kept")

@@ -8,9 +8,11 @@ import pytest
 from checkpoints import TEXT, bpe_tokenizer, save_causal
 from in_process import call
 from small import make_case, make_suite
+from tokenizers import processors
 
 import tseval
 from tseval.adapters import open_model
+from tseval.errors import ModelError
 from tseval.runs.files import part_bytes, read_part
 from tseval.scoring.engine import Part
 from tseval.scoring.scorers import scorer_for
@@ -141,3 +143,42 @@ def test_a_pair_that_differs_in_the_unscored_token_is_undecidable(tmp_path):
     result = call(*options, *ROWS[0], cwd=tmp_path)
     assert "undecidable: the two begin with different tokens" in result.stderr
     assert "is preferred" in call(*options, *ROWS[1], cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("single", "token"),
+    [("$A", None), ("<pad> $A", "<pad>"), ("<pad> $A <|endoftext|>", "<pad>"), ("$A <pad>", None)],
+)
+def test_the_start_may_be_what_the_tokenizer_adds_by_itself(tmp_path, single, token):
+    tokenizer = bpe_tokenizer(bos="<pad>")
+    add_by_itself(tokenizer, single)
+    path = save_causal(tmp_path, tokenizer=tokenizer)
+    card = open_model(f"hf:{path}", {"bos": "tokenizer"}).card
+    assert card.protocol["bos"] == token
+    assert open_model(f"hf:{path}").card.protocol["bos"] == "<pad>"  # which it has, whether it adds it or not
+
+
+def test_two_tokens_before_a_text_are_no_start(tmp_path):
+    tokenizer = bpe_tokenizer()
+    add_by_itself(tokenizer, "<pad> <|endoftext|> $A")
+    path = save_causal(tmp_path, tokenizer=tokenizer)
+    with pytest.raises(
+        ModelError, match=r"bos=tokenizer: the tokenizer puts 2 tokens before a text.\n.*bos=TOKEN"
+    ):
+        open_model(f"hf:{path}", {"bos": "tokenizer"})
+
+
+def test_kept_white_space_is_in_the_protocol_and_goes_with_sums_over_pieces(tmp_path):
+    path = saved(tmp_path)
+    card = open_model(f"hf:{path}", {"white_space": "kept", "words": "pieces"}).card
+    assert card.protocol["white_space"] == "kept"
+    assert "white_space" not in open_model(f"hf:{path}").card.protocol
+    with pytest.raises(ModelError, match=r"white_space=kept: .* cannot be corrected.\n.*words=pieces"):
+        open_model(f"hf:{path}", {"white_space": "kept"})
+
+
+def add_by_itself(tokenizer, single):
+    """Let a tokenizer put special tokens around every text."""
+    special = [("<|endoftext|>", 0), ("<pad>", 1)]
+    processor = processors.TemplateProcessing(single=single, special_tokens=special)
+    tokenizer.backend_tokenizer.post_processor = processor

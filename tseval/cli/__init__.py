@@ -27,6 +27,10 @@ from tseval.errors import TsevalError, shortened, suggest
 COMMANDS = {
     "run": ("run", "Score a model on a suite, write the run, print the table."),
     "sweep": ("sweep", "Score many models on many suites, by as many workers as there are."),
+    "babylm": (
+        "babylm",
+        "Score BabyLM's zero-shot tasks, and write the predictions that its pipeline collects.",
+    ),
     "table": ("table", "Print runs and published boards side by side, with ranks."),
     "report": ("report", "Write runs as a web page: the table, any two models compared, single items."),
     "verify": ("verify", "Check that runs are whole, follow from suite and evidence, and can be."),

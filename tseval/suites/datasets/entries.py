@@ -15,8 +15,9 @@ from tseval.suites.items import ENTRY, RESERVED_NAMES, Case, Feature, as_entries
 from tseval.suites.records import fits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from tseval.questions.question import Question
     from tseval.questions.scores import Score
 
 # The phenomenon of every data set of agreement.
@@ -34,6 +35,7 @@ class DataItem:
         sentences: Label to sentence, the better ones first.
         features: Feature name to value; None for no text.
         entries: Lexical factor to what the item shares with others there; the same factors in a whole case.
+        beginnings: Label to how many words stand before what is asked about; none where sentences are whole.
     """
 
     place: str
@@ -41,6 +43,7 @@ class DataItem:
     sentences: Mapping[str, str]
     features: Mapping[str, Feature | None]
     entries: Mapping[str, str] = field(default_factory=dict)
+    beginnings: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,19 @@ class DataSet:
     cases: tuple[Case, ...]
 
 
-def build_cases(entries: Iterable[DataItem]) -> tuple[Case, ...]:
+def _all_pairs(entries: Sequence[DataItem]) -> Question:
+    """Ask whether every sentence is more probable than those after it."""
+    return Pairs(tuple(Contrast(*labels) for labels in combinations(entries[0].sentences, 2)))
+
+
+def build_cases(
+    entries: Iterable[DataItem], ask: Callable[[Sequence[DataItem]], Question] = _all_pairs
+) -> tuple[Case, ...]:
     """Gather entries into cases, in order of first appearance.
+
+    Args:
+        entries: Of all cases.
+        ask: Gives what is asked about the entries of one case.
 
     Raises:
         SuiteError: Entries of one case differ in labels, row names or features; a sentence has no words.
@@ -71,7 +85,7 @@ def build_cases(entries: Iterable[DataItem]) -> tuple[Case, ...]:
     groups: dict[str, list[DataItem]] = {}
     for entry in entries:
         groups.setdefault(entry.row[0], []).append(entry)
-    return tuple(_case(group) for group in groups.values())
+    return tuple(_case(group, ask) for group in groups.values())
 
 
 def first_places(texts: Iterable[str]) -> list[str]:
@@ -80,7 +94,7 @@ def first_places(texts: Iterable[str]) -> list[str]:
     return [places.setdefault(text, str(place)) for place, text in enumerate(texts, 1)]
 
 
-def _case(entries: Sequence[DataItem]) -> Case:
+def _case(entries: Sequence[DataItem], ask: Callable[[Sequence[DataItem]], Question]) -> Case:
     first = entries[0]
     for entry in entries:
         _refuse_unlike(entry, first)
@@ -93,7 +107,7 @@ def _case(entries: Sequence[DataItem]) -> Case:
         construction=construction,
         phenomenon=phenomenon,
         dependency=dependency,
-        question=Pairs(tuple(Contrast(better, worse) for better, worse in combinations(labels, 2))),
+        question=ask(entries),
         index=pa.array(range(len(entries)), pa.int64()),
         sentences=pa.table({label: pa.array(texts, pa.string()) for label, texts in sentences.items()}),
         features=pa.table(features),

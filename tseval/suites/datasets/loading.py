@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -9,18 +10,17 @@ import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
 from tseval.limits import beyond, limits
-from tseval.suites.datasets import agreement, blimp, clams
+from tseval.suites.datasets import agreement, blimp, clams, continuations
 from tseval.suites.datasets.agreement_table import is_agreement, read_agreement
 from tseval.suites.datasets.columns import check_columns, known_columns, refuse_columns
 from tseval.suites.datasets.entries import DataSet, build_cases
-from tseval.suites.datasets.pairs import read_pairs
+from tseval.suites.datasets.pairs import read_pairs, stem_of
 from tseval.suites.datasets.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
 from tseval.suites.records import bare_name, read_jsonl
 from tseval.suites.tables import is_table, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from tseval.suites.datasets.entries import DataItem
     from tseval.suites.items import Case
@@ -95,21 +95,20 @@ def _files(folder: Path) -> list[Path]:
     return []
 
 
+_BY_ENDING = {".json": "syntaxgym", ".text": "linzen", ".tab": "gulordava", ".txt": "clams"}
+
+
 def _kind(file: Path) -> str:
     name = bare_name(file)
-    if name.endswith(".json"):
-        return "syntaxgym"
-    if name.endswith(".text"):
-        return "linzen"
-    if name.endswith(".tab"):
-        return "gulordava"
-    if name.endswith(".txt"):
-        return "clams"
+    if kind := _BY_ENDING.get(Path(name).suffix):
+        return kind
     if is_agreement(file):
         return "agreement"
-    names = _names(file) if name.endswith(".jsonl") else []
+    names = _names(file)
     known = known_columns(names)  # ZhoBLiMP has UID and pairID too
-    return "blimp" if {"UID", "pairID"} <= {*names} and not (known and known.title) else "pairs"
+    if {"UID", "pairID"} <= {*names} and not is_table(file) and not (known and known.title):
+        return "blimp"
+    return continuations.form_of(names) or "pairs"
 
 
 def _names(file: Path) -> Sequence[str]:
@@ -133,7 +132,7 @@ def _pairs(files: Sequence[Path], name: str, columns: Mapping[str, str]) -> Data
 
 def _stems(files: Sequence[Path]) -> list[str]:
     """Tell files apart by their names, or by their folders where all have the same (`eng/data.tsv`)."""
-    stems = [bare_name(file).partition(".")[0] for file in files]
+    stems = [stem_of(file) for file in files]
     return [file.parent.name for file in files] if len(files) > 1 and len({*stems}) == 1 else stems
 
 
@@ -164,6 +163,14 @@ def _syntaxgym(files: list[Path], name: str, _: str | None) -> DataSet:
     return DataSet(name, name, SYNTAXGYM_SOURCE, "regions", cases)
 
 
+def _continuations(files: list[Path], name: str, _: str | None) -> DataSet:
+    return DataSet(name, name, None, "regions", continuations.read_continuations(files))
+
+
+def _contexts(files: list[Path], name: str, _: str | None) -> DataSet:
+    return DataSet(name, name, None, "regions", continuations.read_contexts(files))
+
+
 def _by_item(
     read: Callable[[Path], Iterator[DataItem]], title: str | None = None, source: str | None = None
 ) -> Callable[[list[Path], str, str | None], DataSet]:
@@ -183,4 +190,6 @@ _READERS = {
     "gulordava": _by_item(agreement.read_gulordava, "Colourless green agreement", agreement.GULORDAVA),
     "agreement": _agreement,
     "syntaxgym": _syntaxgym,
+    "continuations": _continuations,
+    "contexts": _contexts,
 }

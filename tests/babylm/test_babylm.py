@@ -1,0 +1,222 @@
+"""BabyLM's zero-shot tasks: the predictions are those that its own pipeline recorded, item for item."""
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from babylm_folder import write_folder, write_models
+from in_process import call
+from sound_models import Whole
+from supplied import BABYLM
+
+from tseval.babylm.running import plan_tasks, results_folder
+from tseval.babylm.tasks import load_tasks
+from tseval.errors import ModelError, SuiteError
+from tseval.runs import read_run
+
+MODELS = {"plain": ("hf", "causal"), "started": ("hf", "causal"), "masked": ("mlm", "mlm")}
+FOLDERS = {
+    "blimp_filtered": 268, "supplement_filtered": 37, "ewok_filtered": 48, "entity_tracking": 36,
+    "wug_adj_nominalization": 6, "wug_past_tense": 6, "comps": 96,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return json.loads(gzip.decompress(BABYLM.read_bytes()))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, recorded):
+    path = tmp_path_factory.mktemp("babylm")
+    write_folder(path / "data")
+    write_models(path, recorded["tokenizers"])
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    """Where each model's results are, and what the command said of it."""
+    said = {}
+    for model, (scheme, backend) in MODELS.items():
+        ended = call("babylm", "--model", f"{scheme}:{model}", "--data", "data", cwd=folder)
+        said[model] = folder / "results" / model / "main/zero_shot" / backend, ended
+    return said
+
+
+@pytest.fixture
+def small(folder, tmp_path):
+    """Two tasks and a model, in a folder of its own."""
+    for name in ("comps", "wug_past_tense"):
+        shutil.copytree(folder / "data" / name, tmp_path / "data" / name)
+    shutil.copytree(folder / "plain", tmp_path / "plain.v1")
+    return tmp_path
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_predictions_are_those_of_babylms_pipeline(results, recorded, model):
+    where, ended = results[model]
+    assert ended.returncode == 0, ended.stderr
+    expected = recorded["predictions"][model]
+    assert {name.partition("/")[2] for name in expected} == set(FOLDERS)
+    for task, subsets in expected.items():
+        found = json.loads((where / task / "predictions.json").read_text("utf-8"))
+        assert found.keys() == subsets.keys()
+        n_items = 0
+        for subset, answers in subsets.items():
+            theirs, ours = answers["predictions"], found[subset]["predictions"]
+            n_items += len(ours)
+            assert [(a["id"], a["pred"]) for a in ours] == [(a["id"], a["pred"]) for a in theirs]
+            shares = [a["prob"] for a in theirs if "prob" in a]
+            assert [a["prob"] for a in ours if "prob" in a] == pytest.approx(shares, abs=1e-5)
+            assert len(shares) == (len(ours) if subset.startswith("wug_") else 0)
+        assert n_items == FOLDERS[task.partition("/")[2]]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_scores_are_those_of_its_reports(results, recorded, model):
+    where, ended = results[model]
+    tasks = json.loads((where / "tseval.json").read_text("utf-8"))["tasks"]
+    assert tasks.keys() == recorded["scores"][model].keys()
+    for folder, theirs in recorded["scores"][model].items():
+        scale = {"accuracy": 100, "spearman": 1}
+        (ours,) = (tasks[folder][name] * factor for name, factor in scale.items() if name in tasks[folder])
+        assert f"{ours:.2f}" == theirs
+        assert f"| {folder} " in ended.stdout
+
+
+def test_a_tie_is_right_in_the_predictions_and_wrong_in_the_run(results):
+    where, _ = results["plain"]
+    tied = "If Kim has a dog, then Kim has a dog."
+    found = json.loads((where / "blimp/supplement_filtered/predictions.json").read_text("utf-8"))
+    assert found["hypernym"]["predictions"][-1]["pred"] == tied
+    summary = json.loads((where / "tseval.json").read_text("utf-8"))["tasks"]
+    assert [task["ties"] for task in summary.values()] == [0, 1, 0, 0, 0, 0, 0]
+    verdicts = read_run(where / "blimp/supplement_filtered/run").verdicts
+    last = verdicts[verdicts["case"] == "hypernym"].iloc[-1]
+    assert (last["correct"], last["undecidable"]) == (False, True)
+
+
+def test_a_score_that_rests_on_ties_is_no_surprise(small):
+    ended = call("babylm", "--model", "bundled:lstm", "--data", "data", cwd=small)
+    assert "warning: comps: " in ended.stderr
+    assert "items are ties, which count as right here" in ended.stderr
+    assert (small / "results/lstm/main/zero_shot/causal/comps/comps/predictions.json").exists()
+
+
+def test_a_missing_folder_is_named_and_the_others_are_scored(small):
+    (small / "data/reading").mkdir()
+    asked = "babylm", "--model", "hf:plain.v1", "--data", "data", "--out", "out"
+    command = [sys.executable, "-m", "tseval", *asked]
+    ended = subprocess.run(command, cwd=small, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    for name in set(FOLDERS) - {"comps", "wug_past_tense"}:
+        assert f"missing: data/{name}: no predictions were made of it" in ended.stderr
+    assert "left out: data/reading: BabyLM's own pipeline scores it" in ended.stderr
+    # The pipeline takes what follows the last period of a model's name for an ending.
+    made = small / "out/plain/main/zero_shot/causal"
+    assert sorted(path.parent.name for path in made.rglob("predictions.json")) == ["comps", "wug_past_tense"]
+
+
+def test_the_data_for_checkpoints_have_no_comps(folder, tmp_path):
+    for name, fast in {"ewok_filtered": "ewok_fast", "wug_past_tense": "wug_past_tense"}.items():
+        shutil.copytree(folder / "data" / name, tmp_path / fast)
+    tasks, missing = load_tasks(tmp_path)
+    assert [loaded.folder for loaded in tasks] == ["ewok_fast", "wug_past_tense"]
+    assert missing == ["blimp_fast", "supplement_fast", "entity_tracking_fast", "wug_adj_nominalization"]
+
+
+def test_results_of_another_model_are_left_as_they_are(small, folder):
+    arguments = "babylm", "--data", "data", "--model", "hf:plain.v1"
+    assert call(*arguments, cwd=small).returncode == 1
+    made = small / "results/plain/main/zero_shot/causal/comps/comps"
+    before = (made / "predictions.json").read_bytes(), (made / "run/manifest.json").read_bytes()
+
+    again = call(*arguments, cwd=small)  # nothing is scored anew
+    assert again.returncode == 1
+    assert (made / "run/manifest.json").read_bytes() == before[1]
+
+    shutil.rmtree(small / "plain.v1")
+    shutil.copytree(folder / "started", small / "plain.v1")
+    ended = call(*arguments, cwd=small)
+    assert ended.returncode == 2
+    assert "holds another run and cannot be resumed with this one" in ended.stderr
+    assert ((made / "predictions.json").read_bytes(), (made / "run/manifest.json").read_bytes()) == before
+
+
+@pytest.mark.parametrize("with_run", [False, True])
+def test_predictions_of_another_program_are_left_as_they_are(small, with_run):
+    made = small / "results/plain/main/zero_shot/causal/comps/comps"
+    arguments = "babylm", "--data", "data", "--model", "hf:plain.v1"
+    if with_run:
+        call(*arguments, cwd=small)
+    made.mkdir(parents=True, exist_ok=True)
+    (made / "predictions.json").write_text("{}")
+    ended = call(*arguments, cwd=small)
+    assert ended.returncode == 2
+    assert "predictions.json holds predictions of another model or program" in ended.stderr
+    assert (made / "predictions.json").read_text() == "{}"
+
+
+def test_a_text_that_is_too_long_is_refused_before_anything_is_scored(small):
+    file = small / "data/wug_past_tense/wug_past_tense.jsonl"
+    record = {"sentences": f"They {'wug ' * 300}.\tThey wug.", "ratio": 0.5}
+    file.write_text(file.read_text() + json.dumps(record) + "\n")
+    ended = call("babylm", "--data", "data", "--model", "hf:plain.v1", cwd=small)
+    assert ended.returncode == 2
+    assert "wug_past_tense: 1 texts are longer than plain.v1 reads" in ended.stderr
+    assert not (small / "results").exists()
+
+
+def test_a_model_that_gives_one_number_for_a_text_is_refused(small):
+    tasks, _ = load_tasks(small / "data")
+    with pytest.raises(ModelError, match="gives one number for a sentence"):
+        plan_tasks(Whole(), tasks, small / "out")
+
+
+BOXES = {"input_prefix": "Box 0 contains ", "options": ["a.", "b."], "numops": 0}
+COMPS = {"prefix_acceptable": "A", "prefix_unacceptable": "B", "property_phrase": "is."}
+WRONG = [
+    ("blimp_filtered/a.jsonl", [{"field": "syntax", "sentence_good": "a", "sentence_bad": "b"}],
+     "a.jsonl:1: there is no 'UID'"),
+    ("supplement_filtered/a.jsonl", [{"sentence_good": "a b", "sentence_bad": "b"}, {"sentence_good": "a"}],
+     "a.jsonl:2: there is no 'sentence_bad'"),
+    ("ewok_filtered/a.jsonl", [{"Domain": "d", "Context1": "c", "Target1": 3, "Target2": "t"}],
+     "a.jsonl:1: Target1 is no text, but 3"),
+    ("entity_tracking/regular.jsonl", [BOXES | {"options": "a."}], "options are no list of texts, but 'a.'"),
+    ("entity_tracking/regular.jsonl", [BOXES | {"numops": "many"}], "numops is no whole number, but 'many'"),
+    ("entity_tracking/regular.jsonl", [BOXES | {"input_prefix": "Box 0 contains"}], "begins inside a word"),
+    ("entity_tracking/regular.jsonl", [BOXES, BOXES | {"options": ["a.", "b.", "c."]}],
+     "regular.jsonl:2: 3 texts to choose from, but 2 in"),
+    ("wug_past_tense/a.jsonl", [{"sentences": "They wugged.", "ratio": 1}], "1 texts to choose from"),
+    ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "half"}], "ratio is no number, but 'half'"),
+    ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "nan"}], "ratio is no number, but 'nan'"),
+    ("wug_past_tense/a.jsonl", [{"sentences": "a\t ", "ratio": 1}], "there is a text without words"),
+    ("comps/comps_bass.jsonl", [COMPS], "no file of COMPS is called comps_bass"),
+    ("comps/notes.txt", [COMPS], "comps: holds no items"),
+    ("reading/a.jsonl", [COMPS], "none of BabyLM's tasks is here"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "records", "said"), WRONG, ids=range(len(WRONG)))
+def test_wrong_data_are_named_with_their_line(tmp_path, name, records, said):
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+    with pytest.raises(SuiteError) as error:
+        load_tasks(tmp_path)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ("hf:./my.model", "my/main/zero_shot/causal"),
+        ("mlm:me/bert", "bert/main/zero_shot/mlm"),
+        ("drnn.pt", "drnn/main/zero_shot/causal"),
+    ],
+)
+def test_results_lie_where_the_pipeline_looks_for_them(tmp_path, spec, named):
+    assert results_folder(tmp_path, spec, "main") == tmp_path / named
