@@ -23,6 +23,8 @@ AGREEMENT = ORACLES / "agreement.tsv.gz"
 AGREEMENT_COUNTS = ORACLES / "agreement_counts.tsv"
 TREEBANK_SAMPLE = ORACLES / "ewt_dev.conllu.gz"
 TEXT_SAMPLE = ORACLES / "valid.txt.gz"
+LAU_RATINGS = ORACLES / "lau_ratings.csv"
+TURBLIMP_RATINGS = ORACLES / "turblimp_ratings.csv"
 RECORD_SCHEMA = ORACLES / "eee.schema.json"
 GARDEN_PATHS = ORACLES / "sap_gpt2.tsv.gz"
 

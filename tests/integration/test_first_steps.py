@@ -40,13 +40,13 @@ def test_the_model_that_is_named_instead_is_there(tmp_path):
 
 @pytest.mark.parametrize("command", [["run", "--model", "bundled:lstm", "--suite"], ["lint"], ["expand"]])
 def test_a_file_that_is_no_suite_names_what_can_be_read(tmp_path, command):
-    (tmp_path / "pairs.csv").write_text("good,bad\nthe author laughs .,the author laugh .\n")
-    done = call(*command, "./pairs.csv", cwd=tmp_path)
+    (tmp_path / "pairs.xls").write_text("good,bad\nthe author laughs .,the author laugh .\n")
+    done = call(*command, "./pairs.xls", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
-        "tseval: pairs.csv: not a suite.\n"
+        "tseval: pairs.xls: not a suite.\n"
         "  A suite is a folder of .jinja grammars, or one, or data: pairs in columns good and bad as .tsv or "
-        ".jsonl, or .json, .tab, .text, .txt, .parquet (docs/datasets.md).\n",
+        ".jsonl, rated sentences as .csv too, or .json, .tab, .text, .txt, .parquet (docs/datasets.md).\n",
     )
     assert all(ending in done.stderr for ending in DATA_ENDINGS)
 

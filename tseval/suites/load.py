@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 _CACHED_ITEMS = 1_000_000
-OTHER_DATA = tuple(ending for ending in DATA_ENDINGS if ending not in {".jsonl", ".tsv"})
+OTHER_DATA = tuple(ending for ending in DATA_ENDINGS if ending not in {".jsonl", ".tsv", ".csv"})
 
 
 def available_suites() -> tuple[str, ...]:
@@ -73,7 +73,8 @@ def find_suite(spec: str | Path) -> Path:
         if path.is_file() and path.suffix != ".jinja" and not is_data(path):
             raise SuiteError(
                 f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: pairs in "
-                f"columns good and bad as .tsv or .jsonl, or {', '.join(OTHER_DATA)} (docs/datasets.md)."
+                f"columns good and bad as .tsv or .jsonl, rated sentences as .csv too, or "
+                f"{', '.join(OTHER_DATA)} (docs/datasets.md)."
             )
         return path
     if names_language(spec):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import json
 import re
 import zlib
@@ -179,10 +180,58 @@ def read_tsv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     for place, line in lines:
         cells = line.split("\t")
         if not header:
-            header = [cell.strip() for cell in cells]
-            if "" in header or len(set(header)) < len(header):
-                raise SuiteError(f"{place}: every column needs a name of its own, but the header is {header}")
+            header = _header(place, cells)
             continue
         if len(cells) != len(header):
             raise SuiteError(f"{place}: {len(cells)} columns, but the header has {len(header)}")
         yield place, dict(zip(header, cells, strict=True))
+
+
+def read_csv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give every row of a table of comma-separated values, with a header, as texts, with its place.
+
+    Quotes are those of RFC 4180. Cells are separated by commas, semicolons or tabs: what the header has most.
+
+    Raises:
+        SuiteError: As `read_tsv` does; or quotes are wrong.
+    """
+    place, header, delimiter = f"{path}:1", list[str](), ","
+
+    def lines() -> Iterator[str]:
+        nonlocal place, delimiter
+        for number, line in numbered_lines(path):
+            if not header and line.strip():
+                delimiter = max(",;\t", key=line.count)
+            place = f"{path}:{number}"
+            yield line + "\n"
+
+    text = lines()
+    for first in text:
+        if first.strip():
+            header = _header(place, next(csv.reader([first], delimiter=delimiter)))
+            break
+    try:
+        for cells in csv.reader(text, delimiter=delimiter, strict=True):
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(header):
+                raise SuiteError(f"{place}: {len(cells)} columns, but the header has {len(header)}")
+            yield place, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise SuiteError(f"{place}: no comma-separated values ({error})") from None
+
+
+def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give every row of a table, tab-separated or comma-separated by its name, as texts, with its place.
+
+    Raises:
+        SuiteError: As `read_tsv` and `read_csv` do.
+    """
+    return read_csv(path) if bare_name(path).endswith(".csv") else read_tsv(path)
+
+
+def _header(place: str, cells: list[str]) -> list[str]:
+    header = [cell.strip() for cell in cells]
+    if "" in header or len(set(header)) < len(header):
+        raise SuiteError(f"{place}: every column needs a name of its own, but the header is {header}")
+    return header

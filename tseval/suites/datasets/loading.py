@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,8 +14,9 @@ from tseval.suites.datasets import agreement, blimp, clams
 from tseval.suites.datasets.agreement_table import is_agreement, read_agreement
 from tseval.suites.datasets.entries import DataSet, build_cases
 from tseval.suites.datasets.pairs import read_pairs
+from tseval.suites.datasets.ratings import has_ratings, read_ratings
 from tseval.suites.datasets.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
-from tseval.suites.records import bare_name, read_jsonl
+from tseval.suites.records import bare_name, read_jsonl, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from tseval.suites.datasets.entries import DataItem
     from tseval.suites.items import Case
 
-DATA_ENDINGS = (".json", ".jsonl", ".tsv", ".tab", ".text", ".txt", ".parquet")
+DATA_ENDINGS = (".json", ".jsonl", ".tsv", ".csv", ".tab", ".text", ".txt", ".parquet")
 
 
 def is_data(path: Path) -> bool:
@@ -89,10 +91,28 @@ def _kind(file: Path) -> str:
         return "gulordava"
     if name.endswith(".txt"):
         return "clams"
-    if is_agreement(file):
-        return "agreement"
-    first = next(read_jsonl(file), None) if name.endswith(".jsonl") else None
-    return "blimp" if first and {"UID", "pairID"} <= set(first[1]) else "pairs"
+    return "agreement" if is_agreement(file) else _kind_by_columns(file)
+
+
+def _kind_by_columns(file: Path) -> str:
+    """Tell pairs, BLiMP and rated sentences apart.
+
+    Raises:
+        SuiteError: A table of comma-separated values holds something else than ratings.
+    """
+    name = bare_name(file)
+    if name.endswith(".jsonl"):
+        columns = {column for _, record in islice(read_jsonl(file), 1) for column in record}
+    else:
+        columns = {column for _, row in islice(read_table(file), 1) for column in row}
+    if has_ratings(columns):
+        return "ratings"
+    if name.endswith(".csv"):
+        raise SuiteError(
+            f"{file}: no ratings: there are {', '.join(map(repr, sorted(columns))) or 'no rows'}.\n"
+            "  Call the columns sentence and rating (docs/ratings.md); pairs are .tsv or .jsonl."
+        )
+    return "blimp" if name.endswith(".jsonl") and {"UID", "pairID"} <= columns else "pairs"
 
 
 def _blimp(files: list[Path], name: str, method: str | None) -> DataSet:
@@ -113,6 +133,10 @@ def _clams(files: list[Path], name: str, _: str | None) -> DataSet:
 
 def _agreement(files: list[Path], name: str, _: str | None) -> DataSet:
     return DataSet(name, name, None, "critical", read_agreement(files))
+
+
+def _ratings(files: list[Path], name: str, _: str | None) -> DataSet:
+    return DataSet(name, name, None, "sentence", read_ratings(files))
 
 
 def _syntaxgym(files: list[Path], name: str, _: str | None) -> DataSet:
@@ -141,5 +165,6 @@ _READERS = {
     "gulordava": _by_item(agreement.read_gulordava, "Colourless green agreement", agreement.GULORDAVA),
     "agreement": _agreement,
     "syntaxgym": _syntaxgym,
+    "ratings": _ratings,
     "pairs": _by_item(read_pairs),
 }

@@ -10,7 +10,7 @@ from tseval.suites.datasets.entries import DataItem
 from tseval.suites.records import bare_name, fits, read_jsonl, read_tsv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.checked import Json
@@ -34,9 +34,8 @@ def read_pairs(path: Path) -> Iterator[DataItem]:
     stem = bare_name(path).partition(".")[0]
     if bare_name(path).endswith(".tsv"):
         rows = list(read_tsv(path))
-        convert = {name: _converter([row[name] for _, row in rows]) for name in (rows[0][1] if rows else ())}
-        for place, row in rows:
-            yield _entry(place, {name: convert[name](text) for name, text in row.items()}, stem)
+        for (place, _), row in zip(rows, as_typed([row for _, row in rows]), strict=True):
+            yield _entry(place, row, stem)
     else:
         for place, record in read_jsonl(path):
             yield _entry(place, record, stem)
@@ -60,11 +59,11 @@ def _entry(place: str, record: dict[str, Json] | dict[str, Feature], stem: str) 
                 f"{place}: {name} is {value!r}.\n"
                 "  A feature is a text, a number, true or false; leave others out."
             )
-    return DataItem(place, _row(record, stem), sentences, features)  # type: ignore[arg-type] # checked above
+    return DataItem(place, table_row(record, stem), sentences, features)  # type: ignore[arg-type] # checked above
 
 
-def _row(record: dict[str, Json] | dict[str, Feature], stem: str) -> TableRow:
-    """Say where a pair stands in the table; what is not said is taken from the next wider name."""
+def table_row(record: Mapping[str, object], stem: str) -> TableRow:
+    """Say where an item stands in the table; what is not said is taken from the next wider name."""
     case = str(record.get("case") or stem)
     dependency = record.get("dependency")
     return (
@@ -73,6 +72,12 @@ def _row(record: dict[str, Json] | dict[str, Feature], stem: str) -> TableRow:
         str(record.get("phenomenon") or stem),
         str(dependency) if dependency else None,
     )
+
+
+def as_typed(rows: Sequence[Mapping[str, str]]) -> list[dict[str, Feature]]:
+    """Give the cells of a table the narrowest type that holds their whole column."""
+    convert = {name: _converter([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    return [{name: convert[name](text) for name, text in row.items()} for row in rows]
 
 
 def _converter(texts: list[str]) -> Callable[[str], Feature]:
