@@ -27,6 +27,8 @@ TEXT_SAMPLE = ORACLES / "valid.txt.gz"
 TURBLIMP_SAMPLE = ORACLES / "turblimp"
 TURBLIMP_ORDERS_SAMPLE = ORACLES / "turblimp_orders"
 RUBLIMP_SAMPLE = ORACLES / "rublimp"
+LAU_RATINGS = ORACLES / "lau_ratings.csv"
+TURBLIMP_RATINGS = ORACLES / "turblimp_ratings.csv"
 RECORD_SCHEMA = ORACLES / "eee.schema.json"
 GARDEN_PATHS = ORACLES / "sap_gpt2.tsv.gz"
 

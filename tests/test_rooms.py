@@ -123,6 +123,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
         {"matplotlib"},
     ),
     "tseval.report.lines": ({"tseval.report.figures", "tseval.report.panels"}, {"matplotlib"}),
+    "tseval.report.scatter": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.trajectory_figure": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.curves": (
         {"tseval.parquet", "tseval.report.families", "tseval.report.figures", "tseval.report.text"},
@@ -155,6 +156,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.boards.printed",
             "tseval.runs",
             "tseval.scoring.surprisal",
+            "tseval.suites.records",
+            "tseval.suites.tables",  # what people get right is a table of the user's
         },
         ARROW | {"pandas", "tabulate"},
     ),

@@ -6,7 +6,7 @@ plan → score → judge → write.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, RunError, SuiteError, suggest
+from tseval.questions.normalisation import Normalised
 from tseval.questions.scores import COMPARES_WORDS, SCORES, Score
-from tseval.report import build_table, render
+from tseval.report import render, told_of
 from tseval.runs import Manifest, Run, RunKey, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
 from tseval.scoring.engine import score_all
+from tseval.scoring.lengths import lengths_of
 from tseval.scoring.scorers import scorer_for
 from tseval.shown import counted, quoted_text
 from tseval.verdicts import all_sentences, check_score, judge, n_too_long, sentences_of
@@ -48,30 +50,30 @@ class Plan:
         suite: What is scored.
         card: With what.
         scorer: Of the model.
-        score: What sentences are compared by.
         sentences: Distinct ones, sorted, as the model is given them.
         asked: What is asked inside them, if anything.
         too_long: Sentences that the model cannot read: what would compare them is undecidable.
+        lengths: What scores are normalised by, one row for each sentence; None where they are not.
     """
 
     key: RunKey
     suite: Suite
     card: ModelCard
     scorer: Scorer
-    score: Score
     sentences: pa.StringArray
     asked: Asked | None
     too_long: pa.StringArray
+    lengths: pa.Table | None = None
 
 
-def run_key(model: Model, suite: Suite, score: Score | None = None) -> RunKey:
+def run_key(model: Model, suite: Suite, score: Score | Normalised | None = None) -> RunKey:
     """Name everything that could change a number of a run; without a score, the suite's own."""
     return RunKey(
         suite=suite.name,
         suite_digest=suite.digest,
         model=model.card.name,
         fingerprint=model.card.fingerprint,
-        score=score or suite.score,
+        score=str(score or suite.score),
         terminator=suite.terminator,
         items="all" if suite.complete else f"{suite.n_items} selected",
         tseval=version("tseval"),
@@ -83,7 +85,7 @@ def evaluate(
     model: Model,
     suite: Suite,
     *,
-    score: Score | None = None,
+    score: Score | Normalised | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -96,8 +98,8 @@ def evaluate(
         model: As `tseval.load_model` gives it, or any object that satisfies a protocol of
             `tseval.scoring.protocol`.
         suite: As `tseval.load_suite` gives it.
-        score: What sentences are compared by (`tseval.questions.scores`); None for what the suite was
-            published with.
+        score: What sentences are compared by (`tseval.questions.scores`), or a log-probability that is
+            `Normalised`; None for what the suite was published with.
         out: Directory to write the run to; None keeps it in memory.
         resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
         progress: Called with the numbers of sentences done and of all.
@@ -133,19 +135,21 @@ def carry_out(
 def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] | None) -> None:
     """Do what is planned, into a directory."""
     run = _score_and_judge(plan, writer, progress)
-    table = build_table([run])
+    table = told_of([run])
     tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
     writer.finish(run.manifest, run.load_sentences(), run.load_verdicts(), tables)
 
 
-def make_plan(model: Model, suite: Suite, score: Score | None = None) -> Plan:
+def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = None) -> Plan:
     """Find out what must be scored, and refuse what cannot be.
 
     Raises:
         SuiteError: As `evaluate` does.
         ModelError: As `evaluate` does, but for scores that are not finite.
     """
-    score = score or suite.score
+    normalised = score if isinstance(score, Normalised) else None
+    key = run_key(model, suite, score)
+    score = "sentence" if isinstance(score, Normalised) else score or suite.score
     if score not in SCORES:
         raise SuiteError(f"unknown score {score!r}. {suggest(score, SCORES, 'Scores')}")
     check_score(suite, score)
@@ -161,7 +165,8 @@ def make_plan(model: Model, suite: Suite, score: Score | None = None) -> Plan:
         scorer.check_symbols(asked.asks)
     if len(too_long) and (asked or not len(sentences)):
         raise _too_long(scorer, too_long, "  Take a model that reads longer sentences, or shorten them.")
-    return Plan(run_key(model, suite, score), suite, model.card, scorer, score, sentences, asked, too_long)
+    lengths = None if normalised is None else lengths_of(scorer, sentences, normalised)
+    return Plan(key, suite, model.card, scorer, sentences, asked, too_long, lengths)
 
 
 def refuse_too_long(model: Model, suite: Suite) -> None:
@@ -222,8 +227,11 @@ def _score_and_judge(
     """Do what is planned; parts go to the writer, if there is one."""
     started = time.monotonic()
     scored = score_all(plan.scorer, plan.sentences, plan.asked, writer, progress)
+    if plan.lengths is not None:
+        for name in plan.lengths.column_names:
+            scored = replace(scored, table=scored.table.append_column(name, plan.lengths[name]))
     scored_at = time.monotonic()
-    verdicts = judge(plan.suite, scored.table, plan.score, plan.too_long)
+    verdicts = judge(plan.suite, scored.table, plan.key.score, plan.too_long)
     judged_at = time.monotonic()
     left_out = n_too_long(plan.suite, scored.table, plan.too_long) if len(plan.too_long) else 0
     manifest = Manifest(
@@ -250,15 +258,18 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
         name, counted_as, what = misleading[0]
         more = f" ({len(misleading) - 1:,} more: tseval lint)" if len(misleading) > 1 else ""
         yield f"case {name!r}, {counted_as!r}: {what}{more}"
-    undecidable = pc.sum(verdicts["undecidable"]).as_py() - n_left_out
-    if 2 * undecidable > verdicts.num_rows:
-        unknown = scored.filter(pc.greater(scored["n_unknown"], pa.scalar(0)))["sentence"]
-        for pattern, what, fix in (
-            (ATTACHED, "words such as", "--tokenise splits punctuation off, for models of words"),
-            (RUN_ON, "no spaces in", "cut the text into words, or take a model of sub-word tokens"),
-        ):
-            found = pc.drop_null(pc.struct_field(pc.extract_regex(unknown, pattern), "word"))
-            if len(found):
-                said = f"{undecidable:,} of {verdicts.num_rows:,} contrasts are undecidable, and there are"
-                yield f"{said} {what} {found[0].as_py()!r}: {fix}"
-                return
+    n_lost, lost = pc.sum(verdicts["undecidable"]).as_py() - n_left_out, "contrasts are undecidable"
+    if plan.suite.has_accuracy and 2 * n_lost <= verdicts.num_rows:
+        return
+    unknown = scored.filter(pc.greater(scored["n_unknown"], pa.scalar(0)))["sentence"]
+    for pattern, what, fix in (
+        (ATTACHED, "words such as", "--tokenise splits punctuation off, for models of words"),
+        (RUN_ON, "no spaces in", "cut the text into words, or take a model of sub-word tokens"),
+    ):
+        found = pc.drop_null(pc.struct_field(pc.extract_regex(unknown, pattern), "word"))
+        if not plan.suite.has_accuracy:
+            n_lost, lost = len(found), "sentences hold words that the model does not know"
+        if len(found) and 2 * n_lost > verdicts.num_rows:
+            said = f"{n_lost:,} of {verdicts.num_rows:,} {lost}, and there are"
+            yield f"{said} {what} {found[0].as_py()!r}: {fix}"
+            return

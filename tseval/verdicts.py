@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
+from tseval.questions.normalisation import split_measure
 from tseval.questions.scored import ScoredSentences
 from tseval.suites.items import ENTRIES, ENTRY, RESERVED_NAMES
 
@@ -58,14 +59,15 @@ def check_score(suite: Suite, score: Score) -> None:
 
 
 def judge(
-    suite: Suite, scored: pa.Table, score: Score = "sentence", too_long: pa.StringArray | None = None
+    suite: Suite, scored: pa.Table, score: str = "sentence", too_long: pa.StringArray | None = None
 ) -> pa.Table:
     """Decide everything that a suite asks.
 
     Args:
         suite: The items and what is asked about them.
         scored: One row per distinct sentence, as `ScoredSentences` takes it.
-        score: What sentences are compared by (`tseval.questions.scores`).
+        score: What sentences are compared by (`tseval.questions.scores`), normalised perhaps:
+            `sentence/penlp` (`tseval.questions.normalisation`).
         too_long: Sentences that were not scored: their items are undecidable.
 
     Returns:
@@ -73,22 +75,25 @@ def judge(
         `construction`, `phenomenon`, `dependency`, `contrast`, `better_score`, `worse_score`,
         `correct`, `tie`, `undecidable`, then every feature of the suite, then for every lexical factor NAME
         a column `NAME.entry` with the lexicon entry; features and entries are null where a case lacks them.
-        A tie is wrong, and what is undecidable neither correct nor a tie.
+        A tie is wrong, and what is undecidable neither correct nor a tie. Of a rated sentence `better_score`
+        is its score, and `correct` and `tie` are null.
 
     Raises:
         ModelError: A score is not finite; names the sentence. The model was not asked what the suite asks.
         SuiteError: Two cases give one feature different types; the suite does not allow the score; two
             sentences cannot be compared by it.
     """
-    sentences = ScoredSentences(scored, too_long)
+    base, by = split_measure(score)
+    compared = cast("Score", base)
+    sentences = ScoredSentences(scored, too_long, by)
     sentences.check_finite()
     known = _feature_types(suite) | _factor_types(suite)
-    check_score(suite, score)
+    check_score(suite, compared)
     _check_answers(suite, scored)
     tables = [
         _lay_out(case, decided)
         for case, rows in _rows_by_label(suite, sentences.find(all_sentences(suite)))
-        for decided in _decide(case, sentences, rows, score)
+        for decided in _decide(case, sentences, rows, compared)
     ]
     names = tables[0].column_names[: len(RESERVED_NAMES)] + list(known)
     verdicts = pa.concat_tables(tables, promote_options="default").select(names)
@@ -144,7 +149,11 @@ def _rows_by_label(
 
 def _lay_out(case: Case, decided: Decided) -> pa.Table:
     """Lay out the verdicts of one case on one thing that counts, features and entries after them."""
-    n_verdicts, decidable = len(decided.correct), ~decided.undecidable
+    n_verdicts, decidable = len(decided.undecidable), ~decided.undecidable
+    correct, tie = pa.nulls(n_verdicts, pa.bool_()), pa.nulls(n_verdicts, pa.bool_())
+    if decided.correct is not None:
+        correct = pa.array(decided.correct & decidable)
+        tie = pa.array((decided.better == decided.worse) & decidable)
     columns: dict[str, pa.Array[Any] | pa.ChunkedArray[Any]] = {
         "case": _repeat(case.name, n_verdicts),
         "item": case.index,
@@ -154,8 +163,8 @@ def _lay_out(case: Case, decided: Decided) -> pa.Table:
         "contrast": _repeat(decided.contrast, n_verdicts),
         "better_score": pa.array(decided.better, from_pandas=True),
         "worse_score": pa.array(decided.worse, from_pandas=True),
-        "correct": pa.array(decided.correct & decidable),
-        "tie": pa.array((decided.better == decided.worse) & decidable),
+        "correct": correct,
+        "tie": tie,
         "undecidable": pa.array(decided.undecidable),
     }
     of_items = {name: case.features[name] for name in case.features.column_names}

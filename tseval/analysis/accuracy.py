@@ -12,7 +12,7 @@ from tseval.analysis.answers import Answers, estimate_rows
 from tseval.analysis.inference.estimates import score_interval
 from tseval.analysis.inference.factors import Factors
 from tseval.analysis.inference.quantiles import Z
-from tseval.errors import SuiteError, suggest
+from tseval.errors import RunError, SuiteError, suggest
 from tseval.suites.items import ENTRY, RESERVED_NAMES
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
 
     Raises:
         SuiteError: The suite has no such feature.
+        RunError: The verdicts are of rated sentences: nothing is right or wrong.
     """
+    if len(verdicts) and verdicts["correct"].isna().all():
+        raise no_accuracy("the run")
     by = as_names(by)
     refuse_unknown_features(by, map(str, verdicts.columns))
     counts = count_groups(verdicts, [*ROW, *by]).reset_index()
@@ -80,6 +83,14 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
         decidable=~verdicts["undecidable"].to_numpy(bool),
     )
     return _with_estimates(with_accuracy(counts), estimate_rows(answers)), answers
+
+
+def no_accuracy(name: str) -> RunError:
+    """Make the error that says that rated sentences have no accuracy."""
+    return RunError(
+        f"{name} is over rated sentences: its model has correlations with ratings, and no accuracy.\n"
+        "  Print these with tseval table RUN, or tseval analyze ratings RUN."
+    )
 
 
 def _with_estimates(counts: pd.DataFrame, estimates: Sequence[Estimate | None]) -> pd.DataFrame:

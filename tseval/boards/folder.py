@@ -74,6 +74,11 @@ def new_board(
     if board.exists() and (not board.is_dir() or any(board.iterdir())):
         raise BoardError(f"{board} is not empty.\n  Name a new folder for the board.")
     loaded = load_suite(suite_spec(suite, board), columns=columns)
+    if not loaded.has_accuracy:
+        raise BoardError(
+            f"{loaded.name} has ratings of sentences, and a board holds accuracies.\n"
+            "  Print correlations side by side: tseval table RUN..."
+        )
     definition = Definition(
         format=BOARD_FILES_FORMAT,
         title=title or f"A leaderboard of {loaded.title}",

@@ -103,4 +103,6 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         run = evaluate_during(scored, self.suite, self.out, state.global_step, overwrite=self._resumed)
         name, step = f"tseval_{self.suite.name}", state.global_step
         if not any(name in row and row["step"] == step for row in state.log_history):  # where one is resumed
-            state.log_history.append({name: float(run.table()["accuracy"].mean()), "step": step})
+            rows = run.table()
+            value = rows["spearman"].iloc[-1] if run.rated else rows["accuracy"].mean()
+            state.log_history.append({name: float(value), "step": step})

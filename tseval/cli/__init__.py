@@ -37,7 +37,7 @@ COMMANDS = {
     "board": ("board", "Keep a leaderboard: a folder of entries that anyone can check."),
     "analyze": (
         "analyze",
-        "Analyse runs: rows, attractors, confidence, pairs, words, designs, trainings, formal languages.",
+        "Analyse runs: rows, attractors, profiles, pairs, words, designs, ratings, trainings, languages.",
     ),
     "suites": ("suites", "List the suites."),
     "models": ("models", "List the kinds of model and the bundled checkpoints."),

@@ -49,7 +49,7 @@ SEEDS_TOGETHER = click.option(
 
 @click.group()
 def command() -> None:
-    """Analyse runs: rows, attractors, confidence, pairs, words, designs, trainings, formal languages."""
+    """Analyse runs: rows, attractors, profiles, pairs, words, designs, ratings, trainings, languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,13 @@ class Chosen:
     output: Path | None
     figures: tuple[Path, ...] = ()
 
-    def open(self, **fixed: int | None) -> Opened:
-        """Open the runs, with the items that `--case`, `--where` and the options of one analysis choose."""
+    def open(self, *, rated: bool = False, **fixed: int | None) -> Opened:
+        """Open the runs, with the items that `--case`, `--where` and the options of one analysis choose.
+
+        Args:
+            rated: Whether the analysis is about ratings of sentences.
+            fixed: Features that must have a value.
+        """
         check_figure_names(self.figures, RunError)
         chosen = [("case", case) for case in self.cases]
         given = (f"{name}={value}" for name, value in fixed.items() if value is not None)
@@ -73,7 +78,7 @@ class Chosen:
             if not name or not equals:
                 raise click.UsageError(f"--where {text!r}: write FEATURE=VALUE, such as n_intervening=2.")
             chosen.append((name, value))
-        return open_runs(self.runs, chosen)
+        return open_runs(self.runs, chosen, rated=rated)
 
     def draw(self, panels: list[Panel], x_label: str, y_label: str) -> None:
         """Draw panels into the files of `--figure`."""
@@ -228,6 +233,25 @@ def trajectory_command(over: Clock, **given: Any) -> None:
         if asked.figures:
             panels = trajectory_panels(trainings)
             write_figure(lambda: draw_trajectories(panels, over), asked.figures, RunError)
+    asked.write(found)
+
+
+@command.command("ratings")
+@run_options
+@FIGURE
+@BY
+def ratings_command(by: tuple[str, ...], **given: Any) -> None:
+    """Print how far scores of sentences go with ratings of people, and draw a dot for each sentence."""
+    from tseval.report.ratings import ratings, scatter_panels, score_label
+    from tseval.report.scatter import draw_scatter
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open(rated=True)
+        found = ratings(opened, by)
+        if asked.figures:
+            panels, label = scatter_panels(opened, found), score_label(opened)
+            write_figure(lambda: draw_scatter(panels, label, "mean rating"), asked.figures, RunError)
     asked.write(found)
 
 

@@ -13,9 +13,11 @@ from tseval.cli.model_options import model_options, open_chosen
 from tseval.cli.options import BY, COLUMNS_OPTION, COUNT, FILE
 from tseval.cli.progress import busy, progress_bar
 from tseval.errors import RunError, SuiteError, shortened
+from tseval.questions.normalisation import Normalised
 from tseval.questions.scores import SCORES
 from tseval.suites.clusters import cluster_by
 from tseval.suites.load import load_suite
+from tseval.suites.unigrams import read_unigrams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +49,11 @@ RUNS = Path("runs")
 @click.option("--score", type=click.Choice(SCORES),
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip
+@click.option("--normalise", default="none", show_default=True, metavar="NAME",
+              help="What log-probabilities of whole sentences are divided by: none, words, tokens, slor, "
+                   "penlp or alpha=A.")  # fmt: skip
+@click.option("--unigrams", type=FILE, metavar="FILE",
+              help="How often single tokens occur, for slor: a table of token,count.")  # fmt: skip
 @click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True,
               help="Of products in tseval's own checkpoints; sums stay in float32.")  # fmt: skip
 @click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
@@ -59,8 +66,9 @@ RUNS = Path("runs")
 def command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
     sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...],
-    columns: dict[str, str] | None, score: Score | None, precision: str, too_long: str, by: tuple[str, ...],
-    device: str, out: Path | None, resume: bool, quiet: bool,
+    columns: dict[str, str] | None, score: Score | None, normalise: str, unigrams: Path | None,
+    precision: str, too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
+    quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     if out == Path():
@@ -86,6 +94,7 @@ def command(
         if suite.left_out and not quiet:
             several = f"{suite.name}: {len(suite.left_out)} cases compare more than two sentences"
             click.echo(f"{several}, and are left out: {', '.join(suite.left_out)}", err=True)
+    chosen = _chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
@@ -95,7 +104,7 @@ def command(
         _refuse_too_long(model, loaded)
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
-        run, path = _score(model, suite, score, where, resume, quiet)
+        run, path = _score(model, suite, chosen, where, resume, quiet)
         _print(run, path, by, quiet)
 
 
@@ -106,8 +115,27 @@ def _refuse_too_long(model: Model, suites: Sequence[Suite]) -> None:
         refuse_too_long(model, suite)
 
 
+def _chosen_score(
+    score: Score | None, by: str, unigrams: Path | None, suites: Sequence[Suite]
+) -> Score | Normalised | None:
+    """Make one of the options on scores; the mean per word is a score by itself."""
+    if by == "none":
+        if unigrams is not None:
+            raise SuiteError("--unigrams is for --normalise slor.\n  Add that, or leave it out.")
+        return score
+    for suite in suites:
+        if (compared := score or suite.score) != "sentence":
+            raise SuiteError(
+                f"--normalise is for whole sentences, and {suite.name} is compared by {compared!r}.\n"
+                "  Add --score sentence, or leave out --normalise."
+            )
+    if by == "words" and unigrams is None:
+        return "mean"
+    return Normalised(by, None if unigrams is None else read_unigrams(unigrams))
+
+
 def _score(
-    model: Model, suite: Suite, score: Score | None, out: Path | None, resume: bool, quiet: bool
+    model: Model, suite: Suite, score: Score | Normalised | None, out: Path | None, resume: bool, quiet: bool
 ) -> tuple[Run, Path]:
     """Score one suite into its directory, saying how to go on if the user stops it."""
     from tseval.evaluation import evaluate, refuse_other_clusters, run_key
@@ -132,10 +160,10 @@ def _score(
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     """Print the table, and on standard error where the run is and what it took."""
     from tseval.cli.printing import print_or_write
-    from tseval.report import build_table
+    from tseval.report import told_of
 
     with busy("making the table", quiet):
-        table = build_table([run], by)
+        table = told_of([run], by)
     print_or_write(table)
     if quiet:
         return

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from tseval.cli.options import BY, FILE, MARGIN_OPTION
 from tseval.cli.printing import print_or_write, say_without_moment
 from tseval.cli.progress import busy
-from tseval.report import FORMATS, Format, Table, build_table, open_sources
+from tseval.report import FORMATS, Format, Table, open_sources, told_of
 from tseval.report.analyses import open_runs
 from tseval.runs import runs_below
 from tseval.runs.steps import CLOCKS
@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 )
 @click.option("--over", type=click.Choice(CLOCKS),
               help="A column for each step of a training that the models are checkpoints of.")  # fmt: skip
+@click.option("--human", type=FILE, metavar="FILE",
+              help="What people get right, beside the models: a table of case,accuracy or case,accuracy,n.",
+)  # fmt: skip
 @click.option("-o", "output", type=FILE, help="Write to a file.")
 @click.pass_context
 def command(
     context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
-    against: str | None, margin: float, group: bool, over: Clock | None,
+    against: str | None, margin: float, group: bool, over: Clock | None, human: Path | None,
     output: Path | None,
 ) -> None:  # fmt: skip
     """Print runs and published boards side by side, with ranks.
@@ -50,6 +53,8 @@ def command(
         raise click.UsageError("--group and --against exclude each other.")
     if over is not None and (group or against is not None):
         raise click.UsageError("--over stands alone: leave out --group and --against.")
+    if human is not None and (group or by or over is not None or against is not None):
+        raise click.UsageError("--human stands alone: leave out --by, --group, --against and --over.")
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
         click.echo(f"{path}: not finished, left out", err=True)
     with busy("reading runs"):
@@ -65,7 +70,7 @@ def command(
             opened = open_runs(sources)
             told = seeds_table(opened, seeds_of(opened), by)
         else:
-            told = build_table(open_sources(sources, items=bool(by)), by)
+            told = told_of(open_sources(sources, items=bool(by)), by, human)
     print_or_write(told, form, output)
 
 

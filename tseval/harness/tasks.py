@@ -44,6 +44,8 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
     Raises:
         SuiteError: The suite compares something else, or the folder holds something.
     """
+    if not suite.has_accuracy:
+        raise SuiteError(f"{suite.name} has ratings of sentences, for which lm-eval has no kind of task")
     if suite.score != "sentence":
         raise SuiteError(
             f"{suite.name} is compared by its score {suite.score!r}, for which lm-eval has no kind of task"

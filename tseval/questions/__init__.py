@@ -3,7 +3,8 @@
     Question                   what every form can do
     ├── Pairs                  is one sentence more probable than another?
     ├── Regions                do formulas over the surprisals of regions hold?
-    └── Choices                which symbols are more probable, after one prefix or many?
+    ├── Choices                which symbols are more probable, after one prefix or many?
+    └── Ratings                how far do scores go with human judgements?
 
 A new form is one more module, and nobody else asks a question what it is.
 """

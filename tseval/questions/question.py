@@ -68,6 +68,10 @@ class Question(ABC):
         """Say what may mislead a reader of the verdicts: what counts, and what is wrong with it."""
         return iter(())
 
+    def right_or_wrong(self) -> bool:
+        """Say whether verdicts are right or wrong, so that there is an accuracy."""
+        return True
+
     def contrasts(self) -> tuple[Contrast, ...]:
         """Give the ordered pairs of labels that count; none where something else is asked."""
         return ()
@@ -102,7 +106,7 @@ class Decided:
         contrast: What counts, for the tables: `grammatical > ungrammatical`.
         better: What must be greater, in nats; not a number where nothing was compared, (verdicts,).
         worse: What it must exceed, (verdicts,).
-        correct: Whether the question was answered right, (verdicts,).
+        correct: Whether the question was answered right, (verdicts,); None where nothing is right or wrong.
         undecidable: Whether it was never put, because sentences look alike to the model, differ in what it
             leaves unscored, or are too long for it, (verdicts,).
         items: Place of the item that each verdict is about; None for every item once, in order.
@@ -112,7 +116,7 @@ class Decided:
     contrast: str
     better: NDArray[np.float64]
     worse: NDArray[np.float64]
-    correct: NDArray[np.bool_]
+    correct: NDArray[np.bool_] | None
     undecidable: NDArray[np.bool_]
     items: NDArray[np.int64] | None = None
     features: pa.Table | None = None
@@ -124,9 +128,13 @@ class Decided:
             asked: Which items were asked about, (items,).
         """
         better, worse = np.full((2, len(asked)), np.nan)
-        correct, undecidable = np.zeros(len(asked), dtype=np.bool_), ~asked
+        undecidable = ~asked
         better[asked], worse[asked] = self.better, self.worse
-        correct[asked], undecidable[asked] = self.correct, self.undecidable
+        undecidable[asked] = self.undecidable
+        correct = None
+        if self.correct is not None:
+            correct = np.zeros(len(asked), dtype=np.bool_)
+            correct[asked] = self.correct
         features = self.features
         if features is not None:
             places = np.cumsum(asked) - 1

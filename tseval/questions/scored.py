@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
+from tseval.questions.normalisation import normalise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,10 +31,15 @@ class ScoredSentences:
             `right` and `wrong` (nats, float64, one per word); where the model leaves first tokens unscored,
             these as `unscored`.
         too_long: Sentences that were not scored, because the model does not read so far.
+        by: What log-probabilities are normalised by (`tseval.questions.normalisation`); None for nothing. The
+            table then holds `n_tokens`, and for `slor` `unigram_logprob`.
     """
 
-    def __init__(self, table: pa.Table, too_long: pa.StringArray | None = None) -> None:
+    def __init__(
+        self, table: pa.Table, too_long: pa.StringArray | None = None, by: str | None = None
+    ) -> None:
         self.table = table
+        self.by = by
         self.too_long = pa.array([], pa.string()) if too_long is None else too_long
 
     def check_finite(self) -> None:
@@ -62,8 +68,12 @@ class ScoredSentences:
 
     @cached_property
     def sums(self) -> Sums:
-        """Log-probability of each sentence, in nats, (sentences,)."""
-        return cast("Sums", self.table["logprob"].to_numpy())
+        """Log-probability of each sentence, in nats, normalised if that is asked for, (sentences,)."""
+        logprobs = cast("Sums", self.table["logprob"].to_numpy())
+        if self.by is None:
+            return logprobs
+        unigrams = self.table["unigram_logprob"].to_numpy() if self.by == "slor" else None
+        return normalise(self.by, logprobs, self.table["n_tokens"].to_numpy().astype(np.int64), unigrams)
 
     @cached_property
     def means(self) -> Sums:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from tseval.analysis.accuracy import no_accuracy
 from tseval.analysis.clustered import share_entries
 from tseval.analysis.inference.factors import FEWEST_LEVELS
 from tseval.analysis.selection import select
 from tseval.errors import RunError
 from tseval.report.boards import Board
-from tseval.report.columns import column_of, distinct_headings, refuse_unlike
+from tseval.report.columns import description_of, distinct_headings, refuse_unlike
 from tseval.report.document import Document, Field
 from tseval.report.notes import drawn_note
 from tseval.report.shown import interval, share
@@ -54,15 +55,17 @@ class Opened:
     places: Mapping[str, str]
 
 
-def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = ()) -> Opened:
+def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> Opened:
     """Open runs over one suite, and choose the verdicts that an analysis is about.
 
     Args:
         names: Run directories.
         where: Which items, as `tseval.analysis.selection.select` takes it.
+        rated: Whether the analysis is about ratings of sentences.
 
     Raises:
-        RunError: One is no run, is named twice, or is over other items than the first.
+        RunError: One is no run, is named twice, or is over other items than the first; or the analysis is not
+            about what these are of.
         SuiteError: No item is as `where` says.
     """
     runs = []
@@ -72,22 +75,34 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = ()) -> Op
                 f"{source.name} is a published board: it has no items to analyse.\n  Name run directories."
             )
         runs.append(source)
-    return for_analysis(runs, where)
+    return for_analysis(runs, where, rated=rated)
 
 
-def for_analysis(runs: Sequence[Run], where: Sequence[tuple[str, str]] = ()) -> Opened:
+def for_analysis(
+    runs: Sequence[Run], where: Sequence[tuple[str, str]] = (), *, rated: bool = False
+) -> Opened:
     """Choose the verdicts of runs that an analysis is about.
 
     Args:
         runs: Over one suite.
         where: Which items, as `tseval.analysis.selection.select` takes it.
+        rated: Whether the analysis is about ratings of sentences.
 
     Raises:
-        RunError: One is over other items than the first.
+        RunError: One is over other items than the first, or the analysis is not about what it is of.
         SuiteError: No item is as `where` says.
     """
-    columns = [column_of(run) for run in runs]
+    columns = [description_of(run) for run in runs]
     refuse_unlike(columns)
+    if other := [run for run in runs if run.rated != rated]:
+        raise (
+            no_accuracy(other[0].name)
+            if other[0].rated
+            else RunError(
+                f"{other[0].name} is over {columns[0].suite}, whose sentences have no ratings.\n"
+                "  Analyse a run on rated sentences (docs/ratings.md)."
+            )
+        )
     columns = distinct_headings(columns)
     notes = []
     if not columns[0].complete:
@@ -104,7 +119,11 @@ def for_analysis(runs: Sequence[Run], where: Sequence[tuple[str, str]] = ()) -> 
     undecided = []
     for name, frame in verdicts.items():
         tied, out = int(frame["tie"].sum()), int(frame["undecidable"].sum())
-        if tied or out:
+        if rated and out:
+            undecided.append(
+                f"{name}: {out:,} of {len(frame):,} sentences are longer than it reads, left out."
+            )
+        elif tied or out:
             undecided.append(
                 f"{name}: of {len(frame):,} items {tied:,} are ties, counted as wrong, and {out:,} are "
                 "undecidable, left out."

@@ -123,10 +123,15 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
     """Make a column from a run.
 
     Raises:
-        SuiteError: The run's suite has no such feature.
+        SuiteError: The run's suite has no such feature, or its sentences have ratings, and no accuracy.
     """
-    model, suite = run.manifest.model, run.manifest.suite
     rows, answers = run.tally(by)
+    return replace(description_of(run), rows=rows, answers=answers)
+
+
+def description_of(run: Run) -> Column:
+    """Make the column of a run without any rows."""
+    model, suite = run.manifest.model, run.manifest.suite
     perplexity = model.details.get("validation_perplexity")
     core = model.details.get("core_parameters")
     return Column(
@@ -134,7 +139,7 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         origin=plain(run.name),
         suite=suite.name,
         score=run.manifest.key.score,
-        rows=rows,
+        rows=pd.DataFrame(),
         decimals=None,
         digest=suite.digest,
         complete=suite.complete,
@@ -144,7 +149,6 @@ def column_of(run: Run, by: Sequence[str] = ()) -> Column:
         notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
         too_long=run.manifest.counts.too_long,
         warnings=tuple(plain(warning) for warning in run.manifest.warnings),
-        answers=answers,
         sample=suite.sample,
     )
 

@@ -66,9 +66,11 @@ def _single(table: Table, run: Column) -> Grid:
     if EFFECTS[0].names[0] in run.rows:
         told[-2:-2] = EFFECTS  # before ties
 
+    people = [Field(human.heading, show=share) for human in table.humans]
+
     def cells_of(part: Table) -> list[list[object]]:
         rows = part.columns[0].rows.assign(accuracy=part.accuracy[run.heading])
-        return [field.values(rows) for field in told]
+        return [*(field.values(rows) for field in told), *(_of_people(part, human) for human in part.humans)]
 
     lines = list(_body(table, cells_of))
     lines.append(Line(("Mean accuracy, each row counted once",), "section"))
@@ -76,8 +78,10 @@ def _single(table: Table, run: Column) -> Grid:
         (of_mean,) = mean.estimates
         ends = None if of_mean is None else (of_mean.low, of_mean.high)
         known: dict[tuple[str, ...], object] = {("accuracy",): mean.accuracy[0], ("low", "high"): ends}
-        lines.append(Line((_over(table, mean.over), *(known.get(field.names, "") for field in told))))
-    return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *told), lines)
+        of_people = (human_mean(table, human, mean) for human in table.humans)
+        cells = (known.get(field.names, "") for field in told)
+        lines.append(Line((_over(table, mean.over), *cells, *of_people)))
+    return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *told, *people), lines)
 
 
 def grid_of_columns(table: Table) -> Grid:

@@ -43,8 +43,9 @@ def notes_of(table: Table) -> Iterator[str]:
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         yield f"The columns are scored in different ways ({modes}), so ranks do not compare models alone."
-    if len(columns) > 1 or not runs:  # a run alone prints none of the facts that these explain
-        yield from dict.fromkeys(note for column in (*columns, *table.humans) for note in column.notes)
+    # A run alone prints none of the facts that notes of models explain.
+    told = (*columns, *table.humans) if len(columns) > 1 or not runs else table.humans
+    yield from dict.fromkeys(note for column in told for note in column.notes)
 
 
 def drawn_note(sample: str) -> str:

@@ -50,6 +50,11 @@ def difference(value: float) -> str:
     return f"{parts / scale:+.{RUN_DECIMALS}f}" if parts else f"{0:.{RUN_DECIMALS}f}"
 
 
+def correlation(value: float) -> str:
+    """Show a correlation, cut towards 0."""
+    return difference(value).removeprefix("+")
+
+
 def spread_beside(mean: str, spread: str) -> str:
     """Show a mean over seeds with the spread between them.
 

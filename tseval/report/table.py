@@ -74,12 +74,15 @@ class Table:
         return printed_decimals(self.columns) or RUN_DECIMALS
 
 
-def build_table(sources: Sequence[Run | Board], by: str | Sequence[str] = ()) -> Table:
+def build_table(
+    sources: Sequence[Run | Board], by: str | Sequence[str] = (), humans: Sequence[Column] = ()
+) -> Table:
     """Put runs and published boards side by side.
 
     Args:
         sources: Runs and boards, in the order of the columns.
         by: Feature or features to break the rows down by.
+        humans: What people get right, besides what boards know of that; of a table without a breakdown.
 
     Raises:
         RunError: The sources are over different items.
@@ -87,20 +90,20 @@ def build_table(sources: Sequence[Run | Board], by: str | Sequence[str] = ()) ->
         BoardError: A board cannot be broken down.
     """
     by = as_names(by)
-    table = _infer(_compare(sources, by))
+    table = _infer(_compare(sources, by, humans))
     table = replace(table, unsplit=_compare(sources, ()) if by else None)
     return replace(table, notes=tuple(notes_of(table)))
 
 
-def _compare(sources: Sequence[Run | Board], by: tuple[str, ...]) -> Table:
+def _compare(sources: Sequence[Run | Board], by: tuple[str, ...], humans: Sequence[Column] = ()) -> Table:
     """Put accuracies and ranks side by side; how sure they are stays open."""
     columns: list[Column] = []
     for source in sources:
         columns += columns_of(source, by) if isinstance(source, Board) else [column_of(source, by)]
     refuse_unlike(columns)
     people = [human_of(source) for source in sources if isinstance(source, Board)]
-    named = distinct_headings([*columns, *(human for human in people if human is not None)])
-    columns, humans = named[: len(columns)], named[len(columns) :]
+    named = distinct_headings([*columns, *(human for human in people if human is not None), *humans])
+    columns, beside = named[: len(columns)], named[len(columns) :]
     rows = _rows(columns, by)
     columns = _over_rows(columns, rows, by)
     accuracy = _frame(columns, rows, {column.heading: column.exact(by) for column in columns})
@@ -119,7 +122,7 @@ def _compare(sources: Sequence[Run | Board], by: tuple[str, ...]) -> Table:
         ranking=None,
         means=(*sets, *feature_means(*parts, by), whole),
         notes=(),
-        humans=tuple(humans),
+        humans=tuple(beside),
     )
 
 

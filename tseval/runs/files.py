@@ -30,12 +30,14 @@ SENTENCES: dict[str, pa.DataType] = {
     "n_unknown": pa.int32(),
 }
 # Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have;
-# where words were corrected, the sums over their pieces, of which the sentence's is made; and first tokens,
-# where the model leaves them unscored.
+# where words were corrected, the sums over their pieces, of which the sentence's is made; first tokens, where
+# the model leaves them unscored; and where scores were normalised, what they were normalised by.
 SOMETIMES: dict[str, pa.DataType] = {
     **dict.fromkeys(("right", "wrong"), pa.list_(pa.float64())),
     "pieces": pa.list_(pa.float32()),
     "unscored": pa.int64(),
+    "n_tokens": pa.int32(),
+    "unigram_logprob": pa.float64(),
 }
 VERDICTS: dict[str, pa.DataType] = {
     "case": pa.string(),

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from tseval.analysis.accuracy import ROW, as_names, refuse_unknown_features, tally
+from tseval.analysis.accuracy import ROW, as_names, no_accuracy, refuse_unknown_features, tally
 from tseval.analysis.effects import effects, with_effects
+from tseval.analysis.ratings import correlate
 from tseval.checked import ContentError
 from tseval.errors import LimitError, RunError
 from tseval.parquet import read_parquet
@@ -69,6 +70,14 @@ class Run:
         """One row per item and contrast, with all features."""
         return _frame(self.load_verdicts())
 
+    @cached_property
+    def rated(self) -> bool:
+        """Whether it is over rated sentences: nothing in it is right or wrong."""
+        counts = self.manifest.counts
+        if counts.correct or counts.tied or not counts.contrasts:
+            return False
+        return self.load_verdicts()["correct"].null_count == counts.contrasts
+
     def tally(self, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Answers]:
         """Count verdicts as `table` does, and keep from which items each row is made.
 
@@ -77,7 +86,10 @@ class Run:
 
         Raises:
             SuiteError: The suite has no such feature.
+            RunError: The run is over rated sentences, which have no accuracy.
         """
+        if self.rated:
+            raise no_accuracy(self.name)
         table = self.load_verdicts()
         refuse_unknown_features(as_names(by), table.column_names)
         regions = self.manifest.key.score == "regions"
@@ -91,10 +103,12 @@ class Run:
     def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Count verdicts per construction, and per value of a feature or several, as `tally` does.
 
+        Of rated sentences, correlate scores with ratings (`tseval.analysis.ratings.correlate`).
+
         Raises:
             SuiteError: The suite has no such feature.
         """
-        return self.tally(by)[0]
+        return correlate(self.verdicts, by) if self.rated else self.tally(by)[0]
 
 
 def read_run(path: str | Path) -> Run:

@@ -25,6 +25,8 @@ Feature = str | int | float | bool
 
 # Features of a question about the beginning of a sentence: how many words it has, and the last of them.
 POSITION, WORD = "position", "word"
+# Features of a rated sentence: the mean of its ratings, the standard error of that, and how many there are.
+RATING, RATING_SE, N_RATINGS = "rating", "rating_se", "n"
 # What the column of a lexical factor is called among the verdicts: `verb.entry`.
 ENTRY = ".entry"
 ENTRIES = pa.dictionary(pa.int32(), pa.string())
@@ -204,6 +206,11 @@ class Suite:
     def n_items(self) -> int:
         """Number of items over all cases."""
         return sum(case.n_items for case in self.cases)
+
+    @property
+    def has_accuracy(self) -> bool:
+        """Whether its verdicts are right or wrong; of rated sentences they are neither."""
+        return all(case.question.right_or_wrong() for case in self.cases)
 
     @property
     def n_contrasts(self) -> int:

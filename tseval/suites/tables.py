@@ -44,6 +44,17 @@ def open_table(path: Path) -> tuple[str, list[str], Iterator[Row]]:
     return _opened(path, rows)
 
 
+def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give every row of a table, as texts, with its place.
+
+    Raises:
+        SuiteError: As `open_table`.
+    """
+    _, names, rows = open_table(path)
+    for place, cells in rows:
+        yield place, dict(zip(names, cells, strict=True))
+
+
 def read_tsv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Give every row of a table with a header, as texts, with its place. Quotes are ordinary characters.
 

@@ -217,9 +217,9 @@ def _entries(case: Case, view: View, rows: pa.Int64Array) -> pa.Table:
 def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
     """Give the two sentences of every item, split into words."""
     if len(case.contrasts) != 1:
+        what = "compares more than two sentences" if case.contrasts else "compares no two sentences"
         raise SuiteError(
-            f"case {case.name!r} compares more than two sentences; this method takes pairs.\n"
-            "  Choose other cases with --case."
+            f"case {case.name!r} {what}; this method takes pairs.\n  Choose other cases with --case."
         )
     (contrast,) = case.contrasts
     columns = (case.sentences[label].to_pylist() for label in (contrast.better, contrast.worse))

@@ -79,6 +79,11 @@ class EarlyEvaluation:
                 f"{first} is of an earlier training.\n  Name another folder with --eval-runs, or remove it."
             )
         for suite in self.suites:
+            if not suite.has_accuracy:
+                raise TrainingError(
+                    f"--eval-suite {suite.name} has ratings, and what is written along a training "
+                    "are accuracies.\n  Score checkpoints with tseval run."
+                )
             asks = [case.question.asks() for case in suite.cases]
             asked = [symbol for one in asks if one for symbol in one.symbols]
             if missing := [symbol for symbol in asked if symbol not in self.vocabulary.words]:

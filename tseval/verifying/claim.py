@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from tseval.errors import EvidenceError, LimitError, RunError
 from tseval.evidence.evidence import Evidence, gather, whole_column
+from tseval.questions.normalisation import split_measure
 from tseval.questions.scores import SCORES
 from tseval.runs import read_run
 from tseval.runs.files import RUN_FILES, read_intact
@@ -110,5 +111,5 @@ def check_known_score(manifest: Manifest) -> None:
     Raises:
         Wrong: The score that is claimed is none.
     """
-    if manifest.key.score not in SCORES:
+    if split_measure(manifest.key.score)[0] not in SCORES:
         raise Wrong(f"{NAME}: key.score is {manifest.key.score!r}, which is no score")

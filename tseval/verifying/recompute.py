@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, ModelError, SuiteError, first_line
 from tseval.evidence.evidence import scored_again
-from tseval.report import build_table, render
+from tseval.questions.normalisation import split_measure
+from tseval.report import render, told_of
 from tseval.runs import Run
 from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.suites.clusters import cluster_by
@@ -58,6 +59,11 @@ def recompute(claim: Claim, spec: str | None) -> Again:
         SuiteError: There is no such suite here, so that nothing can be said.
         Wrong: The suite is another one, or something claimed does not follow.
     """
+    if by := split_measure(claim.key.score)[1]:
+        raise SuiteError(
+            f"{claim.name} has scores normalised by {by}, and the numbers of a model's tokens do not follow "
+            "from suite and evidence.\n  Verify a run without --normalise, of the same sentences."
+        )
     suite = _suite_again(claim, spec)
     if suite.digest != claim.key.suite_digest or suite.terminator != claim.key.terminator:
         raise Wrong(
@@ -250,7 +256,7 @@ def _unfolded(kind: pa.DataType) -> pa.DataType:
 def _table_again(claim: Claim, again: Again, name: str) -> str:
     """Print the table of verdicts that were computed again, under the run's own name and signature."""
     run = Run(claim.name, claim.manifest, lambda: again.scored, lambda: again.verdicts)
-    return render(build_table([run]), "csv" if name.endswith("csv") else "md")
+    return render(told_of([run]), "csv" if name.endswith("csv") else "md")
 
 
 def _other_table(claim: Claim, name: str) -> str:

@@ -107,7 +107,9 @@ def _fall_otherwise(claim: Claim, again: Again, verdicts: pa.Table) -> str:
     Raises:
         Wrong: More of them favour the claim than last bits do.
     """
-    stated, found = (table["correct"].to_numpy().astype(np.int64) for table in (again.verdicts, verdicts))
+    # Of rated sentences nothing is right or wrong.
+    both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
+    stated, found = (np.equal(column, True).astype(np.int64) for column in both)
     n_other, gained = int((stated != found).sum()), int((stated - found).sum())
     if gained > MOST_GAINED * len(stated) + _FEW:
         raise Wrong(

@@ -139,5 +139,7 @@ def test_a_damaged_file_and_a_method_that_is_not_there_are_named(tmp_path):
     with pytest.raises(SuiteError, match=r"p\.jsonl\.gz: cannot be read"):
         load_suite(tmp_path / "p.jsonl.gz")
     path = write_jsonl(tmp_path / "q.jsonl")
-    with pytest.raises(SuiteError, match=r"no method 'one_prefix'.\n.*Methods: judgement, judgement_both, number,"):
+    with pytest.raises(
+        SuiteError, match=r"no method 'one_prefix'.\n.*Methods: judgement, judgement_both, number,"
+    ):
         load_suite(f"{path}:one_prefix")

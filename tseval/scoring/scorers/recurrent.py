@@ -38,7 +38,7 @@ class RecurrentScorer(Scorer):
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         """Advance the model to every distinct context."""
         refuse_empty(sentences)
-        encoded = self._encoded(sentences)
+        encoded = self.encoded(sentences)
 
         def words(trie: Trie, _: slice) -> np.ndarray:
             return node_logprobs(self._model, trie)
@@ -53,7 +53,7 @@ class RecurrentScorer(Scorer):
     def answer(self, sentences: pa.StringArray, asked: Asked) -> pa.Table:
         """Ask after contexts while they are there."""
         self.check_symbols(asked.asks)
-        encoded = self._encoded(sentences)
+        encoded = self.encoded(sentences)
         before = np.concatenate(asked.before)
 
         def words(trie: Trie, part: slice) -> np.ndarray:
@@ -70,7 +70,8 @@ class RecurrentScorer(Scorer):
             table = table.append_column(name, pa.ListArray.from_arrays(offsets, values))
         return table
 
-    def _encoded(self, sentences: pa.StringArray) -> Encoded:
+    def encoded(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the model's vocabulary."""
         encoded = self._model.encode(sentences)
         refuse_misencoded(encoded, sentences, self.card.name)
         return encoded

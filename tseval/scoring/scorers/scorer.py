@@ -141,6 +141,21 @@ class Scorer(ABC):
             ModelError: If a sentence has no words, or memory does not suffice even for the smallest batch.
         """
 
+    def encoded(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the model's vocabulary.
+
+        Raises:
+            ModelError: The model says nothing of its tokens.
+        """
+        raise ModelError(
+            f"{self.card.name} gives one number for a sentence, and says nothing of its tokens.\n"
+            "  Normalise by words: --normalise words."
+        )
+
+    def token_keys(self, encoded: Encoded) -> list[str]:
+        """Name the tokens of encoded sentences as unigrams do: words as the model sees them, (tokens,)."""
+        return [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
+
     def token_texts(self, encoded: Encoded) -> list[str]:
         """Spell the tokens of encoded sentences for people to read, (tokens,)."""
         return [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]

@@ -48,6 +48,13 @@ class SentenceScorer(Scorer):
         seen, n_unknown = self._seen(sentences, texts)
         return Encoded(seen, np.empty(0), lengths, n_unknown), words
 
+    def encoded(self, sentences: pa.StringArray) -> Encoded:
+        """Give the words; they are the tokens."""
+        texts = [str(text) for text in sentences.to_pylist()]
+        seen, n_unknown = self._seen(sentences, texts)
+        lengths = np.array([len(text.split()) for text in texts], dtype=np.int64)
+        return Encoded(seen, np.empty(0), lengths, n_unknown)
+
     def _batch(self, batch: list[str]) -> np.ndarray:
         """Score a batch, (words,) float32.
 

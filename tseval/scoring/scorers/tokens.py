@@ -37,7 +37,7 @@ class TokenScorer(Scorer):
     @torch.inference_mode()
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         """Let the model score a shard in batches small enough for memory."""
-        encoded = self._encoded(sentences)
+        encoded = self.encoded(sentences)
         given: object = self._memory.whole(lambda size: self._model.token_logprobs(encoded, size))
         match given:
             case (logprobs, int() | np.integer() as n_contexts):
@@ -55,7 +55,7 @@ class TokenScorer(Scorer):
         model = self._correcting
         if model is None:
             return super().score_words(sentences)
-        encoded = self._encoded(sentences)
+        encoded = self.encoded(sentences)
         given: object = self._memory.whole(lambda size: model.corrected_logprobs(encoded, size))
         match given:
             case (logprobs, corrections, int() | np.integer() as n_contexts):
@@ -73,11 +73,16 @@ class TokenScorer(Scorer):
             f"{_named(sentences)}"
         )
 
-    def _encoded(self, sentences: pa.StringArray) -> Encoded:
+    def encoded(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the model's vocabulary."""
         refuse_empty(sentences)
         encoded = self._model.encode(sentences)
         refuse_misencoded(encoded, sentences, self.card.name)
         return encoded
+
+    def token_keys(self, encoded: Encoded) -> list[str]:
+        """Name the pieces by their numbers: what two pieces are spelt like may be the same."""
+        return [str(token) for token in encoded.tokens.tolist()]
 
     def token_texts(self, encoded: Encoded) -> list[str]:
         """Spell the pieces."""

@@ -164,9 +164,10 @@ def find_roles(names: Collection[str], given: Mapping[str, str], place: str) -> 
             (label for label in PAIR_LABELS if label not in found and {*PAIR_LABELS} & found.keys()), None
         )
         lacking = f"{one} sentence" if one else "pair of sentences"
+        rated = "" if one else " Of rated sentences, call them sentence and rating."
         raise SuiteError(
             f"{place}: no {lacking}: there are {', '.join(map(repr, names)) or 'no columns'}.\n"
-            f"  Call the columns good and bad, or say which they are: {_USAGE}"
+            f"  Call the columns good and bad, or say which they are: {_USAGE}{rated}"
         )
     sentences = found["good"], found["bad"]
     if sentences[0] == sentences[1]:

@@ -15,6 +15,7 @@ from tseval.suites.datasets.agreement_table import is_agreement, read_agreement
 from tseval.suites.datasets.columns import check_columns, known_columns, refuse_columns
 from tseval.suites.datasets.entries import DataSet, build_cases
 from tseval.suites.datasets.pairs import read_pairs, stem_of
+from tseval.suites.datasets.ratings import has_ratings, read_ratings
 from tseval.suites.datasets.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
 from tseval.suites.records import bare_name, read_jsonl
 from tseval.suites.tables import is_table, open_table
@@ -105,6 +106,8 @@ def _kind(file: Path) -> str:
     if is_agreement(file):
         return "agreement"
     names = _names(file)
+    if has_ratings(names):
+        return "ratings"
     known = known_columns(names)  # ZhoBLiMP has UID and pairID too
     if {"UID", "pairID"} <= {*names} and not is_table(file) and not (known and known.title):
         return "blimp"
@@ -156,6 +159,10 @@ def _agreement(files: list[Path], name: str, _: str | None) -> DataSet:
     return DataSet(name, name, None, "critical", read_agreement(files))
 
 
+def _ratings(files: list[Path], name: str, _: str | None) -> DataSet:
+    return DataSet(name, name, None, "sentence", read_ratings(files))
+
+
 def _syntaxgym(files: list[Path], name: str, _: str | None) -> DataSet:
     cases = tuple(map(read_syntaxgym, files))
     if repeated := {case.name for case in cases if [other.name for other in cases].count(case.name) > 1}:
@@ -192,4 +199,5 @@ _READERS = {
     "syntaxgym": _syntaxgym,
     "continuations": _continuations,
     "contexts": _contexts,
+    "ratings": _ratings,
 }

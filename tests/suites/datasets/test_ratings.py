@@ -1,0 +1,255 @@
+"""Rated sentences: their forms, what follows from single ratings, and what is refused."""
+
+import gzip
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from supplied import LAU_RATINGS, TURBLIMP_RATINGS
+
+from tseval import load_suite
+from tseval.analysis.ratings import noise_ceiling
+from tseval.errors import SuiteError
+
+PEOPLE = {"ann": [7, 2, 6, 4], "bob": [5, 1, 5, 1], "cat": [6, 3, 4, 2]}
+SENTENCES = ["no one laughs .", "laughs no one .", "the author laughs .", "the author laugh ."]
+
+
+def write(path, text):
+    path.write_text(text, "utf-8")
+    return path
+
+
+def features(path):
+    """What is known of the sentences of a file of one case."""
+    (case,) = load_suite(path).cases
+    return pd.DataFrame({"sentence": case.sentences["sentence"].to_pylist(), **case.features.to_pydict()})
+
+
+def by_rater(people):
+    rows = ["sentence,rating,rater"]
+    return "\n".join(
+        [
+            *rows,
+            *(f"{s},{r},{who}" for who, own in people.items() for s, r in zip(SENTENCES, own, strict=True)),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "a.csv",
+            'sentence,rating,rating_se,n,mood\n"no, one",6,0.5,8,calm\nb c,2,0,9,wild\nd,3.5,0.1,7,calm\n',
+        ),
+        (
+            "a.csv",
+            "sentence;rating;rating_se;n;mood\nno, one;6;0.5;8;calm\nb c;2;0;9;wild\nd;3.5;.1;7;calm\n",
+        ),
+        (
+            "a.tsv",
+            "sentence\trating\trating_se\tn\tmood\nno, one\t6\t0.5\t8\tcalm\nb  c\t2\t0\t9\twild\n"
+            "d\t3.5\t1e-1\t7\tcalm\n",
+        ),
+        (
+            "a.jsonl",
+            '{"sentence": "no, one", "rating": 6, "rating_se": 0.5, "n": 8, "mood": "calm"}\n'
+            '{"sentence": "b c", "rating": 2.0, "rating_se": 0, "n": 9, "mood": "wild"}\n'
+            '{"sentence": "d", "rating": 3.5, "rating_se": 0.1, "n": 7, "mood": "calm"}\n',
+        ),
+    ],
+)
+def test_every_form_says_the_same(tmp_path, name, text):
+    found = features(write(tmp_path / name, text))
+    assert found.to_dict("list") == {
+        "sentence": ["no, one", "b c", "d"],
+        "rating": [6, 2, 3.5],
+        "rating_se": [0.5, 0, 0.1],
+        "n": [8, 9, 7],
+        "mood": ["calm", "wild", "calm"],
+    }
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+    assert features(tmp_path / f"{name}.gz").equals(found)
+
+
+def test_a_quoted_cell_may_have_line_breaks_and_quotes(tmp_path):
+    found = features(write(tmp_path / "a.csv", 'sentence,rating\n"a ""b""\nc",1\nd,2\ne,3\n'))
+    assert found["sentence"].tolist() == ['a "b" c', "d", "e"]
+
+
+def test_rows_of_raters_are_means_with_errors(tmp_path):
+    some = {"ann": [7, 2, 6, 4], "bob": [5, 1, 5, 1]}
+    text = by_rater(some) + f"\n{SENTENCES[0]},3,cat\n"  # the last did not rate the others
+    found = features(write(tmp_path / "a.csv", text))
+    ratings = [[7, 5, 3], [2, 1], [6, 5], [4, 1]]
+    assert found["rating"].tolist() == pytest.approx([np.mean(own) for own in ratings])
+    assert found["rating_se"].tolist() == pytest.approx([stats.sem(own) for own in ratings])
+    assert found["n"].tolist() == [3, 2, 2, 2]
+
+
+def test_a_cell_of_ratings_is_rows_of_raters_nobody_named(tmp_path):
+    text = 'sentence,ratings\na,7 5 3\nb,2;1\nc,"6,5"\nd,4\n'
+    found = features(write(tmp_path / "a.csv", text))
+    lines = [
+        {"sentence": s, "ratings": r} for s, r in zip("abcd", ([7, 5, 3], [2, 1], [6, 5], [4]), strict=True)
+    ]
+    as_json = features(write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines))))
+    assert found.equals(as_json)
+    assert found["rating"].tolist() == [5, 1.5, 5.5, 4]
+    assert found["rating_se"].tolist()[:3] == pytest.approx(
+        [stats.sem(own) for own in ([7, 5, 3], [2, 1], [6, 5])]
+    )
+    assert np.isnan(found["rating_se"][3])
+
+
+def test_what_differs_among_raters_is_no_feature_of_the_sentence(tmp_path):
+    rows = [
+        (s, r, who, len(s), f"group of {who}")
+        for who, own in PEOPLE.items()
+        for s, r in zip(SENTENCES, own, strict=True)
+    ]
+    text = "sentence,rating,rater,length,group\n" + "\n".join(",".join(map(str, row)) for row in rows)
+    found = features(write(tmp_path / "a.csv", text))
+    assert list(found.columns) == ["sentence", "rating", "rating_se", "n", "length"]
+    assert found["length"].tolist() == [len(s) for s in SENTENCES]
+
+
+def test_without_names_the_ceiling_is_the_root_of_the_one_way_intraclass_correlation():
+    (case,) = load_suite(LAU_RATINGS).cases
+    rows = [list(map(float, cell.split())) for cell in pd.read_csv(LAU_RATINGS)["ratings"]]
+    fewest = min(map(len, rows))
+    rng = np.random.default_rng(0)
+    even = [rng.choice(own, fewest, replace=False) for own in rows]  # analysis of variance: as many in each
+    ratings: Any = np.array(even).mean(axis=1)
+    errors: Any = stats.sem(even, axis=1)
+    f = stats.f_oneway(*even).statistic
+    assert noise_ceiling(ratings, errors) == pytest.approx(np.sqrt(1 - 1 / f), abs=1e-11)
+    known = case.features["rating_se"].to_numpy()
+    assert known == pytest.approx([stats.sem(own) for own in rows])
+
+
+def test_halves_stepped_up_come_to_the_same_on_average():
+    rows = np.array([list(map(float, cell.split())) for cell in pd.read_csv(TURBLIMP_RATINGS)["ratings"]])[
+        :, :14
+    ]
+    rng = np.random.default_rng(1)
+    stepped = []
+    for _ in range(300):
+        mixed = rng.permuted(rows, axis=1)
+        r = np.corrcoef(mixed[:, :7].mean(axis=1), mixed[:, 7:].mean(axis=1))[0, 1]
+        stepped.append(2 * r / (1 + r))
+    found = noise_ceiling(rows.mean(axis=1), stats.sem(rows, axis=1))
+    assert found**2 == pytest.approx(np.mean(stepped), abs=1e-3)
+    assert found**2 > 0.96
+
+
+def test_people_who_rate_everything_are_allowed_to_be_strict(tmp_path):
+    # With everybody's ratings of every sentence the reliability is Cronbach's alpha, whatever their levels.
+    table = np.array(list(PEOPLE.values()), dtype=float).T
+    k = len(PEOPLE)
+    alpha = k / (k - 1) * (1 - table.var(axis=0, ddof=1).sum() / table.sum(axis=1).var(ddof=1))
+    found = features(write(tmp_path / "a.csv", by_rater(PEOPLE)))
+    ceiling = noise_ceiling(found["rating"].to_numpy(), found["rating_se"].to_numpy())
+    assert ceiling == pytest.approx(np.sqrt(alpha), abs=1e-11)
+    strict = PEOPLE | {"bob": [r - 3 for r in PEOPLE["bob"]]}
+    again = features(write(tmp_path / "b.csv", by_rater(strict)))
+    assert again["rating_se"].to_numpy() == pytest.approx(found["rating_se"].to_numpy())
+
+
+def test_a_ceiling_needs_errors_and_spread():
+    assert noise_ceiling(np.array([1.0, 2, 3]), np.array([0.1, np.nan, np.nan])) is None
+    assert noise_ceiling(np.array([2.0, 2, 2]), np.full(3, 0.1)) is None
+    assert noise_ceiling(np.array([1.0, 2, 3]), np.full(3, 5.0)) == 0
+
+
+def test_a_model_that_knows_the_truth_reaches_the_ceiling():
+    rng = np.random.default_rng(2)
+    truth = rng.normal(size=20_000)
+    single = truth[:, None] + 1.5 * rng.normal(size=(20_000, 4))
+    found = noise_ceiling(single.mean(axis=1), stats.sem(single, axis=1))
+    assert np.corrcoef(truth, single.mean(axis=1))[0, 1] == pytest.approx(found, abs=0.01)
+    assert found < 0.83
+
+
+def test_the_published_sample_has_what_was_published():
+    suite = load_suite(TURBLIMP_RATINGS)
+    assert (len(suite.cases), suite.n_items, suite.has_accuracy) == (16, 192, False)
+    means = pd.concat([pd.DataFrame(case.features.to_pydict()) for case in suite.cases])
+    assert set(means["n"]) == {15}
+    by = means.groupby("condition")["rating"].mean()
+    assert by["good"] > 5.5
+    assert by["bad"] < 3
+
+
+ROWS = "sentence,rating\na,1\nb,2\nc,3\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ROWS + "d,good\n", "a.csv:5: rating is 'good', which is no number"),
+        (ROWS + "d,nan\n", "a.csv:5: rating is 'nan', which is no number"),
+        (ROWS + "d,1e999\n", "a.csv:5: rating is '1e999', which is no number"),
+        (ROWS + "d,\n", "a.csv:5: rating is '', which is no number"),
+        (ROWS + "d,1_0\n", "a.csv:5: rating is '1_0', which is no number"),
+        (ROWS + ",4\n", "a.csv:5: there is no sentence"),
+        (ROWS + "b,4\n", "a.csv:5: the sentence of "),
+        (ROWS + "b,2\n", "a.csv:3 again, rated 2, there 2."),
+        (ROWS + "d,4,5\n", "a.csv:5: 3 columns, but the header has 2"),
+        (ROWS + '"d,4\n', "a.csv:5: a quote is opened here and not closed"),
+        ("sentence,rating\na,1\nb,2\n", "holds 2 rated sentences: for a correlation there are at least 3"),
+        ("sentence,rating\na,2\nb,2\nc,2\n", "all ratings are 2: nothing can go with what does not vary"),
+        ("sentence,rating,n\na,1,4\nb,2,0\nc,3,4\n", "a.csv:3: n is '0': a number of ratings is 1, 2, ..."),
+        ("sentence,rating,n\na,1,4\nb,2,2.5\nc,3,4\n", "a.csv:3: n is '2.5'"),
+        ("sentence,rating,rating_se\na,1,0.1\nb,2,-0.1\nc,3,0\n", "a.csv:3: rating_se is '-0.1'"),
+        ("sentence,rating,rating_se\na,1,0.1\nb,2,x\nc,3,0\n", "a.csv:3: rating_se is 'x', which is no"),
+        ("sentence,rating,rater\na,1,x\na,2,x\nb,1,x\nc,2,x\n", "a.csv:3: rater 'x' rates the sentence of "),
+        ("sentence,rating,rater,rating_se\na,1,x,1\n", "a.csv:2: has single ratings and rating_se"),
+        ("sentence,rating,rater,item\na,1,x,1\na,2,y,2\n", "but of another item or row of the table"),
+        ("sentence,ratings\na,4 x\nb,1\nc,2\n", "a.csv:2: ratings is 'x', which is no number"),
+        ("sentence,rating,tie\na,1,x\nb,2,y\nc,3,z\n", "'tie' is no name for a feature"),
+        ("sentence,sentence\na,1\n", "every column needs a name of its own"),
+        ("text,score\na,1\n", "there are 'text', 'score'.\n  Call the columns good and bad"),
+        ("", "Of rated sentences, call them sentence and rating."),
+    ],
+)  # fmt: skip
+def test_a_wrong_table_is_refused_with_its_line(tmp_path, text, said):
+    with pytest.raises(SuiteError) as error:
+        load_suite(write(tmp_path / "a.csv", text))
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"sentence": "d", "rating": True}, "a.jsonl:4: rating is True, which is no number"),
+        ({"sentence": "d", "rating": None}, "a.jsonl:4: rating is None, which is no number"),
+        ({"sentence": 4, "rating": 1}, "a.jsonl:4: there is no sentence, but 4"),
+        ({"sentence": "d", "rating": 1, "mood": [1]}, "a.jsonl:4: mood is [1]"),
+        ({"sentence": "d", "rating": 1, "ratings": []}, "a.jsonl:4: ratings is empty"),
+        ({"sentence": "d", "ratings": [1, 2]}, "has no 'rater' and no 'ratings', but others have"),
+    ],
+)
+def test_a_wrong_line_of_json_is_refused(tmp_path, line, said):
+    lines = [{"sentence": text, "rating": place} for place, text in enumerate("abc")]
+    path = write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, [*lines, line])))
+    with pytest.raises(SuiteError) as error:
+        load_suite(path)
+    assert said in str(error.value)
+
+
+def test_a_sentence_may_be_rated_in_two_cases(tmp_path):
+    path = write(tmp_path / "a.csv", "sentence,rating,case\na,1,x\nb,2,x\na,3,y\n")
+    assert [case.n_items for case in load_suite(path).cases] == [2, 1]
+
+
+def test_ratings_and_items_are_in_the_digest_and_clusters_are_not(tmp_path):
+    digests = [
+        load_suite(write(tmp_path / "a.csv", text)).digest
+        for text in (ROWS, ROWS.replace("c,3", "c,4"), "sentence,rating,item\na,1,x\nb,2,x\nc,3,y\n")
+    ]
+    assert digests[0] == digests[2] != digests[1]

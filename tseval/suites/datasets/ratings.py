@@ -1,0 +1,232 @@
+"""Rated sentences: a table with a sentence and a human judgement in each row, or with one rater's in each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from math import isfinite, nan
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import SuiteError
+from tseval.questions.ratings import RATED, Ratings
+from tseval.suites.datasets.columns import ROW_NAMES
+from tseval.suites.datasets.entries import DataItem, build_cases
+from tseval.suites.datasets.pairs import read_records, stem_of, table_row
+from tseval.suites.datasets.raters import standard_errors
+from tseval.suites.items import N_RATINGS, RATING, RATING_SE
+from tseval.suites.records import fits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.checked import Json
+    from tseval.suites.datasets.entries import TableRow
+    from tseval.suites.items import Case, Feature
+
+# Who gave the rating of a row; and a cell that holds all ratings of a sentence.
+RATER, ALL_RATINGS = "rater", "ratings"
+# What sentences share, where a table says it.
+SHARED = ("item", "cluster")
+FEWEST_SENTENCES = 3
+_NAMES = {RATED, RATING, RATING_SE, N_RATINGS, RATER, ALL_RATINGS, *SHARED, *ROW_NAMES}
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A row of the table: a sentence with its mean rating, or with single ones by who gave them."""
+
+    place: str
+    row: TableRow
+    sentence: str
+    mean: float
+    se: float | None
+    n: int | None
+    single: Mapping[str, float]
+    features: Mapping[str, Feature]
+    entries: Mapping[str, str]
+
+
+def has_ratings(columns: Iterable[str]) -> bool:
+    """Whether a table with such columns holds rated sentences."""
+    names = set(columns)
+    return RATED in names and bool(names & {RATING, ALL_RATINGS})
+
+
+def read_ratings(files: Sequence[Path]) -> tuple[Case, ...]:
+    """Read rated sentences into cases.
+
+    Raises:
+        SuiteError: A row has no sentence or no number for a rating, a sentence stands twice in a case, or
+            there are too few sentences, or all ratings are equal.
+    """
+    groups: dict[str, list[Rated]] = {}
+    for file in files:
+        for place, record in read_records(file, _NAMES):
+            rated = _rated(place, record, stem_of(file))
+            groups.setdefault(rated.row[0], []).append(rated)
+    sentences = [one for group in groups.values() for one in _one_each(group)]
+    if len(sentences) < FEWEST_SENTENCES:
+        raise SuiteError(
+            f"{files[0]}: holds {len(sentences)} rated sentences: for a correlation there are at least "
+            f"{FEWEST_SENTENCES}."
+        )
+    if len({one.mean for one in sentences}) == 1:
+        raise SuiteError(
+            f"{files[0]}: all ratings are {sentences[0].mean:g}: nothing can go with what does not vary."
+        )
+    return tuple(
+        replace(case, question=Ratings(), features=_without_nan(case.features))
+        for case in build_cases(map(_as_item, sentences))
+    )
+
+
+def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
+    sentence = record.get(RATED)
+    if not isinstance(sentence, str) or not sentence.strip():
+        raise SuiteError(f"{place}: there is no sentence, but {sentence!r}")
+    single = _single(place, record)
+    if single and RATING_SE in record:
+        raise SuiteError(
+            f"{place}: has single ratings and {RATING_SE}.\n  Leave out {RATING_SE}: it follows from them."
+        )
+    features = {name: value for name, value in record.items() if name not in _NAMES}
+    for name, value in features.items():
+        if not isinstance(value, str | int | float):
+            raise SuiteError(
+                f"{place}: {name} is {value!r}.\n  A feature is a text, a number, true or false."
+            )
+    return Rated(
+        place,
+        table_row(record, stem, {name: name for name in ROW_NAMES if name in record}),
+        " ".join(sentence.split()),
+        sum(single.values()) / len(single) if single else _number(place, RATING, record.get(RATING)),
+        _se(place, record),
+        _n(place, record),
+        single,
+        features,  # type: ignore[arg-type] # checked above
+        {name: str(record[name]) for name in SHARED if name in record},
+    )
+
+
+def _single(place: str, record: Mapping[str, Json]) -> dict[str, float]:
+    """Give the single ratings of a row by who gave them; in a cell of all ratings nobody is named."""
+    if RATER in record:
+        return {str(record[RATER]): _number(place, RATING, record.get(RATING))}
+    given = record.get(ALL_RATINGS)
+    if given is None:
+        return {}
+    values: list[Json] = (
+        given if isinstance(given, list) else [*re.split(r"[\s,;|]+", str(given).strip("[] "))]
+    )
+    # Who is first in one cell need not be first in the next: no two are the same person.
+    found = {f"{place} {i}": _number(place, ALL_RATINGS, value) for i, value in enumerate(values)}
+    if not found:
+        raise SuiteError(f"{place}: {ALL_RATINGS} is empty")
+    return found
+
+
+def _number(place: str, name: str, value: Json) -> float:
+    """Read a finite number; `1_000` and `infinity` are numbers to Python alone."""
+    text = str(value).strip()
+    if not isinstance(value, bool) and re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
+        number = float(text)
+        if isfinite(number):
+            return number
+    raise SuiteError(
+        f"{place}: {name} is {value!r}, which is no number.\n  Correct it, or leave out the row."
+    )
+
+
+def _se(place: str, record: Mapping[str, Json]) -> float | None:
+    given = record.get(RATING_SE)
+    if RATING_SE not in record:
+        return None
+    if given is None or given == "":
+        return nan  # of this one it is not known
+    se = _number(place, RATING_SE, given)
+    if se < 0:
+        raise SuiteError(f"{place}: {RATING_SE} is {given!r}: a standard error is 0 or more.")
+    return se
+
+
+def _n(place: str, record: Mapping[str, Json]) -> int | None:
+    if N_RATINGS not in record:
+        return None
+    n = _number(place, N_RATINGS, record[N_RATINGS])
+    if n < 1 or n != int(n) or not fits(int(n)):
+        raise SuiteError(f"{place}: {N_RATINGS} is {record[N_RATINGS]!r}: a number of ratings is 1, 2, ...")
+    return int(n)
+
+
+def _one_each(group: list[Rated]) -> list[Rated]:
+    """Put the ratings of each sentence of a case together; where there are means, it has one row.
+
+    Raises:
+        SuiteError: A sentence stands in two rows, or has two ratings of one person.
+    """
+    by_sentence: dict[str, Rated] = {}
+    for one in group:
+        first = by_sentence.get(one.sentence)
+        if first is None:
+            by_sentence[one.sentence] = one
+            continue
+        if not first.single or not one.single:
+            raise SuiteError(
+                f"{one.place}: the sentence of {first.place} again, rated {one.mean:g}, there "
+                f"{first.mean:g}.\n"
+                f"  Give a sentence one row; or, for single ratings, each a column {RATER!r}."
+            )
+        if again := first.single.keys() & one.single.keys():
+            raise SuiteError(
+                f"{one.place}: {RATER} {min(again)!r} rates the sentence of {first.place} again."
+            )
+        by_sentence[one.sentence] = _joined(first, one)
+    found = list(by_sentence.values())
+    if not any(one.single for one in found):
+        return found
+    if lacking := [one for one in found if not one.single]:
+        raise SuiteError(f"{lacking[0].place}: has no {RATER!r} and no {ALL_RATINGS!r}, but others have.")
+    errors = standard_errors([one.single for one in found])
+    # What differs among the rows of a sentence is said of who rated it.
+    kept = set.intersection(*(set(one.features) for one in found))
+    return [
+        replace(
+            one,
+            mean=sum(one.single.values()) / len(one.single),
+            se=error,
+            n=len(one.single),
+            features={name: value for name, value in one.features.items() if name in kept},
+        )
+        for one, error in zip(found, errors, strict=True)
+    ]
+
+
+def _joined(first: Rated, other: Rated) -> Rated:
+    if other.entries != first.entries or other.row != first.row:
+        raise SuiteError(
+            f"{other.place}: the sentence of {first.place}, but of another item or row of the table."
+        )
+    same = {name: value for name, value in first.features.items() if other.features.get(name) == value}
+    return replace(first, single={**first.single, **other.single}, features=same)
+
+
+def _as_item(one: Rated) -> DataItem:
+    known: dict[str, Feature] = {RATING: one.mean}
+    if one.se is not None:
+        known[RATING_SE] = one.se
+    if one.n is not None:
+        known[N_RATINGS] = one.n
+    return DataItem(one.place, one.row, {RATED: one.sentence}, known | dict(one.features), one.entries)
+
+
+def _without_nan(features: pa.Table) -> pa.Table:
+    """Let a standard error that is not known be missing, as a number that is none equals nothing."""
+    if RATING_SE not in features.column_names:
+        return features
+    column = features[RATING_SE]
+    missing = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+    return features.set_column(features.column_names.index(RATING_SE), RATING_SE, missing)
