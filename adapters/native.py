@@ -52,7 +52,8 @@ def encode_words(ids: Mapping[str, int], sentences: pa.StringArray) -> Encoded:
     """
     split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
     words = split.flatten().dictionary_encode()
-    known = [word if word in ids else UNK for word in words.dictionary.to_pylist()]
+    distinct = cast("list[str]", words.dictionary.to_pylist())
+    known = [word if word in ids else UNK for word in distinct]
     which = words.indices.to_numpy()
     tokens = np.array([ids[word] for word in known], dtype=np.int64)[which]
     lengths = pc.list_value_length(split).to_numpy().astype(np.int64)

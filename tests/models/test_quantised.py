@@ -2,6 +2,7 @@
 
 import math
 import zlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,7 +124,8 @@ def test_convert_makes_a_checkpoint_small_and_measures_it(tmp_path, model):
     )
     assert (done.returncode, done.stderr) == (0, "small.pt: lstm, 2 layers of 10, 8 words\n")
     small = load_checkpoint(tmp_path / "small.pt")
-    assert (small.training["seed"], small.training["source"]["file"]) == (1, "large.pt")
+    training: Any = small.training
+    assert (training["seed"], training["source"]["file"]) == (1, "large.pt")
     assert small.validation_perplexity == pytest.approx(8, rel=0.2)  # hardly trained, on 8 words
     assert small.validation_perplexity != 9.0
 
