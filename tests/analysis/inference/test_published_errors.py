@@ -1,7 +1,7 @@
 """Standard errors of the bundled LSTM on Marvin & Linzen, against those that another program worked out.
 
-That was statsmodels 0.15: `cov_cluster` of a regression on a constant, with its correction G / (G - 1), for the
-items of every set of the three factors together, added with the sign of Cameron, Gelbach & Miller (2011).
+That was statsmodels 0.15: `cov_cluster` of a regression on a constant, with its correction G / (G - 1), for
+every set of the three factors, added with the signs of Cameron, Gelbach & Miller (2011).
 """
 
 import numpy as np
