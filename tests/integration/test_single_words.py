@@ -40,9 +40,9 @@ def test_it_prints_what_limits_a_row_and_what_its_words_do(folder):
     verdicts = read_run(folder / "a").verdicts
     simple = verdicts[verdicts["case"] == "simple_agrmt"]
     by_verb = simple.groupby("verb.entry", observed=True)["correct"].mean()
-    assert (by_verb.min(), by_verb["laughs"]) == (0.5, 0.5)
-    assert "| verb (7 entries), 97% " in printed.replace("|  verb", "| verb")
-    assert "0.500 laughs" in printed
+    assert (by_verb.min(), by_verb["swims"]) == (0.7, 0.7)
+    assert "| verb (7 entries), 91% " in printed.replace("|  verb", "| verb")
+    assert "0.700 swims" in printed
     assert "lstm: of 2 rows 2 are limited by words" in printed
     assert "(fixed)" not in printed
     assert "nan" not in printed.lower()
@@ -173,7 +173,8 @@ def test_the_page_has_the_figures_of_the_bundled_model(tmp_path):
         for cell in (items, accuracy, interval, worth):
             assert f" {cell} " in shown
         assert f" {limit}, " in shown
-    decided = next(line for line in printed.splitlines() if line.startswith("| verb ") and "is bad" in line)
-    assert "0.447 laughs" in decided
-    assert "0.717 is bad" in decided
-    assert decided.split("|")[6].strip() == "is old"
+    verbs = [line for line in printed.splitlines() if line.startswith("| verb ")]
+    across = next(line for line in verbs if "interests people" in line)
+    assert "0.577 interests people" in across
+    assert "0.980 is short" in across
+    assert [line.split("|")[6].strip() for line in verbs] == ["swims", "–"]
