@@ -207,7 +207,11 @@ def read_verdicts(path):
     """Read a file as the verdicts of a run whose manifest vouches for it."""
     content = path.read_bytes()
     counts = SimpleNamespace(**dict.fromkeys(("contrasts", "correct", "tied", "undecidable"), ANY))
-    manifest: Any = SimpleNamespace(files={"verdicts.parquet": sha256(content).hexdigest()}, counts=counts)
+    manifest: Any = SimpleNamespace(
+        files={"verdicts.parquet": sha256(content).hexdigest()},
+        counts=counts,
+        key=SimpleNamespace(score="sentence"),
+    )
     with TemporaryDirectory() as folder:
         Path(folder, "verdicts.parquet").write_bytes(content)
         load = partial(_load, Path(folder), manifest, "verdicts.parquet")

@@ -273,7 +273,10 @@ main()
 
 @needs_linux
 def test_too_little_memory_is_one_message(tmp_path):
-    (tmp_path / "pairs.tsv").write_text("good\tbad\n" + "".join(f"a {i}\tb {i}\n" for i in range(400_000)))
+    # Texts of some length: near its limit, Python looks long for room for each of many small ones.
+    filler = "a " * 500
+    rows = "".join(f"{filler}{i}\t{filler}{i} b\n" for i in range(40_000))
+    (tmp_path / "pairs.tsv").write_text(f"good\tbad\n{rows}")
     words = [sys.executable, "-c", SHORT_OF_MEMORY, "expand", "pairs.tsv"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2

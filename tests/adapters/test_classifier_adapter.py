@@ -86,7 +86,7 @@ def test_the_card_says_what_was_asked_and_how_the_model_starts(open_classifier):
         ("number", "the authors <grammatical>", "SUITE:number or SUITE:number_profile"),
         ("number", "the <plural> authors", "SUITE:number or SUITE:number_profile"),
         ("number", "the <plural> authors <plural>", "SUITE:number or SUITE:number_profile"),
-        ("grammaticality", "the authors <plural>", "SUITE:judgement"),
+        ("grammaticality", "the authors <plural>", "SUITE:judgement or SUITE:judgement_both"),
     ],
 )
 def test_a_sentence_that_does_not_end_in_the_one_label_is_refused(open_classifier, task, sentence, method):

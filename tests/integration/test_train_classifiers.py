@@ -209,7 +209,7 @@ def test_bad_settings_get_one_message(data, extra, message):
         ({"valid": 9}, HEADER, "bad_number: no examples of the split train; there are valid"),
         ({"train": 9}, HEADER[:-1], "bad_number: no examples of the split train; there are bad"),
         ({"train": 1, "valid": 9}, HEADER, "is never the answer in the split train"),
-        ({"train": 9, "valid": 9}, HEADER[1:], "bad.tsv:2: no pair of sentences"),
+        ({"train": 9, "valid": 9}, HEADER[1:], "bad.tsv:1: no pair of sentences"),
     ],
 )
 def test_data_that_cannot_be_learnt_from_get_one_message(data, splits, header, message):
