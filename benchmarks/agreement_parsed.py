@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pandas as pd
+    import pyarrow as pa
     from matplotlib.figure import Figure
 
 SHARED = Path("../shared/data")
@@ -51,7 +52,6 @@ RECIPE = (
     "--preset bhatt2020 --batch 128 --learning-rate 4e-3 --initial-range 1 --dropout 0.1 --min-count 5 "
     "--lowercase --epochs 8 --patience 2"
 )
-ALL = 225_295  # training rows of the table at hand
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 CURVES = ("lstm", "drnn", "srn")
 
@@ -77,20 +77,21 @@ def main(
     if not files[LINZEN].exists():
         command = ["data", "agreement", linzen, "-o", files[LINZEN], "--train", "0", "--valid", "0"]
         subprocess.run([sys.executable, "-m", "tseval", *map(str, command)], check=True)
+    rows = read_examples(learn)
     models = out / "models"
     for seed in range(1, seeds + 1):  # seed by seed, so that an interrupted sweep has whole tables
         train_and_ask(models, learn, MODELS, seed, files, workers)
-    for size in SIZES:
-        train_and_ask(
-            of_size(out, size), fewer(learn, size, out), CURVES, 1, {LINZEN: files[LINZEN]}, workers
-        )
+    folders = {size: out / f"models-{size}" for size in SIZES}
+    for size, folder in folders.items():
+        train_and_ask(folder, fewer(rows, size, out), CURVES, 1, {LINZEN: files[LINZEN]}, workers)
+    folders[rows["split"].to_pylist().count("train")] = models
     for name in files:
         click.echo(f"{ASKED[name]}: {table(partial(answers, models, name), MODELS, seeds)}\n")
     click.echo(f"{ASKED[LINZEN]}, by attractors\n")
     click.echo(f"{by_attractors(partial(answers, models, LINZEN), MODELS, seeds)}\n")
-    click.echo(by_size(out))
+    click.echo(by_size(folders))
     if figure:
-        write_figure(lambda: draw_sizes(out), [figure], RunError)
+        write_figure(lambda: draw_sizes(folders), [figure], RunError)
 
 
 def train_and_ask(
@@ -114,16 +115,10 @@ def answers(folder: Path, name: str, task: str, model: str, seed: int) -> pd.Dat
     return read_run(run_of(folder, task, model, seed) / name).verdicts
 
 
-def of_size(out: Path, size: int | None) -> Path:
-    """Name the folder of classifiers that learnt from so many examples, or from all."""
-    return out / (f"models-{size}" if size else "models")
-
-
-def fewer(learn: Path, size: int, out: Path) -> Path:
+def fewer(rows: pa.Table, size: int, out: Path) -> Path:
     """Write a table of some training rows, spread evenly over all, with every validation row."""
     file = out / f"{size}.parquet"
     if not file.exists():
-        rows = read_examples(learn)
         parts = np.array(rows["split"].to_pylist())
         train = np.flatnonzero(parts == "train")
         kept = train[np.linspace(0, len(train) - 1, size).round().astype(int)]
@@ -131,30 +126,29 @@ def fewer(learn: Path, size: int, out: Path) -> Path:
     return file
 
 
-def sizes_of(out: Path, task: str, model: str) -> dict[int, pd.DataFrame]:
+def sizes_of(folders: dict[int, Path], task: str, model: str) -> dict[int, pd.DataFrame]:
     """Give the verdicts on Linzen's sentences by the number of examples learnt from."""
-    learnt = {size: answers(of_size(out, size), LINZEN, task, model, 1) for size in SIZES}
-    return {**learnt, ALL: answers(of_size(out, None), LINZEN, task, model, 1)}
+    return {size: answers(folder, LINZEN, task, model, 1) for size, folder in folders.items()}
 
 
-def by_size(out: Path) -> str:
+def by_size(folders: dict[int, Path]) -> str:
     """Lay out accuracy on Linzen's sentences, and on those without attractors, by examples learnt from."""
     rows = []
     for task, model in product(METHODS, CURVES):
-        found = sizes_of(out, task, model).values()
+        found = sizes_of(folders, task, model).values()
         rows.append(
             [f"{task}, {model}", *(f"{run['correct'].mean():.3f} ({split(run)[0]})" for run in found)]
         )
     return f"{ASKED[LINZEN]}: all (without attractors)\n\n" + pipes(
-        rows, ["", *(f"{size:,}" for size in (*SIZES, ALL))]
+        rows, ["", *(f"{size:,}" for size in folders)]
     )
 
 
-def draw_sizes(out: Path) -> Figure:
+def draw_sizes(folders: dict[int, Path]) -> Figure:
     """Draw accuracy on Linzen's sentences by the number of examples learnt from."""
     lines = []
     for index, (task, model) in enumerate(product(METHODS, CURVES)):
-        found = sizes_of(out, task, model)
+        found = sizes_of(folders, task, model)
         ends = [wilson(int(run["correct"].sum()), len(run)) or (0.0, 1.0) for run in found.values()]
         shares = [float(run["correct"].mean()) for run in found.values()]
         low, high = ([end[k] for end in ends] for k in (0, 1))

@@ -48,7 +48,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
         SuiteError: The files are of no known kind, or malformed.
     """
     files = _files(path) if path.is_dir() else [path]
-    name = bare_name(files[0] if path.is_file() else path.resolve()).partition(".")[0]
+    name = stem_of(files[0] if path.is_file() else path.resolve())
     if columns:
         check_columns(columns)
         for file in files:
