@@ -32,6 +32,11 @@ def bare_name(path: Path) -> str:
     return path.name.removesuffix(".gz")
 
 
+def stem_of(path: Path) -> str:
+    """Name a file without its endings: it stands in for what its records do not say."""
+    return bare_name(path).partition(".")[0]
+
+
 def read_lines(path: Path) -> Iterator[tuple[str, str]]:
     """Give every line of a text with its place, `file:line`; blank ones are passed over.
 

@@ -15,7 +15,7 @@ from tseval.suites.agreement.reading import read_examples
 from tseval.suites.datasets.agreement import verb_entries
 from tseval.suites.datasets.entries import AGREEMENT, first_places
 from tseval.suites.items import Case, as_entries
-from tseval.suites.records import bare_name
+from tseval.suites.records import bare_name, stem_of
 from tseval.suites.tables import read_tsv
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def read_agreement(files: Sequence[Path]) -> tuple[Case, ...]:
     table = pa.concat_tables(part.select(sorted(shared)) for part in tables)
     entries = _entries(table)
     if unsplit:
-        return (_case(bare_name(files[0]).partition(".")[0], table, entries),)
+        return (_case(stem_of(files[0]), table, entries),)
     parts = {
         name: pc.equal(table["split"], pa.scalar(name)) for name in _in_order(table["split"].to_pylist())
     }

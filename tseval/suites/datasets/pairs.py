@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import SuiteError
 from tseval.suites.datasets.columns import PAIR_LABELS, ROW_NAMES, Roles, find_roles
 from tseval.suites.datasets.entries import DataItem
-from tseval.suites.records import bare_name, fits, read_jsonl
+from tseval.suites.records import fits, read_jsonl
 from tseval.suites.tables import is_table, open_table
 
 if TYPE_CHECKING:
@@ -100,11 +100,6 @@ def _typed(
     ]
     for place, row_values in zip(places, zip(*values, strict=True), strict=True):
         yield place, dict(zip(names, row_values, strict=True))
-
-
-def stem_of(path: Path) -> str:
-    """Name a file without its endings: it stands in for what its records do not say."""
-    return bare_name(path).partition(".")[0]
 
 
 def _entry(place: str, record: DataRecord, roles: Roles, row: TableRow) -> DataItem:

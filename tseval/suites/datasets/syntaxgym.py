@@ -15,7 +15,7 @@ from tseval.questions.formula import parse, regions_of
 from tseval.questions.regions import REGION_METRICS, Prediction, Regions, with_all
 from tseval.shown import quoted_text
 from tseval.suites.items import Case, as_entries
-from tseval.suites.records import bare_name, fits, parse_data, read_text
+from tseval.suites.records import fits, parse_data, read_text, stem_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ def read_syntaxgym(path: Path) -> Case:
     except ContentError as error:
         raise SuiteError(f"{path}: no SyntaxGym suite: {error.where!r} {error.what}") from None
     meta = suite.get("meta", {})
-    name = str(meta.get("name") or bare_name(path).partition(".")[0])
+    name = str(meta.get("name") or stem_of(path))
     metric = _metric(path, meta)
     items = [_item(path, item) for item in suite["items"]]
     formulas = [prediction["formula"] for prediction in suite["predictions"]]
