@@ -36,7 +36,7 @@ NUMBER ?=
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal agreement agreement-parsed coverage clean
+.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal agreement agreement-parsed agreement-hard coverage clean
 
 setup: .venv/ready
 
@@ -113,6 +113,10 @@ agreement: setup
 # The same with as many training examples as the paper has, from parsed text; asked are gold examples alone.
 agreement-parsed: setup
 	$(BIN)/python benchmarks/agreement_parsed.py
+
+# Number learnt from sentences with attractors alone, and asked about those without.
+agreement-hard: setup
+	$(BIN)/python benchmarks/agreement_hard.py --figure runs/agreement-hard/hard.svg
 
 # How often intervals, ranks and means of seeds hold what they should, in simulated items that share words.
 coverage: setup

@@ -7,36 +7,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tseval.adapters.automaton import AutomatonModel
+from tseval.adapters.automaton import AutomatonModel, SecondOrderModel
 from tseval.adapters.native import NativeModel
-from tseval.errors import ModelError
+from tseval.errors import ModelError, suggest
 from tseval.models.oracles.automaton import build_automaton, refuse_sizes
-from tseval.models.oracles.dyck import Oracle, build_oracle
+from tseval.models.oracles.dyck import ORACLES, Oracle, build_oracle
 from tseval.scoring.numerics.device import pick_device
 from tseval.suites.formal.strings import brackets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-AUTOMATON = "dyck-automaton"
+AUTOMATA = {"dyck-automaton": AutomatonModel, "dyck-second-order": SecondOrderModel}
 USAGE = "Give --model-args k=4,m=3 and, if not log, code=one-hot."
 
 
 def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | AutomatonModel:
-    """Open `--model oracle:dyck-srn`, `oracle:dyck-lstm` or `oracle:dyck-automaton`, for a Dyck language.
+    """Open `--model oracle:dyck-lstm` or another oracle of a Dyck language.
 
     Args:
-        rest: Which oracle.
-        arguments: k and m of the language; of a network, how brackets are spelt.
-        device: Where a network computes.
+        rest: `dyck-srn`, `dyck-lstm`, `dyck-automaton` or `dyck-second-order`.
+        arguments: k and m of the language; of the first two, how brackets are spelt.
+        device: Where the first two compute.
 
     Raises:
         ModelError: If there is no such oracle, or the arguments are not as they should be.
     """
-    if rest == AUTOMATON and not arguments.keys() - {"k", "m"}:
+    if rest not in (*ORACLES, *AUTOMATA):
+        raise ModelError(f"no oracle {rest!r}. {suggest(rest, (*ORACLES, *AUTOMATA), 'Oracles')}")
+    if rest in AUTOMATA and not arguments.keys() - {"k", "m"}:
         k, m = _number("k", arguments), _number("m", arguments)
         refuse_sizes(k, m)
-        return AutomatonModel(build_automaton(k, m, brackets(k)))
+        return AUTOMATA[rest](build_automaton(k, m, brackets(k)))
     if unknown := sorted(arguments.keys() - {"k", "m", "code"}):
         raise ModelError(f"oracle:{rest} takes no argument {unknown[0]!r}. {USAGE}")
     oracle = Oracle(rest, _number("k", arguments), _number("m", arguments), arguments.get("code", "log"))

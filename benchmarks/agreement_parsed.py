@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 SHARED = Path("../shared/data")
 LINZEN = "linzen"
@@ -73,10 +74,7 @@ def main(
 ) -> None:
     """Train, score, and print."""
     out.mkdir(parents=True, exist_ok=True)
-    files = {name: ask / f"{name}.tsv.gz" for name in TABLES} | {LINZEN: out / f"{LINZEN}.parquet"}
-    if not files[LINZEN].exists():
-        command = ["data", "agreement", linzen, "-o", files[LINZEN], "--train", "0", "--valid", "0"]
-        subprocess.run([sys.executable, "-m", "tseval", *map(str, command)], check=True)
+    files = {name: ask / f"{name}.tsv.gz" for name in TABLES} | {LINZEN: linzen_table(linzen, out)}
     rows = read_examples(learn)
     models = out / "models"
     for seed in range(1, seeds + 1):  # seed by seed, so that an interrupted sweep has whole tables
@@ -92,6 +90,15 @@ def main(
     click.echo(by_size(folders))
     if figure:
         write_figure(lambda: draw_sizes(folders), [figure], RunError)
+
+
+def linzen_table(linzen: Path, out: Path) -> Path:
+    """Write Linzen's sentences as a table of examples, all of them test rows."""
+    file = out / f"{LINZEN}.parquet"
+    if not file.exists():
+        command = ["data", "agreement", linzen, "-o", file, "--train", "0", "--valid", "0"]
+        subprocess.run([sys.executable, "-m", "tseval", *map(str, command)], check=True)
+    return file
 
 
 def train_and_ask(
@@ -120,10 +127,14 @@ def fewer(rows: pa.Table, size: int, out: Path) -> Path:
     file = out / f"{size}.parquet"
     if not file.exists():
         parts = np.array(rows["split"].to_pylist())
-        train = np.flatnonzero(parts == "train")
-        kept = train[np.linspace(0, len(train) - 1, size).round().astype(int)]
+        kept = spread_evenly(np.flatnonzero(parts == "train"), size)
         write_examples(rows.take(np.concatenate([kept, np.flatnonzero(parts == "valid")])), file)
     return file
+
+
+def spread_evenly(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Choose so many rows, from the first to the last at equal distances."""
+    return rows[np.linspace(0, len(rows) - 1, size).round().astype(int)]
 
 
 def sizes_of(folders: dict[int, Path], task: str, model: str) -> dict[int, pd.DataFrame]:

@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 from in_process import call
 
+from tseval.adapters.automaton import AutomatonModel, SecondOrderModel
 from tseval.adapters.oracle import open_oracle
 from tseval.errors import ModelError
 from tseval.models.oracles.automaton import IMPOSSIBLE, build_automaton
 from tseval.suites.formal.dyck import Dyck
 from tseval.suites.formal.strings import brackets
 
+NAMES = ["dyck-automaton", "dyck-second-order"]
 LANGUAGES = [(1, 1), (1, 4), (2, 3), (5, 2)]
 
 
@@ -28,9 +30,10 @@ def following(model, text):
     return dict(zip(words, np.exp(found.astype(float)), strict=True))
 
 
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("k", "m"), LANGUAGES)
-def test_just_what_may_follow_is_possible_and_all_of_it_adds_up_to_one(k, m):
-    model, language = open_oracle("dyck-automaton", {"k": str(k), "m": str(m)}, "cpu"), Dyck(k, m)
+def test_just_what_may_follow_is_possible_and_all_of_it_adds_up_to_one(name, k, m):
+    model, language = open_oracle(name, {"k": str(k), "m": str(m)}, "cpu"), Dyck(k, m)
     prefixes = 0
     for length in range(5 if k < 3 else 4):
         for symbols in product(language.alphabet, repeat=length):
@@ -84,13 +87,41 @@ def test_there_is_a_state_for_every_stack(k, m):
     assert states == set(range(automaton.n_stacks))
 
 
-def test_it_is_right_at_every_position_of_the_suite(tmp_path):
+def test_the_second_order_network_has_one_unit_on_after_every_symbol():
+    """The unit of the automaton's state, over strings of a thousand symbols and after what is no string."""
+    k, m = 3, 4
+    tables = build_automaton(k, m, brackets(k))
+    network, automaton = SecondOrderModel(tables), AutomatonModel(tables)
+    generator = np.random.default_rng(1)
+    words = len(tables.vocabulary)
+    units, states = network.start(), automaton.start()
+    for place in range(1000):
+        possible = np.exp(automaton.logprobs(states, np.zeros(words, int), np.arange(words)).astype(float))
+        token = generator.choice(words, p=possible / possible.sum()) if place % 50 else place % words
+        units, states = (
+            model.advance(state, np.array([token]))
+            for model, state in ((network, units), (automaton, states))
+        )
+        expected = np.zeros(tables.n_stacks + 1)
+        expected[int(states[0])] = 1
+        assert units[0][0].numpy() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_right_at_every_position_of_the_suite(name, tmp_path):
     spec = "dyck(k=3,m=3,test=900,train=400)"
-    arguments = ("--model", "oracle:dyck-automaton", "--model-args", "k=3,m=3", "--suite", spec)
+    arguments = ("--model", f"oracle:{name}", "--model-args", "k=3,m=3", "--suite", spec)
     done = call("run", *arguments, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     found = call("analyze", "formal", tmp_path / "run", "--format", "csv").stdout.splitlines()
     assert {line.split(",")[6] for line in found[1:]} == {"1.0"}
+
+
+def test_an_unknown_oracle_is_told_all_names():
+    with pytest.raises(
+        ModelError, match=r"no oracle 'dyck-automat'\. .* Oracles: dyck-automaton, dyck-lstm, dyck-sec"
+    ):
+        open_oracle("dyck-automat", {"k": "2", "m": "2"}, "cpu")
 
 
 @pytest.mark.parametrize(

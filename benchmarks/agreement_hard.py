@@ -1,0 +1,136 @@
+"""Number learnt from hard sentences alone, asked about easy ones, after Bansal, Bhatt & Agarwal 2020.
+
+Hard sentences have an attractor between subject and verb. Classifiers learn from all of those in a table of
+parsed examples (docs/parsed-agreement.md), others from as many rows of the whole table, where nine in ten
+have none. Both are asked about gold examples, by the number of attractors. It is a sweep (docs/scaling.md):
+run again, it goes on where it was stopped.
+
+    python benchmarks/agreement_hard.py --out runs/agreement-hard --figure hard.svg
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+import pandas as pd
+from agreement import pipes, run_of
+from agreement_parsed import ASKED, LINZEN, RECIPE, SHARED, linzen_table, spread_evenly
+
+from tseval.cli.sweep import sweep_and_tell
+from tseval.errors import RunError
+from tseval.files import write_text
+from tseval.report.figures import LineOf, write_figure
+from tseval.report.lines import draw_lines
+from tseval.runs import read_run
+from tseval.suites.agreement.examples import write_examples
+from tseval.suites.agreement.reading import read_examples
+from tseval.sweeps.engines import find_engine
+from tseval.sweeps.sweep import Workforce
+from tseval.sweeps.unit import SweepUnit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+ARCHITECTURES = ("lstm", "gru", "onlstm", "drnn")  # those of the paper
+TREEBANKS = "agreement"
+MANY = 4  # attractors, counted together from here on
+COUNTS = range(MANY + 1)
+KINDS = ("natural", "hard")  # what is learnt from
+COLUMNS = ["asked", "architecture", "learnt_from", "attractors", "items", "seeds", "accuracy", "spread"]
+
+
+@click.command(help="Train number classifiers on sentences with attractors alone, and ask about all others.")
+@click.option("--learn", type=click.Path(path_type=Path), show_default=True, help="Table to learn from.",
+              default=SHARED / "agreement_parsed/agreement_parsed.tsv.gz")  # fmt: skip
+@click.option("--ask", type=click.Path(path_type=Path), show_default=True, help="Gold table, all rows asked.",
+              default=SHARED / "agreement/agreement.tsv.gz")  # fmt: skip
+@click.option("--linzen", type=click.Path(path_type=Path), show_default=True, help="Linzen's sentences.",
+              default=SHARED / "linzen_testset/subj_agr_filtered.text.gz")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/agreement-hard"),
+              show_default=True, help="Folder for tables, checkpoints and runs.")  # fmt: skip
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each.")
+@click.option("--workers", type=click.IntRange(min=1), help="Trainings at a time.  [default: one a core]")
+@click.option("--figure", type=click.Path(path_type=Path), help="Where to draw it (.svg, .png).")
+def main(
+    learn: Path, ask: Path, linzen: Path, out: Path, seeds: int, workers: int | None, figure: Path | None
+) -> None:
+    """Train, score, and print."""
+    out.mkdir(parents=True, exist_ok=True)
+    learnt = training_tables(read_examples(learn), out)
+    asked = {TREEBANKS: ask, LINZEN: linzen_table(linzen, out)}
+    for name, file in asked.items():  # one after the other, so that two workers never train one model
+        units = []
+        for seed, arch, kind in product(range(1, seeds + 1), ARCHITECTURES, KINDS):
+            run = run_of(out, kind, arch, seed)
+            made = ("--arch", arch, "--seed", str(seed), "--out", f"{run}.pt", "--resume")
+            train = ("train", "number", *made, "--data", str(learnt[kind]), *RECIPE.split())
+            units.append(
+                SweepUnit(f"{run.name}-{name}", f"{run}.pt", f"{file}:number", str(run / name), train=train)
+            )
+        sweep_and_tell(units, out, Workforce(find_engine("local"), workers))
+    found = pd.concat(by_attractors(out, name, seeds) for name in asked)
+    write_text(out / "attractors.csv", found.to_csv(index=False))
+    for name in asked:
+        click.echo(f"{ASKED[name]}, by attractors\n\n{table(found[found['asked'] == name])}\n")
+    if figure:
+        write_figure(lambda: draw(found[found["asked"] == LINZEN]), [figure], RunError)
+
+
+def training_tables(rows: pa.Table, out: Path) -> dict[str, Path]:
+    """Write the rows with attractors, and as many of all rows; validation rows are of the same kind."""
+    files = {kind: out / f"{kind}.parquet" for kind in KINDS}
+    hard = rows["n_attractors"].to_numpy() > 0
+    train, valid = (np.array(rows["split"].to_pylist()) == part for part in ("train", "valid"))
+    chosen = {
+        "natural": (spread_evenly(np.flatnonzero(train), (train & hard).sum()), np.flatnonzero(valid)),
+        "hard": (np.flatnonzero(train & hard), np.flatnonzero(valid & hard)),
+    }
+    for kind, file in files.items():
+        click.echo(
+            f"{kind}: {len(chosen[kind][0]):,} rows to learn from, {len(chosen[kind][1]):,} to validate on"
+        )
+        if not file.exists():
+            write_examples(rows.take(np.concatenate(chosen[kind])), file)
+    return files
+
+
+def by_attractors(out: Path, name: str, seeds: int) -> pd.DataFrame:
+    """Give accuracy on one table by learner and attractors: its mean and standard deviation over seeds."""
+    rows = []
+    for arch, kind in product(ARCHITECTURES, KINDS):
+        runs = [read_run(run_of(out, kind, arch, seed) / name).verdicts for seed in range(1, seeds + 1)]
+        for count in COUNTS:
+            own = [run.loc[run["n_attractors"].clip(upper=MANY) == count, "correct"] for run in runs]
+            shares = pd.Series([one.mean() for one in own])
+            rows.append((name, arch, kind, count, len(own[0]), seeds, shares.mean(), shares.std()))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def table(found: pd.DataFrame) -> str:
+    """Lay out a line a learner."""
+    rows = []
+    for (arch, kind), own in found.groupby(["architecture", "learnt_from"], sort=False):
+        spread = ["" if pd.isna(value) else f" ± {value:.3f}" for value in own["spread"]]
+        shares = [f"{share:.3f}{around}" for share, around in zip(own["accuracy"], spread, strict=True)]
+        rows.append([f"{arch}, {kind}", *shares])
+    rows.append(["items", *(f"{items:,}" for items in own["items"])])
+    return pipes(rows, ["", "0 attractors", *map(str, COUNTS[1:-1]), f"{MANY} or more"])
+
+
+def draw(found: pd.DataFrame) -> Figure:
+    """Draw accuracy by attractors; bands are the standard deviation over seeds."""
+    lines = []
+    for index, ((kind, arch), own) in enumerate(found.groupby(["learnt_from", "architecture"], sort=False)):
+        shares, around = own["accuracy"], own["spread"].fillna(0)
+        low, high = (list(ends) for ends in (shares - around, shares + around))
+        lines.append(LineOf(index, f"{arch}, {kind}", list(own["attractors"]), list(shares), low, high))
+    return draw_lines(lines, "Asked: sentences of Linzen et al. (2016)", "attractors", "accuracy")
+
+
+if __name__ == "__main__":
+    main()
