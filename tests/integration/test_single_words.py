@@ -97,6 +97,12 @@ def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):
     assert (count["laughs"], count["swims"], count["is short"], count["is tall"]) == (1, 2, 1, 0)
     assert "| Frequency " in succeed("a", "--counts-from", text, cwd=folder).replace("|   F", "| F")
     assert "Frequency" not in succeed("a", cwd=folder)
+    more = tmp_path / "more.txt"
+    more.write_text("she laughs .\n")
+    named = ("--counts-from", text, "--counts-from", more)
+    both = json.loads(succeed("a", *named, "--format", "json", cwd=folder))
+    count = {row["entry"]: row["frequency"] for row in both["rows"] if row["factor"] == "verb"}
+    assert (count["laughs"], count["swims"]) == (2, 2)
 
 
 @pytest.mark.parametrize(

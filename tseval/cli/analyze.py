@@ -23,7 +23,7 @@ from tseval.report.panels import CHANCE, Panel, draw_panels
 from tseval.runs.steps import CLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tseval.report.document import Document
     from tseval.runs.steps import Clock
@@ -170,9 +170,9 @@ def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
 @command.command("robustness")
 @run_options
 @FIGURE
-@click.option("--counts-from", "text", type=FILE, metavar="TEXT",
-              help="Set accuracy against how often words occur in a text.")  # fmt: skip
-def robustness_command(text: Path | None, **given: Any) -> None:
+@click.option("--counts-from", "texts", type=FILE, multiple=True, metavar="TEXT",
+              help="Set accuracy against how often words occur in a text; may be repeated.")  # fmt: skip
+def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
     """Print what limits each interval, and what single words do to each row."""
     from tseval.report.dots import draw_dots
     from tseval.report.robustness import analyse_words, word_panels
@@ -180,17 +180,17 @@ def robustness_command(text: Path | None, **given: Any) -> None:
     asked = Chosen(**given)
     with busy(ANALYSING):
         opened = asked.open()
-        found = analyse_words(opened, None if text is None else _count_words(text))
+        found = analyse_words(opened, _count_words(texts) if texts else None)
         if asked.figures:
             write_figure(lambda: draw_dots(word_panels(found), "accuracy"), asked.figures, RunError)
     asked.write(found)
 
 
-def _count_words(text: Path) -> Mapping[str, int]:
-    """Count the words of a text, in lower case."""
+def _count_words(texts: Sequence[Path]) -> Mapping[str, int]:
+    """Count the words of all these texts, in lower case."""
     from tseval.training.corpus import count_words  # brings torch along
 
-    return count_words([text], lowercase=True)
+    return count_words(texts, lowercase=True)
 
 
 @command.command("effects")

@@ -36,12 +36,12 @@ def command() -> None:
 @click.option("--frequent", type=COUNT, metavar="N",
               help="Keep the N most frequent words of treebanks; for all others write their Penn tags.",
 )  # fmt: skip
-@click.option("--counts-from", "counted", type=FILE, metavar="TEXT",
-              help="Count them in a tokenised text.  [default: in the treebanks]")  # fmt: skip
+@click.option("--counts-from", "counted", type=FILE, multiple=True, metavar="TEXT",
+              help="Count them in a tokenised text; repeatable.  [default: in the treebanks]")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def agreement(
     files: tuple[Path, ...], output: Path, source: str | None, train: float, valid: float,
-    frequent: int | None, counted: Path | None, quiet: bool,
+    frequent: int | None, counted: tuple[Path, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Find verbs that agree with a noun, and write them as a table of examples.
 
@@ -63,7 +63,7 @@ def agreement(
     if train + valid > 100:
         raise click.UsageError(f"--train {train:g} and --valid {valid:g} are more than 100 percent.")
     if counted and frequent is None:
-        raise click.UsageError(f"--counts-from {counted}: say with --frequent how many words to keep.")
+        raise click.UsageError(f"--counts-from {counted[0]}: say with --frequent how many words to keep.")
     shares = Shares(train, valid)
     with busy("finding verbs", quiet):
         table, tally = convert(files, shares, source, Frequent(frequent, counted) if frequent else None)

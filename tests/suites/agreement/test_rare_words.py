@@ -58,6 +58,24 @@ def test_rare_words_are_written_as_their_tags(tmp_path, kept, found):
     assert examples(tmp_path, conllu(FARMERS), *options) == [(*found, "plur")]
 
 
+def test_several_texts_are_counted_together(tmp_path):
+    counted = {"a": "laugh laugh near near barn\n", "b": "the the near laugh laughs laughs\n"}
+    found = {}
+    for texts in ("a", "b", "ab"):
+        folder = tmp_path / texts
+        folder.mkdir()
+        for name in texts:
+            (folder / f"{name}.txt").write_text(counted[name])
+        named = [part for name in texts for part in ("--counts-from", f"{name}.txt")]
+        found[texts] = examples(folder, conllu(FARMERS), "--frequent", 3, *named)[0][0]
+    # Alone: laugh near barn; laughs the laugh. Together laugh 3, near 3, laughs 2 before the 2.
+    assert found == {
+        "a": "DT NNS near DT barn laugh",
+        "b": "the NNS IN the NN laugh",
+        "ab": "DT NNS near DT NN laugh",
+    }
+
+
 def test_words_are_counted_in_the_treebanks_themselves_and_ties_are_cut_by_alphabet(tmp_path):
     # the 3, laugh 1, laughs 1, near 1, barn 1, farmer 1, farmers 1
     found = examples(tmp_path, conllu(FARMERS, FARMER), "--frequent", 3)

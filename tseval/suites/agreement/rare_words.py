@@ -32,30 +32,31 @@ class Frequent:
 
     Attributes:
         n: The most frequent ones, so many.
-        text: What they are counted in, one sentence a line, with spaces between its words; None for the
+        texts: What they are counted in, one sentence a line, with spaces between its words; none for the
             treebanks themselves.
     """
 
     n: int
-    text: Path | None = None
+    texts: tuple[Path, ...] = ()
 
 
 def frequent_words(files: Sequence[Path], frequent: Frequent) -> frozenset[str]:
     """Find the most frequent words, in lower case; among equally frequent ones the first by alphabet.
 
     Raises:
-        SuiteError: A file cannot be read, or the text holds nothing.
+        SuiteError: A file cannot be read, or a text holds nothing.
     """
     counts: Counter[str] = Counter()
-    if frequent.text is None:
+    for text in frequent.texts:
+        before = counts.total()
+        for _, line in numbered_lines(text, "text_bytes", rows=False):
+            counts.update(line.lower().split())
+        if counts.total() == before:
+            raise SuiteError(f"{text}: is empty")
+    if not frequent.texts:
         for file in files:
             for sentence in read_treebank(file):
                 counts.update(word.form.lower() for word in sentence.words)
-    else:
-        for _, line in numbered_lines(frequent.text, "text_bytes", rows=False):
-            counts.update(line.lower().split())
-        if not counts:
-            raise SuiteError(f"{frequent.text}: is empty")
     return frozenset(sorted(counts, key=lambda word: (-counts[word], word))[: frequent.n])
 
 
