@@ -40,7 +40,7 @@ WATCHED = re.compile(r"(?P<name>\D+)_(?P<layer>\d+)")
 CURVES_SUFFIX = ".curves"
 LOSS, GOAL = "loss", "goal"  # panels, besides those of watched scalars
 SHOWN_LOSSES = "training_loss", "validation_loss"
-TALLEST, TALLEST_PERPLEXITY = 1.6, 5.0  # times the best value of a model, up to which its curve is shown
+TALLEST, TALLEST_PERPLEXITY = 1.6, 5.0  # times its best value, up to which a curve is shown
 LABEL_HEIGHT = 0.075  # least distance of two names, as a share of the axis
 DASHES = ((1.0, 0.0), (5.0, 1.5), (1.2, 1.2), (6.0, 1.5, 1.2, 1.5), (3.0, 3.0))  # strokes and gaps, by layer
 
@@ -222,11 +222,9 @@ def _draw_losses(axes: Axes, curves: Sequence[Curves], others: Sequence[Curves])
     for index, one in enumerate(curves):
         axes.plot(*one.points("training_loss"), color=colour(index), linewidth=1, alpha=0.45)
         _plot_validations(axes, one, "validation_loss", index)
-    shown = [
-        [y for column in SHOWN_LOSSES for y in one.points(column)[1]]
-        for one in (*curves, *others)
-        if one.points("validation_loss")[1]
-    ]
+    validated = [one for one in (*curves, *others) if one.points("validation_loss")[1]]
+    # Each by its own lowest value: a classifier's training loss falls far below that of validation.
+    shown = [y for one in validated for column in SHOWN_LOSSES if (y := one.points(column)[1])]
     if shown:
         lowest, highest = min(map(min, shown)), ceiling(shown, TALLEST)
         margin = 0.05 * (highest - lowest)
