@@ -22,8 +22,9 @@ PUBLISH ?=
 # A file of tests goes to one process, which makes once what its tests share; tests/conftest.py orders the files.
 BY_FILE = --dist loadfile --no-loadscope-reorder
 
-# Budget of `make formal`: cpu or full.
+# Budget of `make formal`: small, cpu or full; how many models of each kind it trains.
 BUDGET ?= cpu
+SEEDS ?= 1
 
 # Settings of `make campaign`: how many attacks of each kind, in how many minutes at most; ONLY and NUMBER repeat one.
 SIZE ?= 2
@@ -36,7 +37,7 @@ NUMBER ?=
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal agreement agreement-parsed agreement-hard coverage clean
+.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal agreement agreement-parsed agreement-constructed agreement-hard coverage clean
 
 setup: .venv/ready
 
@@ -104,7 +105,7 @@ zoo: setup
 
 # Recurrent cells on formal languages, trained, evaluated and drawn. Run again, it goes on where it was stopped.
 formal: setup
-	$(BIN)/python benchmarks/learn_formal.py --budget $(BUDGET)
+	$(BIN)/python benchmarks/learn_formal.py --budget $(BUDGET) --seeds $(SEEDS)
 
 # Classifiers of number and grammaticality, trained and scored. Run again, it goes on where it was stopped.
 agreement: setup
@@ -113,6 +114,10 @@ agreement: setup
 # The same with as many training examples as the paper has, from parsed text; asked are gold examples alone.
 agreement-parsed: setup
 	$(BIN)/python benchmarks/agreement_parsed.py
+
+# The classifiers of `make agreement-parsed`, asked about constructed sentences.
+agreement-constructed: setup
+	$(BIN)/python benchmarks/agreement_constructed.py
 
 # Number learnt from sentences with attractors alone, and asked about those without.
 agreement-hard: setup

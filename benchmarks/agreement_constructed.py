@@ -1,0 +1,74 @@
+"""Trained classifiers asked about constructed sentences: Table 3 and Figures 2 and 4 of Bhatt et al. 2020.
+
+Asks the classifiers that `agreement_parsed.py` has trained about the suite `marvin_linzen`: the number of
+each verb, both sentences of each pair, and the number after each word of sentences with a prepositional
+phrase. Draws accuracy by construction, and the confidence after each word. It is a sweep (docs/scaling.md):
+run again, it goes on where it was stopped.
+
+    python benchmarks/agreement_constructed.py --models runs/agreement-parsed/models --out runs/constructed
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import click
+from agreement import ARCHITECTURES, run_of
+
+from tseval.cli.sweep import sweep_and_tell
+from tseval.sweeps.engines import find_engine
+from tseval.sweeps.sweep import Workforce
+from tseval.sweeps.unit import Options, SweepUnit
+
+SUITE = "marvin_linzen"
+ASKED = {"number": "number", "grammaticality": "judgement_both"}  # what is learnt, and how it is asked
+PROFILED = ("srn", "lstm", "gru", "drnn")  # seed 1 of these
+PHRASES = Options(case=("prep_inanim",))
+WORDS = 5  # before the verb
+
+
+@click.command(help="Ask trained classifiers about constructed sentences, and draw what they answer.")
+@click.option("--models", type=click.Path(path_type=Path), default=Path("runs/agreement-parsed/models"),
+              show_default=True, help="Folder of the trained classifiers.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/constructed"), show_default=True,
+              help="Folder for runs, figures and numbers.")  # fmt: skip
+@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Of each model.")
+@click.option("--workers", type=click.IntRange(min=1), help="Scored at a time.  [default: one a core]")
+def main(models: Path, out: Path, seeds: int, workers: int | None) -> None:
+    """Score, print and draw."""
+    out.mkdir(parents=True, exist_ok=True)
+    units = []
+    for task, arch, seed in product(ASKED, ARCHITECTURES, range(1, seeds + 1)):
+        units.append(unit(models, f"{SUITE}:{ASKED[task]}", run_of(out, task, arch, seed)))
+    for arch in PROFILED:
+        run = run_of(out, "number", arch, 1)
+        units.append(unit(models, f"{SUITE}:number_profile", out / "profile" / run.name, PHRASES))
+    sweep_and_tell(units, out, Workforce(find_engine("local"), workers))
+    for task in ASKED:
+        runs = [run_of(out, task, arch, seed) for arch, seed in product(ARCHITECTURES, range(1, seeds + 1))]
+        group = ("--group",) if seeds > 1 else ()
+        analyse("rows", *runs, *group, "--figure", out / f"{task}.svg")
+        analyse("rows", *runs, *group, "--format", "csv", "-o", out / f"{task}.csv")
+    profiles = [out / "profile" / run_of(out, "number", arch, 1).name for arch in PROFILED]
+    chosen = ("--where", "subject_number=plur", "--words", WORDS)
+    analyse("profile", *profiles, *chosen, "--figure", out / "profile.svg")
+    analyse("profile", *profiles, *chosen, "--format", "csv", "-o", out / "profile.csv")
+
+
+def unit(models: Path, suite: str, run: Path, options: Options = Options()) -> SweepUnit:  # noqa: B008 - never changed
+    """Give the work of scoring the classifier that a run is named after."""
+    name = f"{run.name}-{suite.partition(':')[2]}"
+    return SweepUnit(name, str(models / f"{run.name}.pt"), suite, str(run), options=options)
+
+
+def analyse(*arguments: object) -> None:
+    """Run an analysis and show it."""
+    words = [str(argument) for argument in arguments]
+    subprocess.run([sys.executable, "-m", "tseval", "analyze", *words], check=True)
+
+
+if __name__ == "__main__":
+    main()
