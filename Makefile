@@ -37,7 +37,8 @@ NUMBER ?=
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal agreement agreement-parsed agreement-constructed agreement-hard coverage clean
+.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal \
+	agreement agreement-parsed agreement-constructed agreement-hard coverage clean
 
 setup: .venv/ready
 
