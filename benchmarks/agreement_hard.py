@@ -18,7 +18,7 @@ import click
 import numpy as np
 import pandas as pd
 from agreement import pipes, run_of
-from agreement_parsed import ASKED, LINZEN, RECIPE, SHARED, linzen_table, spread_evenly
+from agreement_parsed import ASKED, LINZEN, RECIPE, SHARED, TREEBANKS, linzen_table, spread_evenly
 
 from tseval.cli.sweep import sweep_and_tell
 from tseval.errors import RunError
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ARCHITECTURES = ("lstm", "gru", "onlstm", "drnn")  # those of the paper
-TREEBANKS = "agreement"
 MANY = 4  # attractors, counted together from here on
 COUNTS = range(MANY + 1)
 KINDS = ("natural", "hard")  # what is learnt from

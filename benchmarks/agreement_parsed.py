@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import numpy as np
-from agreement import ARCHITECTURES, METHODS, TABLES, by_attractors, pipes, run_of, split, table
+import pandas as pd
+from agreement import ARCHITECTURES, METHODS, PAPER, TABLES, pipes, run_of
 
 from tseval.analysis.accuracy import wilson
 from tseval.cli.sweep import sweep_and_tell
 from tseval.errors import RunError
+from tseval.files import write_text
 from tseval.report.figures import LineOf, write_figure
 from tseval.report.lines import draw_lines
 from tseval.runs import read_run
@@ -36,14 +37,13 @@ from tseval.sweeps.unit import SweepUnit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pandas as pd
     import pyarrow as pa
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 SHARED = Path("../shared/data")
-LINZEN = "linzen"
-ASKED = {"agreement": "treebanks", "agreement_craft": "CRAFT", LINZEN: "Linzen et al."}
+LINZEN, TREEBANKS = "linzen", "agreement"
+ASKED = {TREEBANKS: "treebanks", "agreement_craft": "CRAFT", LINZEN: "Linzen et al."}
 # The ReLU variants are those that the paper's programs had under the names LSTM and GRU.
 MODELS = {arch: ("--arch", arch) for arch in ARCHITECTURES} | {
     f"{arch}-relu": ("--arch", arch, "--option", "activation=relu") for arch in ("lstm", "gru")
@@ -55,6 +55,7 @@ RECIPE = (
 )
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 CURVES = ("lstm", "drnn", "srn")
+SIZE_COLUMNS = ["asked", "task", "model", "examples", "accuracy", "low", "high", "without_attractors"]
 
 
 @click.command(help="Table 1 of Bhatt et al. 2020 with examples from parsed text.")
@@ -79,17 +80,18 @@ def main(
     models = out / "models"
     for seed in range(1, seeds + 1):  # seed by seed, so that an interrupted sweep has whole tables
         train_and_ask(models, learn, MODELS, seed, files, workers)
+    curve_files = {name: files[name] for name in (TREEBANKS, LINZEN)}
     folders = {size: out / f"models-{size}" for size in SIZES}
     for size, folder in folders.items():
-        train_and_ask(folder, fewer(rows, size, out), CURVES, 1, {LINZEN: files[LINZEN]}, workers)
+        train_and_ask(folder, fewer(rows, size, out), CURVES, 1, curve_files, workers)
     folders[rows["split"].to_pylist().count("train")] = models
-    for name in files:
-        click.echo(f"{ASKED[name]}: {table(partial(answers, models, name), MODELS, seeds)}\n")
-    click.echo(f"{ASKED[LINZEN]}, by attractors\n")
-    click.echo(f"{by_attractors(partial(answers, models, LINZEN), MODELS, seeds)}\n")
-    click.echo(by_size(folders))
+    for task in METHODS:
+        click.echo(f"{summary(models, task, seeds)}\n")
+    sizes = by_size(folders)
+    write_text(out / "sizes.csv", sizes.to_csv(index=False))
+    click.echo(lay_out_sizes(sizes))
     if figure:
-        write_figure(lambda: draw_sizes(folders), [figure], RunError)
+        write_figure(lambda: draw_sizes(sizes), [figure], RunError)
 
 
 def linzen_table(linzen: Path, out: Path) -> Path:
@@ -122,6 +124,44 @@ def answers(folder: Path, name: str, task: str, model: str, seed: int) -> pd.Dat
     return read_run(run_of(folder, task, model, seed) / name).verdicts
 
 
+def summary(folder: Path, task: str, seeds: int) -> str:
+    """Lay out one task: means over seeds, intervals for other treebank sentences, Linzen's by attractors."""
+    rows = []
+    for model in MODELS:
+        runs = {
+            name: [answers(folder, name, task, model, seed + 1) for seed in range(seeds)] for name in ASKED
+        }
+        n_items = len(runs[TREEBANKS][0])
+        right = np.mean([run["correct"].sum() for run in runs[TREEBANKS]])
+        low, high = wilson(round(right), n_items) or (0.0, 1.0)
+        shares = {name: spread([run["correct"].mean() for run in own]) for name, own in runs.items()}
+        attractors = pd.concat(runs[LINZEN]).groupby("n_attractors")["correct"].mean()
+        paper = f"{PAPER[model][list(METHODS).index(task)]:.4f}" if model in PAPER else ""
+        first, *others = shares.values()
+        by_attractors = (f"{share:.3f}" for share in attractors)
+        rows.append([model, first, f"{low:.3f} to {high:.3f}", *others, *by_attractors, paper])
+    counts = [f"{count:,}" for count in runs[LINZEN][0]["n_attractors"].value_counts().sort_index()]
+    items = [f"{len(runs[name][0]):,}" for name in ASKED]
+    rows.append(["items", items[0], "", *items[1:], *counts, ""])
+    named = list(ASKED.values())
+    headings = [
+        task,
+        named[0],
+        "95% interval",
+        *named[1:],
+        "0 attractors",
+        *map(str, range(1, len(counts))),
+        "paper",
+    ]
+    return pipes(rows, headings)
+
+
+def spread(shares: list[float]) -> str:
+    """Write a mean over seeds with their standard deviation."""
+    found = pd.Series(shares)
+    return f"{found.mean():.3f}" + (f" ± {found.std():.3f}" if len(found) > 1 else "")
+
+
 def fewer(rows: pa.Table, size: int, out: Path) -> Path:
     """Write a table of some training rows, spread evenly over all, with every validation row."""
     file = out / f"{size}.parquet"
@@ -137,35 +177,38 @@ def spread_evenly(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return rows[np.linspace(0, len(rows) - 1, size).round().astype(int)]
 
 
-def sizes_of(folders: dict[int, Path], task: str, model: str) -> dict[int, pd.DataFrame]:
-    """Give the verdicts on Linzen's sentences by the number of examples learnt from."""
-    return {size: answers(folder, LINZEN, task, model, 1) for size, folder in folders.items()}
-
-
-def by_size(folders: dict[int, Path]) -> str:
-    """Lay out accuracy on Linzen's sentences, and on those without attractors, by examples learnt from."""
+def by_size(folders: dict[int, Path]) -> pd.DataFrame:
+    """Give accuracy by the number of examples learnt from, with and without attractors, seed 1."""
     rows = []
-    for task, model in product(METHODS, CURVES):
-        found = sizes_of(folders, task, model).values()
-        rows.append(
-            [f"{task}, {model}", *(f"{run['correct'].mean():.3f} ({split(run)[0]})" for run in found)]
-        )
-    return f"{ASKED[LINZEN]}: all (without attractors)\n\n" + pipes(
-        rows, ["", *(f"{size:,}" for size in folders)]
-    )
+    for name, task, model in product((TREEBANKS, LINZEN), METHODS, CURVES):
+        for size, folder in folders.items():
+            found = answers(folder, name, task, model, 1)
+            low, high = wilson(int(found["correct"].sum()), len(found)) or (0.0, 1.0)
+            easy = found.loc[found["n_attractors"] == 0, "correct"].mean()
+            rows.append((name, task, model, size, found["correct"].mean(), low, high, easy))
+    return pd.DataFrame(rows, columns=SIZE_COLUMNS)
 
 
-def draw_sizes(folders: dict[int, Path]) -> Figure:
-    """Draw accuracy on Linzen's sentences by the number of examples learnt from."""
+def lay_out_sizes(sizes: pd.DataFrame) -> str:
+    """Lay out accuracy by examples learnt from, in brackets that on sentences without attractors."""
+    rows = [
+        [f"{ASKED[name]}, {task}, {model}"]
+        + [f"{row.accuracy:.3f} ({row.without_attractors:.3f})" for row in own.itertuples()]
+        for (name, task, model), own in sizes.groupby(SIZE_COLUMNS[:3], sort=False)
+    ]
+    return pipes(rows, ["", *(f"{size:,}" for size in sizes["examples"].unique())])
+
+
+def draw_sizes(sizes: pd.DataFrame) -> Figure:
+    """Draw accuracy on treebank sentences by the number of examples learnt from."""
     lines = []
-    for index, (task, model) in enumerate(product(METHODS, CURVES)):
-        found = sizes_of(folders, task, model)
-        ends = [wilson(int(run["correct"].sum()), len(run)) or (0.0, 1.0) for run in found.values()]
-        shares = [float(run["correct"].mean()) for run in found.values()]
-        low, high = ([end[k] for end in ends] for k in (0, 1))
-        lines.append(LineOf(index, f"{task}, {model}", list(found), shares, low, high))
-    figure = draw_lines(lines, "Sentences of Linzen et al. (2016)", "examples learnt from", "accuracy")
-    figure.axes[0].set_xscale("log")
+    asked = sizes[sizes["asked"] == TREEBANKS]
+    for index, ((task, model), own) in enumerate(asked.groupby(["task", "model"], sort=False)):
+        ends = (list(own[column]) for column in ("accuracy", "low", "high"))
+        lines.append(LineOf(index, f"{task}, {model}", list(own["examples"]), *ends))
+    figure = draw_lines(lines, "Gold sentences of treebanks", "examples learnt from", "accuracy")
+    for axes in figure.axes:
+        axes.set_xscale("log")
     return figure
 
 
