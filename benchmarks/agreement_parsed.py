@@ -192,7 +192,7 @@ def by_size(folders: dict[int, Path]) -> pd.DataFrame:
 def lay_out_sizes(sizes: pd.DataFrame) -> str:
     """Lay out accuracy by examples learnt from, in brackets that on sentences without attractors."""
     rows = [
-        [f"{ASKED[name]}, {task}, {model}"]
+        [f"{ASKED[str(name)]}, {task}, {model}"]
         + [f"{row.accuracy:.3f} ({row.without_attractors:.3f})" for row in own.itertuples()]
         for (name, task, model), own in sizes.groupby(SIZE_COLUMNS[:3], sort=False)
     ]
