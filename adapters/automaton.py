@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Encoded
 
 StackState = tuple[torch.Tensor, ...]
-SATURATION = 40.0  # H: σ(±20) is 1 and 2e-9 in float32
+STEEPNESS = 40.0  # H: σ(±20) is 1 and 2e-9 in float32
 
 
 class AutomatonModel:
@@ -116,7 +116,7 @@ class SecondOrderModel(AutomatonModel):
         """Read one more symbol in every row."""
         (units,) = state
         drives = torch.zeros_like(units).scatter_add(1, self._after[torch.from_numpy(tokens).long()], units)
-        return (torch.sigmoid(SATURATION * (drives - 1 / 2)),)
+        return (torch.sigmoid(STEEPNESS * (drives - 1 / 2)),)
 
     def logprobs(self, state: StackState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Give log-probabilities of next symbols, (words,) float32, in nats."""
