@@ -82,7 +82,7 @@ def test_bad_input_gets_one_message(tmp_path, arguments, message):
         ("dyck-lstm", {"k": "two", "m": "3"}, "k must be a whole number, not 'two'"),
         ("dyck-lstm", {"k": "2", "m": "-3"}, "m must be 1 or more, not -3"),
         ("dyck-lstm", {"k": "2", "m": "3", "types": "2"}, "takes no argument 'types'"),
-        ("dyck-gru", {"k": "2", "m": "3"}, "Oracles: dyck-lstm, dyck-srn"),
+        ("dyck-gru", {"k": "2", "m": "3"}, "Oracles: dyck-automaton, dyck-lstm, dyck-second-order, dyck-srn"),
     ],
 )
 def test_model_arguments_that_name_no_language_are_refused(name, arguments, message):
