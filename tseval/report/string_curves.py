@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 LOSS_ON_STRINGS, ERROR_OF_PAPER = "string_loss", "headline_error"
 _MEASURED = (LOSS_ON_STRINGS, ERROR_OF_PAPER)
+MARKED = 16  # epochs with a marker, of many
 _COLUMNS: dict[str, pa.DataType] = {
     "step": pa.int64(), "suite": pa.string(), **dict.fromkeys(_MEASURED, pa.float64())
 }  # fmt: skip
@@ -96,7 +97,9 @@ def draw_strings(curves: StringCurves) -> Figure:
     ends: list[list[tuple[float, str, int | None]]] = [[], [], []]
     for index, (name, own) in enumerate(curves.rows.groupby("model", sort=False)):
         epochs, loss, error = (own[column].tolist() for column in ("epoch", *_MEASURED))
-        shade, look = colour(index), {"marker": marker(index), "markersize": 3.5, "linewidth": 1.6}
+        every = max(1, len(own) // MARKED)
+        shade = colour(index)
+        look = {"marker": marker(index), "markevery": every, "markersize": 3.5, "linewidth": 1.6}
         for axes, values, column in ((by_loss, loss, LOSS_ON_STRINGS), (by_error, error, ERROR_OF_PAPER)):
             axes.plot(epochs, values, color=shade, **look)
             around = own[f"{column}_spread"].fillna(0)
