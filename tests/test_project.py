@@ -5,11 +5,15 @@ import re
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from datetime import date
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import tseval
 
@@ -23,6 +27,21 @@ PLACEHOLDER = "https://example.org/tseval"
 of_a_checkout = pytest.mark.skipif(not FORGE.exists(), reason="not a checkout")
 # `make target target VARIABLE=value`
 MAKE = re.compile(r"make((?: [a-z]+)+)((?: [A-Z]+=\S*)*)")
+
+
+@of_a_checkout
+def test_what_is_pinned_installs_on_the_oldest_python_of_the_project():
+    """`make demo` takes the pinned versions, whichever Python it runs on."""
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    pinned = [Requirement(line) for line in (ROOT / "constraints.txt").read_text().split("\n")[1:] if line]
+    asked = {}
+    for pin in pinned:
+        with suppress(metadata.PackageNotFoundError):  # of another system
+            found = metadata.metadata(pin.name)
+            if pin.specifier.contains(found["Version"]) and "Requires-Python" in found:
+                asked[pin.name] = found["Requires-Python"]
+    assert len(asked) > len(pinned) / 2
+    assert {name: text for name, text in asked.items() if not SpecifierSet(text).contains(oldest)} == {}
 
 
 def citation() -> dict[str, object]:
