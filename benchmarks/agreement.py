@@ -10,8 +10,6 @@ the same items without any training, and prints the tables of docs/agreement.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -50,9 +48,6 @@ RECIPE = (
     "--lowercase --epochs 20 --patience 4"
 )
 
-# The verdicts of one classifier: of a task, a model and a seed.
-Answers = Callable[[str, str, int], pd.DataFrame]
-
 
 @click.command(help="Train and score the classifiers of Table 1 of Bhatt et al. 2020.")
 @click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data/agreement"),
@@ -78,9 +73,9 @@ def main(data: Path, out: Path, seeds: int, models: tuple[str, ...]) -> None:
         sweep_and_tell(units, out, FORCE)
     zero = [(model, name, zero_shot_run(out, model) / name) for model, name in product(models, TABLES)]
     sweep_and_tell([unit(model, str(files[name]), run) for model, name, run in zero], out, FORCE)
-    click.echo(table(partial(answers, out), ARCHITECTURES, seeds))
+    click.echo(table(out, seeds))
     click.echo()
-    click.echo(by_attractors(partial(answers, out), ARCHITECTURES, seeds))
+    click.echo(by_attractors(out, seeds))
     click.echo()
     click.echo(zero_shot(out, models))
 
@@ -111,19 +106,17 @@ def answers(out: Path, task: str, arch: str, seed: int) -> pd.DataFrame:
     return verdicts(run_of(out, task, arch, seed))
 
 
-def table(answers: Answers, models: Iterable[str], seeds: int) -> str:
+def table(out: Path, seeds: int) -> str:
     """Lay out accuracy by model and task: mean, spread over seeds, interval, and the paper's."""
     rows, items = [], {}
-    for model in models:
-        row = [model]
-        for task, published in zip(METHODS, PAPER.get(model, (None, None)), strict=True):
-            runs = [answers(task, model, seed) for seed in range(1, seeds + 1)]
+    for arch in ARCHITECTURES:
+        row = [arch]
+        for task, published in zip(METHODS, PAPER[arch], strict=True):
+            runs = [answers(out, task, arch, seed) for seed in range(1, seeds + 1)]
             items[task] = runs[0]
             shares = pd.Series([run["correct"].mean() for run in runs])
             low, high = wilson(round(shares.mean() * len(runs[0])), len(runs[0])) or (0.0, 1.0)
-            spread = f" ± {shares.std():.3f}" if seeds > 1 else ""
-            paper = f"{published:.4f}" if published else ""
-            row += [f"{shares.mean():.3f}{spread}", f"{low:.3f} to {high:.3f}", paper]
+            row += [spread(shares), f"{low:.3f} to {high:.3f}", f"{published:.4f}"]
         rows.append(row)
     most = (items[task][CLASSES[task]].value_counts(normalize=True).max() for task in METHODS)
     rows.append(["most frequent answer", *(cell for share in most for cell in (f"{share:.3f}", "", ""))])
@@ -131,12 +124,12 @@ def table(answers: Answers, models: Iterable[str], seeds: int) -> str:
     return f"{len(items['number']):,} test items\n\n" + pipes(rows, headings)
 
 
-def by_attractors(answers: Answers, models: Iterable[str], seeds: int) -> str:
+def by_attractors(out: Path, seeds: int) -> str:
     """Lay out accuracy by the number of attractors, all seeds pooled."""
     rows = []
-    for task, model in product(METHODS, models):
-        pooled = pd.concat([answers(task, model, seed) for seed in range(1, seeds + 1)])
-        rows.append([f"{task}, {model}", *split(pooled)])
+    for task, arch in product(METHODS, ARCHITECTURES):
+        pooled = pd.concat([answers(out, task, arch, seed) for seed in range(1, seeds + 1)])
+        rows.append([f"{task}, {arch}", *split(pooled)])
     numbers = pooled["n_attractors"].clip(upper=MANY)
     rows.append(["items", *(f"{(numbers == n).sum() // seeds:,}" for n in range(MANY + 1))])
     return pipes(rows, ["", *ATTRACTORS])
@@ -160,6 +153,11 @@ def split(found: pd.DataFrame) -> list[str]:
     """Give accuracy by the number of attractors."""
     accuracy = found.groupby(found["n_attractors"].clip(upper=MANY))["correct"].mean()
     return [f"{accuracy[n]:.3f}" if n in accuracy else "–" for n in range(MANY + 1)]
+
+
+def spread(shares: pd.Series[float]) -> str:
+    """Write a mean over seeds with their standard deviation."""
+    return f"{shares.mean():.3f}" + (f" ± {shares.std():.3f}" if len(shares) > 1 else "")
 
 
 def pipes(rows: list[list[str]], headings: list[str]) -> str:

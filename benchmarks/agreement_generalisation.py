@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 import pandas as pd
-from agreement import ARCHITECTURES, FORCE, METHODS, RECIPE, run_of
+from agreement import ARCHITECTURES, FORCE, METHODS, RECIPE, run_of, spread
 from tabulate import tabulate
 
 import tseval
@@ -87,17 +87,17 @@ def table(out: Path, seeds: int) -> str:
         test = pooled[pooled["case"] == "test"]
         by_attractors = test.groupby("n_attractors")["correct"].mean()
         rows.append(
-            [f"{task}, {arch}", spread(runs, "valid"), spread(runs, "test")]
+            [f"{task}, {arch}", spread_of(runs, "valid"), spread_of(runs, "test")]
             + [f"{by_attractors[k]:.3f}" for k in range(8)]
         )
     align = ("left", *["right"] * (len(HEADINGS) - 1))
     return tabulate(rows, HEADINGS, tablefmt="pipe", disable_numparse=True, colalign=align)
 
 
-def spread(runs: list[pd.DataFrame], case: str) -> str:
+def spread_of(runs: list[pd.DataFrame], case: str) -> str:
     """Give mean and standard deviation over seeds of the accuracy on one case."""
     shares = pd.Series([run.loc[run["case"] == case, "correct"].mean() for run in runs])
-    return f"{shares.mean():.3f}" + (f" ± {shares.std():.3f}" if len(runs) > 1 else "")
+    return spread(shares)
 
 
 if __name__ == "__main__":

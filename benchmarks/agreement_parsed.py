@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 import pandas as pd
-from agreement import ARCHITECTURES, METHODS, PAPER, TABLES, pipes, run_of
+from agreement import ARCHITECTURES, METHODS, PAPER, TABLES, pipes, run_of, spread
 
 from tseval.analysis.accuracy import wilson
 from tseval.cli.sweep import sweep_and_tell
@@ -134,7 +134,9 @@ def summary(folder: Path, task: str, seeds: int) -> str:
         n_items = len(runs[TREEBANKS][0])
         right = np.mean([run["correct"].sum() for run in runs[TREEBANKS]])
         low, high = wilson(round(right), n_items) or (0.0, 1.0)
-        shares = {name: spread([run["correct"].mean() for run in own]) for name, own in runs.items()}
+        shares = {
+            name: spread(pd.Series([run["correct"].mean() for run in own])) for name, own in runs.items()
+        }
         attractors = pd.concat(runs[LINZEN]).groupby("n_attractors")["correct"].mean()
         paper = f"{PAPER[model][list(METHODS).index(task)]:.4f}" if model in PAPER else ""
         first, *others = shares.values()
@@ -154,12 +156,6 @@ def summary(folder: Path, task: str, seeds: int) -> str:
         "paper",
     ]
     return pipes(rows, headings)
-
-
-def spread(shares: list[float]) -> str:
-    """Write a mean over seeds with their standard deviation."""
-    found = pd.Series(shares)
-    return f"{found.mean():.3f}" + (f" ± {found.std():.3f}" if len(found) > 1 else "")
 
 
 def fewer(rows: pa.Table, size: int, out: Path) -> Path:
