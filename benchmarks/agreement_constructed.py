@@ -10,13 +10,12 @@ run again, it goes on where it was stopped.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 
 import click
 from agreement import ARCHITECTURES, run_of
+from command import tseval
 
 from tseval.cli.sweep import sweep_and_tell
 from tseval.sweeps.engines import find_engine
@@ -50,24 +49,18 @@ def main(models: Path, out: Path, seeds: int, workers: int | None) -> None:
     for task in ASKED:
         runs = [run_of(out, task, arch, seed) for arch, seed in product(ARCHITECTURES, range(1, seeds + 1))]
         group = ("--group",) if seeds > 1 else ()
-        analyse("rows", *runs, *group, "--figure", out / f"{task}.svg")
-        analyse("rows", *runs, *group, "--format", "csv", "-o", out / f"{task}.csv")
+        tseval("analyze", "rows", *runs, *group, "--figure", out / f"{task}.svg")
+        tseval("analyze", "rows", *runs, *group, "--format", "csv", "-o", out / f"{task}.csv")
     profiles = [out / "profile" / run_of(out, "number", arch, 1).name for arch in PROFILED]
     chosen = ("--where", "subject_number=plur", "--words", WORDS)
-    analyse("profile", *profiles, *chosen, "--figure", out / "profile.svg")
-    analyse("profile", *profiles, *chosen, "--format", "csv", "-o", out / "profile.csv")
+    tseval("analyze", "profile", *profiles, *chosen, "--figure", out / "profile.svg")
+    tseval("analyze", "profile", *profiles, *chosen, "--format", "csv", "-o", out / "profile.csv")
 
 
 def unit(models: Path, suite: str, run: Path, options: Options = Options()) -> SweepUnit:  # noqa: B008 - never changed
     """Give the work of scoring the classifier that a run is named after."""
     name = f"{run.name}-{suite.partition(':')[2]}"
     return SweepUnit(name, str(models / f"{run.name}.pt"), suite, str(run), options=options)
-
-
-def analyse(*arguments: object) -> None:
-    """Run an analysis and show it."""
-    words = [str(argument) for argument in arguments]
-    subprocess.run([sys.executable, "-m", "tseval", "analyze", *words], check=True)
 
 
 if __name__ == "__main__":

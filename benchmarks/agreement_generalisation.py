@@ -11,12 +11,11 @@ again, it goes on where it was stopped.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 
 import click
+import command
 import pandas as pd
 from agreement import ARCHITECTURES, FORCE, METHODS, RECIPE, run_of, spread
 from tabulate import tabulate
@@ -60,8 +59,7 @@ def main(out: Path, seeds: int, figure: Path | None) -> None:
     click.echo(table(out, seeds))
     if figure:
         runs = [run_of(out, "grammaticality", arch, 1) for arch in ARCHITECTURES]
-        command = ["analyze", "attractors", "--case", "test", "--figure", figure, *runs]
-        subprocess.run([sys.executable, "-m", "tseval", *map(str, command)], check=True)
+        command.tseval("analyze", "attractors", "--case", "test", "--figure", figure, *runs)
 
 
 def items() -> list[dict[str, object]]:

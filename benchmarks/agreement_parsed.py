@@ -10,8 +10,6 @@ again, it goes on where it was stopped.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +18,7 @@ import click
 import numpy as np
 import pandas as pd
 from agreement import ARCHITECTURES, METHODS, PAPER, TABLES, pipes, run_of, spread
+from command import tseval
 
 from tseval.analysis.accuracy import wilson
 from tseval.cli.sweep import sweep_and_tell
@@ -98,8 +97,7 @@ def linzen_table(linzen: Path, out: Path) -> Path:
     """Write Linzen's sentences as a table of examples, all of them test rows."""
     file = out / f"{LINZEN}.parquet"
     if not file.exists():
-        command = ["data", "agreement", linzen, "-o", file, "--train", "0", "--valid", "0"]
-        subprocess.run([sys.executable, "-m", "tseval", *map(str, command)], check=True)
+        tseval("data", "agreement", linzen, "-o", file, "--train", 0, "--valid", 0)
     return file
 
 

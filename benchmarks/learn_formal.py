@@ -14,14 +14,13 @@ the most of few. Everything else is the papers' preset.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import command
 import pandas as pd
 from tabulate import tabulate
 
@@ -99,9 +98,8 @@ TASKS = {
 
 def tseval(*arguments: object) -> None:
     """Run a command and show it."""
-    words = [str(argument) for argument in arguments]
-    click.echo(f"tseval {' '.join(words)}")
-    subprocess.run([sys.executable, "-m", "tseval", *words], check=True)
+    click.echo(f"tseval {' '.join(map(str, arguments))}")
+    command.tseval(*arguments)
 
 
 def units_of(task: WorkerTask, budget: str, folder: Path, device: str, seeds: int) -> list[SweepUnit]:
