@@ -34,6 +34,8 @@ train: {embedding: 8, hidden: 8, layers: 1, dropout: 0, batch: 16, max-tokens: 6
 # Long enough that a training is still at work when it hears of a stop, by way of its worker.
 LONGER = TINY.replace("60000", "200000")
 COMMON = ("--corpus", "corpus", "--recipe", "tiny.yaml", "--out", "zoo")
+# As a script starts what it does not wait for: Ctrl-C is not heard.
+IN_THE_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
 
 
 def tseval(*arguments, cwd, code=0):
@@ -96,7 +98,8 @@ class Stopped:
 def stopped(tmp_path_factory, words):
     place = furnish(tmp_path_factory.mktemp("stopped"), words)
     (place / "tiny.yaml").write_text(LONGER)
-    command = ["tseval", "train", "zoo", *COMMON, "--jobs", "1", "--arch", "srn", "--arch", "drnn"]
+    models = ("--arch", "srn", "--arch", "drnn")
+    command = [*IN_THE_BACKGROUND, "tseval", "train", "zoo", *COMMON, "--jobs", "1", *models]
     with (place / "said").open("w") as said:
         driver = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, stderr=said)
         wait_for((place / "zoo/models/srn.pt.resume").exists)
@@ -125,7 +128,9 @@ def test_a_zoo_that_is_stopped_stops_its_models_and_says_how_to_go_on(stopped):
     assert stopped.code == 130
     assert "saved in zoo: the same command goes on" in stopped.said
     assert "zoo is being worked on by another tseval" in stopped.meanwhile
-    held = take_lock(stopped.place / "zoo/.lock")  # a model left in training would hold the lock
+    assert stopped.place.joinpath("zoo/models/drnn.pt.resume").exists(), "its training went on to the end"
+    # A model left in training would hold the lock.
+    held = take_lock(stopped.place / "zoo/sweep/unit-drnn.lock")
     assert held is not None
     os.close(held)
 

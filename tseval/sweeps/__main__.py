@@ -10,14 +10,14 @@ from pathlib import Path
 
 from tseval.checked import ContentError
 from tseval.errors import TsevalError, reason
-from tseval.sweeps.keeping import GAVE_UP, end_with_parent
+from tseval.sweeps.keeping import GAVE_UP, end_in_order
 from tseval.sweeps.task import read_task
 from tseval.sweeps.worker import Worker
 
 
 def run_worker(task: str, number: str, of: str) -> int:
     """Work, and give the exit code: 0 where nothing is left to do."""
-    end_with_parent()
+    end_in_order()
     try:
         given = read_task(Path(task))
         os.chdir(given.cwd)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 POLL_SECONDS = 0.2
-GRACE_SECONDS = 20  # for a process that was told to stop, to save what it has
+GRACE_SECONDS = 20  # for a training that was told to stop, to save what it has
+WORKER_GRACE_SECONDS = 25  # for a worker, which may have such a training to end
 RESTARTS = 100  # of a worker; units give up long before
 GAVE_UP = 3  # exit code of a worker that cannot go on, and has said why
 
@@ -55,7 +56,7 @@ def keep_worker(
                 while not stopped() and not wait_for(process, POLL_SECONDS):
                     pass
             finally:
-                end_process(process)
+                end_process(process, WORKER_GRACE_SECONDS)
             listener.join()
         if stopped() or process.returncode == 0:
             return None
@@ -64,31 +65,33 @@ def keep_worker(
     return f"worker {number} was killed {RESTARTS:,} times"
 
 
-def end_process(process: subprocess.Popen[bytes]) -> None:
-    """End a process as Ctrl-C would, and for good if it does not listen; nothing for one that has ended."""
+def end_process(process: subprocess.Popen[bytes], grace: float = GRACE_SECONDS) -> None:
+    """Tell a process to stop, and end it for good if it has not some seconds later; nothing if it had ended.
+
+    By SIGTERM, not by what Ctrl-C sends: programs that a script starts in the background ignore that. (On
+    Windows this ends it at once; what was saved so far stays.)
+    """
     if process.poll() is None:
-        if os.name == "posix":
-            process.send_signal(signal.SIGINT)
-        else:
-            process.terminate()  # Windows sends no Ctrl-C to one process; what was saved so far stays
-        if not wait_for(process, GRACE_SECONDS):
+        process.terminate()
+        if not wait_for(process, grace):
             process.kill()
             process.wait()
 
 
-def end_with_parent() -> None:
-    """Have this process end when the one that started it has gone, however it went.
+def end_in_order() -> None:
+    """Have SIGTERM end this process as Ctrl-C would, and send it when the process that started us has gone.
 
     Standard input is a pipe that the other holds. Nothing else would end what nobody waits for.
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
     os.read(0, 1)  # not through `sys.stdin`, whose lock would be held when Python quits
     if os.name == "posix":
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(GRACE_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(WORKER_GRACE_SECONDS)
     os._exit(130)
 
 

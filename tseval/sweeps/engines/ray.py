@@ -12,7 +12,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from tseval.sweeps.keeping import POLL_SECONDS, end_process, wait_for
+from tseval.sweeps.keeping import POLL_SECONDS, WORKER_GRACE_SECONDS, end_process, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def run_ray(job: Job, watch: Callable[[], None]) -> list[str]:
                 while not wait_for(process, POLL_SECONDS):
                     watch()
             finally:
-                end_process(process)
+                end_process(process, WORKER_GRACE_SECONDS)
         said.seek(0)
         lines = said.read().decode().splitlines()
     if process.returncode == 0 and lines:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import ray
 
-from tseval.sweeps.keeping import end_with_parent, keep_worker
+from tseval.sweeps.keeping import end_in_order, keep_worker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +65,7 @@ def _refuse_unreachable(address: str) -> None:
 
 
 if __name__ == "__main__":
-    end_with_parent()
+    end_in_order()
     complaints = drive(*json.loads(sys.argv[1]))
     ray.shutdown()
     print(json.dumps(complaints), flush=True)
