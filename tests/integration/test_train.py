@@ -94,6 +94,16 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(corpus):
     assert a == b != c
 
 
+def test_a_model_that_is_worse_than_guessing_is_pointed_out(corpus):
+    lost, learnt = (
+        train(corpus, "--learning-rate", rate, out=f"{rate}.pt", arch="srn") for rate in (20, 0.02)
+    )
+    n_words = len(load_checkpoint(corpus / "20.pt").vocabulary)
+    assert f"; mere guessing has {n_words}: lower --learning-rate" in lost.stderr
+    assert learnt.returncode == lost.returncode == 0
+    assert "guessing" not in learnt.stderr
+
+
 def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
     result = train(corpus, "--learning-rate", "1e30", "--clip", "1e30", by=installed)
     assert result.returncode == 2

@@ -65,7 +65,8 @@ def lm(
         console.out(f"--precision {settings.precision} gains nothing: this processor lacks such products")
     probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every, eval_runs) if suites else None
     destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
-    with Bar(console, "tokens", "window {}: validation perplexity {:.2f}") as bar:
+    said = "window {}: validation perplexity {:.2f}"
+    with Bar(console, "tokens", said, guess=len(vocabulary)) as bar:
         best = train_language_model(model, vocabulary, text.streams, settings, destination, bar)
     if figure:
         _draw(out, console)

@@ -137,11 +137,12 @@ class Bar:
         console: Where to draw.
         unit: What the training counts, `tokens` for example.
         validation: How a validation is said: a format of the step and the value.
+        guess: The value of a model that guesses; a larger one is pointed out. None where none is known.
     """
 
-    def __init__(self, console: Console, unit: str, validation: str) -> None:
+    def __init__(self, console: Console, unit: str, validation: str, guess: float | None = None) -> None:
         self.console, self.terminal = console, sys.stderr.isatty()
-        self.unit, self.validation = unit, validation
+        self.unit, self.validation, self.guess = unit, validation, guess
         self.bar = Progress(
             TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(), console=console, disable=console.quiet or not self.terminal,
@@ -178,4 +179,6 @@ class Bar:
     def validated(self, step: int, value: float, kept: bool) -> None:
         """Hear of a validation."""
         mark = "saved" if kept else "not better"
+        if self.guess is not None and value > self.guess:
+            mark += f"; mere guessing has {self.guess:,.0f}: lower --learning-rate"
         self.console.out(f"{self.validation.format(step, value)} ({mark})")
