@@ -21,7 +21,7 @@ from tseval.adapters import open_model
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import Definition
 from tseval.boards.entry import About, Entry
-from tseval.boards.folder import add_entry, new_board
+from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.report.boards import Board, read_board
 from tseval.runs import Manifest
@@ -41,7 +41,7 @@ def made(tmp_path_factory):
     (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     evaluate(open_model("bundled:lstm"), load_suite(root / "pairs.jsonl"), out=root / "run")
     new_board(root / "board", "../pairs.jsonl")
-    add_entry(root / "board", root / "run", About(licence="MIT"))
+    add_entries(root / "board", [root / "run"], About(licence="MIT"))
     return root
 
 

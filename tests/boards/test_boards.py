@@ -16,11 +16,12 @@ from tseval.adapters import open_model
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import read_definition
 from tseval.boards.entry import About, entry_folders, entry_runs, read_entry, rows_of
-from tseval.boards.folder import add_entry, new_board
+from tseval.boards.folder import add_entries, new_board
 from tseval.boards.verify import verify_entry
 from tseval.errors import BoardError, SuiteError
 from tseval.evaluation import evaluate
 from tseval.evidence.file import evidence_bytes, read_evidence
+from tseval.models.checkpoint import bundled_checkpoints
 from tseval.report import build_table, open_sources, render
 from tseval.report.boards import read_board
 from tseval.runs import Manifest, Run, read_run
@@ -46,14 +47,14 @@ def made(model, tmp_path_factory):
     (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
     new_board(root / "board", "../pairs.jsonl", title="Pairs of our own")
-    add_entry(root / "board", root / "run", About(licence="MIT", contains_suite="no"))
+    add_entries(root / "board", [root / "run"], About(licence="MIT", contains_suite="no"))
     evaluate(model, load_suite(root / "pairs.jsonl"), score="mean", out=root / "other-score")
     evaluate(
         open_model("bundled:lstm", {"precision": "bfloat16"}),
         load_suite(root / "pairs.jsonl"),
         out=root / "second",
     )
-    add_entry(root / "board", root / "second", About(), name="lstm-bf16")
+    add_entries(root / "board", [root / "second"], About(), name="lstm-bf16")
     return root
 
 
@@ -118,24 +119,48 @@ def test_the_written_files_hold_the_accuracies_and_what_is_known(made):
 def test_what_does_not_belong_is_refused(root, run, name, said):
     before = sorted(path.name for path in (root / "board" / "entries").iterdir())
     with pytest.raises(BoardError, match=re.escape(said)):
-        add_entry(root / "board", root / run, About(), name)
+        add_entries(root / "board", [root / run], About(), name)
     assert sorted(path.name for path in (root / "board" / "entries").iterdir()) == before
+
+
+def test_several_runs_are_added_together_or_none_is(root):
+    for name in ("third", "fourth"):
+        copy = shutil.copy(bundled_checkpoints()["lstm"], root / f"{name}.pt")
+        evaluate(open_model(copy), load_suite(root / "pairs.jsonl"), out=root / name)
+    board = root / "board"
+    before = sorted(board.rglob("*")), (board / "README.md").read_text()
+    refusals = (
+        ((root / "third", root / "other-score"), {}, "its sentences are compared by 'mean'"),
+        ((root / "third", root / "run"), {}, "lstm exists"),
+        ((root / "third", root / "third"), {}, "two of the runs are of 'third'"),
+        ((root / "third", root / "fourth"), {"name": "both"}, "several runs cannot share one name"),
+    )
+    for runs, options, said in refusals:
+        with pytest.raises(BoardError, match=said):
+            add_entries(board, runs, About(), **options)
+        assert (sorted(board.rglob("*")), (board / "README.md").read_text()) == before
+    result = call("board", "add", board, root / "third", root / "fourth", "--licence", "MIT")
+    assert result.returncode == 0, result.stderr
+    entries = {folder.name: read_entry(folder) for folder in entry_folders(board)}
+    assert {"third", "fourth"} < set(entries)
+    assert entries["third"].about.licence == entries["fourth"].about.licence == "MIT"
+    assert {"third", "fourth"} < {column.name for column in read_board(board).models}
 
 
 def test_a_part_of_the_suite_or_another_suite_is_refused(root, model):
     evaluate(model, load_suite(root / "pairs.jsonl", limit=3), out=root / "part")
     with pytest.raises(BoardError, match="it is over pairs@"):
-        add_entry(root / "board", root / "part", About(), "part")
+        add_entries(root / "board", [root / "part"], About(), "part")
     rewrite(root / "board" / "board.yaml", protocol={"dtype": "float64"})
     with pytest.raises(BoardError, match="its dtype is 'float32', the board's 'float64'"):
-        add_entry(root / "board", root / "run", About(), "again")
+        add_entries(root / "board", [root / "run"], About(), "again")
 
 
 def test_a_run_that_does_not_hold_is_refused(root):
     run = root / "run"
     (run / "table.md").write_text("| lstm | 1.000 |\n")
     with pytest.raises(BoardError, match=r"table\.md is not the file the manifest describes"):
-        add_entry(root / "board", run, About(), "forged")
+        add_entries(root / "board", [run], About(), "forged")
 
 
 # What is edited, and what is said of it.

@@ -13,7 +13,7 @@ from tseval.adapters import open_model
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import read_definition
 from tseval.boards.entry import About
-from tseval.boards.folder import add_entry, new_board
+from tseval.boards.folder import add_entries, new_board
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.boards.written import write_pages
 from tseval.evaluation import evaluate
@@ -39,7 +39,7 @@ def honest(model, tmp_path_factory):
     (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
     new_board(root / "board", "../pairs.jsonl")
-    add_entry(root / "board", root / "run", About(licence="MIT"))
+    add_entries(root / "board", [root / "run"], About(licence="MIT"))
     return root
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from tseval.adapters import open_model
 from tseval.boards.entry import About
-from tseval.boards.folder import add_entry, new_board
+from tseval.boards.folder import add_entries, new_board
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.evaluation import evaluate
 from tseval.runs.seal import seal
@@ -33,7 +33,7 @@ def honest(tmp_path_factory):
     (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     evaluate(open_model("bundled:lstm"), load_suite(root / "pairs.jsonl"), out=root / "run")
     new_board(root / "board", "../pairs.jsonl")
-    return add_entry(root / "board", root / "run", About(licence="MIT"))
+    return add_entries(root / "board", [root / "run"], About(licence="MIT"))[0]
 
 
 def leaves(value, where=()):

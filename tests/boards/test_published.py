@@ -16,7 +16,7 @@ from supplied import BLIMP_HUMANS
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import read_definition
 from tseval.boards.entry import About
-from tseval.boards.folder import add_entry
+from tseval.boards.folder import add_entries
 from tseval.boards.published import published_board
 from tseval.boards.verify import verify_entry
 from tseval.errors import BoardError
@@ -232,7 +232,7 @@ def test_what_does_not_follow_and_who_is_not_there_is_named(board):
 
 def test_no_run_is_added_to_a_published_board_and_no_model_asked_about_it(board, tmp_path):
     with pytest.raises(BoardError, match="its entries have no evidence"):
-        add_entry(board, tmp_path / "run", About())
+        add_entries(board, [tmp_path / "run"], About())
     asked = call("verify", board, "--model", "bundled:lstm")
     assert (asked.returncode, "nothing to ask a model about" in asked.stderr) == (2, True)
     entry = call("table", board / "entries/GRU")

@@ -9,7 +9,7 @@ from tseval.adapters import open_model
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import DEFINITION
 from tseval.boards.entry import About
-from tseval.boards.folder import add_entry, new_board
+from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.report import sources
 from tseval.report.boards import BUNDLED_BOARDS
@@ -23,7 +23,7 @@ def shipped(tmp_path, monkeypatch):
     evaluate(open_model("bundled:lstm"), load_suite(tmp_path / "pairs.tsv"), out=tmp_path / "run")
     board = tmp_path / "leaderboards/mine"
     new_board(board, "../../pairs.tsv")
-    add_entry(board, tmp_path / "run", About())
+    add_entries(board, [tmp_path / "run"], About())
     monkeypatch.setattr(sources, "BUNDLED_BOARDS", tmp_path / "leaderboards")
     (board / "entries/lstm/evidence.parquet").unlink()
     return board

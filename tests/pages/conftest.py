@@ -15,7 +15,7 @@ from in_process import call
 from tseval.adapters import open_model
 from tseval.boards.definition import read_definition, suite_of
 from tseval.boards.entry import About, Checked, Entry, entry_run, rows_of, write_entry
-from tseval.boards.folder import add_entry, new_board
+from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.evidence.file import evidence_bytes, read_evidence
 from tseval.runs import Manifest
@@ -107,7 +107,8 @@ def fifty(tmp_path_factory):
     evaluate(open_model("bundled:lstm"), load_suite(root / "pairs.jsonl"), out=root / "run")
     board = root / "board"
     new_board(board, "../pairs.jsonl", title="Fifty models")
-    add_entry(board, root / "run", About(licence="MIT", training_data="8.8 M words", contact="a@example.org"))
+    about = About(licence="MIT", training_data="8.8 M words", contact="a@example.org")
+    add_entries(board, [root / "run"], about)
     suite = suite_of(read_definition(board), board)
     for number in range(1, 50):
         add_noisy(board, suite, f"model-{number}", number)

@@ -12,7 +12,7 @@ from systems import needs_posix
 
 from tseval.adapters import open_model
 from tseval.boards.entry import About, Checked, Entry
-from tseval.boards.folder import add_entry, new_board
+from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.pages.facts import bibtex, facts_of
 from tseval.pages.items import Verdicts, choose_items, draw_items, show_items
@@ -38,8 +38,8 @@ def made(tmp_path_factory):
     evaluate(open_model("bundled:lstm", {"precision": "bfloat16"}), load_suite(root / "pairs.jsonl"),
              out=root / "second")  # fmt: skip
     new_board(root / "board", "../pairs.jsonl", title="Pairs of our own")
-    add_entry(root / "board", root / "run", About(licence="MIT"))
-    add_entry(root / "board", root / "second", About(), "second")
+    add_entries(root / "board", [root / "run"], About(licence="MIT"))
+    add_entries(root / "board", [root / "second"], About(), "second")
     return root
 
 

@@ -8,7 +8,7 @@ from in_process import call
 
 from tseval.adapters import open_model
 from tseval.boards.entry import About, Checked, read_entry, write_entry
-from tseval.boards.folder import add_entry, new_board
+from tseval.boards.folder import add_entries, new_board
 from tseval.errors import BoardError
 from tseval.evaluation import evaluate
 from tseval.suites.load import load_suite
@@ -112,7 +112,7 @@ def test_entries_and_items_of_hostile_texts_are_inert(open_page, tmp_path):
     board, everything = tmp_path / "board", "\n".join(HOSTILE)
     new_board(board, "../pairs.jsonl", title=" ".join(HOSTILE))
     for number in range(0, len(HOSTILE), 5):
-        folder = add_entry(board, tmp_path / "run", About(), f"model-{number}")
+        (folder,) = add_entries(board, [tmp_path / "run"], About(), f"model-{number}")
         entry = read_entry(folder)
         fields = dict.fromkeys(
             ("revision", "licence", "training_data", "contact"), " ".join(HOSTILE[number:][:5])

@@ -42,7 +42,7 @@ from tseval.suites.load import load_suite
 from tseval.verifying import verify_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.questions.scores import Score
@@ -93,21 +93,25 @@ def new_board(
     write_pages(board, definition)
 
 
-def add_entry(board: Path, path: Path, about: About, name: str | None = None, url: str | None = None) -> Path:
-    """Add a run to a board, if it holds as far as it can be verified without its model.
+def add_entries(
+    board: Path, paths: Sequence[Path], about: About, name: str | None = None, url: str | None = None
+) -> list[Path]:
+    """Add runs to a board, if all of them hold as far as they can be verified without their models.
 
     Args:
         board: Its folder.
-        path: The run's directory.
-        about: What the submitter says of the model.
-        name: What the board calls the model; None for the name that the run states.
-        url: Where the evidence will lie, instead of in the folder; it is kept in the cache meanwhile.
+        paths: The runs' directories.
+        about: What the submitter says of the models.
+        name: What the board calls the model of a single run; None for the name that the run states.
+        url: Where the evidence of a single run will lie, instead of in the folder; it is kept in the cache
+            meanwhile.
 
     Returns:
-        The folder of the entry.
+        The folders of the entries.
 
     Raises:
-        BoardError: The run is not what the board is over, does not hold, or there is an entry of that name.
+        BoardError: A run is not what the board is over, does not hold, or there is an entry of its name; none
+            is added then.
         RunError: There is no run.
         EvidenceError: The address is none.
     """
@@ -117,20 +121,35 @@ def add_entry(board: Path, path: Path, about: About, name: str | None = None, ur
             f"{board} is of published accuracies: its entries have no evidence.\n"
             f"  Write {ENTRY_FOLDERS}/NAME/{ENTRY_FILE} as docs/boards.md says, then tseval board write."
         )
+    if len(paths) > 1 and (name is not None or url is not None):
+        raise BoardError("several runs cannot share one name, or one address: add such a run alone.")
     if url is not None:
         check_address(url)
     checks = (Checked("plausible", "tseval board add", f"{datetime.now(UTC):%Y-%m-%d}"),)
-    entry, files = entry_files(definition, str(suite_spec(definition.suite, board)), path, name)
-    if url is not None:
-        content = files.pop(EVIDENCE)
-        entry = replace(entry, evidence=EvidenceAddress(url, digest(content), len(content)))
-        keep_evidence(content)
-    files[ENTRY_FILE] = to_utf8(write_entry(replace(entry, about=about, checks=checks)))
+    suite = str(suite_spec(definition.suite, board))
+    added: dict[Path, dict[str, bytes]] = {}
+    for path in paths:
+        entry, files = entry_files(definition, suite, path, name)
+        if url is not None:
+            content = files.pop(EVIDENCE)
+            entry = replace(entry, evidence=EvidenceAddress(url, digest(content), len(content)))
+            keep_evidence(content)
+        files[ENTRY_FILE] = to_utf8(write_entry(replace(entry, about=about, checks=checks)))
+        folder = board / ENTRY_FOLDERS / entry.name
+        if _is_taken(folder, added):
+            raise BoardError(f"two of the runs are of {entry.name!r}: add one of them alone, with --name.")
+        added[folder] = files
     with changing(board):
-        folder = _put_entry(board / ENTRY_FOLDERS / entry.name, files)
+        there = list((board / ENTRY_FOLDERS).glob("*"))
+        for folder in added:
+            if _is_taken(folder, there):
+                raise BoardError(f"{folder} exists.\n  Name the entry otherwise with --name.")
+        for folder, files in added.items():
+            write_beside(folder, files).rename(folder)
+            sync_directory(folder.parent)
         with afresh():  # what is written there is what anyone finds who expands the suite
             write_pages(board, definition)
-    return folder
+    return list(added)
 
 
 def entry_files(
@@ -195,14 +214,9 @@ def unfit(definition: Definition, run: Run) -> str | None:
     return None
 
 
-def _put_entry(folder: Path, files: dict[str, bytes]) -> Path:
-    """Write an entry beside its place and move it there: nobody finds half of one."""
-    taken = {one.name.lower() for one in folder.parent.iterdir()} if folder.parent.exists() else set()
-    if folder.name.lower() in taken:
-        raise BoardError(f"{folder} exists.\n  Name the entry otherwise with --name.")
-    write_beside(folder, files).rename(folder)
-    sync_directory(folder.parent)
-    return folder
+def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
+    """Tell whether another has the name, in whatever case: some disks do not tell these apart."""
+    return folder.name.lower() in {one.name.lower() for one in others}
 
 
 def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:

@@ -46,8 +46,8 @@ def new(
 
 @command.command("add")
 @click.argument("board", type=FILE)
-@click.argument("run", type=FILE)
-@click.option("--name", help="What the board calls the model; else the name in the run.")
+@click.argument("runs", type=FILE, nargs=-1, required=True, metavar="RUN...")
+@click.option("--name", help="What the board calls the model of a single run; else the name in the run.")
 @click.option("--revision", help="Of the model, where there are several.")
 @click.option("--licence", help="Of the model's weights.")
 @click.option("--training-data", help="What the model was trained on.")
@@ -56,16 +56,18 @@ def new(
 @click.option("--contact", help="Whom to ask.")
 @click.option("--evidence", "url", metavar="URL",
               help="Where the evidence will lie, instead of in the board: an https address.")  # fmt: skip
-def add(board: Path, run: Path, name: str | None, url: str | None, **about: str | None) -> None:
-    """Add a RUN to a BOARD, if it holds."""
+def add(
+    board: Path, runs: tuple[Path, ...], name: str | None, url: str | None, **about: str | None
+) -> None:  # fmt: skip
+    """Add each RUN to a BOARD, if all hold. What is said of the model is said of each."""
     from tseval.boards.entry import About, read_entry
-    from tseval.boards.folder import add_entry
+    from tseval.boards.folder import add_entries
     from tseval.evidence.fetching import kept_evidence
 
-    folder = add_entry(board, run, About(**about), name, url)  # type: ignore[arg-type]
-    click.echo(folder, err=True)
-    if (elsewhere := read_entry(folder).evidence) is not None:
-        click.echo(f"put {kept_evidence(elsewhere.sha256)} at {elsewhere.url}", err=True)
+    for folder in add_entries(board, runs, About(**about), name, url):  # type: ignore[arg-type]
+        click.echo(folder, err=True)
+        if (elsewhere := read_entry(folder).evidence) is not None:
+            click.echo(f"put {kept_evidence(elsewhere.sha256)} at {elsewhere.url}", err=True)
 
 
 @command.command("check")
