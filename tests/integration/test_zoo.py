@@ -211,6 +211,23 @@ def test_seeds_are_averaged_and_a_published_zoo_is_replaced(whole):
 
 
 @pytest.mark.slow
+def test_the_command_on_the_page_is_the_one_that_made_it(place):
+    shutil.copy(place / "corpus/train.txt.gz", place / "more.txt.gz")
+    zoo(place, "--train", "more.txt.gz", "--seeds", "2", "--publish", "tables")
+    page = (place / "tables/README.md").read_text()
+    (command,) = re.findall("^    tseval (train zoo .*)$", page, re.MULTILINE)
+    chosen = "--recipe tiny --arch srn --seeds 2 --train more.txt.gz"
+    assert command == f"train zoo {chosen} --corpus DIR --out DIR --publish DIR"
+    (place / "tables").rename(place / "published")
+    for option, value in (("--recipe tiny", "--recipe tiny.yaml"), ("corpus DIR", "corpus corpus"),
+                          ("out DIR", "out zoo"), ("publish DIR", "publish tables")):  # fmt: skip
+        command = command.replace(option, value)
+    again = tseval(*command.split(), cwd=place)
+    assert "training" not in again.stderr
+    assert (place / "tables/README.md").read_text() == page
+
+
+@pytest.mark.slow
 def test_an_architecture_that_fails_is_named_at_the_end_and_the_others_go_on(whole):
     with (whole / "tiny.yaml").open("a") as recipe:
         recipe.write("cells: {abdrnn: {learning-rate: 1.0e+30, clip: 1.0e+30}}\n")

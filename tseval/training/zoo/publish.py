@@ -18,9 +18,11 @@ from tseval.boards.folder import entry_files
 from tseval.boards.written import ACCURACIES, BOARD_PAGE, pages
 from tseval.errors import TrainingError
 from tseval.files import read_bytes, to_utf8, write_text
+from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report.curves import read_curves, write_curves_figure
 from tseval.training.curves import curves_path
+from tseval.training.zoo.plan import CORPUS_FILES
 from tseval.training.zoo.results import define
 from tseval.training.zoo.target import MARK, publishing, put_entry, put_file, remove_others
 
@@ -100,7 +102,7 @@ def _text(recipe: Recipe, entries: Sequence[ZooModel], drawn: bool) -> str:
         f"{MARK} Every entry holds the evidence of one model's run, from which its numbers follow; "
         f"`{CURVES_FOLDER}` holds learning curves. The weights are not kept here.",
         "## How it was made",
-        f"    tseval train zoo --recipe {recipe.name} --corpus DIR --out DIR --publish DIR",
+        f"    tseval train zoo {' '.join(_choices(recipe, entries))} --corpus DIR --out DIR --publish DIR",
         "Every model read the same texts, in the same order, over the same vocabulary:",
         "\n".join(texts),
         "Options of `tseval train lm`:",
@@ -111,6 +113,19 @@ def _text(recipe: Recipe, entries: Sequence[ZooModel], drawn: bool) -> str:
         *([f"![Learning curves of all models]({CURVES_FIGURE})"] if drawn else []),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _choices(recipe: Recipe, entries: Sequence[ZooModel]) -> list[str]:
+    """Say which models were asked for, and what was read besides the corpus."""
+    archs = dict.fromkeys(entry.arch for entry in entries)
+    seeds = max(entry.seed for entry in entries)
+    texts = [str(file["name"]) for file in _files(entries[0]) if file["name"] not in CORPUS_FILES]
+    return [
+        f"--recipe {recipe.name}",
+        *([f"--arch {arch}" for arch in archs] if len(archs) < len(CELLS) else []),
+        *([f"--seeds {seeds}"] if seeds != recipe.seeds else []),
+        *(f"--train {name}" for name in texts),
+    ]
 
 
 def _options(recipe: Recipe, entries: Sequence[ZooModel]) -> dict[str, tuple[str, ...]]:
