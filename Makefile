@@ -13,9 +13,10 @@ endif
 CONSTRAINTS ?= constraints.txt
 INSTALL = $(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
-# Settings of `make zoo`: the folder of the training text, the recipe (`SMALL=1` is short for RECIPE=small), where
-# models and runs go, and where to publish the tables, if anywhere.
+# Settings of `make zoo`: the folder of the training text, more texts, the recipe (`SMALL=1` is short for
+# RECIPE=small), where models and runs go, and where to publish the tables, if anywhere.
 CORPUS ?= ../shared/data/corpus
+TRAIN ?=
 RECIPE ?= $(if $(SMALL),small,paper)
 ZOO ?= runs/zoo-$(notdir $(basename $(RECIPE)))
 PUBLISH ?=
@@ -102,7 +103,7 @@ campaign: setup .venv/kenlm
 
 # Every architecture, trained, scored and ranked. Run again, it goes on where it was stopped.
 zoo: setup
-	$(BIN)/tseval train zoo --corpus $(CORPUS) --recipe $(RECIPE) --out $(ZOO) $(if $(PUBLISH),--publish $(PUBLISH))
+	$(BIN)/tseval train zoo --corpus $(CORPUS) $(TRAIN:%=--train %) --recipe $(RECIPE) --out $(ZOO) $(if $(PUBLISH),--publish $(PUBLISH))
 
 # Recurrent cells on formal languages, trained, evaluated and drawn. Run again, it goes on where it was stopped.
 formal: setup
