@@ -93,16 +93,16 @@ def _draw_curves(path: Path, entries: Sequence[ZooModel]) -> bool:
 
 def _text(recipe: Recipe, entries: Sequence[ZooModel], drawn: bool) -> str:
     """Write what the folder holds, and how it was made."""
-    texts = [
-        f"- `{file['name']}`: {file['tokens']:,} tokens, SHA-256 `{file['sha256']}`"
-        for file in _files(entries[0])
-    ]
+    files = _files(entries[0])
+    texts = [f"- `{file['name']}`: {file['tokens']:,} tokens, SHA-256 `{file['sha256']}`" for file in files]
+    more = [f"--train {file['name']}" for file in files if file["name"] not in CORPUS_FILES]
+    chosen = " ".join([*_choices(recipe, entries), *more])
     options = [f"- {group}: `{' '.join(words)}`" for group, words in _options(recipe, entries).items()]
     parts = [
         f"{MARK} Every entry holds the evidence of one model's run, from which its numbers follow; "
         f"`{CURVES_FOLDER}` holds learning curves. The weights are not kept here.",
         "## How it was made",
-        f"    tseval train zoo {' '.join(_choices(recipe, entries))} --corpus DIR --out DIR --publish DIR",
+        f"    tseval train zoo {chosen} --corpus DIR --out DIR --publish DIR",
         "Every model read the same texts, in the same order, over the same vocabulary:",
         "\n".join(texts),
         "Options of `tseval train lm`:",
@@ -116,15 +116,13 @@ def _text(recipe: Recipe, entries: Sequence[ZooModel], drawn: bool) -> str:
 
 
 def _choices(recipe: Recipe, entries: Sequence[ZooModel]) -> list[str]:
-    """Say which models were asked for, and what was read besides the corpus."""
+    """Say which models were asked for."""
     archs = dict.fromkeys(entry.arch for entry in entries)
     seeds = max(entry.seed for entry in entries)
-    texts = [str(file["name"]) for file in _files(entries[0]) if file["name"] not in CORPUS_FILES]
     return [
         f"--recipe {recipe.name}",
         *([f"--arch {arch}" for arch in archs] if len(archs) < len(CELLS) else []),
         *([f"--seeds {seeds}"] if seeds != recipe.seeds else []),
-        *(f"--train {name}" for name in texts),
     ]
 
 
