@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from in_process import call
+from stopped_runs import start_and_stop
 from systems import needs_linux, needs_posix
 
 import tseval
@@ -245,30 +245,11 @@ def slow_checkpoint(tmp_path_factory, suite_words):
     return save(tmp_path_factory.mktemp("model") / "slow.pt", suite_words, hidden=150)
 
 
-def start_and_stop(checkpoint, cwd, stop):
-    """Start a run, stop it by a signal once two parts are saved, and give its exit code."""
-    process = subprocess.Popen(
-        ["tseval", "run", "--model", checkpoint, "--out", "run"],
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 120
-    while len(list((cwd / "run" / "parts").glob("*.parquet"))) < 2:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.Signals[stop])
-    _, message = process.communicate(timeout=60)
-    return process.returncode, message
-
-
 @needs_posix
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", ["SIGKILL", "SIGINT"])
 def test_a_stopped_run_resumes_and_scores_nothing_twice(slow_checkpoint, tmp_path, stop):
-    code, message = start_and_stop(slow_checkpoint, tmp_path, stop)
+    code, message = start_and_stop(slow_checkpoint, "run", stop, tmp_path)
     if stop == "SIGINT":
         assert code == 130
         assert "--resume --out run" in message

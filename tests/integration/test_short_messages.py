@@ -1,12 +1,9 @@
 """A message stays under 500 characters whatever the exit code: a failed check, a stop, part of a zoo."""
 
-import signal
-import threading
-import time
-
 import pytest
 from in_process import call
 from killing import in_a_process
+from stopped_runs import start_and_stop
 from systems import needs_posix
 
 from tseval.testing.report import Finding, Result
@@ -71,18 +68,9 @@ def test_what_fails_in_a_zoo_is_named_in_short(tmp_path):
 @needs_posix
 @pytest.mark.slow
 def test_a_run_that_is_stopped_says_in_short_how_to_go_on(tmp_path):
-    out = "/".join([LONG] * 4)
-
-    def stop():
-        deadline = time.monotonic() + 60
-        while not (tmp_path / out / "parts").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        signal.raise_signal(signal.SIGINT)
-
-    threading.Thread(target=stop).start()
-    done = call("run", "--model", "bundled:lstm", "--out", out, "--quiet", cwd=tmp_path)
-    assert done.returncode == 130
-    stopped, interrupted = done.stderr.strip().splitlines()
+    code, said = start_and_stop("bundled:lstm", "/".join([LONG] * 4), "SIGINT", tmp_path)
+    assert code == 130
+    stopped, interrupted = said.strip().splitlines()
     assert stopped.startswith("What was scored is saved: add --resume --out xxx")
     assert stopped.endswith("x to go on.")
     assert len(stopped) < 500
