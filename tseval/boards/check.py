@@ -12,6 +12,7 @@ from tseval.boards.entry import (
     entry_folders,
     entry_run,
     read_entry,
+    runs_over,
 )
 from tseval.boards.folder import BOARD_LOCK, links_in, unfit
 from tseval.boards.verify import board_suite, verify_entry
@@ -135,7 +136,7 @@ def _wrong_with_files(
         yield f"the folder holds {strangers[0]!r}, which no board has"
     for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
         yield f"{left.name} is what a kill left of an entry: remove it"
-    runs: list[Run] = [] if suite is None else [entry_run(folder, suite) for folder in folders]
+    runs: list[Run] = [] if suite is None else runs_over(suite, folders)
     try:
         follow = pages(board, definition, runs)
     except BoardError as error:

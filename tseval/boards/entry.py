@@ -247,7 +247,15 @@ def entry_runs(folders: Sequence[Path]) -> list[Run]:
     if not folders:
         return []
     board = folders[0].resolve().parents[1]
-    suite = suite_of(read_definition(board), board)
+    return runs_over(suite_of(read_definition(board), board), folders)
+
+
+def runs_over(suite: Suite, folders: Sequence[Path]) -> list[Run]:
+    """Open entries of one board as runs, with its suite at hand.
+
+    Raises:
+        RunError: The manifest of an entry is damaged, or of another suite.
+    """
     texts = cache(partial(_texts_of, suite))
     return [entry_run(folder, suite, texts) for folder in folders]
 

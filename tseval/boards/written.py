@@ -19,6 +19,7 @@ from tseval.report.formats.markdown import code, markdown
 from tseval.report.seeds import seeds_table
 from tseval.report.shown import interval, mean_rank, rank_set, share
 from tseval.report.text import plain
+from tseval.runs.kept import keep_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,6 +47,7 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str,
     Raises:
         BoardError: A published entry is wrong, or the board to be shown beside is none.
     """
+    runs = [one.for_table() for one in keep_runs(runs)]  # several tables read them
     numbers = _numbers(board, definition, runs)
     page = "\n\n".join(_page(board, definition, runs, numbers)) + "\n"
     return {BOARD_PAGE: page} | ({} if numbers is None else {ACCURACIES: board_text(numbers)})

@@ -45,13 +45,16 @@ def command(old: Path, new: Path, vocab: Path | None, stored: PackedType, valid:
         read = _read(old, vocab)
         with old.open("rb") as file:
             source = {"file": old.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        perplexity = _perplexity(read, stored, valid)
         save_checkpoint(
             new, read.model, read.vocabulary, training={**read.training, "source": {**source}},
-            validation_perplexity=_perplexity(read, stored, valid), dtype=stored,
+            validation_perplexity=perplexity, dtype=stored,
         )  # fmt: skip
     sizes = read.model.sizes
+    known = "" if perplexity is None else f", validation perplexity {perplexity:.2f}"
     click.echo(
-        f"{new}: {sizes.arch}, {sizes.layers} layers of {sizes.hidden}, {sizes.vocabulary:,} words", err=True
+        f"{new}: {sizes.arch}, {sizes.layers} layers of {sizes.hidden}, {sizes.vocabulary:,} words{known}",
+        err=True,
     )
 
 

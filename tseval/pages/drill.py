@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from tseval.analysis.inference.estimates import Estimate
     from tseval.pages.items import ShownItem
-    from tseval.pages.kept import Kept
     from tseval.pages.parts import Breakdown
     from tseval.report.table import Table
+    from tseval.runs.kept import Kept
     from tseval.suites.items import Suite
 
 

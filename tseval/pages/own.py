@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tseval.pages.kept import Kept
+    from tseval.runs.kept import Kept
     from tseval.suites.items import Suite
 
 
