@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from tseval.checked import ContentError, read_json
 from tseval.errors import LimitError, ModelError
-from tseval.models.published.torch_file import STATE_LIMITS, read_object
+from tseval.models.published.stored_tensors import STATE_LIMITS
+from tseval.models.published.torch_file import read_object
 
 if TYPE_CHECKING:
     from pathlib import Path

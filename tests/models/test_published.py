@@ -22,7 +22,7 @@ from torch import nn
 import tseval
 from tseval.errors import ModelError
 from tseval.models.published.inert_pickle import MAX_INSTRUCTIONS
-from tseval.models.published.torch_file import MAX_PICKLE
+from tseval.models.published.stored_tensors import MAX_PICKLE
 from tseval.models.published.word_model import load_published
 from tseval.scoring.scorers import scorer_for
 

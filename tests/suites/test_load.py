@@ -14,10 +14,11 @@ from tseval.files import cache_folder
 from tseval.questions.contrast import Contrast
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.digest import suite_digest
+from tseval.suites.find import TEMPLATES, available_suites
 from tseval.suites.formal.languages import FORMAL_LANGUAGES
 from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
 from tseval.suites.items import Suite
-from tseval.suites.load import TEMPLATES, available_suites, load_suite, stream_cases
+from tseval.suites.load import load_suite, stream_cases
 
 HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [p, q]}\n---\n"
 

@@ -20,7 +20,8 @@ from tseval.boards.printed import (
 from tseval.checked import ContentError, Json, checked, read_yaml
 from tseval.errors import BoardError, reason
 from tseval.questions.scores import Score  # noqa: TC001 - likewise
-from tseval.suites.load import available_suites, load_suite
+from tseval.suites.find import available_suites
+from tseval.suites.load import load_suite
 
 if TYPE_CHECKING:
     from tseval.suites.items import Suite

@@ -34,8 +34,8 @@ def command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, str] 
     from tseval.suites.datasets.checking import lint_data
     from tseval.suites.datasets.columns import refuse_columns
     from tseval.suites.datasets.loading import is_data
+    from tseval.suites.find import find_suite
     from tseval.suites.grammar.lint import lint
-    from tseval.suites.load import find_suite
 
     knows = None if vocab is None else _known_words(vocab)
     paths = [find_suite(suite) for suite in suites]

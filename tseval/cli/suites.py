@@ -23,8 +23,9 @@ def command(context: click.Context) -> None:
 
     from tseval.files import data_folder
     from tseval.suites.datasets.catalogue import CATALOGUE, ELSEWHERE
+    from tseval.suites.find import available_suites, bundled_sizes
     from tseval.suites.formal.languages import FORMAL_LANGUAGES, usage
-    from tseval.suites.load import available_suites, bundled_sizes, load_suite
+    from tseval.suites.load import load_suite
 
     with busy("counting items"):
         sizes = [(name, *bundled_sizes(name)) for name in available_suites()]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tseval.checked import ContentError, Json, checked, read_yaml
 from tseval.errors import RunError, suggest
 from tseval.runs.writing import safe_name
-from tseval.suites.load import check_suite_spec
+from tseval.suites.find import check_suite_spec
 from tseval.sweeps.expansion import expand_braces, matching_files
 from tseval.sweeps.unit import Options, SweepUnit
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tseval.adapters import open_model
+from tseval.suites.find import TEMPLATES
 from tseval.suites.grammar.lint import lint
-from tseval.suites.load import TEMPLATES, load_suite
+from tseval.suites.load import load_suite
 
 SUBJECTS = ["author", "pilot", "surgeon", "farmer", "teacher", "senator", "manager"]
 BETWEEN = [

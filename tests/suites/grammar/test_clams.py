@@ -13,8 +13,9 @@ from supplied import CLAMS
 from systems import needs_posix
 
 from tseval.suites.datasets.catalogue import CATALOGUE
+from tseval.suites.find import available_suites, bundled_sizes
 from tseval.suites.items import Case, Suite
-from tseval.suites.load import available_suites, bundled_sizes, load_suite
+from tseval.suites.load import load_suite
 
 PAGE = Path(__file__).parents[3] / "docs/suites.md"
 SUITES = {

@@ -6,10 +6,11 @@ import json
 import pytest
 from supplied import MARVIN_LINZEN, TABLE4
 
+from tseval.suites.find import TEMPLATES
 from tseval.suites.grammar.folder import read_folder
 from tseval.suites.grammar.lint import lint
 from tseval.suites.items import Suite
-from tseval.suites.load import TEMPLATES, load_suite
+from tseval.suites.load import load_suite
 
 
 def sha256(lines: list[str]) -> str:

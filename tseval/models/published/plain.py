@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import ModelError
 from tseval.models.published.inert_pickle import Pickled, quoted
-from tseval.models.published.torch_file import OWN_LIMITS, StoredTensor, find_tensor, read_zip
+from tseval.models.published.stored_tensors import OWN_LIMITS, StoredTensor, find_tensor
+from tseval.models.published.torch_file import read_zip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,8 @@ from tseval.errors import ModelError
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.language_model import Sizes
 from tseval.models.published.inert_pickle import Pickled, quoted
-from tseval.models.published.torch_file import StoredTensor, TorchFile, find_tensor, read_object
+from tseval.models.published.stored_tensors import StoredTensor, TorchFile, find_tensor
+from tseval.models.published.torch_file import read_object
 from tseval.models.vocabulary import read_words
 
 if TYPE_CHECKING:
