@@ -306,6 +306,8 @@ def test_every_recipe_suits_every_architecture(place, monkeypatch, name):
         ("train: 8", "tiny.yaml: train should be a mapping of names, not 8"),
         ("cells: {snr: {hidden: 8}}", "cells: unknown architecture 'snr'.\n  Did you mean 'srn'?"),
         ("seeds: 0", "tiny.yaml: seeds should be a whole number above 0, not 0"),
+        ("cells: {srn: {seeds: 0}}", "tiny.yaml: cells.srn.seeds should be a whole number above 0, not 0"),
+        ("train: {seeds: 2}", "recipe tiny, srn: No such option '--seeds'."),
         ("sedes: 1", "tiny.yaml: unknown field 'sedes'.\n  A recipe has seeds, train and cells."),
         ("- 1", "tiny.yaml: a recipe should be a mapping of names, not [1]"),
         ("train: {", "tiny.yaml: not a YAML file (while parsing"),

@@ -118,3 +118,30 @@ def test_what_needs_single_items_takes_the_entries_of_all_seeds(zoo):
     for option in (("--group",), ("--by", "subject_number")):
         of_entries = call("table", *option, "tables", cwd=place).stdout
         assert of_entries == call("table", *option, *runs, cwd=place).stdout
+
+
+UNEVEN = """
+    import json, sys
+    from pathlib import Path
+    import small_zoo
+
+    small_zoo.RECIPE += "seeds: 2\\ncells: {gru: {seeds: 1}}\\n"
+    place = Path(sys.argv[1])
+    zoo = small_zoo.SmallZoo(place)
+    done = [zoo.make(*archs, out=place / "zoo", more=["--publish", place / "tables"])
+            for archs in (("gru",), ("srn", "gru"))]
+    print(json.dumps([(one.returncode, one.stdout, one.stderr) for one in done]))
+"""
+
+
+@pytest.mark.slow
+def test_a_recipe_may_have_fewer_seeds_of_an_architecture(tmp_path):
+    (code_of_one, printed_of_one, _), (code, printed, said) = in_a_process(UNEVEN, tmp_path)
+    assert (code_of_one, code) == (0, 0), said
+    assert sorted(path.stem for path in (tmp_path / "zoo/models").glob("*.pt")) == ["gru", "srn", "srn-2"]
+    assert "- Seeds: srn 2, gru 1." in printed
+    assert "Seeds" not in printed_of_one
+    page = (tmp_path / "tables/README.md").read_text()
+    assert "    tseval train zoo --recipe tiny --arch srn --arch gru --corpus DIR" in page  # no --seeds
+    assert re.search(r"\| Simple +\| [\d.]+ ± [\d.]+ +\| [\d.]+ +\|", page)
+    assert call("board", "check", "tables", cwd=tmp_path).returncode == 0

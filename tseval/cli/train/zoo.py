@@ -69,7 +69,7 @@ def command(
         check_target(target)
     with busy("reading texts", quiet):
         corpus = read_corpus(texts, more_texts)
-    entries = plan(recipe, chosen, seeds or recipe.seeds, out)
+    entries = plan(recipe, chosen, seeds, out)
     with alone(out), ended_in_order(out), watching(quiet, _say) as watch:
         settle(out, corpus, entries)
         models = make(out, entries, corpus, jobs or _default_jobs(), watch)

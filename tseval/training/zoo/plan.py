@@ -127,12 +127,12 @@ def read_corpus(folder: Path, more: tuple[Path, ...] = ()) -> Corpus:
     return Corpus(folder, digests, more)
 
 
-def plan(recipe: Recipe, archs: Sequence[str], seeds: int, zoo: Path) -> list[ZooModel]:
-    """List the models of a zoo, architecture by architecture."""
+def plan(recipe: Recipe, archs: Sequence[str], seeds: int | None, zoo: Path) -> list[ZooModel]:
+    """List the models of a zoo, architecture by architecture; without `seeds` as many as the recipe says."""
     return [
         ZooModel(arch if seed == 1 else f"{arch}-{seed}", arch, seed, recipe.arguments(arch), zoo)
         for arch in archs
-        for seed in range(1, seeds + 1)
+        for seed in range(1, (seeds or recipe.seeds_of(arch)) + 1)
     ]
 
 

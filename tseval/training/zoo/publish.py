@@ -5,6 +5,7 @@ Where matplotlib is installed, the curves of all models are drawn into one figur
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -117,12 +118,12 @@ def _text(recipe: Recipe, entries: Sequence[ZooModel], drawn: bool) -> str:
 
 def _choices(recipe: Recipe, entries: Sequence[ZooModel]) -> list[str]:
     """Say which models were asked for."""
-    archs = dict.fromkeys(entry.arch for entry in entries)
-    seeds = max(entry.seed for entry in entries)
+    seeds = Counter(entry.arch for entry in entries)
+    as_said = all(recipe.seeds_of(arch) == count for arch, count in seeds.items())
     return [
         f"--recipe {recipe.name}",
-        *([f"--arch {arch}" for arch in archs] if len(archs) < len(CELLS) else []),
-        *([f"--seeds {seeds}"] if seeds != recipe.seeds else []),
+        *([f"--arch {arch}" for arch in seeds] if len(seeds) < len(CELLS) else []),
+        *([] if as_said else [f"--seeds {max(seeds.values())}"]),
     ]
 
 

@@ -26,15 +26,21 @@ class Recipe:
 
     Attributes:
         name: Name of the recipe that comes with tseval, or of the file without its ending.
-        seeds: Models of each architecture, with seeds 1, 2, ...
+        seeds: Models of an architecture that does not say otherwise.
         train: Options of `tseval train lm` by name without dashes, for all models.
         cells: Options that differ for one architecture.
+        own_seeds: Models of an architecture that does, by its name.
     """
 
     name: str
     seeds: int
     train: Mapping[str, RecipeValue]
     cells: Mapping[str, Mapping[str, RecipeValue]]
+    own_seeds: Mapping[str, int]
+
+    def seeds_of(self, arch: str) -> int:
+        """Give the number of models of an architecture, with seeds 1, 2, ..."""
+        return self.own_seeds.get(arch, self.seeds)
 
     def arguments(self, arch: str) -> tuple[str, ...]:
         """Spell out the options of `tseval train lm` for an architecture."""
@@ -87,20 +93,26 @@ def _recipe(path: Path, content: object) -> Recipe:
     for name in fields:
         if name not in ("seeds", "train", "cells"):
             raise TrainingError(f"{path}: unknown field {name!r}.\n  A recipe has seeds, train and cells.")
-    seeds = fields.get("seeds", 1)
-    if not isinstance(seeds, int) or isinstance(seeds, bool) or seeds < 1:
-        raise TrainingError(f"{path}: seeds should be a whole number above 0, not {seeds!r}")
     cells = _mapping(path, "cells", fields.get("cells", {}))
     for arch in cells:
         if arch not in CELLS:
             hint = suggest(arch, CELLS, "Architectures")
             raise TrainingError(f"{path}: cells: unknown architecture {arch!r}.\n  {hint}")
+    own = {arch: _options(path, f"cells.{arch}", options) for arch, options in cells.items()}
+    own_seeds = {arch: options.pop("seeds") for arch, options in own.items() if "seeds" in options}
     return Recipe(
         name=path.stem,
-        seeds=seeds,
+        seeds=_seeds(path, "seeds", fields.get("seeds", 1)),
         train=_options(path, "train", fields.get("train", {})),
-        cells={arch: _options(path, f"cells.{arch}", options) for arch, options in cells.items()},
+        cells={arch: options for arch, options in own.items() if options},
+        own_seeds={arch: _seeds(path, f"cells.{arch}.seeds", seeds) for arch, seeds in own_seeds.items()},
     )
+
+
+def _seeds(path: Path, where: str, content: object) -> int:
+    if not isinstance(content, int) or isinstance(content, bool) or content < 1:
+        raise TrainingError(f"{path}: {where} should be a whole number above 0, not {content!r}")
+    return content
 
 
 def _options(path: Path, where: str, content: object) -> dict[str, RecipeValue]:
