@@ -5,10 +5,10 @@ import subprocess
 import time
 
 
-def start_and_stop(model, out, stop, cwd):
+def start_and_stop(model, out, stop, cwd, more=()):
     """Start a run, stop it by a signal once two parts are saved; give its exit code and standard error."""
     process = subprocess.Popen(
-        ["tseval", "run", "--model", model, "--out", out, "--quiet"],
+        ["tseval", "run", "--model", model, "--out", out, *more],
         cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

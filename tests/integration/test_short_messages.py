@@ -68,7 +68,7 @@ def test_what_fails_in_a_zoo_is_named_in_short(tmp_path):
 @needs_posix
 @pytest.mark.slow
 def test_a_run_that_is_stopped_says_in_short_how_to_go_on(tmp_path):
-    code, said = start_and_stop("bundled:lstm", "/".join([LONG] * 4), "SIGINT", tmp_path)
+    code, said = start_and_stop("bundled:lstm", "/".join([LONG] * 4), "SIGINT", tmp_path, more=["--quiet"])
     assert code == 130
     stopped, interrupted = said.strip().splitlines()
     assert stopped.startswith("What was scored is saved: add --resume --out xxx")

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from tseval.report import build_table
 from tseval.report.boards import Board
-from tseval.runs.kept import Kept
+from tseval.runs.kept import keep_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tseval.report import Table
     from tseval.runs import Run
+    from tseval.runs.kept import Kept
 
 
 def tabulate_once(sources: Sequence[Run | Board]) -> tuple[list[Kept | None], Table]:
@@ -24,15 +25,15 @@ def tabulate_once(sources: Sequence[Run | Board]) -> tuple[list[Kept | None], Ta
     Raises:
         RunError: The sources are over different items.
     """
+    runs = iter(keep_runs([source for source in sources if not isinstance(source, Board)]))
     kept: list[Kept | None] = []
     read: list[Run | Board] = []
-    before = None
     for source in sources:
         if isinstance(source, Board):
             kept += [None] * len(source.models)
             read.append(source)
         else:
-            before = Kept(source, before)
-            kept.append(before)
-            read.append(before.for_table())
+            run = next(runs)
+            kept.append(run)
+            read.append(run.for_table())
     return kept, build_table(read)
