@@ -227,6 +227,62 @@ def test_the_command_on_the_page_is_the_one_that_made_it(place):
     assert (place / "tables/README.md").read_text() == page
 
 
+@pytest.fixture
+def parts(whole):
+    """Two zoos, of an SRN and of a Decay RNN, and the folder where the SRN is published."""
+    for part, absent in (("of-srn", "drnn"), ("of-drnn", "srn")):
+        shutil.copytree(whole, whole / part, ignore=shutil.ignore_patterns(f"{absent}*", "tables"))
+    (whole / "joined").mkdir()
+    zoo(whole / "of-srn", "--publish", whole / "joined/tables", archs=("srn",))
+    return whole / "of-srn", whole / "of-drnn", whole / "joined/tables"
+
+
+@pytest.mark.slow
+def test_a_zoo_trained_on_two_machines_is_published_as_one(whole, parts):
+    _, second, published = parts
+    result = zoo(second, "--publish", published, "--extend", archs=("drnn",))
+    assert result.stdout == call("table", published, cwd=whole).stdout
+    for name in ("README.md", "board.yaml", "board.json", "curves.svg"):
+        assert (published / name).read_bytes() == (whole / "tables" / name).read_bytes(), name
+    again = zoo(second, "--publish", published, "--extend", archs=("srn", "drnn"))
+    assert "training" not in again.stderr, "the SRN is there already, though not in this zoo"
+    nothing = zoo(parts[0], "--out", "empty", "--publish", published, "--extend", archs=("srn", "drnn"))
+    assert nothing.stdout == again.stdout == result.stdout
+    assert not (parts[0] / "empty").exists()
+    result = zoo(second, "--publish", published, "--extend", "--seeds", "2", archs=("drnn",))
+    assert "drnn-2: training" in result.stderr
+    page = (published / "README.md").read_text()
+    commands = re.findall(
+        "^    tseval train zoo --recipe tiny (.*) --corpus .*?( --extend)?$", page, re.MULTILINE
+    )
+    assert commands == [("--arch drnn --seeds 2", ""), ("--arch srn --seeds 1", " --extend")]
+    assert "nothing is wrong" in tseval("board", "check", "joined/tables", cwd=whole).stdout
+
+
+@pytest.mark.slow
+def test_models_made_in_another_way_are_not_published_together(parts, monkeypatch):
+    _, second, published = parts
+    extending = "--publish", str(published), "--extend"
+    assert "name that too" in refusal(second, monkeypatch, "--extend", archs=("drnn",))
+    (second / "tiny.yaml").write_text(LONGER + "cells: {srn: {learning-rate: 0.02}}\n")
+    message = refusal(second, monkeypatch, *extending, archs=("drnn",))
+    assert "tables holds a srn of other settings: --embedding 8" in message
+    assert "--learning-rate 0.02" in message.partition("and recipe tiny has")[2]
+    (second / "tiny.yaml").write_text(LONGER)
+    text = second / "corpus/train.txt.gz"
+    before = text.read_bytes()
+    text.write_bytes(gzip.compress(gzip.decompress(before)[:-20], mtime=0))
+    message = refusal(second, monkeypatch, *extending, archs=("drnn",))
+    assert "tables holds a srn trained on other texts: train.txt.gz, 12,000 tokens" in message
+    text.write_bytes(before)
+    entry = published / "entries/srn/entry.yaml"
+    entry.write_text(entry.read_text().replace("n_correct: ", "n_correct: 1", 1))
+    page = (published / "README.md").read_bytes()
+    said = zoo(second, *extending, archs=("drnn",), code=2).stderr
+    assert re.search(r"tables cannot be extended: srn: .*\n  Put that entry right or remove its folder", said)
+    assert (published / "README.md").read_bytes() == page
+
+
 @pytest.mark.slow
 def test_an_architecture_that_fails_is_named_at_the_end_and_the_others_go_on(whole):
     with (whole / "tiny.yaml").open("a") as recipe:

@@ -19,7 +19,7 @@ TINY = torch.finfo(torch.float32).tiny
 # Logits computed at once: few enough on a CPU that a tile stays in the cache; a GPU wants many.
 LOSS_TILE_LOGITS = {"cpu": 2**20}
 LOSS_ON_ACCELERATOR = 2**26
-LEAST_TILE_ROWS = 256
+LEAST_TILE_ROWS = 512
 # Derivatives by logits held at once. The gradient of the matrix is as large as the matrix itself: each
 # product that adds to it should be over many rows.
 HELD_SLOPES = 2**26

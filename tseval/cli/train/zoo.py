@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from tseval.report.boards import Board
+    from tseval.runs import Run
     from tseval.sweeps.sweep import UnitState
+    from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe
 
 
@@ -42,21 +45,23 @@ if TYPE_CHECKING:
     type=FILE,
     help="Also write a board to this folder: tables and evidence, no weights.",
 )
+@click.option("--extend", is_flag=True,
+              help="Keep the models that this folder has, made elsewhere in the same way.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def command(
     texts: Path, more_texts: tuple[Path, ...], out: Path, recipe_name: str, archs: tuple[str, ...],
-    seeds: int | None, jobs: int | None, beside: tuple[str, ...], target: Path | None, quiet: bool,
+    seeds: int | None, jobs: int | None, beside: tuple[str, ...], target: Path | None, extend: bool,
+    quiet: bool,
 ) -> None:  # fmt: skip
     """Train every architecture on the same text, score each on Marvin & Linzen, print the ranked table.
 
     The same command goes on where an earlier one was stopped; what is finished is not done again.
     """
-    from tseval.cli.printing import print_or_write
-    from tseval.report import build_table, open_sources
+    from tseval.report import open_sources
+    from tseval.training.zoo.extend import models_to_keep
     from tseval.training.zoo.plan import plan, read_corpus, settle
     from tseval.training.zoo.publish import publish
     from tseval.training.zoo.recipe import read_recipe
-    from tseval.training.zoo.results import seeds_of_zoo, sources_of
     from tseval.training.zoo.target import check_target
     from tseval.training.zoo.work import alone, make
 
@@ -67,24 +72,31 @@ def command(
     boards = open_sources(beside)
     if target is not None:
         check_target(target)
+    elif extend:
+        raise click.UsageError("--extend is for the folder of --publish: name that too.")
     with busy("reading texts", quiet):
         corpus = read_corpus(texts, more_texts)
     entries = plan(recipe, chosen, seeds, out)
+    if target is not None and extend:
+        own = [entry.name for entry in entries if entry.finished()]
+        kept = {model.name for model in models_to_keep(target, recipe, own, corpus.digests.values())}
+        entries = [entry for entry in entries if entry.name not in kept]
+        if not entries:
+            _print_published(target, boards)
+            return
     with alone(out), ended_in_order(out), watching(quiet, _say) as watch:
         settle(out, corpus, entries)
         models = make(out, entries, corpus, jobs or _default_jobs(), watch)
     failed = [model for model in models if model.failed is not None]
     done = [model.entry for model in models if model.failed is None]
-    if done:
-        with busy("reading runs", quiet):
-            table, of_seeds = build_table([*sources_of(done, recipe), *boards]), seeds_of_zoo(done)
-        print_or_write(table)
-        if of_seeds is not None:
-            click.echo()
-            print_or_write(of_seeds)
-    if target is not None and not failed:
+    complete = target is not None and not failed
+    if done and not (extend and complete):
+        _print_models(done, recipe, boards, quiet=quiet)
+    if target is not None and complete:
         with busy(f"publishing to {target}", quiet):
-            publish(target, recipe, done)
+            publish(target, recipe, done, extend=extend)
+        if extend:
+            _print_published(target, boards)
     for model in failed:
         said = shortened(f"tseval: {model.entry.name} failed: {model.failed}\n  See {model.entry.log}.")
         click.echo(said, err=True)
@@ -93,6 +105,30 @@ def command(
             said = f"tseval: nothing was published to {target}: the zoo is not complete"
             click.echo(shortened(said), err=True)
         raise click.exceptions.Exit(1)
+
+
+def _print_models(
+    done: Sequence[ZooModel], recipe: Recipe, boards: Sequence[Run | Board], *, quiet: bool
+) -> None:
+    """Print the table of models, and with several seeds the one of their means with intervals."""
+    from tseval.cli.printing import print_or_write
+    from tseval.report import build_table
+    from tseval.training.zoo.results import seeds_of_zoo, sources_of
+
+    with busy("reading runs", quiet):
+        table, of_seeds = build_table([*sources_of(done, recipe), *boards]), seeds_of_zoo(done)
+    print_or_write(table)
+    if of_seeds is not None:
+        click.echo()
+        print_or_write(of_seeds)
+
+
+def _print_published(target: Path, boards: Sequence[Run | Board]) -> None:
+    """Print the table of a published zoo."""
+    from tseval.cli.printing import print_or_write
+    from tseval.report import build_table, open_sources
+
+    print_or_write(build_table([*open_sources([str(target)]), *boards]))
 
 
 def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from tseval.checked import ContentError, checked, read_json
 from tseval.errors import LimitError, RunError, TrainingError
 from tseval.files import PARTIAL, write_text
+from tseval.models.cells import CELLS
 from tseval.runs import Run, read_run
 from tseval.sweeps.unit import SweepUnit
 from tseval.training.numbered import file_sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from tseval.training.zoo.recipe import Recipe
@@ -134,6 +135,20 @@ def plan(recipe: Recipe, archs: Sequence[str], seeds: int | None, zoo: Path) -> 
         for arch in archs
         for seed in range(1, (seeds or recipe.seeds_of(arch)) + 1)
     ]
+
+
+def planned(recipe: Recipe, name: str, zoo: Path) -> ZooModel | None:
+    """Give the model of a zoo that has this name; None if no model of any zoo has."""
+    arch, _, seed = (name, "", "1") if name in CELLS else name.rpartition("-")
+    if arch not in CELLS or not seed.isascii() or not seed.isdigit():
+        return None
+    return ZooModel(name, arch, int(seed), recipe.arguments(arch), zoo)
+
+
+def in_order(models: Iterable[ZooModel]) -> list[ZooModel]:
+    """Sort models as a zoo has them: architecture by architecture, then by seed."""
+    places = {arch: place for place, arch in enumerate(CELLS)}
+    return sorted(models, key=lambda model: (places[model.arch], model.seed))
 
 
 def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:

@@ -22,8 +22,11 @@ from tseval.files import read_bytes, to_utf8, write_text
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report.curves import read_curves, write_curves_figure
+from tseval.runs import Manifest, read_run
+from tseval.runs.manifest_file import load_manifest
 from tseval.training.curves import curves_path
-from tseval.training.zoo.plan import CORPUS_FILES
+from tseval.training.zoo.extend import check_kept, models_to_keep
+from tseval.training.zoo.plan import CORPUS_FILES, in_order
 from tseval.training.zoo.results import define
 from tseval.training.zoo.target import MARK, publishing, put_entry, put_file, remove_others
 
@@ -37,31 +40,49 @@ if TYPE_CHECKING:
     from tseval.training.zoo.recipe import Recipe
 
 
-def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel]) -> None:
+def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend: bool = False) -> None:
     """Write the board: definition, entries, curves and pages; what an earlier publication left goes.
 
     At any moment an entry is whole or not there, and `board.json` that of before or of now; until all is
     written, the page says so. A publication that was killed is ended by the next.
 
+    Args:
+        target: The folder.
+        recipe: How the models were trained.
+        entries: The models, finished.
+        extend: Keep what the folder has of other models, which were trained in the same way.
+
     Raises:
-        TrainingError: The folder holds something else, or another process publishes there.
+        TrainingError: The folder holds something else, models that were trained in another way or do not
+            hold, or another process publishes there.
         BoardError: A run does not hold.
         RunError: A file cannot be written, or one of a run is not what its manifest describes.
     """
+    files = _files(entries[0])
     with publishing(target):
+        own = [entry.name for entry in entries]
+        digests = [str(file["sha256"]) for file in files]
+        kept = models_to_keep(target, recipe, own, digests) if extend else []
+        check_kept(target, kept)
         # The page comes first and last: with it, a folder whose publication was killed is known to be ours.
         write_text(target / BOARD_PAGE, f"{MARK} Unfinished: publish again.\n")
-        drawn = _draw_curves(target / CURVES_FIGURE, entries)
-        definition = define(entries, recipe, _text(recipe, entries, drawn))
+        models = in_order([*kept, *entries])
+        definition = define(models, recipe, read_run(entries[0].run).manifest)
         for entry in entries:
             put_entry(target / ENTRY_FOLDERS / entry.name, _entry(definition, entry))
-            curves = read_bytes(curves_path(entry.checkpoint))
-            put_file(target / CURVES_FOLDER / f"{entry.name}.parquet", curves)
+            put_file(_curves(target, entry), read_bytes(curves_path(entry.checkpoint)))
+        facts = [_facts(target, model) for model in models]
+        text = _text(recipe, models, files, facts, drawn=_draw_curves(target, models))
+        definition = replace(definition, text=text)
         write_text(target / DEFINITION, write_definition(definition))
-        texts = pages(target, definition, entry_runs([target / ENTRY_FOLDERS / one.name for one in entries]))
+        texts = pages(target, definition, entry_runs([target / ENTRY_FOLDERS / one.name for one in models]))
         write_text(target / ACCURACIES, texts[ACCURACIES])
-        remove_others(target, {entry.name for entry in entries})  # the board names them no more
+        remove_others(target, {model.name for model in models})  # the board names them no more
         write_text(target / BOARD_PAGE, texts[BOARD_PAGE])
+
+
+def _curves(target: Path, model: ZooModel) -> Path:
+    return target / CURVES_FOLDER / f"{model.name}.parquet"
 
 
 def _entry(definition: Definition, model: ZooModel) -> dict[str, bytes]:
@@ -82,54 +103,66 @@ def _files(model: ZooModel) -> list[Mapping[str, Json]]:
     return cast("list[Mapping[str, Json]]", load_checkpoint(model.checkpoint).training["files"])
 
 
-def _draw_curves(path: Path, entries: Sequence[ZooModel]) -> bool:
+def _draw_curves(target: Path, models: Sequence[ZooModel]) -> bool:
     """Draw the learning curves of all models, unless matplotlib is missing, and say whether they are."""
+    path = target / CURVES_FIGURE
     try:
-        write_curves_figure([read_curves(curves_path(entry.checkpoint)) for entry in entries], [path])
+        write_curves_figure([read_curves(_curves(target, model)) for model in models], [path])
     except TrainingError:
         path.unlink(missing_ok=True)  # an older figure would show other models
         return False
     return True
 
 
-def _text(recipe: Recipe, entries: Sequence[ZooModel], drawn: bool) -> str:
+def _text(
+    recipe: Recipe,
+    models: Sequence[ZooModel],
+    files: Sequence[Mapping[str, Json]],
+    facts: Sequence[Sequence[str]],
+    *,
+    drawn: bool,
+) -> str:
     """Write what the folder holds, and how it was made."""
-    files = _files(entries[0])
     texts = [f"- `{file['name']}`: {file['tokens']:,} tokens, SHA-256 `{file['sha256']}`" for file in files]
     more = [f"--train {file['name']}" for file in files if file["name"] not in CORPUS_FILES]
-    chosen = " ".join([*_choices(recipe, entries), *more])
-    options = [f"- {group}: `{' '.join(words)}`" for group, words in _options(recipe, entries).items()]
+    same = " ".join([*more, "--corpus DIR --out DIR --publish DIR"])
+    first, *others = (f"    tseval train zoo {choice} {same}" for choice in _choices(recipe, models))
+    options = [f"- {group}: `{' '.join(words)}`" for group, words in _options(recipe, models).items()]
     parts = [
         f"{MARK} Every entry holds the evidence of one model's run, from which its numbers follow; "
         f"`{CURVES_FOLDER}` holds learning curves. The weights are not kept here.",
         "## How it was made",
-        f"    tseval train zoo {chosen} --corpus DIR --out DIR --publish DIR",
+        "\n".join([first, *(f"{command} --extend" for command in others)]),
         "Every model read the same texts, in the same order, over the same vocabulary:",
         "\n".join(texts),
         "Options of `tseval train lm`:",
         "\n".join(options),
-        tabulate(
-            map(_facts, entries), headers=_FACTS, tablefmt="pipe", colalign=_ALIGN, disable_numparse=True
-        ),
+        tabulate(facts, headers=_FACTS, tablefmt="pipe", colalign=_ALIGN, disable_numparse=True),
         *([f"![Learning curves of all models]({CURVES_FIGURE})"] if drawn else []),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _choices(recipe: Recipe, entries: Sequence[ZooModel]) -> list[str]:
-    """Say which models were asked for."""
-    seeds = Counter(entry.arch for entry in entries)
-    as_said = all(recipe.seeds_of(arch) == count for arch, count in seeds.items())
+def _choices(recipe: Recipe, models: Sequence[ZooModel]) -> list[str]:
+    """Say which models were asked for: in one command, or one for each number of seeds."""
+    seeds = Counter(model.arch for model in models)
+    if all(recipe.seeds_of(arch) == count for arch, count in seeds.items()):
+        return [_choice(recipe, list(seeds))]
+    counts = sorted(set(seeds.values()), reverse=True)
     return [
-        f"--recipe {recipe.name}",
-        *([f"--arch {arch}" for arch in seeds] if len(seeds) < len(CELLS) else []),
-        *([] if as_said else [f"--seeds {max(seeds.values())}"]),
+        f"{_choice(recipe, [arch for arch in seeds if seeds[arch] == count])} --seeds {count}"
+        for count in counts
     ]
 
 
-def _options(recipe: Recipe, entries: Sequence[ZooModel]) -> dict[str, tuple[str, ...]]:
+def _choice(recipe: Recipe, archs: Sequence[str]) -> str:
+    named = [f"--arch {arch}" for arch in archs] if len(archs) < len(CELLS) else []
+    return " ".join([f"--recipe {recipe.name}", *named])
+
+
+def _options(recipe: Recipe, models: Sequence[ZooModel]) -> dict[str, tuple[str, ...]]:
     """Give the options that all models share, and all options of each architecture that has its own."""
-    own = {entry.arch: entry.options for entry in entries if entry.arch in recipe.cells}
+    own = {model.arch: model.options for model in models if model.arch in recipe.cells}
     return {"all": recipe.arguments(""), **{f"but {arch}": options for arch, options in own.items()}}
 
 
@@ -137,12 +170,12 @@ _FACTS = ("model", "seed", "hidden", "words", "parameters", "tokens read", "seco
 _ALIGN = ("left", *["right"] * 7)
 
 
-def _facts(entry: ZooModel) -> tuple[str, ...]:
+def _facts(target: Path, model: ZooModel) -> tuple[str, ...]:
     """Describe how one model was trained, and what it came to."""
-    run = entry.finished()
-    assert run is not None
-    details = run.manifest.model.details
-    last = pq.read_table(curves_path(entry.checkpoint), columns=["tokens", "seconds"]).to_pylist()[-1]
+    manifest = load_manifest(target / ENTRY_FOLDERS / model.name)
+    assert isinstance(manifest, Manifest)
+    details = manifest.model.details
+    last = pq.read_table(_curves(target, model), columns=["tokens", "seconds"]).to_pylist()[-1]
     sizes = (f"{details[name]:,}" for name in ("hidden", "vocabulary", "parameters"))
     perplexity = f"{details['validation_perplexity']:.2f}"
-    return entry.name, str(entry.seed), *sizes, f"{last['tokens']:,}", f"{last['seconds']:,.0f}", perplexity
+    return model.name, str(model.seed), *sizes, f"{last['tokens']:,}", f"{last['seconds']:,.0f}", perplexity

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tseval.report.boards import Board
     from tseval.report.document import Document
-    from tseval.runs import Run
+    from tseval.runs import Manifest, Run
     from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe
 
@@ -29,7 +29,8 @@ def sources_of(entries: Sequence[ZooModel], recipe: Recipe) -> list[Run | Board]
     runs = runs_of(entries)
     if all(len(several) == 1 for several in runs.values()):
         return [run for several in runs.values() for run in several]
-    return [accuracies("zoo", define(entries, recipe), runs)]
+    manifest = next(iter(runs.values()))[0].manifest
+    return [accuracies("zoo", define(entries, recipe, manifest), runs)]
 
 
 def seeds_of_zoo(entries: Sequence[ZooModel]) -> Document | None:
@@ -56,18 +57,14 @@ def in_architectures(entries: Sequence[ZooModel]) -> dict[str, list[ZooModel]]:
     return groups
 
 
-def define(entries: Sequence[ZooModel], recipe: Recipe, text: str = "") -> Definition:
+def define(entries: Sequence[ZooModel], recipe: Recipe, manifest: Manifest) -> Definition:
     """Say what the board of a zoo is over: the suite that its runs were scored on.
 
     Args:
-        entries: The models, finished, in the order of the columns.
+        entries: The models, in the order of the columns.
         recipe: How they were trained.
-        text: What a reader should know, in Markdown.
-
-    Raises:
-        RunError: A run cannot be read.
+        manifest: Of one of the runs.
     """
-    manifest = read_run(entries[0].run).manifest
     groups = in_architectures(entries)
     several = any(len(own) > 1 for own in groups.values())
     return Definition(
@@ -76,7 +73,7 @@ def define(entries: Sequence[ZooModel], recipe: Recipe, text: str = "") -> Defin
         suite=plan.SUITE,
         digest=manifest.suite.digest,
         score=manifest.key.score,  # type: ignore[arg-type] # one of them, in a sound key
-        text=text,
+        text="",
         source=f"Trained with tseval {version('tseval')}: {' '.join(recipe.arguments(''))}",
         order=tuple(entry.name for entry in entries),
         seeds={arch: tuple(entry.name for entry in own) for arch, own in groups.items()} if several else {},
