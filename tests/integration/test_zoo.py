@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import click
+import pandas as pd
 import pytest
 from in_process import call
 from systems import needs_posix
@@ -273,6 +274,13 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     message = refusal(second, monkeypatch, *extending, archs=("drnn",))
     assert "tables holds a srn trained on other texts: train.txt.gz, 12,000 tokens" in message
     text.write_bytes(before)
+    curves = published / "curves/srn.parquet"
+    curves.rename(published / "elsewhere")
+    said = zoo(second, *extending, archs=("drnn",), code=2).stderr
+    assert "tables/curves/srn.parquet: no such file of learning curves" in said
+    pd.read_parquet(published / "elsewhere").drop(columns="seconds").to_parquet(curves)
+    said = zoo(second, *extending, archs=("drnn",), code=2).stderr
+    assert "tables does not tell how its srn was trained ('seconds')." in said
     entry = published / "entries/srn/entry.yaml"
     entry.write_text(entry.read_text().replace("n_correct: ", "n_correct: 1", 1))
     page = (published / "README.md").read_bytes()

@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-import pyarrow.parquet as pq
 from tabulate import tabulate
 
 from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER
@@ -17,7 +16,7 @@ from tseval.boards.definition import DEFINITION, write_definition
 from tseval.boards.entry import ENTRY_FILE, ENTRY_FOLDERS, About, entry_runs, write_entry
 from tseval.boards.folder import entry_files
 from tseval.boards.written import ACCURACIES, BOARD_PAGE, pages
-from tseval.errors import TrainingError
+from tseval.errors import TrainingError, first_line
 from tseval.files import read_bytes, to_utf8, write_text
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
@@ -64,6 +63,8 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend
         digests = [str(file["sha256"]) for file in files]
         kept = models_to_keep(target, recipe, own, digests) if extend else []
         check_kept(target, kept)
+        for model in kept:
+            _check_facts(target, model)
         # The page comes first and last: with it, a folder whose publication was killed is known to be ours.
         write_text(target / BOARD_PAGE, f"{MARK} Unfinished: publish again.\n")
         models = in_order([*kept, *entries])
@@ -175,7 +176,23 @@ def _facts(target: Path, model: ZooModel) -> tuple[str, ...]:
     manifest = load_manifest(target / ENTRY_FOLDERS / model.name)
     assert isinstance(manifest, Manifest)
     details = manifest.model.details
-    last = pq.read_table(_curves(target, model), columns=["tokens", "seconds"]).to_pylist()[-1]
+    columns = read_curves(_curves(target, model)).columns
+    tokens, seconds = (columns[name][-1] for name in ("tokens", "seconds"))
     sizes = (f"{details[name]:,}" for name in ("hidden", "vocabulary", "parameters"))
     perplexity = f"{details['validation_perplexity']:.2f}"
-    return model.name, str(model.seed), *sizes, f"{last['tokens']:,}", f"{last['seconds']:,.0f}", perplexity
+    return model.name, str(model.seed), *sizes, f"{tokens:,.0f}", f"{seconds:,.0f}", perplexity
+
+
+def _check_facts(target: Path, model: ZooModel) -> None:
+    """Hold a published model to what its page tells of it.
+
+    Raises:
+        TrainingError: Something is missing.
+    """
+    try:
+        _facts(target, model)
+    except (LookupError, TypeError, ValueError) as error:
+        raise TrainingError(
+            f"{target} does not tell how its {model.name} was trained ({first_line(error)}).\n"
+            "  Remove the folder of that entry, then give the same command again."
+        ) from None
