@@ -131,10 +131,15 @@ def read_corpus(folder: Path, more: tuple[Path, ...] = ()) -> Corpus:
 def plan(recipe: Recipe, archs: Sequence[str], seeds: int | None, zoo: Path) -> list[ZooModel]:
     """List the models of a zoo, architecture by architecture; without `seeds` as many as the recipe says."""
     return [
-        ZooModel(arch if seed == 1 else f"{arch}-{seed}", arch, seed, recipe.arguments(arch), zoo)
+        _model(recipe, arch, seed, zoo)
         for arch in archs
         for seed in range(1, (seeds or recipe.seeds_of(arch)) + 1)
     ]
+
+
+def _model(recipe: Recipe, arch: str, seed: int, zoo: Path) -> ZooModel:
+    name = arch if seed == 1 else f"{arch}-{seed}"
+    return ZooModel(name, arch, seed, recipe.arguments(arch), zoo)
 
 
 def planned(recipe: Recipe, name: str, zoo: Path) -> ZooModel | None:
@@ -142,7 +147,8 @@ def planned(recipe: Recipe, name: str, zoo: Path) -> ZooModel | None:
     arch, _, seed = (name, "", "1") if name in CELLS else name.rpartition("-")
     if arch not in CELLS or not seed.isascii() or not seed.isdigit():
         return None
-    return ZooModel(name, arch, int(seed), recipe.arguments(arch), zoo)
+    model = _model(recipe, arch, int(seed), zoo)
+    return model if model.name == name else None
 
 
 def in_order(models: Iterable[ZooModel]) -> list[ZooModel]:

@@ -73,7 +73,6 @@ def define(entries: Sequence[ZooModel], recipe: Recipe, manifest: Manifest) -> D
         suite=plan.SUITE,
         digest=manifest.suite.digest,
         score=manifest.key.score,  # type: ignore[arg-type] # one of them, in a sound key
-        text="",
         source=f"Trained with tseval {version('tseval')}: {' '.join(recipe.arguments(''))}",
         order=tuple(entry.name for entry in entries),
         seeds={arch: tuple(entry.name for entry in own) for arch, own in groups.items()} if several else {},
