@@ -5,7 +5,6 @@ So a zoo can be trained on several machines, and goes on where the weights of it
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from tseval.boards.check import wrong_with_board
@@ -13,6 +12,7 @@ from tseval.boards.definition import DEFINITION, read_definition
 from tseval.boards.entry import entry_folders, read_entry
 from tseval.errors import TrainingError
 from tseval.training.zoo.plan import planned
+from tseval.training.zoo.told import told_digests, told_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe
 
-# How a published zoo says the options of all models, and of each architecture that has others.
-_OPTIONS = re.compile(r"^- (?:but )?(\S+): `(--.*)`$", re.MULTILINE)
-_DIGEST = re.compile(r"SHA-256 ([0-9a-f]{64})")
 _ANEW = "Publish to another folder; without --extend, what this zoo does not hold is removed there."
 
 
@@ -45,7 +42,6 @@ def models_to_keep(
     if not (target / DEFINITION).exists():
         return []
     definition = read_definition(target)
-    published = dict(_OPTIONS.findall(definition.text))
     kept = []
     for folder in entry_folders(target, definition.order):
         if folder.name in own:
@@ -53,14 +49,14 @@ def models_to_keep(
         model = planned(recipe, folder.name, target)
         if model is None:
             raise TrainingError(f"{folder} is of no model that a zoo has.\n  {_ANEW}")
-        before, now = published.get(model.arch, published.get("all")), " ".join(model.options)
+        before, now = told_options(definition.text, model.arch), " ".join(model.options)
         if before != now:
             raise TrainingError(
                 f"{target} holds a {model.name} of other settings: {before}\n"
                 f"  and recipe {recipe.name} has {now}\n  {_ANEW}"
             )
         read = read_entry(folder).about.training_data or "no text that is named"
-        if set(_DIGEST.findall(read)) != set(digests):
+        if told_digests(read) != set(digests):
             raise TrainingError(f"{target} holds a {model.name} trained on other texts: {read}\n  {_ANEW}")
         kept.append(model)
     return kept

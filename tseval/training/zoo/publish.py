@@ -28,6 +28,7 @@ from tseval.training.zoo.extend import check_kept, models_to_keep
 from tseval.training.zoo.plan import CORPUS_FILES, in_order
 from tseval.training.zoo.results import define
 from tseval.training.zoo.target import MARK, publishing, put_entry, put_file, remove_others
+from tseval.training.zoo.told import tell_options, tell_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,15 +90,9 @@ def _curves(target: Path, model: ZooModel) -> Path:
 def _entry(definition: Definition, model: ZooModel) -> dict[str, bytes]:
     """Give the files of a model's entry."""
     entry, files = entry_files(definition, definition.suite, model.run, model.name)
-    said = replace(entry, about=About(licence=None, training_data=_texts(model), contains_suite="unknown"))
+    texts = tell_texts(_files(model))
+    said = replace(entry, about=About(licence=None, training_data=texts, contains_suite="unknown"))
     return {**files, ENTRY_FILE: to_utf8(write_entry(said))}
-
-
-def _texts(model: ZooModel) -> str:
-    """Name the texts that a model read."""
-    return "; ".join(
-        f"{file['name']}, {file['tokens']:,} tokens, SHA-256 {file['sha256']}" for file in _files(model)
-    )
 
 
 def _files(model: ZooModel) -> list[Mapping[str, Json]]:
@@ -128,7 +123,6 @@ def _text(
     more = [f"--train {file['name']}" for file in files if file["name"] not in CORPUS_FILES]
     same = " ".join([*more, "--corpus DIR --out DIR --publish DIR"])
     first, *others = (f"    tseval train zoo {choice} {same}" for choice in _choices(recipe, models))
-    options = [f"- {group}: `{' '.join(words)}`" for group, words in _options(recipe, models).items()]
     parts = [
         f"{MARK} Every entry holds the evidence of one model's run, from which its numbers follow; "
         f"`{CURVES_FOLDER}` holds learning curves. The weights are not kept here.",
@@ -137,7 +131,7 @@ def _text(
         "Every model read the same texts, in the same order, over the same vocabulary:",
         "\n".join(texts),
         "Options of `tseval train lm`:",
-        "\n".join(options),
+        tell_options(recipe, models),
         tabulate(facts, headers=_FACTS, tablefmt="pipe", colalign=_ALIGN, disable_numparse=True),
         *([f"![Learning curves of all models]({CURVES_FIGURE})"] if drawn else []),
     ]
@@ -159,12 +153,6 @@ def _choices(recipe: Recipe, models: Sequence[ZooModel]) -> list[str]:
 def _choice(recipe: Recipe, archs: Sequence[str]) -> str:
     named = [f"--arch {arch}" for arch in archs] if len(archs) < len(CELLS) else []
     return " ".join([f"--recipe {recipe.name}", *named])
-
-
-def _options(recipe: Recipe, models: Sequence[ZooModel]) -> dict[str, tuple[str, ...]]:
-    """Give the options that all models share, and all options of each architecture that has its own."""
-    own = {model.arch: model.options for model in models if model.arch in recipe.cells}
-    return {"all": recipe.arguments(""), **{f"but {arch}": options for arch, options in own.items()}}
 
 
 _FACTS = ("model", "seed", "hidden", "words", "parameters", "tokens read", "seconds", "perplexity")
