@@ -1,4 +1,5 @@
 import os
+import signal
 from collections import Counter
 
 from hypothesis import settings
@@ -9,6 +10,10 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 # Tests load models from folders they made; a library that would ask a hub for more must fail instead.
 os.environ["HF_HUB_OFFLINE"] = "1"
+
+# Tests stop commands as Ctrl-C does. Where the tests run in the background of a script, it is ignored, and
+# what they start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: a busy machine takes any time for an example, and what must be fast has tests that measure it.
 # The same examples in every run: a change fails by what it changed, and not by another draw.
