@@ -110,8 +110,8 @@ def _results(name: str, definition: Definition, runs: Sequence[Run], numbers: Bo
     if len(groups) < len(runs):
         yield "## Seeds"
         yield (
-            "Means over seeds, ± the standard deviation between them; intervals hold for other seeds and "
-            "words."
+            "Means over seeds, ± the standard deviation between them; intervals hold for other words, and "
+            "for other seeds where there are several."
         )
         flat = for_analysis([run for several in groups.values() for run in several])
         names = iter(flat.verdicts)
