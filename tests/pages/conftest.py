@@ -14,7 +14,7 @@ from in_process import call
 
 from tseval.adapters import open_model
 from tseval.boards.definition import read_definition, suite_of
-from tseval.boards.entry import About, Checked, Entry, entry_run, rows_of, write_entry
+from tseval.boards.entry import About, Checked, Entry, SplitSuite, entry_run, rows_of, write_entry
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.evidence.file import evidence_bytes, read_evidence
@@ -136,7 +136,7 @@ def add_noisy(board, suite, name, number):
         (folder / "manifest.json").write_bytes(dump_manifest(sealed))
 
     seal(manifest)
-    run = entry_run(folder, suite)
+    run = entry_run(folder, SplitSuite(suite))
     seal(replace(manifest, counts=replace(manifest.counts, **count_verdicts(run.load_verdicts()))))
     checks = tuple(Checked(level, "A. Reviewer", "2026-11-20") for level in CHECKS[number % 5])
     entry = Entry(1, name, key.signature, key.fingerprint, About(), rows_of(run.verdicts), checks)

@@ -9,41 +9,39 @@ from typing import TYPE_CHECKING
 from tseval.analysis.means import row_sets
 from tseval.analysis.ranks import cut
 from tseval.report.boards import Board, BoardModel, BoardRow
-from tseval.report.columns import column_of, refuse_unlike
+from tseval.report.columns import refuse_unlike
 from tseval.report.shown import spread_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.boards.definition import Definition
     from tseval.report.columns import Column, Key
-    from tseval.runs import Run
 
 
-def in_groups(definition: Definition, runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Put the runs of a board's entries under the headings of its table: seeds together, others alone."""
+def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[str]]:
+    """Put a board's entries under the headings of its table: seeds together, others alone."""
     heading = {name: arch for arch, names in definition.seeds.items() for name in names}
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(heading.get(run.name, run.name), []).append(run)
+    groups: dict[str, list[str]] = {}
+    for name in entries:
+        groups.setdefault(heading.get(name, name), []).append(name)
     return groups
 
 
-def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[Run]]) -> Board:
+def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[Column]]) -> Board:
     """Make the board of runs, with accuracies cut to its decimals.
 
     Args:
         name: The board's short name.
         definition: What it is over.
-        groups: Heading of each column to its runs; of several, the mean is taken.
+        groups: Heading to the columns of its runs; of several, the mean is taken.
 
     Raises:
         RunError: The runs are over different items.
     """
-    columns = {heading: [column_of(run) for run in runs] for heading, runs in groups.items()}
-    flat = [column for several in columns.values() for column in several]
+    flat = [column for several in groups.values() for column in several]
     refuse_unlike(flat)
-    exact = {heading: [column.exact(()) for column in several] for heading, several in columns.items()}
+    exact = {heading: [column.exact(()) for column in several] for heading, several in groups.items()}
     rows = zip(flat[0].keys(()), flat[0].rows["n_items"], strict=True)
     decimals = definition.decimals
     return Board(
@@ -57,10 +55,10 @@ def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[
             BoardModel(
                 heading, _mean_perplexity(several), several[0].parameters, _spread_of_means(several, decimals)
             )
-            for heading, several in columns.items()
+            for heading, several in groups.items()
         ),
         rows=tuple(_row(key, n_items, exact, decimals) for key, n_items in rows),
-        notes=(*definition.notes, *_notes(columns)),
+        notes=(*definition.notes, *_notes(groups)),
     )
 
 

@@ -12,7 +12,6 @@ from tseval.boards.entry import (
     entry_folders,
     entry_run,
     read_entry,
-    runs_over,
 )
 from tseval.boards.folder import BOARD_LOCK, links_in, unfit
 from tseval.boards.verify import board_suite, verify_entry
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.boards.definition import Definition
+    from tseval.boards.entry import SplitSuite
     from tseval.runs import Run
-    from tseval.suites.items import Suite
 
 CURVES_FOLDER, CURVES_FIGURE = "curves", "curves.svg"
 _OWN = {DEFINITION, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, BOARD_LOCK}
@@ -60,7 +59,7 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     return [shortened(one) for one in found]
 
 
-def _wrong_with_entry(folder: Path, definition: Definition, suite: Suite | None) -> Iterator[str]:
+def _wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | None) -> Iterator[str]:
     """Say what is wrong with one entry; the first thing that its verification finds ends it."""
     if folder.is_symlink() or not folder.is_dir():
         yield "is no folder"
@@ -120,7 +119,7 @@ def _repeated(folders: Sequence[Path]) -> Iterator[str]:
 
 
 def _wrong_with_files(
-    board: Path, definition: Definition, folders: Sequence[Path], suite: Suite | None
+    board: Path, definition: Definition, folders: Sequence[Path], suite: SplitSuite | None
 ) -> Iterator[str]:
     """Hold what lies beside the entries to them."""
     entries = [folder.name for folder in folders]
@@ -136,7 +135,7 @@ def _wrong_with_files(
         yield f"the folder holds {strangers[0]!r}, which no board has"
     for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
         yield f"{left.name} is what a kill left of an entry: remove it"
-    runs: list[Run] = [] if suite is None else runs_over(suite, folders)
+    runs: list[Run] = [] if suite is None else [entry_run(folder, suite) for folder in folders]
     try:
         follow = pages(board, definition, runs)
     except BoardError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tseval.analysis.accuracy import COUNTS, ROW, count
@@ -24,7 +24,7 @@ from tseval.runs.manifest_file import load_manifest
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -34,11 +34,26 @@ if TYPE_CHECKING:
     from tseval.questions.scores import Score
     from tseval.suites.items import Suite
 
-    Texts = tuple[pa.StringArray, Words]
-
 ENTRY_FOLDERS = "entries"
 ENTRY_FILE, EVIDENCE = "entry.yaml", "evidence.parquet"
 ENTRY_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<!{re.escape(PARTIAL)})")
+
+
+@dataclass(frozen=True)
+class SplitSuite:
+    """The suite of a board with its sentences and their words, which all entries share and are found once."""
+
+    suite: Suite
+
+    @cached_property
+    def sentences(self) -> pa.StringArray:
+        """The distinct sentences, sorted (`tseval.verdicts.sentences_of`), (sentences,)."""
+        return sentences_of(self.suite)
+
+    @cached_property
+    def words(self) -> Words:
+        """Their words."""
+        return split_words(self.sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +203,12 @@ def rows_of(verdicts: pd.DataFrame) -> tuple[EntryRow, ...]:
     return tuple(EntryRow(*row) for row in cells)
 
 
-def entry_run(folder: Path, suite: Suite, texts: Callable[[], Texts] | None = None) -> Run:
+def entry_run(folder: Path, split: SplitSuite) -> Run:
     """Open an entry as the run that it was: tables and analyses read it as any other.
 
     Args:
         folder: Of the entry.
-        suite: That of its board.
-        texts: Gives the sentences of that suite and their words, where others need them too; None finds them.
+        split: The suite of its board.
 
     Raises:
         RunError: Its manifest is damaged or edited, or of another suite.
@@ -202,10 +216,10 @@ def entry_run(folder: Path, suite: Suite, texts: Callable[[], Texts] | None = No
     manifest = load_manifest(folder)
     if not isinstance(manifest, Manifest):
         raise RunError(f"{folder / MANIFEST} is of an unfinished run")
-    if manifest.suite.digest != suite.digest:
-        theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, suite))
+    if manifest.suite.digest != split.suite.digest:
+        theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, split.suite))
         raise RunError(f"{folder / MANIFEST} is of {theirs}, but the board is over {ours}")
-    load = _Loaded(folder, manifest, suite, texts or partial(_texts_of, suite))
+    load = _Loaded(folder, manifest, split)
     named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
     return Run(folder.name, named, load.sentences, load.verdicts)
 
@@ -247,22 +261,8 @@ def entry_runs(folders: Sequence[Path]) -> list[Run]:
     if not folders:
         return []
     board = folders[0].resolve().parents[1]
-    return runs_over(suite_of(read_definition(board), board), folders)
-
-
-def runs_over(suite: Suite, folders: Sequence[Path]) -> list[Run]:
-    """Open entries of one board as runs, with its suite at hand.
-
-    Raises:
-        RunError: The manifest of an entry is damaged, or of another suite.
-    """
-    texts = cache(partial(_texts_of, suite))
-    return [entry_run(folder, suite, texts) for folder in folders]
-
-
-def _texts_of(suite: Suite) -> Texts:
-    sentences = sentences_of(suite)
-    return sentences, split_words(sentences)
+    split = SplitSuite(suite_of(read_definition(board), board))
+    return [entry_run(folder, split) for folder in folders]
 
 
 @dataclass(frozen=True)
@@ -271,19 +271,18 @@ class _Loaded:
 
     folder: Path
     manifest: Manifest
-    suite: Suite
-    texts: Callable[[], Texts]
+    split: SplitSuite
 
     def sentences(self) -> pa.Table:
         content = evidence_of(self.folder, self.manifest)
         try:
             evidence = read_evidence(content)
-            if evidence.suite_digest != self.suite.digest:
+            if evidence.suite_digest != self.split.suite.digest:
                 raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
-            return scored_again(evidence, *self.texts())
+            return scored_again(evidence, self.split.sentences, self.split.words)
         except EvidenceError as error:
             raise RunError(f"{self.folder / EVIDENCE} {error}") from None
 
     def verdicts(self) -> pa.Table:
         score: Score = self.manifest.key.score  # type: ignore[assignment] # one of them, in a sound key
-        return judge(self.suite, self.sentences(), score)
+        return judge(self.split.suite, self.sentences(), score)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import read_definition, suite_of
-from tseval.boards.entry import EVIDENCE, entry_run, evidence_of, read_entry, rows_of
+from tseval.boards.entry import EVIDENCE, SplitSuite, entry_run, evidence_of, read_entry, rows_of
 from tseval.boards.published import published_entry
 from tseval.errors import BoardError, EvidenceError, LimitError, RunError, first_line
 from tseval.evidence.file import read_evidence
@@ -14,6 +15,7 @@ from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.shown import counted
 from tseval.suites.grammar.cache import afresh
+from tseval.verdicts import judge
 from tseval.verifying.claim import Claim, check_known_score, hold_files
 from tseval.verifying.ladder import Ladder
 from tseval.verifying.recompute import Again, hold_sizes, verdicts_of
@@ -27,13 +29,12 @@ if TYPE_CHECKING:
     from tseval.boards.entry import Entry
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
-    from tseval.suites.items import Suite
 
 
 def verify_entry(
     folder: Path,
     *,
-    suite: Suite | None = None,
+    suite: SplitSuite | None = None,
     model: Model | None = None,
     share: float = 0.01,
     draw: str | None = None,
@@ -77,10 +78,10 @@ def _verify_published(folder: Path, definition: Definition) -> Verification:
     return Verification(str(folder), f"{entry.name} on {definition.suite}", (Check("whole", True, found),))
 
 
-def board_suite(board: Path) -> Suite:
+def board_suite(board: Path) -> SplitSuite:
     """Load the suite of a board, never from a cache."""
     with afresh():
-        return suite_of(read_definition(board), board)
+        return SplitSuite(suite_of(read_definition(board), board))
 
 
 class _EntryLadder(Ladder):
@@ -89,14 +90,14 @@ class _EntryLadder(Ladder):
     _entry: Entry
     _run: Run
 
-    def __init__(self, path: Path, suite: Suite) -> None:
+    def __init__(self, path: Path, split: SplitSuite) -> None:
         super().__init__(path)
-        self._suite = suite
+        self._split, self._suite = split, split.suite
 
     def whole(self) -> str:
         """Read entry, manifest and evidence, and hold them to each other."""
         try:
-            self._entry, self._run = read_entry(self.path), entry_run(self.path, self._suite)
+            self._entry, self._run = read_entry(self.path), entry_run(self.path, self._split)
             manifest = self._run.manifest
             hold_files(manifest.files, [EVIDENCE])
             check_known_score(manifest)
@@ -113,8 +114,8 @@ class _EntryLadder(Ladder):
         ):
             if stated != follows:
                 raise Wrong(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
-        verdicts = verdicts_of(self._run.load_verdicts)
-        # Judged once: what is counted below is read from here.
+        verdicts = verdicts_of(partial(judge, self._suite, scored, manifest.key.score))
+        # Scored and judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})
         self.again = Again(self._suite, scored, verdicts)

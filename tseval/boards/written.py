@@ -15,6 +15,7 @@ from tseval.files import write_text
 from tseval.report import build_table, render
 from tseval.report.analyses import for_analysis
 from tseval.report.boards import BUNDLED_BOARDS, board_text, bundled_boards, read_board
+from tseval.report.columns import column_of
 from tseval.report.formats.markdown import code, markdown
 from tseval.report.seeds import seeds_table
 from tseval.report.shown import interval, mean_rank, rank_set, share
@@ -22,12 +23,13 @@ from tseval.report.text import plain
 from tseval.runs.kept import keep_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.boards.definition import Definition
     from tseval.report import Table
     from tseval.report.boards import Board
+    from tseval.report.columns import Column
     from tseval.runs import Run
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"
@@ -48,8 +50,9 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str,
         BoardError: A published entry is wrong, or the board to be shown beside is none.
     """
     runs = [one.for_table() for one in keep_runs(runs)]  # several tables read them
-    numbers = _numbers(board, definition, runs)
-    page = "\n\n".join(_page(board, definition, runs, numbers)) + "\n"
+    columns = {run.name: column_of(run) for run in runs}
+    numbers = _numbers(board, definition, columns)
+    page = "\n\n".join(_page(board, definition, runs, columns, numbers)) + "\n"
     return {BOARD_PAGE: page} | ({} if numbers is None else {ACCURACIES: board_text(numbers)})
 
 
@@ -65,14 +68,24 @@ def write_pages(board: Path, definition: Definition) -> None:
         write_text(board / name, text)
 
 
-def _numbers(board: Path, definition: Definition, runs: Sequence[Run]) -> Board | None:
+def _numbers(board: Path, definition: Definition, columns: Mapping[str, Column]) -> Board | None:
     """Give what stands in `board.json`; None while there are no entries."""
     if definition.published:
         return published_board(board, definition)
-    return accuracies(board.resolve().name, definition, in_groups(definition, runs)) if runs else None
+    if not columns:
+        return None
+    groups = in_groups(definition, columns)
+    of_seeds = {heading: [columns[name] for name in names] for heading, names in groups.items()}
+    return accuracies(board.resolve().name, definition, of_seeds)
 
 
-def _page(board: Path, definition: Definition, runs: Sequence[Run], numbers: Board | None) -> Iterator[str]:
+def _page(
+    board: Path,
+    definition: Definition,
+    runs: Sequence[Run],
+    columns: Mapping[str, Column],
+    numbers: Board | None,
+) -> Iterator[str]:
     """Write what the board is over, its table, and what is known of each entry."""
     name = board.resolve().name
     yield f"# {markdown(definition.title)}"
@@ -85,7 +98,7 @@ def _page(board: Path, definition: Definition, runs: Sequence[Run], numbers: Boa
     if definition.rules:
         yield "## Rules\n\n" + "\n".join(f"- {markdown(rule)}" for rule in definition.rules)
     if numbers is not None:
-        yield from _results(name, definition, runs, numbers)
+        yield from _results(name, definition, runs, columns, numbers)
         shown = numbers.models if definition.published else runs
         told = {one.name: _about_entry(board / ENTRY_FOLDERS / one.name, definition) for one in shown}
         if facts := [{"model": markdown(name), **facts} for name, facts in told.items() if facts]:
@@ -99,11 +112,14 @@ def _page(board: Path, definition: Definition, runs: Sequence[Run], numbers: Boa
         yield "With a model at hand, `--model MODEL` asks it again."
 
 
-def _results(name: str, definition: Definition, runs: Sequence[Run], numbers: Board) -> Iterator[str]:
+def _results(
+    name: str, definition: Definition, runs: Sequence[Run], columns: Mapping[str, Column], numbers: Board
+) -> Iterator[str]:
     """Write the tables: of the entries or of means over seeds, how sure these are, and beside a paper."""
-    groups = in_groups(definition, runs)
+    groups = in_groups(definition, columns)
     of_means = definition.published or len(groups) < len(runs)
-    table = build_table([numbers] if of_means else list(runs))
+    shown = [numbers] if of_means else list(columns.values())
+    table = build_table(shown)
     yield "## The table"
     yield f"    tseval table {name}"
     yield render(table).rstrip()
@@ -113,7 +129,8 @@ def _results(name: str, definition: Definition, runs: Sequence[Run], numbers: Bo
             "Means over seeds, ± the standard deviation between them; intervals hold for other words, and "
             "for other seeds where there are several."
         )
-        flat = for_analysis([run for several in groups.values() for run in several])
+        of_name = {run.name: run for run in runs}
+        flat = for_analysis([of_name[name] for several in groups.values() for name in several])
         names = iter(flat.verdicts)
         told = seeds_table(flat, {arch: [next(names) for _ in several] for arch, several in groups.items()})
         yield render(told).rstrip()
@@ -126,7 +143,7 @@ def _results(name: str, definition: Definition, runs: Sequence[Run], numbers: Bo
         paper = read_board(BUNDLED_BOARDS / definition.beside)
         yield "## Beside the paper"
         yield f"    tseval table {name} {definition.beside}"
-        yield render(build_table([*([numbers] if of_means else runs), paper])).rstrip()
+        yield render(build_table([*shown, paper])).rstrip()
 
 
 def _ranks(table: Table) -> Iterator[str]:

@@ -14,6 +14,7 @@ from tseval.analysis.means import means
 from tseval.analysis.ranks import cut, mean, rank_rows
 from tseval.report.boards import Board
 from tseval.report.columns import (
+    Column,
     column_of,
     columns_of,
     distinct_headings,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from tseval.analysis.answers import Answers, Ranking
     from tseval.analysis.means import Mean
-    from tseval.report.columns import Column, Key
+    from tseval.report.columns import Key
     from tseval.runs import Run
 
 
@@ -75,12 +76,13 @@ class Table:
 
 
 def build_table(
-    sources: Sequence[Run | Board], by: str | Sequence[str] = (), humans: Sequence[Column] = ()
+    sources: Sequence[Run | Board | Column], by: str | Sequence[str] = (), humans: Sequence[Column] = ()
 ) -> Table:
     """Put runs and published boards side by side.
 
     Args:
-        sources: Runs and boards, in the order of the columns.
+        sources: Runs and boards, in the order of the columns; in place of a run its column,
+            where that is made already, in a table without a breakdown.
         by: Feature or features to break the rows down by.
         humans: What people get right, besides what boards know of that; of a table without a breakdown.
 
@@ -95,11 +97,16 @@ def build_table(
     return replace(table, notes=tuple(notes_of(table)))
 
 
-def _compare(sources: Sequence[Run | Board], by: tuple[str, ...], humans: Sequence[Column] = ()) -> Table:
+def _compare(
+    sources: Sequence[Run | Board | Column], by: tuple[str, ...], humans: Sequence[Column] = ()
+) -> Table:
     """Put accuracies and ranks side by side; how sure they are stays open."""
     columns: list[Column] = []
     for source in sources:
-        columns += columns_of(source, by) if isinstance(source, Board) else [column_of(source, by)]
+        if isinstance(source, Board):
+            columns += columns_of(source, by)
+        else:
+            columns.append(source if isinstance(source, Column) else column_of(source, by))
     refuse_unlike(columns)
     people = [human_of(source) for source in sources if isinstance(source, Board)]
     named = distinct_headings([*columns, *(human for human in people if human is not None), *humans])

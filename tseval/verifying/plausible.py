@@ -51,38 +51,44 @@ def check_plausible(claim: Claim, again: Again) -> str:
         raise Wrong(f"there is one number for each sentence, but a model of kind {kind!r} gives words")
     if evidence.unit != "prefix" and kind not in BY_WORDS:
         return f"{said}; each {evidence.unit} has its own, and nothing ties them together"
+    words, seen = (split_words(whole_column(again.scored, name)) for name in ("sentence", "seen"))
+    looks = seen.texts.dictionary_encode()
     if kind in BY_WORDS:
-        _check_looks(again.scored)
-    most = _check_prefixes(claim, again.scored)
+        _check_looks(words, looks)
+    most = _check_prefixes(claim, again.scored, words, looks)
     return said if kind in PIECED else f"{said}; what may follow a prefix has at most {most:.4f}"
 
 
-def _check_looks(scored: pa.Table) -> None:
+def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: ignore[type-arg]
     """Refuse one word that is seen as two: unknown here and known there, it makes items undecidable."""
-    texts, seen = (_words(scored, name).texts.dictionary_encode() for name in ("sentence", "seen"))
-    word, look = (one.indices.to_numpy().astype(np.int64) for one in (texts, seen))
+    texts = words.texts.dictionary_encode()
+    word, look = (one.indices.to_numpy().astype(np.int64) for one in (texts, looks))
     first = np.zeros(len(texts.dictionary), dtype=np.int64)
     first[word[::-1]] = look[::-1]
     if (other := first[word] != look).any():
         at = int(other.argmax())
         name, one, two = (
             texts.dictionary[word[at]],
-            seen.dictionary[first[word[at]]],
-            seen.dictionary[look[at]],
+            looks.dictionary[first[word[at]]],
+            looks.dictionary[look[at]],
         )
         raise Wrong(f"the model sees {name.as_py()!r} as {one.as_py()!r} here, as {two.as_py()!r} there")
 
 
-def _check_prefixes(claim: Claim, scored: pa.Table) -> float:
+def _check_prefixes(
+    claim: Claim,
+    scored: pa.Table,
+    words: Words,
+    looks: pa.DictionaryArray,  # type: ignore[type-arg]
+) -> float:
     """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum.
 
     What looks alike to the model is one prefix.
     """
-    words, seen = _words(scored, "sentence"), _words(scored, "seen").texts.dictionary_encode()
-    look = seen.indices.to_numpy().astype(np.int64)
+    look = looks.indices.to_numpy().astype(np.int64)
     last = words.starts + words.lengths - 1
     if pieced := "pieces" in scored.column_names:  # what follows a last word with a period is not asked
-        look[last] += len(seen.dictionary)
+        look[last] += len(looks.dictionary)
     node, before = _nodes(look, words)
     first = np.zeros(int(node.max(initial=0)) + 1, dtype=np.int64)
     first[node[::-1]] = np.arange(len(node))[::-1]
@@ -119,10 +125,6 @@ def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:
         depth += 1
         alive = alive[words.lengths[alive] > depth]
     return node, before
-
-
-def _words(scored: pa.Table, name: str) -> Words:
-    return split_words(whole_column(scored, name))
 
 
 def _sentence_with(scored: pa.Table, words: Words, at: int) -> str:

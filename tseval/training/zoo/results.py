@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tseval.boards.accuracies import accuracies
 from tseval.boards.definition import BOARD_FILES_FORMAT, Definition
 from tseval.report.analyses import open_runs
+from tseval.report.columns import column_of
 from tseval.report.seeds import seeds_table
 from tseval.runs import read_run
 from tseval.training.zoo import plan
@@ -30,7 +31,8 @@ def sources_of(entries: Sequence[ZooModel], recipe: Recipe) -> list[Run | Board]
     if all(len(several) == 1 for several in runs.values()):
         return [run for several in runs.values() for run in several]
     manifest = next(iter(runs.values()))[0].manifest
-    return [accuracies("zoo", define(entries, recipe, manifest), runs)]
+    columns = {arch: [column_of(run) for run in several] for arch, several in runs.items()}
+    return [accuracies("zoo", define(entries, recipe, manifest), columns)]
 
 
 def seeds_of_zoo(entries: Sequence[ZooModel]) -> Document | None:
