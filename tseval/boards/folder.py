@@ -93,6 +93,7 @@ def new_board(
     write_pages(board, definition)
 
 
+@afresh()  # what is written there is what anyone finds who expands the suite
 def add_entries(
     board: Path, paths: Sequence[Path], about: About, name: str | None = None, url: str | None = None
 ) -> list[Path]:
@@ -147,8 +148,7 @@ def add_entries(
         for folder, files in added.items():
             write_beside(folder, files).rename(folder)
             sync_directory(folder.parent)
-        with afresh():  # what is written there is what anyone finds who expands the suite
-            write_pages(board, definition)
+        write_pages(board, definition)
     return list(added)
 
 

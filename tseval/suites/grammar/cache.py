@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CACHE_FORMAT = 2
-_afresh: ContextVar[bool] = ContextVar("afresh", default=False)
+_afresh: ContextVar[dict[str, Suite] | None] = ContextVar("afresh", default=None)
 
 
 class _CaseFacts(TypedDict):
@@ -81,6 +81,9 @@ def _content(file: Path) -> bytes | None:
 
 def save_suite(suite: Suite, key: str) -> None:
     """Write an expanded suite; where the cache cannot be written, do without."""
+    if (expanded := _afresh.get()) is not None:
+        expanded[key] = suite
+        return
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     for case in suite.cases:
@@ -99,8 +102,12 @@ def save_suite(suite: Suite, key: str) -> None:
 
 @contextmanager
 def afresh() -> Iterator[None]:
-    """Inside, nothing is read from the cache: whoever verifies expands again."""
-    token = _afresh.set(True)
+    """Inside, no cache on disk is read: whoever verifies expands again, and every suite once.
+
+    A block inside another goes on with what that has expanded.
+    """
+    outer = _afresh.get()
+    token = _afresh.set({} if outer is None else outer)
     try:
         yield
     finally:
@@ -109,8 +116,8 @@ def afresh() -> Iterator[None]:
 
 def load_cached(key: str) -> Suite | None:
     """Read an expanded suite, or None where it is absent or damaged."""
-    if _afresh.get():
-        return None
+    if (expanded := _afresh.get()) is not None:
+        return expanded.get(key)
     try:
         with open_regular(_path(key)) as file:
             checksum, _, content = file.read().partition(b"\n")

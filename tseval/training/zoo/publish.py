@@ -23,6 +23,7 @@ from tseval.models.checkpoint import load_checkpoint
 from tseval.report.curves import read_curves, write_curves_figure
 from tseval.runs import Manifest, read_run
 from tseval.runs.manifest_file import load_manifest
+from tseval.suites.grammar.cache import afresh
 from tseval.training.curves import curves_path
 from tseval.training.zoo.extend import check_kept, models_to_keep
 from tseval.training.zoo.plan import CORPUS_FILES, in_order
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from tseval.training.zoo.recipe import Recipe
 
 
+@afresh()  # all models are verified over one expansion
 def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend: bool = False) -> None:
     """Write the board: definition, entries, curves and pages; what an earlier publication left goes.
 
