@@ -75,5 +75,5 @@ def environment(folder: Path) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PIP_CONSTRAINT": str(folder / "pins.txt"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_NO_COMPILE": "1",  # of all libraries; Python compiles what is imported
+        "PIP_COMPILE": "0",  # of all libraries; Python compiles what is imported
     }

@@ -18,6 +18,7 @@ from tseval.scoring.numerics.device import widest_float
 from tseval.training.curves import curves_path, watched_scalars, write_curves
 from tseval.training.examples import epoch_batches
 from tseval.training.language_model import READ_EVERY, provenance
+from tseval.training.optimisers import Adam
 from tseval.training.remedy import remedy
 from tseval.training.resume import (
     Course,
@@ -162,7 +163,7 @@ class _Run:
         self.destination, self.out, self.resume = destination, destination.out, resume_path(destination.out)
         self.identity = identify(model, vocabulary, (self.train.content, self.valid.content), settings)
         self.device = next(model.parameters()).device
-        self.optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
+        self.optimiser = Adam(model.parameters(), lr=settings.learning_rate, fused=True)
         self.n_batches = math.ceil(len(self.train) / settings.batch)
         self.course = ClassifierCourse()
         self._sample = _window_of(self.valid, self.device)

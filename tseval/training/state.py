@@ -14,6 +14,7 @@ from tseval.errors import TrainingError
 from tseval.scoring.numerics.products import HAS_ONEDNN, multiplies_bfloat16
 from tseval.training.curves import watched_scalars
 from tseval.training.loss import cross_entropy
+from tseval.training.optimisers import SGD, Adam
 from tseval.training.remedy import remedy
 from tseval.training.resume import Course, snapshot, take_up
 
@@ -70,7 +71,7 @@ class TrainingState:
         settings = schedule.settings
         self.model, self.schedule, self.settings = model, schedule, settings
         self.device = next(model.parameters()).device
-        kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+        kinds = {"adam": Adam, "sgd": SGD}
         self.optimiser = kinds[settings.optimiser](model.parameters(), lr=settings.learning_rate, fused=True)
         self.carried = model.initial_state(settings.batch)
         self._low = product_type(settings.precision, self.device)
