@@ -26,7 +26,7 @@ run = tseval.evaluate(tseval.load_model("bundled:lstm", device="cpu"), suite, ou
 print(torch.get_num_threads(), run.table().to_json())
 """
 # Threads, sentences of a shard, bytes for states; 0 is what tseval takes by itself.
-SETTINGS = [(1, 0, 0), (2, 0, 0), (2, 300, 0), (1, 0, 2**22)]
+SETTINGS = [(1, 0, 0), (2, 0, 0), (2, 1500, 0), (1, 0, 2**22)]
 SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "100"))  # items of each case; 0 is all of them
 
 
