@@ -48,17 +48,17 @@ def level_of_run(run, suite, model):
     return "nothing" if report.ok else report.checks[-1].level
 
 
-def level_of_entry(entry, suite, model):
-    report = verify_entry(entry, suite=suite, model=model, share=NEARLY_ALL)
+def level_of_entry(entry, split, model):
+    report = verify_entry(entry, suite=split, model=model, share=NEARLY_ALL)
     if not report.ok:
         return report.checks[-1].level
     return "check" if wrong_with_board(entry.parents[1]) else "nothing"
 
 
 def test_what_is_honest_is_seen_by_nothing(honest, model):
-    suite = load_suite(honest / "pairs.jsonl")
+    split = board_suite(honest / "board")
     assert level_of_run(honest / "run", honest / "pairs.jsonl", model) == "nothing"
-    assert level_of_entry(honest / "board" / "entries" / "lstm", suite, model) == "nothing"
+    assert level_of_entry(honest / "board" / "entries" / "lstm", split, model) == "nothing"
 
 
 def levels_of(kind, sealed, copy, forge_and_look):
@@ -104,19 +104,19 @@ def test_a_forged_board_is_seen(kind, sealed, honest, model, tmp_path):
     board = tmp_path / "board"
     entry = board / "entries" / "lstm"
     (tmp_path / "pairs.jsonl").write_bytes((honest / "pairs.jsonl").read_bytes())
-    suite = board_suite(honest / "board")
+    split = board_suite(honest / "board")
 
     def copy():
         shutil.rmtree(board, ignore_errors=True)
         shutil.copytree(honest / "board", board)
 
     def forge_and_look(draw):
-        kind.forge(draw, entry, suite)
+        kind.forge(draw, entry, split.suite)
         if sealed:
             seal_anew(entry)
             if kind.sealed in ("check", "nothing"):
                 write_pages(board, read_definition(board))
-        return level_of_entry(entry, suite, model)
+        return level_of_entry(entry, split, model)
 
     assert levels_of(kind, sealed, copy, forge_and_look) == {kind.sealed if sealed else kind.naive}
 
