@@ -1,10 +1,11 @@
-"""How long until the first sentence is scored? CPU seconds of whole processes, beside that of `import torch`.
+"""How long until the first sentence is scored or learnt? CPU seconds of processes, beside `import torch`.
 
     import torch     what no command that scores can be quicker than
     run              `tseval run --model bundled:lstm --case simple_agrmt --limit 1`
     run hf           the same with a saved GPT-2: 12 layers of 768, 50,257 tokens, random weights
     pair             `tseval pair` with the bundled LSTM
     table            `tseval table bhatt2020`
+    train lm         `tseval train lm` of an SRN with 8 units, one window of text
 
 User and system time, of the process and all its threads: what other programs do delays a process, but hardly
 adds to these. Every round starts each command once, one after the other; the round before the first, which
@@ -32,6 +33,10 @@ from tabulate import tabulate
 FLOOR = "import torch"
 ONE_ITEM = ("--suite", "marvin_linzen", "--case", "simple_agrmt", "--limit", "1", "--quiet")
 SENTENCES = ("the author laughs .", "the author laugh .")
+SMALL_MODEL = (
+    "--arch", "srn", "--embedding", "8", "--hidden", "8", "--layers", "1", "--dropout", "0",
+    "--min-count", "1", "--batch", "1", "--epochs", "1", "--no-figure",
+)  # fmt: skip
 # Those that need a model saved in a folder.
 SAVED = ("run hf",)
 
@@ -40,12 +45,16 @@ def commands(model: Path, out: Path) -> dict[str, list[str]]:
     """Give the programs that are measured; runs are written to a new directory each."""
     tseval = [sys.executable, "-m", "tseval"]
     run = [*tseval, "run", *ONE_ITEM, "--out", str(out)]
+    text = model.parent / "text.txt"
+    text.write_text("\n".join(SENTENCES), "utf-8")
+    texts = ("--train", str(text), "--valid", str(text))
     return {
         FLOOR: [sys.executable, "-c", FLOOR],
         "run": [*run, "--model", "bundled:lstm"],
         "run hf": [*run, "--model", f"hf:{model}"],
         "pair": [*tseval, "pair", *SENTENCES, "--model", "bundled:lstm"],
         "table": [*tseval, "table", "bhatt2020"],
+        "train lm": [*tseval, "train", "lm", *SMALL_MODEL, *texts, "--out", f"{out}.pt", "--quiet"],
     }
 
 

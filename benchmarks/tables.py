@@ -1,8 +1,9 @@
-"""How long do tables of full runs take, intervals and ranks included, and how much memory?
+"""How long do tables of full runs and the check of a board take, and how much memory?
 
 A run of the bundled LSTM is made, and copies of it in which more and more verdicts are turned round, as if
-they were of other models. Printed are the seconds and the peak memory of `tseval table`, of whole processes:
-of a published board (no items), of one run, and of ten.
+they were of other models. Printed are the seconds and the peak memory of `tseval table`, intervals and ranks
+included, of a published board (no items), of one run, and of ten; and of `tseval board check` of the zoo of
+eleven models, which verifies every entry and writes its pages again. All of whole processes.
 
     python benchmarks/tables.py
     python benchmarks/tables.py --run runs/mine --models 20
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 TSEVAL = [sys.executable, "-m", "tseval"]
+ZOO = Path(__file__).parents[1] / "leaderboards" / "zoo"
 
 
 def copy_runs(path: Path, copies: list[Path]) -> None:
@@ -52,10 +54,10 @@ def copy_run(run: Run, path: Path, turned: float) -> None:
         writer.finish(replace(run.manifest, counts=counts), run.load_sentences(), verdicts, {})
 
 
-def measured(*sources: object) -> tuple[float, float]:
-    """Give the seconds and the MiB that a table takes."""
+def measured(*arguments: object) -> tuple[float, float]:
+    """Give the seconds and the MiB that a command takes."""
     begun = time.perf_counter()
-    command = [*TSEVAL, "table", *map(str, sources), "--format", "json"]
+    command = [*TSEVAL, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -70,7 +72,7 @@ def measured(*sources: object) -> tuple[float, float]:
 @click.option("--models", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
 def main(given: Path | None, models: int, rounds: int) -> None:
-    """Print what tables take, the best of some rounds."""
+    """Print what these commands take, the best of some rounds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = given or folder / "lstm"
@@ -83,15 +85,16 @@ def main(given: Path | None, models: int, rounds: int) -> None:
         copying.start()
         copying.join()
         told: dict[str, Sequence[object]] = {
-            "board": ["bhatt2020"],
-            "one run": copies[:1],
-            f"{models} runs": copies,
+            "table of a published board": ["table", "bhatt2020"],
+            "table of one run": ["table", *copies[:1]],
+            f"table of {models} runs": ["table", *copies],
+            "check of the zoo": ["board", "check", ZOO],
         }
         rows = []
-        for what, sources in told.items():
-            found = [measured(*sources) for _ in range(rounds)]
+        for what, arguments in told.items():
+            found = [measured(*arguments) for _ in range(rounds)]
             rows.append((what, f"{min(found)[0]:.1f}", f"{max(memory for _, memory in found):.0f}"))
-    click.echo(tabulate(rows, ["table of", "seconds", "MiB"], disable_numparse=True))
+    click.echo(tabulate(rows, ["", "seconds", "MiB"], disable_numparse=True))
 
 
 if __name__ == "__main__":
