@@ -16,7 +16,7 @@ from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.digest import suite_digest
 from tseval.suites.find import TEMPLATES, available_suites
 from tseval.suites.formal.languages import FORMAL_LANGUAGES
-from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
+from tseval.suites.grammar.cache import afresh, load_cached, save_suite, suite_key
 from tseval.suites.items import Suite
 from tseval.suites.load import load_suite, stream_cases
 
@@ -234,6 +234,23 @@ def test_fewer_than_one_item_cannot_be_asked_for(folder: Path, load, name: str, 
 def test_one_case_may_be_given_by_its_name_alone(folder: Path) -> None:
     assert [case.name for case in load_suite(folder, cases="two").cases] == ["two"]
     assert [case.name for case in stream_cases(folder, cases="two", limit=1)[1]] == ["two"]
+
+
+def test_whoever_verifies_expands_again_and_each_suite_once(folder: Path) -> None:
+    load_suite(folder)
+    cached = load_cached(suite_key(folder))
+    assert cached is not None
+    save_suite(replace(cached, title="From the disk"), suite_key(folder))
+    with afresh():
+        expanded = load_suite(folder)
+        with afresh():
+            assert load_suite(folder) is expanded
+        (folder / "two.jinja").write_text((folder / "two.jinja").read_text().replace("two", "too"))
+        assert load_suite(folder) is not expanded
+        assert load_suite(folder, limit=1).n_items < expanded.n_items
+    assert expanded.title == cached.title != "From the disk"
+    with afresh():
+        assert load_suite(folder) is not expanded
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(
