@@ -9,7 +9,8 @@ Printed is the share of simulations in which
     one factor  the interval clustered by the first factor alone
     clustered   tseval's interval, clustered by all factors
 
-hold the true accuracy; then the same for differences of two models, ranks, mean ranks and means of seeds.
+hold the true accuracy; then the same for differences of two models, ranks, mean ranks, and
+means of seeds and their ranks.
 Nominal is 95%; of 1,000 simulations, that is 93.6 to 96.4%, 95 times in 100.
 
     python benchmarks/coverage.py
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 import click
@@ -32,7 +34,7 @@ from tseval.analysis.inference.estimates import estimate
 from tseval.analysis.inference.factors import Factors
 from tseval.analysis.inference.mean_ranks import mean_rank_intervals
 from tseval.analysis.inference.rank_sets import rank_sets
-from tseval.analysis.inference.seeds import mean_of_seeds
+from tseval.analysis.inference.seeds import mean_of_seeds, ranks_of_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -216,6 +218,24 @@ def seeds(simulations: int, seed: int) -> Iterator[list[object]]:
         yield [n_seeds, spread, f"{held / simulations:.1%}", f"{width / simulations:.3f}"]
 
 
+def seed_ranks(simulations: int, seed: int) -> Iterator[list[object]]:
+    """Count how often rank sets of means over seeds hold; a seed differs from another in every entry too."""
+    for name, n_seeds, spread in product(RANKINGS, (2, 3, 5), (0.1, 0.3, 1.0)):
+        better = np.array(RANKINGS[name])
+        population, random = Population((20, 14), (0.5, 0.5)), np.random.default_rng(seed)
+        design = population.design(2)
+        truth = 1 + (better > better[:, None]).sum(axis=1)
+        held, size = 0, 0.0
+        for _ in range(simulations):
+            effects = better.repeat(n_seeds) + spread * random.standard_normal(len(better) * n_seeds)
+            drawn = population.draw(random, tuple(effects))
+            found = ranks_of_seeds(np.split(drawn, len(better), axis=1), design)
+            low, high = np.array(found.low), np.array(found.high)
+            held += bool(((low <= truth) & (truth <= high)).all())
+            size += (high - low + 1).mean()
+        yield [name, n_seeds, spread, f"{held / simulations:.1%}", f"{size / simulations:.2f}"]
+
+
 TABLES: dict[str, tuple[Callable[[int, int], Iterator[list[object]]], list[str]]] = {
     "accuracies": (
         accuracies,
@@ -224,6 +244,10 @@ TABLES: dict[str, tuple[Callable[[int, int], Iterator[list[object]]], list[str]]
     "pairs": (pairs, ["population", "equal models", f"{MARGIN} apart", f"{MARGIN} apart, said equivalent"]),
     "rankings": (rankings, ["models", "all rank sets hold", "ranks in a set", "mean ranks hold"]),
     "seeds": (seeds, ["seeds", "spread of seeds, logits", "interval holds", "width"]),
+    "seed-ranks": (
+        seed_ranks,
+        ["models", "seeds", "spread of seeds, logits", "all rank sets hold", "ranks in a set"],
+    ),
 }
 
 

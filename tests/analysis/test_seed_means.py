@@ -68,3 +68,11 @@ def test_a_row_that_one_seed_cannot_decide_has_no_mean_and_takes_that_over_all_r
     assert found.of_rows["srn"]["accuracy"].isna().tolist() == [True, False]
     assert found.of_means["srn"]["accuracy"].isna().all()
     assert found.of_means["gru"]["accuracy"].notna().all()
+
+
+def test_architectures_are_ranked_by_their_means_over_all_rows_what_is_undecidable_wrong():
+    better, worse = ([verdicts(shift, seed) for seed in (1, 2, 3)] for shift in (0.15, -0.15))
+    found = seed_means({"srn": worse, "gru": better, "lstm": [verdicts(0.15, 4, ["Simple"])]}).ranks
+    assert found.low == found.high == (2, 1, 3)
+    assert found.means[2] == pytest.approx(verdicts(0.15, 4, ["Simple"])["correct"].mean())
+    assert seed_means({"gru": better}).ranks is None

@@ -66,6 +66,18 @@ def test_programs_get_seeds_spread_and_interval(folder):
     assert "spread" in table(folder, "srn", "srn-2", "--format", "csv").splitlines()[0]
 
 
+def test_architectures_have_the_ranks_that_their_means_may_have(folder):
+    printed = table(folder, "srn", "srn-2", "gru", "lost", "lost-2")
+    line = next(line for line in printed.splitlines() if line.startswith("| Rank by mean accuracy"))
+    cells = [cell.strip() for cell in line.split("|")]
+    assert (cells[2], cells[4], cells[6]) == ("1 [1–3]", "2 [1–3]", "–")
+    assert "- Not told apart by their mean accuracies: srn, gru, lost." in printed
+    rows = json.loads(table(folder, "srn", "srn-2", "gru", "--format", "json"))["rows"]
+    ranks = {row["model"]: (row["rank"], row["rank_low"], row["rank_high"]) for row in rows if row["over"]}
+    assert ranks == {"srn": (1, 1, 2), "gru": (2, 1, 2)}
+    assert "Rank by mean accuracy" not in table(folder, "srn", "srn-2")
+
+
 def test_what_no_seed_can_decide_is_a_dash_with_a_reason(folder):
     printed = table(folder, "lost", "lost-2", "srn")
     assert "nan" not in printed.lower()

@@ -12,7 +12,7 @@ from tseval.analysis.clustered import marks
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.estimates import estimate
 from tseval.analysis.inference.factors import Factors
-from tseval.analysis.inference.seeds import mean_of_seeds
+from tseval.analysis.inference.seeds import mean_of_seeds, ranks_of_seeds
 from tseval.analysis.means import row_sets
 from tseval.analysis.places import row_places
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from tseval.analysis.inference.rank_sets import RankSets
 
 SEED_COLUMNS = (
     "n_seeds", "n_items", "accuracy", "spread", "low", "high", "se", "df", "clusters", "fixed",
@@ -41,12 +43,15 @@ class SeedTable:
         means: The sets of rows that means are over: `over` and `n_rows`.
         of_means: For each architecture a frame with a line for each of these sets, each row counted once. It
             is missing where one of its rows is.
+        ranks: The ranks that they may have by the mean of all rows, undecidable items wrong, in their order;
+            None of a single one.
     """
 
     rows: pd.DataFrame
     of_rows: Mapping[str, pd.DataFrame]
     means: pd.DataFrame
     of_means: Mapping[str, pd.DataFrame]
+    ranks: RankSets | None
 
 
 def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] = ()) -> SeedTable:
@@ -61,7 +66,7 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
     rows, row_of = row_places(first, by)
     sets = list(row_sets(rows))
     factors = Factors.of_verdicts(first)
-    of_rows, of_means = {}, {}
+    of_rows, of_means, of_all = {}, {}, []
     for name, seeds in groups.items():
         marked = [marks(frame) for frame in seeds]
         correct = np.stack([one for one, _ in marked], axis=1)
@@ -75,8 +80,10 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
         frame = pd.DataFrame(found, columns=[*SEED_COLUMNS]).astype(dict.fromkeys(_NUMBERS, "float64"))
         of_rows[name] = frame[: len(rows)]
         of_means[name] = frame[len(rows) :].reset_index(drop=True)
+        of_all.append(np.stack([one & known for one, known in marked], axis=1))
     heads = pd.DataFrame([(over, len(places)) for over, places in sets], columns=["over", "n_rows"])
-    return SeedTable(rows, of_rows, heads, of_means)
+    ranks = ranks_of_seeds(of_all, Design.of(factors, row_of)) if len(groups) > 1 else None
+    return SeedTable(rows, of_rows, heads, of_means, ranks)
 
 
 def _mean(correct: NDArray[np.bool_], design: Design) -> tuple[object, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -16,10 +17,10 @@ from tseval.report.document import Field, Grid, Line
 from tseval.report.figures import LineOf
 from tseval.report.layout import headed, row_labels
 from tseval.report.panels import Panel
-from tseval.report.shown import share, spread_beside
+from tseval.report.shown import rank_set, share, spread_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tseval.analysis.seed_means import SeedTable
     from tseval.report.analyses import Opened
@@ -98,6 +99,7 @@ def seeds_table(opened: Opened, groups: Mapping[str, Sequence[str]], by: Sequenc
         notes.append(
             "A row in which no item is decidable for all seeds has no mean, and takes those over it."
         )
+    notes += _about_ranks(found, grouped)
     return tell(opened, "seeds", _records(found), [_grid(found, opened.suite, grouped)], notes)
 
 
@@ -111,6 +113,20 @@ def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
         "to 3 decimals.",
         f"{intervals} They are for other seeds too, where there are several.",
     ]
+
+
+def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:
+    """Say what the ranks in brackets are, and which architectures they do not tell apart."""
+    if found.ranks is None:
+        return
+    of = "for other words, and other seeds where there are several" if grouped else "for other words"
+    yield (
+        f"In brackets: the ranks that they may have, all of them right together with 95% confidence, {of}."
+    )
+    names = list(found.of_rows)
+    if tied := found.ranks.tied():
+        groups = (", ".join(names[place] for place in group) for group in tied)
+        yield f"Not told apart by their mean accuracies: {'; '.join(groups)}."
 
 
 def row_bars(analysis: Document, title: str) -> Panel:
@@ -148,7 +164,20 @@ def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
     n_rows = found.means["n_rows"].iloc[-1]
     over = [*found.means["over"][:-1], "The one row" if n_rows == 1 else f"All {n_rows} rows"]
     lines += [Line(cells) for cells in zip(over, *_columns(found.of_means), strict=True)]
+    if found.ranks is not None:
+        shown = [None if rank is None else rank_set(*rank) for rank in _ranks(found)]
+        lines.append(Line(("Rank by mean accuracy", *(cell for rank in shown for cell in (rank, "")))))
     return Grid(fields, lines, "Means over seeds" if grouped else "Accuracy")
+
+
+def _ranks(found: SeedTable) -> list[tuple[Fraction, int, int] | None]:
+    """Rank architectures by their means over all rows, each with its best and worst; None without a mean."""
+    assert found.ranks is not None
+    means = found.ranks.means
+    ranks = (Fraction(1 + int((means > mean).sum())) for mean in means)
+    known = (frame["accuracy"].notna().iloc[-1] for frame in found.of_means.values())
+    sets = zip(ranks, found.ranks.low, found.ranks.high, strict=True)
+    return [one if there else None for one, there in zip(sets, known, strict=True)]
 
 
 def _columns(own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
@@ -156,12 +185,16 @@ def _columns(own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
 
 
 def _records(found: SeedTable) -> pd.DataFrame:
-    """List the means of all rows, then those over rows, architecture by architecture."""
+    """List the means of all rows, then those over rows, architecture by architecture; ranks with the last."""
     frames = []
+    ranks = dict(zip(found.of_rows, [] if found.ranks is None else _ranks(found), strict=False))
     for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
         for name, frame in own.items():
             rows = heads.join(frame).astype(object)
             rows.insert(0, "model", name)
+            rows[["rank", "rank_low", "rank_high"]] = None
+            if heads is found.means and (rank := ranks.get(name)) is not None:
+                rows.loc[rows.index[-1], ["rank", "rank_low", "rank_high"]] = [int(one) for one in rank]
             frames.append(rows)
     rows = pd.concat(frames, ignore_index=True)
     return rows.where(rows.notna(), None)

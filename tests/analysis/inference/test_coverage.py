@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from tseval.analysis.inference.estimates import estimate
 from tseval.analysis.inference.rank_sets import rank_sets
+from tseval.analysis.inference.seeds import ranks_of_seeds
 
 LEVELS, STRENGTHS = (20, 14, 10), (0.5, 0.5, 0.5)
 SIMULATIONS = 300
@@ -38,3 +39,21 @@ def test_rank_sets_of_equal_models_hold_the_ranks():
         found = rank_sets(np.stack([correct for correct, _ in drawn], axis=1), design_of(drawn[0][1]))
         held += found.low == (1,) * 4 and found.high == (4,) * 4
     assert held / SIMULATIONS >= 0.92
+
+
+def test_rank_sets_of_equal_architectures_hold_whatever_seeds_are_drawn():
+    """Those of the means alone, as if they were of single models, do not."""
+    held = np.zeros(2)
+    for seed in range(SIMULATIONS):
+        random = np.random.default_rng(seed)
+        _, codes = draw_items((14, 10), (0, 0))
+        words, shifts = random.normal(0, 0.5, (14, 1))[codes[:, 0]], random.normal(0, 0.6, (4, 1, 3))
+        drawn = [random.random((len(codes), 3)) < expit(0.3 + words + shift) for shift in shifts]
+        means = np.stack([correct.mean(axis=1) for correct in drawn], axis=1)
+        for place, found in enumerate(
+            (ranks_of_seeds(drawn, design_of(codes)), rank_sets(means, design_of(codes)))
+        ):
+            held[place] += found.low == (1,) * 4
+    of_seeds, of_models = held / SIMULATIONS
+    assert of_seeds >= 0.92
+    assert of_models < 0.5

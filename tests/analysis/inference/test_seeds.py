@@ -4,7 +4,8 @@ from drawn_items import design_of, draw_items
 from scipy.stats import t as student
 
 from tseval.analysis.inference.estimates import estimate, score_interval
-from tseval.analysis.inference.seeds import mean_of_seeds
+from tseval.analysis.inference.rank_sets import rank_sets
+from tseval.analysis.inference.seeds import mean_of_seeds, ranks_of_seeds
 
 
 def test_seeds_that_agree_on_every_item_are_as_one_run():
@@ -40,3 +41,55 @@ def test_seeds_that_are_always_right_have_an_interval():
     found = mean_of_seeds(np.ones((30, 3), bool), design_of(np.repeat(np.arange(6), 5)[:, None]))
     assert (found.value, found.se, found.high) == (1, 0, 1)
     assert found.low == pytest.approx(6 / (6 + student.ppf(0.975, 5) ** 2))
+
+
+def drawn(n_seeds, better=0.0, seed=0):
+    """Verdicts of several seeds on items of 8 verbs, 40 each, (items, seeds), and the codes of the verbs."""
+    random = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(8), 40)[:, None]
+    shares = 0.5 + better + 0.02 * codes + 0.04 * random.standard_normal(n_seeds)
+    return random.random((len(codes), n_seeds)) < shares, codes
+
+
+@pytest.mark.parametrize("seeds", [(3, 3), (5, 2), (1, 3)])
+def test_two_architectures_are_told_apart_where_a_t_test_of_their_means_does(seeds):
+    outcomes = set()
+    for number in range(30):
+        (first, codes), (second, _) = (
+            drawn(n, better, 2 * number + place)
+            for place, (n, better) in enumerate(zip(seeds, (0, 0.08), strict=True))
+        )
+        of_items = second.mean(axis=1) - first.mean(axis=1)
+        of_verbs = [of_items[codes[:, 0] == verb].mean() for verb in range(8)]
+        between_seeds = sum(
+            one.mean(axis=0).var(ddof=1) / one.shape[1] for one in (first, second) if one.shape[1] > 1
+        )
+        between_verbs = np.var(of_verbs, ddof=1) / 8
+        fewer = min(n for n in seeds if n > 1) - 1
+        df = (between_seeds + between_verbs) ** 2 / (between_seeds**2 / fewer + between_verbs**2 / 7)
+        p = 2 * student.sf(abs(of_items.mean()) / np.sqrt(between_seeds + between_verbs), df)
+        if 0.045 < p < 0.055 or between_verbs < np.var(of_items, ddof=1) / len(of_items):
+            continue  # a critical value of 10,000 draws has an error; items are never surer than independent
+        found = ranks_of_seeds([first, second], design_of(codes))
+        assert bool(found.better.any()) == (p < 0.05)
+        assert found.means == pytest.approx([first.mean(), second.mean()])
+        outcomes.add(p < 0.05)
+    assert outcomes == {True, False}
+
+
+def test_architectures_of_one_seed_have_the_ranks_of_models():
+    models, codes = drawn(4, seed=3)
+    models[:, 0] |= np.arange(len(codes)) % 3 == 0
+    alone = ranks_of_seeds(np.split(models, 4, axis=1), design_of(codes))
+    ranked = rank_sets(models, design_of(codes))
+    assert (alone.low, alone.high) == (ranked.low, ranked.high)
+    assert ranked.better.any()
+
+
+def test_seeds_that_are_alike_to_the_last_item_have_the_ranks_of_any_of_them():
+    first, codes = drawn(1, 0.2, seed=1)
+    second, _ = drawn(1, seed=2)
+    found = ranks_of_seeds([np.repeat(one, 3, axis=1) for one in (first, second)], design_of(codes))
+    assert (found.low, found.high) == ((1, 2), (1, 2))
+    equal = ranks_of_seeds([np.repeat(first, 3, axis=1)] * 2, design_of(codes))
+    assert (equal.low, equal.high) == ((1, 1), (2, 2))

@@ -6,6 +6,12 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Within ± this lie 95% of a standard normal distribution.
 Z = 1.959963984540054
@@ -31,3 +37,11 @@ def upper_tail(t: float, df: float) -> float:
     from scipy.special import stdtr  # noqa: PLC0415 - slow to import
 
     return float(stdtr(df, -t))
+
+
+def normal_scores(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the values of a standard normal variable that are exceeded as rarely as those of t."""
+    from scipy.special import ndtri, stdtr  # noqa: PLC0415 - slow to import
+
+    rare = np.maximum(stdtr(df, -np.abs(t)), np.finfo(np.float64).tiny)
+    return np.asarray(np.copysign(ndtri(rare), t))

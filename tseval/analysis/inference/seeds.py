@@ -1,4 +1,4 @@
-"""The mean of one architecture's runs that differ in their random seed."""
+"""Means of architectures' runs that differ in their random seed, and the ranks of these means."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tseval.analysis.inference.differences import degrees
+from tseval.analysis.inference.differences import degrees, paired_errors
 from tseval.analysis.inference.estimates import score_interval
-from tseval.analysis.inference.quantiles import quantile
+from tseval.analysis.inference.quantiles import normal_scores, quantile
+from tseval.analysis.inference.rank_sets import rank_sets, ranks_that_may_be
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from tseval.analysis.inference.design import Design
+    from tseval.analysis.inference.rank_sets import RankSets
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,41 @@ def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
         n_eff = value * (1 - value) / variance
     low, high = score_interval(value, n_eff, quantile(df))
     return SeedMean(value, tuple(map(float, of_seeds)), spread, sqrt(variance), low, high, df)
+
+
+def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> RankSets:
+    """Find the ranks that architectures may have by their means over seeds.
+
+    They hold for other seeds and other entries. The variance of a difference is that of the items' means over
+    seeds, clustered by entry, and for each of the two that between its seeds, by their number. The degrees of
+    freedom are Satterthwaite's, of entries and of the fewer seeds: with those of all seeds of the two, too
+    much is told apart where seeds differ much. As they are others for every pair, each statistic is turned
+    into the normal score of its probability. Of an architecture with one seed nothing is known of others: its
+    rank is that of this very model.
+
+    Args:
+        architectures: (items, seeds) each, what every seed gets right.
+        design: Rows and entries of the items.
+
+    Source: Mogstad et al. 2024 (`rank_sets`); Satterthwaite 1946 (`mean_of_seeds`).
+    """
+    if all(correct.shape[1] == 1 for correct in architectures):
+        return rank_sets(np.concatenate(architectures, axis=1), design)
+    of_items = np.stack([correct.mean(axis=1) for correct in architectures], axis=1)
+    means, of_words, covariance = paired_errors(of_items, design)
+    of_seeds, degrees_of_seeds = np.zeros(len(means)), np.full(len(means), np.inf)
+    for place, correct in enumerate(architectures):
+        if (n_seeds := correct.shape[1]) > 1:
+            accuracies, _ = design.deviations(correct.astype(np.float64))
+            of_seeds[place] = accuracies.var(ddof=1) / n_seeds
+            degrees_of_seeds[place] = n_seeds - 1
+    of_both = of_seeds[:, None] + of_seeds
+    variances = of_words**2 + of_both
+    fewer = np.minimum(degrees_of_seeds[:, None], degrees_of_seeds)
+    squares = of_words**4 / degrees(design) + of_both**2 / fewer
+    df = np.divide(variances**2, squares, out=np.ones_like(squares), where=squares > 0)
+    gaps = means[:, None] - means
+    t = np.divide(gaps, np.sqrt(variances), out=np.zeros_like(gaps), where=variances > 0)
+    scores = normal_scores(t, df)
+    errors = np.divide(gaps, scores, out=np.sqrt(variances), where=scores != 0)
+    return ranks_that_may_be(means, errors, covariance + np.diag(of_seeds), None)
