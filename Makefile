@@ -11,8 +11,7 @@ endif
 
 # Versions to install. `make CONSTRAINTS=` takes the newest that pyproject.toml allows.
 CONSTRAINTS ?= constraints.txt
-# Python compiles what is imported: a tenth of what is installed.
-INSTALL = $(BIN)/python -m pip install --quiet --no-compile $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
+INSTALL = $(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
 # Settings of `make zoo`: the folder of the training text, more texts, the recipe (`SMALL=1` is short for
 # RECIPE=small), where models and runs go, and where to publish the tables, if anywhere.

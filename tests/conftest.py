@@ -1,5 +1,6 @@
 import os
 import signal
+import sys
 from collections import Counter
 
 from hypothesis import settings
@@ -7,6 +8,10 @@ from hypothesis import settings
 # Tests run tiny models, side by side: threads would only wait for one another. Set before torch is imported,
 # and inherited by the commands the tests start.
 os.environ["OMP_NUM_THREADS"] = "1"
+
+# Tests start commands by the hundred, and each would compile tseval anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Tests load models from folders they made; a library that would ask a hub for more must fail instead.
 os.environ["HF_HUB_OFFLINE"] = "1"
