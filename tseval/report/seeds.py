@@ -121,7 +121,7 @@ def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:
         return
     of = "for other words, and other seeds where there are several" if grouped else "for other words"
     yield (
-        f"In brackets: the ranks that they may have, all of them right together with 95% confidence, {of}."
+        f"In brackets: the ranks that each may have, all of them right together with 95% confidence, {of}."
     )
     names = list(found.of_rows)
     if tied := found.ranks.tied():
