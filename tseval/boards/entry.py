@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tseval.evidence.prefixes import Words
-    from tseval.questions.scores import Score
     from tseval.suites.items import Suite
 
 ENTRY_FOLDERS = "entries"
@@ -265,6 +264,16 @@ def entry_runs(folders: Sequence[Path]) -> list[Run]:
     return [entry_run(folder, split) for folder in folders]
 
 
+def judge_entry(split: SplitSuite, manifest: Manifest, scored: pa.Table) -> pa.Table:
+    """Judge the scored sentences of an entry as its run did.
+
+    Raises:
+        ModelError: A log-probability is not finite.
+        SuiteError: The suite cannot be judged so.
+    """
+    return judge(split.suite, scored, manifest.key.score)
+
+
 @dataclass(frozen=True)
 class _Loaded:
     """Computes the tables of an entry when they are used."""
@@ -284,5 +293,4 @@ class _Loaded:
             raise RunError(f"{self.folder / EVIDENCE} {error}") from None
 
     def verdicts(self) -> pa.Table:
-        score: Score = self.manifest.key.score  # type: ignore[assignment] # one of them, in a sound key
-        return judge(self.split.suite, self.sentences(), score)
+        return judge_entry(self.split, self.manifest, self.sentences())

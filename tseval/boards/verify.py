@@ -7,7 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import read_definition, suite_of
-from tseval.boards.entry import EVIDENCE, SplitSuite, entry_run, evidence_of, read_entry, rows_of
+from tseval.boards.entry import (
+    EVIDENCE,
+    SplitSuite,
+    entry_run,
+    evidence_of,
+    judge_entry,
+    read_entry,
+    rows_of,
+)
 from tseval.boards.published import published_entry
 from tseval.errors import BoardError, EvidenceError, LimitError, RunError, first_line
 from tseval.evidence.file import read_evidence
@@ -15,7 +23,6 @@ from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.shown import counted
 from tseval.suites.grammar.cache import afresh
-from tseval.verdicts import judge
 from tseval.verifying.claim import Claim, check_known_score, hold_files
 from tseval.verifying.ladder import Ladder
 from tseval.verifying.recompute import Again, hold_sizes, verdicts_of
@@ -114,7 +121,7 @@ class _EntryLadder(Ladder):
         ):
             if stated != follows:
                 raise Wrong(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
-        verdicts = verdicts_of(partial(judge, self._suite, scored, manifest.key.score))
+        verdicts = verdicts_of(partial(judge_entry, self._split, manifest, scored))
         # Scored and judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})
