@@ -13,6 +13,7 @@ from tseval.report.shown import RUN_DECIMALS, share
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tseval.analysis.inference.rank_sets import RankSets
     from tseval.report.columns import Column
     from tseval.report.table import Table
 
@@ -119,10 +120,12 @@ def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
             yield "Ranks have no intervals: of published accuracies it is not known which items were right."
         return
     yield ("In brackets: the ranks that the models may have, all of them right together with 95% confidence.")
-    groups = [
-        ", ".join(table.columns[place].heading for place in group) for group in table.ranking.overall.tied()
-    ]
-    if groups:
+    yield from not_told_apart(table.ranking.overall, [column.heading for column in table.columns])
+
+
+def not_told_apart(ranks: RankSets, names: Sequence[str]) -> Iterator[str]:
+    """Say which models are not told apart, if any."""
+    if groups := [", ".join(names[place] for place in group) for group in ranks.tied()]:
         yield f"Not told apart by their mean accuracies: {'; '.join(groups)}."
 
 

@@ -16,6 +16,7 @@ from tseval.report.analyses import INTERVAL, interval_note, tell
 from tseval.report.document import Field, Grid, Line
 from tseval.report.figures import LineOf
 from tseval.report.layout import headed, row_labels
+from tseval.report.notes import not_told_apart
 from tseval.report.panels import Panel
 from tseval.report.shown import rank_set, share, spread_beside
 
@@ -123,10 +124,7 @@ def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:
     yield (
         f"In brackets: the ranks that each may have, all of them right together with 95% confidence, {of}."
     )
-    names = list(found.of_rows)
-    if tied := found.ranks.tied():
-        groups = (", ".join(names[place] for place in group) for group in tied)
-        yield f"Not told apart by their mean accuracies: {'; '.join(groups)}."
+    yield from not_told_apart(found.ranks, list(found.of_rows))
 
 
 def row_bars(analysis: Document, title: str) -> Panel:
@@ -164,20 +162,21 @@ def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
     n_rows = found.means["n_rows"].iloc[-1]
     over = [*found.means["over"][:-1], "The one row" if n_rows == 1 else f"All {n_rows} rows"]
     lines += [Line(cells) for cells in zip(over, *_columns(found.of_means), strict=True)]
-    if found.ranks is not None:
-        shown = [None if rank is None else rank_set(*rank) for rank in _ranks(found)]
+    if ranks := _ranks(found):
+        shown = [rank_set(*ranks[name]) if name in ranks else None for name in found.of_rows]
         lines.append(Line(("Rank by mean accuracy", *(cell for rank in shown for cell in (rank, "")))))
     return Grid(fields, lines, "Means over seeds" if grouped else "Accuracy")
 
 
-def _ranks(found: SeedTable) -> list[tuple[Fraction, int, int] | None]:
-    """Rank architectures by their means over all rows, each with its best and worst; None without a mean."""
-    assert found.ranks is not None
+def _ranks(found: SeedTable) -> dict[str, tuple[Fraction, int, int]]:
+    """Rank the architectures that have a mean over all rows by it, each with its best and worst rank."""
+    if found.ranks is None:
+        return {}
     means = found.ranks.means
     ranks = (Fraction(1 + int((means > mean).sum())) for mean in means)
-    known = (frame["accuracy"].notna().iloc[-1] for frame in found.of_means.values())
     sets = zip(ranks, found.ranks.low, found.ranks.high, strict=True)
-    return [one if there else None for one, there in zip(sets, known, strict=True)]
+    own = zip(found.of_means.items(), sets, strict=True)
+    return {name: ranked for (name, frame), ranked in own if frame["accuracy"].notna().iloc[-1]}
 
 
 def _columns(own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
@@ -187,14 +186,16 @@ def _columns(own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
 def _records(found: SeedTable) -> pd.DataFrame:
     """List the means of all rows, then those over rows, architecture by architecture; ranks with the last."""
     frames = []
-    ranks = dict(zip(found.of_rows, [] if found.ranks is None else _ranks(found), strict=False))
+    ranks = _ranks(found)
     for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
         for name, frame in own.items():
             rows = heads.join(frame).astype(object)
             rows.insert(0, "model", name)
             rows[["rank", "rank_low", "rank_high"]] = None
-            if heads is found.means and (rank := ranks.get(name)) is not None:
-                rows.loc[rows.index[-1], ["rank", "rank_low", "rank_high"]] = [int(one) for one in rank]
+            if heads is found.means and name in ranks:
+                rows.loc[rows.index[-1], ["rank", "rank_low", "rank_high"]] = [
+                    int(one) for one in ranks[name]
+                ]
             frames.append(rows)
     rows = pd.concat(frames, ignore_index=True)
     return rows.where(rows.notna(), None)
