@@ -2,8 +2,10 @@
 
 import json
 import re
+import shutil
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from statistics import mean, stdev
 from threading import Thread
 
 import pytest
@@ -99,10 +101,10 @@ def test_numbers_are_those_of_the_table(seen, told):
             ]
             low, high = row["rank_low"], row["rank_high"]
             assert cell[3] == f"{row['rank']} [{low}]" if low == high else f"{row['rank']} [{low}–{high}]"
-        for mean, cell in zip(told["means"], (line[place] for line in cells[20:]), strict=False):
+        for over, cell in zip(told["means"], (line[place] for line in cells[20:]), strict=False):
             assert cell[1:3] == [
-                share(mean["accuracy"][name]),
-                interval((mean["low"][name], mean["high"][name])),
+                share(over["accuracy"][name]),
+                interval((over["low"][name], over["high"][name])),
             ]
         assert float(cells[20 + 2 * len(told["means"]) - 1][place][1]) == pytest.approx(
             told["means"][-1]["rank"][name], abs=0.01
@@ -304,3 +306,43 @@ def test_printed_it_has_the_table_and_no_controls(open_page, three):
     assert not page.locator("#controls").is_visible()
     assert page.locator("#board").is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_seeds_are_shown_one_by_one_and_as_means(open_page, three, told, tmp_path):
+    shutil.copy(three.board.parent / "pairs.jsonl", tmp_path)
+    board, site = tmp_path / "board", tmp_path / "site"
+    shutil.copytree(three.board, board)
+    with (board / "board.yaml").open("a", encoding="utf-8") as file:
+        file.write("seeds: {noisy: [model-9, model-14]}\n")
+    assert call("board", "write", board).returncode == 0
+    assert call("board", "build", board, "-o", site).returncode == 0
+    names = ["lstm", "model-14", "model-9"]
+    assert sorted(path.stem for path in (site / "entries").iterdir()) == names
+    seen = open_page(site / "index.html")
+    assert sorted(headings(seen.page)[1:]) == names
+    assert seen.page.locator("#models .badge.published").count() == 1  # what badges mean, and none has it
+    means = seen.page.locator("#seeds table")
+    assert means.locator("thead th").all_inner_texts()[1:] == ["lstm", "noisy"]
+    cells = means.evaluate(
+        """(table) => [...table.tBodies[0].rows].filter((row) => !row.className).map(
+          (row) => [...row.cells].slice(1).map((cell) => [
+            cell.className, cell.querySelector(".v").firstChild.textContent,
+            cell.querySelector("small")?.textContent.trim()]))"""
+    )
+    of = {name: [row for row in told["rows"] if row["model"] == name] for name in names}
+    for own, one, other, (alone, noisy) in zip(*of.values(), cells, strict=False):
+        assert alone == [
+            f"h{shade(own['accuracy'])}",
+            share(own["accuracy"]),
+            interval((own["low"], own["high"])),
+        ]
+        seeds = [one["accuracy"], other["accuracy"]]
+        assert noisy[:2] == [f"h{shade(mean(seeds))}", f"{share(mean(seeds))} ± {share(stdev(seeds))}"]
+        low, high = map(float, noisy[2].split(" to "))
+        assert low <= mean(seeds) <= high
+    ranks = [text for _, text, _ in cells[-1]]
+    assert all(re.fullmatch(r"[12] \[[12](–2)?\]", rank) for rank in ranks)
+    page = (board / "README.md").read_text("utf-8")
+    assert f" {ranks[0]} |" in page
+    assert f" {cells[0][1][1]} |" in page
+    assert seen.is_quiet()

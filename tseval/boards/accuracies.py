@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.means import row_sets
 from tseval.analysis.ranks import cut
+from tseval.report.analyses import for_analysis
 from tseval.report.boards import Board, BoardModel, BoardRow
 from tseval.report.columns import refuse_unlike
+from tseval.report.seeds import seeds_table
 from tseval.report.shown import spread_beside
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from tseval.boards.definition import Definition
     from tseval.report.columns import Column, Key
+    from tseval.report.document import Document
+    from tseval.runs import Run
 
 
 def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[str]]:
@@ -26,6 +30,24 @@ def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[
     for name in entries:
         groups.setdefault(heading.get(name, name), []).append(name)
     return groups
+
+
+def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | None:
+    """Tabulate a board's entries as means over seeds, with intervals and the ranks that they may have.
+
+    Returns:
+        The table; None where no two entries are seeds of one architecture.
+
+    Raises:
+        RunError: The runs are over different items.
+    """
+    of_name = {run.name: run for run in runs}
+    groups = in_groups(definition, of_name)
+    if len(groups) == len(runs):
+        return None
+    flat = for_analysis([of_name[name] for several in groups.values() for name in several])
+    names = iter(flat.verdicts)
+    return seeds_table(flat, {arch: [next(names) for _ in several] for arch, several in groups.items()})
 
 
 def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[Column]]) -> Board:

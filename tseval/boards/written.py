@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from tseval.boards.accuracies import accuracies, in_groups
+from tseval.boards.accuracies import accuracies, in_groups, means_over_seeds
 from tseval.boards.entry import ENTRY_FOLDERS, About, entry_folders, entry_runs, read_entry
 from tseval.boards.published import published_board, published_entry
 from tseval.errors import BoardError, suggest
 from tseval.files import write_text
 from tseval.report import build_table, render
-from tseval.report.analyses import for_analysis
 from tseval.report.boards import BUNDLED_BOARDS, board_text, bundled_boards, read_board
 from tseval.report.columns import column_of
 from tseval.report.formats.markdown import code, markdown
-from tseval.report.seeds import seeds_table
 from tseval.report.shown import interval, mean_rank, rank_set, share
 from tseval.report.text import plain
 from tseval.runs.kept import keep_runs
@@ -116,24 +114,19 @@ def _results(
     name: str, definition: Definition, runs: Sequence[Run], columns: Mapping[str, Column], numbers: Board
 ) -> Iterator[str]:
     """Write the tables: of the entries or of means over seeds, how sure these are, and beside a paper."""
-    groups = in_groups(definition, columns)
-    of_means = definition.published or len(groups) < len(runs)
-    shown = [numbers] if of_means else list(columns.values())
+    of_seeds = means_over_seeds(definition, runs)
+    shown = [numbers] if definition.published or of_seeds is not None else list(columns.values())
     table = build_table(shown)
     yield "## The table"
     yield f"    tseval table {name}"
     yield render(table).rstrip()
-    if len(groups) < len(runs):
+    if of_seeds is not None:
         yield "## Seeds"
         yield (
             "Means over seeds, ± the standard deviation between them; intervals hold for other words, and "
             "for other seeds where there are several."
         )
-        of_name = {run.name: run for run in runs}
-        flat = for_analysis([of_name[name] for several in groups.values() for name in several])
-        names = iter(flat.verdicts)
-        told = seeds_table(flat, {arch: [next(names) for _ in several] for arch, several in groups.items()})
-        yield render(told).rstrip()
+        yield render(of_seeds).rstrip()
     if table.ranking is not None:
         yield from _ranks(table)
     if definition.beside is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tseval.boards.accuracies import means_over_seeds
 from tseval.boards.definition import DEFINITION, read_definition, suite_of
 from tseval.boards.entry import ENTRY_FILE, ENTRY_FOLDERS, read_entry
 from tseval.errors import BoardError
@@ -18,8 +19,10 @@ from tseval.pages.kept import tabulate_once
 from tseval.pages.site import claim_site, remove_former, write_entry_page
 from tseval.report import open_sources
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
+from tseval.report.sources import lacks_evidence
 
 if TYPE_CHECKING:
+    from tseval.boards.definition import Definition
     from tseval.pages.facts import ModelFacts
     from tseval.report.columns import Column
 
@@ -39,13 +42,21 @@ def build_board(board: str, site: Path) -> Path:
         RunError: The evidence of an entry is damaged, or the page cannot be written.
         SuiteError: The suite of the board is not here.
     """
-    folder, sources = _folder(board), open_sources([board])
-    about = _about(folder, next((one for one in sources if isinstance(one, Board)), None))
+    folder = _folder(board)
+    definition = read_definition(folder) if (folder / DEFINITION).is_file() else None
+    # Means over seeds have no items to look at, so the page is of the entries, and shows the means besides.
+    of_seeds = definition is not None and bool(definition.seeds) and not lacks_evidence(folder)
+    sources = open_sources([board], items=of_seeds)
+    about = _about(folder, definition, next((one for one in sources if isinstance(one, Board)), None))
+    if of_seeds:
+        about = replace(about, command=f"{about.command}/{ENTRY_FOLDERS}/*")
     claim_site(site)
     kept, table = tabulate_once(sources)
     models = [_facts(folder, about, column) for column in table.columns]
-    if any(kept):
-        pages = ItemPages(table, suite_of(read_definition(folder), folder), kept)
+    means = None
+    if definition is not None and (runs := [run for run in kept if run is not None]):
+        means = means_over_seeds(definition, [run.for_table() for run in runs])
+        pages = ItemPages(table, suite_of(definition, folder), kept)
         models = [
             replace(model, items=None if run is None else (f"{ENTRY_FOLDERS}/{model.heading}.html", ""))
             for model, run in zip(models, kept, strict=True)
@@ -53,7 +64,7 @@ def build_board(board: str, site: Path) -> Path:
         for place, model in enumerate(models):
             if model.items is not None:
                 write_entry_page(site / model.items[0], entry_page(about, model, pages.rows(place)))
-    write_text(site / "index.html", index_page(about, table, models))
+    write_text(site / "index.html", index_page(about, table, models, means))
     remove_former(site, {model.items[0] for model in models if model.items})
     return site / "index.html"
 
@@ -63,11 +74,10 @@ def _folder(board: str) -> Path:
     return BUNDLED_BOARDS / board if not Path(board).exists() and board in bundled_boards() else Path(board)
 
 
-def _about(folder: Path, published: Board | None) -> PageTopic:
+def _about(folder: Path, definition: Definition | None, published: Board | None) -> PageTopic:
     """Say what the page is over: what the definition says, or, without one, a board of accuracies alone."""
     name = folder.resolve().name
-    if (folder / DEFINITION).is_file():
-        definition = read_definition(folder)
+    if definition is not None:
         return PageTopic(
             name=name,
             title=definition.title,

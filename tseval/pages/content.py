@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from tseval.pages.drill import RowPage
     from tseval.pages.facts import ModelFacts
+    from tseval.report.document import Document
     from tseval.report.table import Table
 
 N_SHADES = 11  # of the heat map; the middle one is chance
@@ -59,7 +60,7 @@ class PageLine:
 
     Attributes:
         kind: `section`, `group` or `row`.
-        part: `body` for rows, `means`, `ranks` or `facts`.
+        part: `body` for rows, `means`, `ranks` or `facts`; `seeds` of the table of means over seeds.
         label: At its head.
         group: What the line stands under: phenomenon in the body.
         row: The row of the table, in the body.
@@ -95,6 +96,27 @@ def page_lines(table: Table) -> list[PageLine]:
         shown = (replace(cell, text=text) for cell, text in zip(cells, texts, strict=True))
         lines.append(PageLine("row", part, label, group, seen if part == "body" else None, tuple(shown)))
         seen += 1
+    return lines
+
+
+def mean_lines(means: Document) -> list[PageLine]:
+    """Give the lines of means over seeds, as `tseval.report.seeds` tabulates them; intervals in the cells."""
+    (grid,) = means.grids
+    lines = []
+    for line in grid.lines:
+        label, *texts = grid.texts(line)
+        cells = []
+        for place, ends in grid.parts[1:]:
+            value = line.cells[place] if line.kind == "row" else None
+            known = isinstance(value, tuple) and not isnan(value[0])
+            cells.append(
+                PageCell(
+                    text=texts[place - 1],
+                    shade=shade(value[0]) if known else None,
+                    interval=texts[ends - 1] if known else None,
+                )
+            )
+        lines.append(PageLine(line.kind, "seeds", label, "", cells=tuple(cells)))
     return lines
 
 
@@ -200,6 +222,7 @@ def index_page(
     about: PageTopic,
     table: Table,
     models: Sequence[ModelFacts],
+    means: Document | None = None,
     sections: Mapping[int, Sequence[RowPage]] | None = None,
     lacking: str | None = None,
 ) -> str:
@@ -209,6 +232,7 @@ def index_page(
         about: What it is over.
         table: Without a breakdown.
         models: What is known of each column.
+        means: Those over seeds, where models are seeds of one architecture.
         sections: Of some columns the rows from near by, to stand on the same page.
         lacking: Why there are no items.
     """
@@ -222,6 +246,8 @@ def index_page(
             "lines": lines,
             "models": models,
             "people": people_of(table),
+            "means": means,
+            "mean_lines": [] if means is None else mean_lines(means),
             "fact_names": list(dict.fromkeys(name for model in models for name in model.facts)),
             "badges": BADGES,
             "over": over,

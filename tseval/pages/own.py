@@ -64,7 +64,7 @@ def write_report(
         replace(model, items=("", f"m{place}-") if place in sections else None)
         for place, model in enumerate(models)
     ]
-    write_text(output, index_page(about, table, models, sections, lacking))
+    write_text(output, index_page(about, table, models, sections=sections, lacking=lacking))
     return lacking
 
 

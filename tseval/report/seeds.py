@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -155,7 +156,7 @@ def _ticks(rows: pd.DataFrame) -> list[str]:
 def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
     fields = [Field(suite, align="left")]
     for name in found.of_rows:
-        fields += [Field(name, _OF_SEEDS[0].names, with_spread), INTERVAL]
+        fields += [Field(name, _OF_SEEDS[0].names, with_spread), replace(INTERVAL, joined=True)]
     cells = zip(row_labels(found.rows), *_columns(found.of_rows), strict=True)
     rows = zip(found.rows.itertuples(index=False, name=None), map(Line, cells), strict=True)
     lines = [*headed(rows), Line(("Mean accuracy, each row counted once",), "section")]
