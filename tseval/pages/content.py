@@ -108,12 +108,12 @@ def mean_lines(means: Document) -> list[PageLine]:
         cells = []
         for place, ends in grid.parts[1:]:
             value = line.cells[place] if line.kind == "row" else None
-            known = isinstance(value, tuple) and not isnan(value[0])
+            mean = value[0] if isinstance(value, tuple) and not isnan(value[0]) else None
             cells.append(
                 PageCell(
                     text=texts[place - 1],
-                    shade=shade(value[0]) if known else None,
-                    interval=texts[ends - 1] if known else None,
+                    shade=None if mean is None else shade(mean),
+                    interval=None if mean is None else texts[ends - 1],
                 )
             )
         lines.append(PageLine(line.kind, "seeds", label, "", cells=tuple(cells)))
