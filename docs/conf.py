@@ -83,18 +83,22 @@ def add_index(app: Sphinx, error: Exception | None) -> None:
 
 
 def share_navigation() -> Callable[..., None]:
-    """Have the tree at the side of pages of source made once for each depth, not for hundreds of pages.
+    """Have the tree at the side name modules on pages of the reference alone, and made once where it can be.
 
-    They stand nowhere in the tree, and what it refers to lies elsewhere: depth alone tells the way there.
+    Pages of source stand nowhere in the tree, and what it refers to lies elsewhere: depth alone tells the way
+    there, so it is made once for each depth, not for hundreds of pages.
     """
     made: dict[object, str] = {}
 
     def share(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Node | None) -> None:
-        if not page.startswith("_modules/"):
+        if page.startswith(f"{API}/"):
             return
         make = context["toctree"]
 
         def tree(**options: object) -> str:
+            options["maxdepth"] = 1
+            if not page.startswith("_modules/"):
+                return make(**options)
             key = page.count("/"), *sorted(options.items())
             if key not in made:
                 made[key] = make(**options)

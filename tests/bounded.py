@@ -1,7 +1,7 @@
 """Read files in a process of its own that may take only so much memory and time, and say what came of each.
 
-As a program: `bounded.py READER MEGABYTES SECONDS`, paths on standard input, one JSON list a path on standard
-output: how it ended (`read`, `refused`, or a traceback), the message, seconds.
+As a program: `bounded.py MEGABYTES SECONDS`, on standard input JSON of readers and paths, on standard output
+a JSON list for each: how it ended (`read`, `refused`, or a traceback), and the message.
 """
 
 import json
@@ -21,28 +21,34 @@ MEGABYTES, SECONDS = 600, 20
 LONGEST = 500  # of a message
 
 
-def outcomes(reader, paths, megabytes=MEGABYTES, seconds=SECONDS):
-    """Read every path by the reader `module:function`; give (how, message) for each."""
+def outcomes(readings, megabytes=MEGABYTES, seconds=SECONDS):
+    """Read every path by its reader `module:function`; give (how, message) for each."""
     done = subprocess.run(
-        [sys.executable, __file__, reader, str(megabytes), str(seconds)],
-        input="\n".join(map(str, paths)), capture_output=True, text=True, check=False,
+        [sys.executable, __file__, str(megabytes), str(seconds)],
+        input=json.dumps([(reader, str(path)) for reader, path in readings]),
+        capture_output=True, text=True, check=False,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
-        timeout=60 + seconds * len(paths),
+        timeout=60 + seconds * len(readings),
     )  # fmt: skip
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
     found = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
-    assert len(found) == len(paths), done.stderr[-2000:]
+    assert len(found) == len(readings), done.stderr[-2000:]
     return found
 
 
 def check(reader, paths, **limits):
     """Hold every path to a result, or one message of bearable length; give the outcomes."""
-    found = outcomes(reader, paths, **limits)
+    found = outcomes([(reader, path) for path in paths], **limits)
+    hold(paths, found)
+    return found
+
+
+def hold(paths, found):
+    """Hold outcomes of paths to that."""
     for path, (how, message) in zip(paths, found, strict=True):
         assert how in ("read", "refused"), f"{path}: {message}"
         assert len(message) < LONGEST, message[:LONGEST]
         assert "not enough memory" not in message, f"{path}: {message}"
-    return found
 
 
 def _read(reader, path):
@@ -55,21 +61,25 @@ def _read(reader, path):
     return "read", ""
 
 
-def _main(reader, megabytes, seconds):
+def _named(reader):
     module, _, function = reader.partition(":")
-    read = getattr(import_module(module), function)
+    return getattr(import_module(module), function)
+
+
+def _main(megabytes, seconds):
+    readings = [(_named(reader), Path(path)) for reader, path in json.loads(sys.stdin.read())]
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     import resource  # noqa: PLC0415 - not on Windows, where this is not run
 
     resource.setrlimit(resource.RLIMIT_AS, (taken + int(megabytes) * 2**20,) * 2)
     signal.signal(signal.SIGALRM, _too_slow)
-    for line in sys.stdin.read().splitlines():
+    for reader, path in readings:
         signal.alarm(int(seconds))
         start = time.monotonic()
-        how, message = _read(read, Path(line))
+        how, message = _read(reader, path)
         signal.alarm(0)
         print(json.dumps([how, message]), flush=True)
-        print(f"{line}: {how}, {time.monotonic() - start:.2f} s", file=sys.stderr)
+        print(f"{path}: {how}, {time.monotonic() - start:.2f} s", file=sys.stderr)
 
 
 def _too_slow(*_):

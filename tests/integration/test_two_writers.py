@@ -14,7 +14,7 @@ PROGRAM = """
     from tseval.runs import writing
     from tseval.scoring import engine
 
-    place, what, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    place, rounds = Path(sys.argv[1]), int(sys.argv[2])
     zoo = SmallZoo(place)
     engine.SHARD = 1  # so that a run writes for a while
     writing.ATTEMPTS = 1  # it is over before another would give up waiting
@@ -39,7 +39,7 @@ PROGRAM = """
     }
 
     def at_once(action, folder):
-        folder.mkdir()
+        folder.mkdir(parents=True)
         waits, starts = os.pipe()
         children = []
         for name in ("one", "other"):
@@ -63,16 +63,20 @@ PROGRAM = """
     assert made.returncode == 0, made.stderr
     for name in ("one", "other"):
         shutil.copytree(place / "zoo", place / name)
-    (place / "alone").mkdir()
-    with contextlib.chdir(place / "alone"):
-        assert ACTIONS[what]("one").returncode == 0
-    whole, ends, damage = timeless(place / "alone"), [], []
-    for i in range(rounds):
-        ends.append(sorted(at_once(ACTIONS[what], place / str(i))))
-        damage += different(whole, timeless(place / str(i)))
-        if "by another tseval" in ends[-1][1][1]:  # they met
-            break
-    print(json.dumps([ends, damage]))
+    found = {}
+    for what, action in ACTIONS.items():
+        alone = place / what / "alone"
+        alone.mkdir(parents=True)
+        with contextlib.chdir(alone):
+            assert action("one").returncode == 0
+        whole, ends, damage = timeless(alone), [], []
+        for i in range(rounds):
+            ends.append(sorted(at_once(action, place / what / str(i))))
+            damage += different(whole, timeless(place / what / str(i)))
+            if "by another tseval" in ends[-1][1][1]:  # they met
+                break
+        found[what] = ends, damage
+    print(json.dumps(found))
 """
 # What the second hears: while the first writes, and when it has ended already.
 SECOND = {
@@ -85,11 +89,17 @@ SECOND = {
 }
 
 
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What both said, and what was damaged, by what they did."""
+    return in_a_process(PROGRAM, tmp_path_factory.mktemp("writers"), 40)
+
+
 @needs_posix
 @pytest.mark.slow
 @pytest.mark.parametrize("what", SECOND)
-def test_of_two_writers_one_succeeds_and_the_other_says_that_it_may_not(tmp_path, what):
-    ends, damage = in_a_process(PROGRAM, tmp_path, what, 40)
+def test_of_two_writers_one_succeeds_and_the_other_says_that_it_may_not(found, what):
+    ends, damage = found[what]
     assert damage == []
     busy, late = SECOND[what]
     heard = []

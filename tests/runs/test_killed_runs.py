@@ -73,7 +73,7 @@ PROGRAM = """
         for path in Path("runs").glob("*"):
             read_run(path)  # which clears up a whole one
 
-    found = kill_everywhere(run, go_on, compare, place / "points")
+    found = kill_everywhere(run, go_on, compare, place / "points", every=2)
     print(json.dumps(found))
 """
 
