@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tseval.adapters.plugins import GROUP, load_adapter, not_yet_installed
 from tseval.errors import ModelError, suggest
+from tseval.models.shipped import bundled_checkpoints
 from tseval.scoring.protocol import refuse_no_model
 
 if TYPE_CHECKING:
@@ -41,7 +42,21 @@ def open_model(spec: str | Path, arguments: Mapping[str, str] | None = None, dev
         ModelError: If there is no such file, no adapter answers to the scheme, the adapter cannot be
             imported, or the model cannot be used.
     """
-    spec = str(spec)
+    entry, rest = find_adapter(str(spec))
+    model = load_adapter(entry)(rest, arguments or {}, device)
+    refuse_no_model(model, f"what the adapter {entry.name!r} ({entry.value}) gives")
+    return model
+
+
+def find_adapter(spec: str) -> tuple[EntryPoint, str]:
+    """Find which adapter a name asks for; imports none.
+
+    Returns:
+        The adapter, and what it is to open.
+
+    Raises:
+        ModelError: If there is no such file, or no adapter answers to the scheme.
+    """
     if not spec:
         raise ModelError("no model is named: give the path of a checkpoint, or bundled:lstm")
     scheme, colon, rest = spec.partition(":")
@@ -55,15 +70,11 @@ def open_model(spec: str | Path, arguments: Mapping[str, str] | None = None, dev
             f"{spec}: no such checkpoint, and no adapter for {scheme!r}. {suggest(scheme, known, 'Adapters')}"
             f"{not_yet_installed(scheme)}"
         )
-    model = load_adapter(known[scheme])(rest, arguments or {}, device)
-    refuse_no_model(model, f"what the adapter {scheme!r} ({known[scheme].value}) gives")
-    return model
+    return known[scheme], rest
 
 
 def _meant(name: str) -> str:
     """Say what a name may stand for that is no path: a bundled checkpoint, or a model of transformers."""
-    from tseval.models.checkpoint import bundled_checkpoints  # noqa: PLC0415 - brings torch along
-
     if name in bundled_checkpoints():
         return f".\n  Did you mean bundled:{name}?"
     if ON_THE_HUB.fullmatch(name) and Path(name).suffix not in CHECKPOINTS:

@@ -449,6 +449,21 @@ def test_a_command_starts_without_what_it_does_not_need(
     assert loaded(program) & heavy == set()
 
 
+@pytest.mark.parametrize("model", ["nothing.pt", "lstm", "nothing:x"])
+def test_a_slip_in_the_name_of_a_model_is_answered_without_torch(model: str) -> None:
+    program = f"""if True:
+        from tseval.cli import tseval
+        from tseval.errors import ModelError
+        try:
+            tseval(["run", "--model", {model!r}], standalone_mode=False)
+        except ModelError as error:
+            assert "no such checkpoint" in str(error)
+        else:
+            raise AssertionError("no such model, and no error")
+    """
+    assert "torch" not in loaded(program)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_what_each_says_itself(name: str) -> None:
     module, line = COMMANDS[name]

@@ -5,7 +5,8 @@ import pytest
 from own_models import CLASSIFIERS, HEAVY, NATIVE, OTHERS, open_own
 from small import make_case, make_run, make_suite
 
-from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+from tseval.models.checkpoint import load_checkpoint
+from tseval.models.shipped import bundled_checkpoints
 from tseval.questions.contrast import Contrast
 from tseval.scoring.protocol import ModelCard
 from tseval.suites.formal.languages import parse_language

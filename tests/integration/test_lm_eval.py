@@ -13,7 +13,8 @@ from lm_eval.api.instance import Instance
 
 import tseval
 from tseval.harness.model import TsevalLM
-from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+from tseval.models.checkpoint import load_checkpoint
+from tseval.models.shipped import bundled_checkpoints
 from tseval.suites.load import load_suite
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,8 @@ from checkpoints import save_causal
 from in_process import call
 
 import tseval
-from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+from tseval.models.checkpoint import load_checkpoint
+from tseval.models.shipped import bundled_checkpoints
 from tseval.report.surprisal import bar
 from tseval.scoring.surprisal import surprisals, word_surprisals
 

@@ -35,10 +35,11 @@ def open_chosen(
     if precision != "float32" and arguments.setdefault("precision", precision) != precision:
         raise ModelError(f"--precision {precision} and --model-args {model_args} exclude each other")
     with busy(f"opening {spec}", quiet):
+        from tseval.adapters import find_adapter, open_model
+
+        find_adapter(spec)  # a slip in a name is answered before torch is there
         with imported_for_good():
             import torch  # noqa: F401 - every adapter but few needs it, and its objects are to be left alone
-
-            from tseval.adapters import open_model
 
         with without_collector():  # transformers is imported on the way
             model = open_model(spec, arguments, device)

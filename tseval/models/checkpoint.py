@@ -11,7 +11,6 @@ import io
 import json
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -30,10 +29,10 @@ from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from tseval.checked import Json
 
-BUNDLED_CHECKPOINTS = Path(__file__).parent / "bundled"  # checkpoints that come with tseval
 CHECKPOINT_FORMAT = "tseval-checkpoint"
 CHECKPOINT_VERSION = 1
 WEIGHT_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -78,11 +77,6 @@ class Checkpoint:
     def __repr__(self) -> str:
         words = counted(len(self.vocabulary), "word")
         return shown(self, self.fingerprint[:8], self.model.sizes.arch, words)
-
-
-def bundled_checkpoints() -> dict[str, Path]:
-    """List the checkpoints that come with tseval, by name."""
-    return {path.stem: path for path in sorted(BUNDLED_CHECKPOINTS.glob("*.pt"))}
 
 
 def stored_weights(model: Network, dtype: PackedType) -> dict[str, Tensor]:
