@@ -35,6 +35,12 @@ def test_a_board_without_its_evidence_shows_its_numbers(shipped):
     assert "| The one row " in table.stdout
 
 
+def test_the_page_of_a_board_without_its_evidence_says_why_it_has_no_items(shipped, tmp_path):
+    assert call("board", "build", shipped, "-o", tmp_path / "site").returncode == 0
+    page = (tmp_path / "site/index.html").read_text("utf-8")
+    assert "There are no items on this page: mine: what its numbers follow from is not a part of the" in page
+
+
 @pytest.mark.parametrize("command", [("verify",), ("table", "--by", "n"), ("analyze", "pairwise")])
 def test_whatever_needs_the_evidence_says_where_it_is(shipped, command):
     done = call(*command, shipped)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tseval.boards.accuracies import means_over_seeds
 from tseval.boards.definition import DEFINITION, read_definition, suite_of
 from tseval.boards.entry import ENTRY_FILE, ENTRY_FOLDERS, read_entry
-from tseval.errors import BoardError
+from tseval.errors import BoardError, first_line
 from tseval.files import write_text
 from tseval.pages.content import PageTopic, entry_page, index_page
 from tseval.pages.drill import ItemPages
@@ -19,7 +19,7 @@ from tseval.pages.kept import tabulate_once
 from tseval.pages.site import claim_site, remove_former, write_entry_page
 from tseval.report import open_sources
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
-from tseval.report.sources import lacks_evidence
+from tseval.report.sources import lacks_evidence, not_shipped
 
 if TYPE_CHECKING:
     from tseval.boards.definition import Definition
@@ -44,8 +44,11 @@ def build_board(board: str, site: Path) -> Path:
     """
     folder = _folder(board)
     definition = read_definition(folder) if (folder / DEFINITION).is_file() else None
+    lacking = None
+    if definition is not None and not definition.published and lacks_evidence(folder):
+        lacking = first_line(not_shipped(folder)).removesuffix(".")
     # Means over seeds have no items to look at, so the page is of the entries, and shows the means besides.
-    of_seeds = definition is not None and bool(definition.seeds) and not lacks_evidence(folder)
+    of_seeds = definition is not None and bool(definition.seeds) and lacking is None
     sources = open_sources([board], items=of_seeds)
     about = _about(folder, definition, next((one for one in sources if isinstance(one, Board)), None))
     if of_seeds:
@@ -64,7 +67,7 @@ def build_board(board: str, site: Path) -> Path:
         for place, model in enumerate(models):
             if model.items is not None:
                 write_entry_page(site / model.items[0], entry_page(about, model, pages.rows(place)))
-    write_text(site / "index.html", index_page(about, table, models, means))
+    write_text(site / "index.html", index_page(about, table, models, means, lacking=lacking))
     remove_former(site, {model.items[0] for model in models if model.items})
     return site / "index.html"
 
