@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -68,6 +69,24 @@ def test_the_tab_separated_suite_is_the_published_one(installed) -> None:
         name: (len(lines), hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest())
         for name, lines in rows.items()
     } == {name: (case["items"], case["sha256_all_lines_sorted"]) for name, case in published.items()}
+
+
+@needs_posix
+def test_nothing_is_lost_where_python_does_not_buffer_and_signals_cut_writes_short(cache, tseval) -> None:
+    wanted = "expand", "marvin_linzen", "--case", "npi_across_anim"
+    environment = os.environ | {"XDG_CACHE_HOME": str(cache), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen([TSEVAL, *wanted], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        content = process.stdout.read(1)  # it writes, and waits, for the pipe is full
+        for _ in range(20):
+            process.send_signal(signal.SIGSTOP)
+            process.send_signal(signal.SIGCONT)
+            content += process.stdout.read(4096)
+        content += process.stdout.read()
+    assert process.returncode == 0
+    whole = succeed(tseval(*wanted)).encode()
+    assert len(whole) > 200_000  # more than a pipe takes
+    assert content == whole
 
 
 def test_the_conditions_of_the_json_lines_are_the_published_ones(tseval) -> None:

@@ -128,8 +128,21 @@ def _open_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open until the end
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
+            stream = _whole(stream)
             give_nearest(stream)
             setattr(sys, name, guarded(stream))
+
+
+def _whole(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    """Have a stream write all that it is given.
+
+    Where Python is told not to buffer (PYTHONUNBUFFERED, in many containers), it asks the system to write
+    once: what a pipe does not take before a signal comes would be lost without a word.
+    """
+    if not isinstance(stream.buffer, io.RawIOBase):
+        return stream
+    buffer = io.BufferedWriter(stream.buffer)
+    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, line_buffering=True)
 
 
 def _fail(message: str, code: int) -> NoReturn:
