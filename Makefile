@@ -82,7 +82,7 @@ dist: setup
 # Warnings, a broken link among them, are errors. Open build/docs/index.html.
 docs: setup
 	rm -rf build/docs
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto --conf-dir docs . build/docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --conf-dir docs . build/docs
 
 bench: setup
 	$(BIN)/python benchmarks/startup.py

@@ -25,7 +25,9 @@ from tseval.cli import tseval as command
 from tseval.errors import TsevalError
 from tseval.files import take_lock
 from tseval.models.cells import CELLS
+from tseval.suites.find import TEMPLATES
 from tseval.suites.load import load_suite
+from tseval.training.zoo import plan
 from tseval.training.zoo.recipe import bundled_recipes
 from tseval.verdicts import sentences_of
 
@@ -34,6 +36,7 @@ train: {embedding: 8, hidden: 8, layers: 1, dropout: 0, batch: 16, max-tokens: 6
 """
 # Long enough that a training is still at work when it hears of a stop, by way of its worker.
 LONGER = TINY.replace("60000", "200000")
+FEW = ("simple_agrmt", "vp_coord", "subj_rel", "simple_reflexives", "reflexive_sent_comp")
 COMMON = ("--corpus", "corpus", "--recipe", "tiny.yaml", "--out", "zoo")
 # As a script starts what it does not wait for: Ctrl-C is not heard.
 IN_THE_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
@@ -116,10 +119,34 @@ def resumed(stopped):
     return zoo(stopped.place, "--publish", "tables", archs=("srn", "drnn"))
 
 
+@pytest.fixture(scope="module")
+def few_cases(tmp_path_factory):
+    """The suite cut to five rows, so that a zoo is scored and published in seconds."""
+    folder = tmp_path_factory.mktemp("few") / plan.SUITE
+    shutil.copytree(TEMPLATES / plan.SUITE, folder)
+    lines = (folder / "suite.yaml").read_text().splitlines()
+    for case in {path.stem for path in folder.glob("*.jinja")} - set(FEW):
+        lines.remove(f"  - {case}")
+        (folder / f"{case}.jinja").unlink()
+    (folder / "suite.yaml").write_text("\n".join(lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "SUITE", str(folder))
+        yield
+
+
+@pytest.fixture(scope="module")
+def on_few_cases(stopped, few_cases, tmp_path_factory):
+    """The models of the finished zoo, scored and published anew."""
+    folder = tmp_path_factory.mktemp("scored") / "whole"
+    shutil.copytree(stopped.place, folder, ignore=shutil.ignore_patterns("runs", "sweep", "tables"))
+    zoo(folder, "--publish", "tables", archs=("srn", "drnn"))
+    return folder
+
+
 @pytest.fixture
-def whole(stopped, resumed, tmp_path):
-    """A copy of the finished zoo."""
-    return shutil.copytree(stopped.place, tmp_path / "whole")
+def whole(on_few_cases, tmp_path):
+    """A copy of that zoo."""
+    return shutil.copytree(on_few_cases, tmp_path / "whole")
 
 
 @pytest.mark.slow
@@ -216,6 +243,7 @@ def test_seeds_are_averaged_and_a_published_zoo_is_replaced_or_extended(whole):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_cases")
 def test_the_command_on_the_page_is_the_one_that_made_it(place):
     shutil.copy(place / "corpus/train.txt.gz", place / "more.txt.gz")
     (place / "tiny.yaml").write_text(f"seeds: 2{TINY}")  # so that one is a choice
@@ -234,10 +262,10 @@ def test_the_command_on_the_page_is_the_one_that_made_it(place):
 
 
 @pytest.fixture(scope="module")
-def first_part(stopped, resumed, tmp_path_factory):
+def first_part(on_few_cases, tmp_path_factory):
     """The zoo of the SRN alone, published into `joined/tables`."""
     part = tmp_path_factory.mktemp("part") / "of-srn"
-    shutil.copytree(stopped.place, part, ignore=shutil.ignore_patterns("drnn*", "tables"))
+    shutil.copytree(on_few_cases, part, ignore=shutil.ignore_patterns("drnn*", "tables"))
     (part / "joined").mkdir()
     zoo(part, "--publish", "joined/tables", archs=("srn",))
     return part
