@@ -6,6 +6,9 @@ from killing import in_a_process
 from stopped_runs import start_and_stop
 from systems import needs_posix
 
+from tseval.models.checkpoint import save_checkpoint
+from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.vocabulary import Vocabulary
 from tseval.testing.report import Finding, Result
 
 LONG = "x" * 240  # as long as a name may be
@@ -68,7 +71,12 @@ def test_what_fails_in_a_zoo_is_named_in_short(tmp_path):
 @needs_posix
 @pytest.mark.slow
 def test_a_run_that_is_stopped_says_in_short_how_to_go_on(tmp_path):
-    code, said = start_and_stop("bundled:lstm", "/".join([LONG] * 4), "SIGINT", tmp_path, more=["--quiet"])
+    model, words = (
+        LanguageModel(Sizes("lstm", 3, 16, 100, 1)),
+        Vocabulary(("<eos>", "<unk>", "."), lowercase=True),
+    )
+    save_checkpoint(tmp_path / "model.pt", model, words, training={}, validation_perplexity=None)
+    code, said = start_and_stop("model.pt", "/".join([LONG] * 4), "SIGINT", tmp_path, more=["--quiet"])
     assert code == 130
     stopped, interrupted = said.strip().splitlines()
     assert stopped.startswith("What was scored is saved: add --resume --out xxx")
