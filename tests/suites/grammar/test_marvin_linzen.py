@@ -8,7 +8,6 @@ from supplied import MARVIN_LINZEN, TABLE4
 
 from tseval.suites.find import TEMPLATES
 from tseval.suites.grammar.folder import read_folder
-from tseval.suites.grammar.lint import lint
 from tseval.suites.items import Suite
 from tseval.suites.load import load_suite
 
@@ -141,7 +140,6 @@ def test_intervening_nouns_and_attractors_are_counted_by_head_noun(suite: Suite)
             assert item.features["n_attractors"] == int(mismatch)
 
 
-def test_every_grammar_keeps_its_own_promises() -> None:
-    assert lint(TEMPLATES / "marvin_linzen") == []
+def test_every_grammar_promises_items_and_one_example_of_each_label() -> None:
     for grammar in read_folder(TEMPLATES / "marvin_linzen").load():
         assert grammar.expect.keys() == {"items", *grammar.labels}, grammar.name
