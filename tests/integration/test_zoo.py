@@ -121,7 +121,7 @@ def resumed(stopped):
 
 @pytest.fixture(scope="module")
 def few_cases(tmp_path_factory):
-    """The suite cut to five rows, so that a zoo is scored and published in seconds."""
+    """The suite cut to five rows, on which a zoo is scored and published in seconds; where it is."""
     folder = tmp_path_factory.mktemp("few") / plan.SUITE
     shutil.copytree(TEMPLATES / plan.SUITE, folder)
     lines = (folder / "suite.yaml").read_text().splitlines()
@@ -129,9 +129,7 @@ def few_cases(tmp_path_factory):
         lines.remove(f"  - {case}")
         (folder / f"{case}.jinja").unlink()
     (folder / "suite.yaml").write_text("\n".join(lines))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "SUITE", str(folder))
-        yield
+    return str(folder)
 
 
 @pytest.fixture(scope="module")
@@ -139,13 +137,16 @@ def on_few_cases(stopped, few_cases, tmp_path_factory):
     """The models of the finished zoo, scored and published anew."""
     folder = tmp_path_factory.mktemp("scored") / "whole"
     shutil.copytree(stopped.place, folder, ignore=shutil.ignore_patterns("runs", "sweep", "tables"))
-    zoo(folder, "--publish", "tables", archs=("srn", "drnn"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "SUITE", few_cases)
+        zoo(folder, "--publish", "tables", archs=("srn", "drnn"))
     return folder
 
 
 @pytest.fixture
-def whole(on_few_cases, tmp_path):
+def whole(on_few_cases, few_cases, tmp_path, monkeypatch):
     """A copy of that zoo."""
+    monkeypatch.setattr(plan, "SUITE", few_cases)
     return shutil.copytree(on_few_cases, tmp_path / "whole")
 
 
@@ -243,8 +244,8 @@ def test_seeds_are_averaged_and_a_published_zoo_is_replaced_or_extended(whole):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("few_cases")
-def test_the_command_on_the_page_is_the_one_that_made_it(place):
+def test_the_command_on_the_page_is_the_one_that_made_it(place, few_cases, monkeypatch):
+    monkeypatch.setattr(plan, "SUITE", few_cases)
     shutil.copy(place / "corpus/train.txt.gz", place / "more.txt.gz")
     (place / "tiny.yaml").write_text(f"seeds: 2{TINY}")  # so that one is a choice
     zoo(place, "--train", "more.txt.gz", "--seeds", "1", "--publish", "tables")
@@ -262,12 +263,14 @@ def test_the_command_on_the_page_is_the_one_that_made_it(place):
 
 
 @pytest.fixture(scope="module")
-def first_part(on_few_cases, tmp_path_factory):
+def first_part(on_few_cases, few_cases, tmp_path_factory):
     """The zoo of the SRN alone, published into `joined/tables`."""
     part = tmp_path_factory.mktemp("part") / "of-srn"
     shutil.copytree(on_few_cases, part, ignore=shutil.ignore_patterns("drnn*", "tables"))
     (part / "joined").mkdir()
-    zoo(part, "--publish", "joined/tables", archs=("srn",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "SUITE", few_cases)
+        zoo(part, "--publish", "joined/tables", archs=("srn",))
     return part
 
 
