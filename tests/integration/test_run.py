@@ -275,11 +275,11 @@ def test_a_stopped_run_resumes_and_scores_nothing_twice(slow_checkpoint, never_s
     n_saved = sum(pq.read_metadata(path).num_rows for path in saved)
     resumed = call("run", "--model", slow_checkpoint, *OF_SOME, "--out", "run", "--resume", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    counts, whole = tseval.read_run(tmp_path / "run").manifest.counts, never_stopped.manifest.counts
+    found = tseval.read_run(tmp_path / "run")
+    counts, whole = found.manifest.counts, never_stopped.manifest.counts
     assert counts.resumed_sentences == n_saved
     assert (counts.sentences, counts.contexts) == (whole.sentences, whole.contexts)
-    found = tseval.read_run(tmp_path / "run").verdicts
-    np.testing.assert_array_equal(found["better_score"], never_stopped.verdicts["better_score"])
+    np.testing.assert_array_equal(found.verdicts["better_score"], never_stopped.verdicts["better_score"])
 
 
 def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):

@@ -71,10 +71,8 @@ def test_what_fails_in_a_zoo_is_named_in_short(tmp_path):
 @needs_posix
 @pytest.mark.slow
 def test_a_run_that_is_stopped_says_in_short_how_to_go_on(tmp_path):
-    model, words = (
-        LanguageModel(Sizes("lstm", 3, 16, 100, 1)),
-        Vocabulary(("<eos>", "<unk>", "."), lowercase=True),
-    )
+    words = Vocabulary(("<eos>", "<unk>", "."), lowercase=True)
+    model = LanguageModel(Sizes("lstm", len(words), 16, 100, 1))
     save_checkpoint(tmp_path / "model.pt", model, words, training={}, validation_perplexity=None)
     code, said = start_and_stop("model.pt", "/".join([LONG] * 4), "SIGINT", tmp_path, more=["--quiet"])
     assert code == 130

@@ -102,6 +102,19 @@ def test_a_row_of_one_part_is_not_printed_twice(tmp_path):
     assert labels == ["Simple, n 1", "Simple, n 2", "Other, n 1"]
 
 
+def test_a_row_without_the_feature_stands_once_with_a_dash(tmp_path):
+    suite = make_suite(
+        make_case("a", [("a", "b"), ("c", "d")], features={"n": ["one", "two"]}),
+        make_case("b", [("a", "b")], construction="Other"),
+    )
+    for model, words in {"srn": {}, "gru": {"a": -0.5}}.items():
+        make_run(suite, words, path=tmp_path / model, model=model)
+    text = tseval("table", tmp_path / "srn", tmp_path / "gru", "--by", "n")
+    labels = [line.split("|")[1].strip() for line in text.splitlines() if "Simple" in line or "Other" in line]
+    assert labels == ["Simple", "Simple, n one", "Simple, n two", "Other, n –"]
+    assert cells(text, "Other, n –") == ["0.000", "1.000"]
+
+
 def test_features_may_stand_in_one_list(run, tmp_path):
     features = {"number": ["sing", "plur"] * 4, "half": [1] * 4 + [2] * 4}
     suite = make_suite(make_case("a", [(f"right{i}", f"wrong{i}") for i in range(8)], features=features))

@@ -27,7 +27,7 @@ print(torch.get_num_threads(), run.table().to_json())
 """
 # Threads, sentences of a shard, bytes for states; 0 is what tseval takes by itself.
 SETTINGS = [(1, 0, 0), (2, 0, 0), (2, 1500, 0), (1, 0, 2**22)]
-SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "40"))  # items of each case; 0 is all of them
+SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "100"))  # items of each case; 0 is all of them
 
 
 def score(path, threads, shard, state_bytes):

@@ -54,6 +54,12 @@ def zoo(cwd, *extra, archs=("srn",), code=0):
     return tseval("train", "zoo", *COMMON, *wanted, *extra, cwd=cwd, code=code)
 
 
+def zoo_on(suite, *arguments, **options):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "SUITE", suite)
+        return zoo(*arguments, **options)
+
+
 @pytest.fixture(scope="module")
 def words():
     """The words of the suite."""
@@ -137,9 +143,7 @@ def on_few_cases(stopped, few_cases, tmp_path_factory):
     """The models of the finished zoo, scored and published anew."""
     folder = tmp_path_factory.mktemp("scored") / "whole"
     shutil.copytree(stopped.place, folder, ignore=shutil.ignore_patterns("runs", "sweep", "tables"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "SUITE", few_cases)
-        zoo(folder, "--publish", "tables", archs=("srn", "drnn"))
+    zoo_on(few_cases, folder, "--publish", "tables", archs=("srn", "drnn"))
     return folder
 
 
@@ -268,9 +272,7 @@ def first_part(on_few_cases, few_cases, tmp_path_factory):
     part = tmp_path_factory.mktemp("part") / "of-srn"
     shutil.copytree(on_few_cases, part, ignore=shutil.ignore_patterns("drnn*", "tables"))
     (part / "joined").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "SUITE", few_cases)
-        zoo(part, "--publish", "joined/tables", archs=("srn",))
+    zoo_on(few_cases, part, "--publish", "joined/tables", archs=("srn",))
     return part
 
 

@@ -115,8 +115,8 @@ class Column:
 
     def keys(self, by: Sequence[str]) -> list[Key]:
         """Identify the rows, missing values as None."""
-        cells = (self.rows[name].tolist() for name in (*ROW, *by))
-        return list(zip(*([None if pd.isna(cell) else cell for cell in own] for own in cells), strict=True))
+        columns = (self.rows[name].tolist() for name in (*ROW, *by))
+        return [tuple(None if pd.isna(cell) else cell for cell in row) for row in zip(*columns, strict=True)]
 
 
 def column_of(run: Run, by: Sequence[str] = ()) -> Column:

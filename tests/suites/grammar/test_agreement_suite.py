@@ -7,6 +7,7 @@ import pytest
 
 from tseval.adapters import open_model
 from tseval.suites.load import load_suite
+from tseval.verdicts import sentences_of
 
 SUBJECTS = ["author", "pilot", "surgeon", "farmer", "teacher", "senator", "manager"]
 BETWEEN = [
@@ -109,7 +110,7 @@ def test_each_noun_stands_in_each_place_about_equally_often_in_each_number(cases
         assert all(abs(count - mean) < 4 * mean**0.5 for count in found.values()), place
 
 
-def test_the_bundled_model_knows_every_word(cases):
+def test_the_bundled_model_knows_every_word():
     model: Any = open_model("bundled:lstm", {}, "cpu")
-    texts = (text for items in cases.values() for item in items for text in item.sentences.values())
+    texts = sentences_of(load_suite("agreement")).to_pylist()
     assert {word for text in texts for word in text.split()} <= set(model.vocabulary.words)
