@@ -202,6 +202,15 @@ def test_a_broken_model_is_caught_by_what_it_breaks(model, broken, seen):
         report.raise_for_failures()
 
 
+def test_memory_that_the_heap_holds_and_nothing_uses_hides_nothing():
+    np.ones(2**21)  # glibc now takes from the heap what is no larger
+    freed = [np.ones(2**17) for _ in range(400)]
+    last = freed.pop()  # the heap cannot end before it
+    del freed
+    assert [result.name for result in check_model(Keeping()).failures] == ["memory"]
+    assert last.all()
+
+
 def test_a_difference_is_told_with_its_size_and_its_sentence():
     (found,) = (result.finding for result in check_model(ByCount()).failures)
     assert found.sentence in default_sentences()
