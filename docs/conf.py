@@ -49,6 +49,7 @@ myst_heading_anchors = 6  # as code hosts make them
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+autodoc_use_type_comments = False  # there are none, and looking for them takes long
 add_module_names = False
 python_maximum_signature_line_length = 88
 toc_object_entries_show_parents = "hide"
