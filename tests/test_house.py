@@ -188,6 +188,7 @@ def collect_as_on_windows(*chosen: Path, root: Path = ROOT) -> str:
     return done.stdout[done.stdout.find("= ERRORS =") :] if done.returncode else ""
 
 
+@pytest.mark.slow
 def test_the_quick_tests_are_collected_without_what_windows_lacks() -> None:
     assert collect_as_on_windows(TESTS) == ""
 

@@ -47,6 +47,7 @@ def suite(tmp_path_factory):
     return tseval.load_suite(str(write_untokenised(tmp_path_factory.mktemp("suite") / "pairs.jsonl")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pll", METRICS)
 def test_scores_and_verdicts_are_those_of_minicons(saved, suite, pll, monkeypatch):
     scorer = pytest.importorskip("minicons.scorer")

@@ -107,6 +107,7 @@ def test_a_bar_keeps_its_colours_and_shows_a_name_as_text(tmp_path):
     assert r"[/red]a\x1b]0;PWN" in rest
 
 
+@pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize(
     ("width", "boards"),

@@ -56,6 +56,7 @@ def refused(*arguments):
     return done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", bundled_boards())
 def test_every_board_that_comes_along_has_a_page(tmp_path, name):
     assert call("board", "build", name, "-o", tmp_path / "site").returncode == 0

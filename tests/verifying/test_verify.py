@@ -92,6 +92,7 @@ def wrong_at(report, level):
     return report.checks[-1].found
 
 
+@pytest.mark.slow
 def test_an_honest_run_holds_at_every_level(honest, model):
     report = verify_run(honest, model=model, share=0.2)
     assert levels(report) == [
@@ -407,6 +408,7 @@ def tseval(*arguments, cwd=None):
     )
 
 
+@pytest.mark.slow
 def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
     good = tseval("verify", honest, "--model", "bundled:lstm", "--rescore", "all")
     assert good.returncode == 0, good.stderr
