@@ -110,7 +110,8 @@ def _highest(action: Callable[[], object]) -> tuple[int, int]:
 
 
 def _give_back() -> None:
-    """Give the system what the heap holds and nothing uses: what a model puts there could not be seen."""
+    """Give the system what arrow and the heap hold unused: what a model puts there could not be seen."""
+    pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; others keep less
     if trim is not None:
         trim(0)
