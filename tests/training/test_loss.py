@@ -4,20 +4,26 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tseval.training.loss import LEAST_TILE_ROWS, LOSS_TILE_LOGITS, cross_entropy
+from tseval.training import loss
+from tseval.training.loss import LEAST_TILE_ROWS, LOSS_TILE_LOGITS, ROW_MULTIPLE, cross_entropy
 
-TILE = LOSS_TILE_LOGITS["cpu"] // 50  # rows of a tile
+WORDS = 50
+assert WORDS % ROW_MULTIPLE, "words of probability 0 are added"
+TILE = LOSS_TILE_LOGITS["cpu"] // (-(-WORDS // ROW_MULTIPLE) * ROW_MULTIPLE)  # rows of a tile
 
 
-def problem(rows):
+def problem(rows, words=WORDS):
     torch.manual_seed(0)
-    shapes = (rows, 16), (50, 16), (50,)
-    return *(torch.randn(shape, requires_grad=True) for shape in shapes), torch.randint(0, 50, (rows,))
+    shapes = (rows, 16), (words, 16), (words,)
+    return *(torch.randn(shape, requires_grad=True) for shape in shapes), torch.randint(0, words, (rows,))
 
 
+@pytest.mark.parametrize("onednn_is_faster", [False, True], ids=["MKL", "oneDNN"])
+@pytest.mark.parametrize("words", [WORDS, 3 * ROW_MULTIPLE])
 @pytest.mark.parametrize("rows", [1, TILE - 1, TILE, 2 * TILE + 3])
-def test_loss_and_gradients_are_torchs(rows):
-    hidden, weight, bias, targets = problem(rows)
+def test_loss_and_gradients_are_torchs(rows, words, onednn_is_faster, monkeypatch):
+    monkeypatch.setattr(loss, "ONEDNN_IS_FASTER", onednn_is_faster)
+    hidden, weight, bias, targets = problem(rows, words)
     ours = cross_entropy(hidden, weight, bias, targets)
     torchs = F.cross_entropy(F.linear(hidden, weight, bias), targets)
     torch.testing.assert_close(ours, torchs)
