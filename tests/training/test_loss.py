@@ -41,6 +41,11 @@ def test_bfloat16_products_stay_close():
     assert rounded.dtype == torch.float32
     torch.testing.assert_close(rounded, exact, rtol=5e-3, atol=0)
     assert rounded != exact
+    inputs = hidden, weight, bias
+    pairs = zip(torch.autograd.grad(rounded, inputs), torch.autograd.grad(exact, inputs), strict=True)
+    for rounded_grad, exact_grad in pairs:
+        assert rounded_grad.dtype == torch.float32
+        assert (rounded_grad - exact_grad).norm() < 0.01 * exact_grad.norm()
 
 
 def test_under_bfloat16_the_loss_is_a_logarithm_in_float32():
