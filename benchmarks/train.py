@@ -42,7 +42,7 @@ from tseval.models.language_model import LanguageModel, Sizes
 from tseval.training.language_model import compile_loops
 from tseval.training.schedule import Schedule
 from tseval.training.settings import Settings
-from tseval.training.state import TrainingState
+from tseval.training.state import TrainingState, product_type
 from tseval.training.windows import Columns
 
 if TYPE_CHECKING:
@@ -294,7 +294,10 @@ def main(
     torch.set_num_threads(threads)
     settings = Settings(batch=batch, window=window, precision=precision, compiled=compiled)
     contenders = []
-    for name in [*([] if only_steps else [*PLAIN, LOOP]), *(archs or CELLS)]:
+    # A processor without products in bfloat16 has no such layer of torch's.
+    low = product_type("bfloat16", torch.device(device))
+    plain = [name for name, dtype in PLAIN.items() if dtype in {torch.float32, low}]
+    for name in [*([] if only_steps else [*plain, LOOP]), *(archs or CELLS)]:
         own = urn_hidden if name == "urn" else hidden
         sizes = Sizes(name if name in CELLS else "lstm", vocabulary, embedding, own, layers, dropout)
         contenders.append(contender(name, sizes, settings, torch.device(device)))
