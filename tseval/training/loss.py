@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from tseval.models.cells.window import column_sums
 from tseval.scoring.numerics.device import widest_float
-from tseval.scoring.numerics.products import linear
+from tseval.scoring.numerics.products import ONEDNN_IS_FASTER, linear
 
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
@@ -24,8 +24,6 @@ LEAST_TILE_ROWS = 512
 # Rows of logits are as long as a multiple of this: MKL makes rows of 10,797 numbers at two thirds of the
 # speed of rows of 10,800.
 ROW_MULTIPLE = 16
-# Than MKL, in products of float32 as large as these.
-ONEDNN_IS_FASTER = "AVX512" in torch.backends.cpu.get_cpu_capability()
 # Derivatives by logits held at once. The gradient of the matrix is as large as the matrix itself: each
 # product that adds to it should be over many rows.
 HELD_SLOPES = 2**26
@@ -40,7 +38,7 @@ class _TiledCrossEntropy(torch.autograd.Function):
     ) -> Tensor:
         low_hidden, low_weight, low_bias = hidden.to(dtype), *_widened(weight.to(dtype), bias.to(dtype))
         width = len(low_weight)
-        by_hidden, by_bias = torch.empty_like(low_hidden), low_bias.new_zeros(width, dtype=bias.dtype)
+        by_hidden, by_bias = torch.empty_like(hidden), low_bias.new_zeros(width, dtype=bias.dtype)
         by_weight: Tensor | None = None
         loss = hidden.new_zeros((), dtype=widest_float(hidden.device))
         tile = max(LEAST_TILE_ROWS, LOSS_TILE_LOGITS.get(hidden.device.type, LOSS_ON_ACCELERATOR) // width)
@@ -58,14 +56,14 @@ class _TiledCrossEntropy(torch.autograd.Function):
                 loss -= chosen.float().clamp(min=TINY).log().sum(dtype=loss.dtype)
                 # d loss / d logits = softmax - one-hot
                 slope.put_(where, chosen - 1)
-                by_hidden[rows] = _product(slope, low_weight.t(), room=by_hidden[rows])
+                by_hidden[rows] = _product(slope, low_weight.t())
             part = slopes[: min(held, len(hidden) - first)]
             product = _product(part.t(), low_hidden[first : first + held].t())
             by_weight = product.to(weight.dtype) if by_weight is None else by_weight.add_(product)
             by_bias += column_sums(part)
         assert by_weight is not None, "no rows"
         words = len(weight)
-        ctx.save_for_backward(by_hidden.to(hidden.dtype), by_weight[:words], by_bias[:words])
+        ctx.save_for_backward(by_hidden, by_weight[:words], by_bias[:words])
         return (loss / len(hidden)).to(hidden.dtype)
 
     @staticmethod
@@ -89,7 +87,7 @@ def _product(
     if inputs.device.type != "cpu" or (inputs.dtype == torch.float32 and ONEDNN_IS_FASTER):
         return linear(inputs, weight, bias)
     if bias is None:
-        return torch.mm(inputs, weight.t(), out=room)
+        return F.linear(inputs, weight)
     return torch.addmm(bias, inputs, weight.t(), out=room)
 
 
