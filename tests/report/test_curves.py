@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from in_process import call
 from matplotlib.image import imread
 
 from tseval.errors import TrainingError
@@ -91,6 +92,18 @@ def test_language_models_and_classifiers_do_not_share_a_figure(write, tmp_path):
     with pytest.raises(TrainingError, match="number is a classifier, drnn a language model: draw them apart"):
         write_curves_figure(both, [tmp_path / "both.svg"])
     assert not (tmp_path / "both.svg").exists()
+
+
+def test_the_numbers_of_all_models_are_one_table_without_the_seconds_they_took(write, tmp_path):
+    paths = [write("lstm", seconds=[0.0, 1.5, 3.1, 4.0]), write("drnn", **ALPHA)]
+    done = call("train", "curves", *paths, "-o", "both.svg", "--numbers", "both.csv", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = (tmp_path / "both.csv").read_text().splitlines()
+    assert lines[0] == "model,step,tokens,training_loss,validation_loss,validation_perplexity,alpha_1,alpha_2"
+    assert lines[2] == "lstm,10,1000000,6.0,,,,"
+    assert lines[5] == "drnn,0,0,,,,0.8,0.8"
+    assert lines[8] == f"drnn,30,3000000,4.5,4.6,{math.exp(4.6)},0.65,0.86"
+    assert len(lines) == 1 + 2 * 4
 
 
 def test_a_published_model_is_called_as_its_file(write, tmp_path):

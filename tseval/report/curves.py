@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pyarrow as pa
 
 from tseval.checked import ContentError
@@ -126,6 +127,18 @@ def read_curves(path: Path) -> Curves:
     if missing := [needed for needed in curves.kind.needed if needed not in columns]:
         raise TrainingError(f"{path}: no learning curves of tseval: there is no column {missing[0]!r}")
     return curves
+
+
+def curve_numbers(curves: Sequence[Curves]) -> pd.DataFrame:
+    """Give learning curves as one table.
+
+    Returns:
+        One row a point: `model`, then what was written along the training. The seconds are left out: the same
+        training takes others each time.
+    """
+    frames = [pd.DataFrame({"model": one.name, **one.columns}) for one in curves]
+    # `read_curves` makes floats of all; steps and tokens are whole again.
+    return pd.concat(frames, ignore_index=True).drop(columns="seconds", errors="ignore").convert_dtypes()
 
 
 def write_curves_figure(curves: Sequence[Curves], paths: Sequence[Path]) -> None:

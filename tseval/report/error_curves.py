@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pyarrow as pa
 
 from tseval.checked import ContentError
@@ -107,6 +108,16 @@ def read_beside(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.stem.removesuffix(CURVES_SUFFIX)}.accuracy.parquet")
+
+
+def error_numbers(curves: Sequence[ErrorCurve]) -> pd.DataFrame:
+    """Give curves as one table.
+
+    Returns:
+        One row a point: `model`, `suite`, `training_loss` (nats a token), `error`.
+    """
+    rows = [(curve.name, curve.suite, *point) for curve in curves for point in curve.points]
+    return pd.DataFrame(rows, columns=["model", "suite", "training_loss", "error"])
 
 
 def write_error_figure(curves: Sequence[ErrorCurve], path: Path) -> None:

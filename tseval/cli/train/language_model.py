@@ -17,8 +17,8 @@ from tseval.cli.train.text import chosen_language, read_training_text
 from tseval.errors import SuiteError, TsevalError
 from tseval.files import write_text
 from tseval.models.language_model import LanguageModel
-from tseval.report.curves import read_curves, write_curves_figure
-from tseval.report.error_curves import read_error_curves, write_error_figure
+from tseval.report.curves import curve_numbers, read_curves, write_curves_figure
+from tseval.report.error_curves import error_numbers, read_error_curves, write_error_figure
 from tseval.report.string_curves import read_string_curves, write_string_figure
 from tseval.scoring.numerics.device import pick_device
 from tseval.suites.load import load_suite
@@ -82,23 +82,26 @@ def lm(
 @click.option("--strings", is_flag=True,
               help="Draw what the --eval-suite, a formal language, tells instead: loss and error by epoch. "
                    "Names that end in -seed1, -seed2, ... are one line.")  # fmt: skip
-@click.option("--numbers", type=FILE, help="Write the numbers of --strings to a .csv file.")
+@click.option("--numbers", type=FILE, help="Write the numbers behind the figure to a .csv file.")
 def curves(files: tuple[Path, ...], out: Path, error: bool, strings: bool, numbers: Path | None) -> None:
     """Draw the learning curves of several models into one figure."""
     if error and strings:
         raise click.UsageError("--error and --strings exclude each other.")
-    if numbers and not strings:
-        raise click.UsageError("--numbers is for --strings; learning curves are in files already.")
     with busy("drawing"):
         if strings:
-            found = read_string_curves(files)
-            write_string_figure(found, out)
-            if numbers:
-                write_text(numbers, found.rows.to_csv(index=False))
+            by_epoch = read_string_curves(files)
+            write_string_figure(by_epoch, out)
+            rows = by_epoch.rows
         elif error:
-            write_error_figure([curve for path in files for curve in read_error_curves(path)], out)
+            by_loss = [curve for path in files for curve in read_error_curves(path)]
+            write_error_figure(by_loss, out)
+            rows = error_numbers(by_loss)
         else:
-            write_curves_figure([read_curves(path) for path in files], [out])
+            learning = [read_curves(path) for path in files]
+            write_curves_figure(learning, [out])
+            rows = curve_numbers(learning)
+        if numbers:
+            write_text(numbers, rows.to_csv(index=False))
 
 
 def _draw(out: Path, console: Console) -> None:
