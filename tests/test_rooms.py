@@ -127,7 +127,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "tseval.report.trajectory_figure": ({"tseval.report.figures", "tseval.report.text"}, {"matplotlib"}),
     "tseval.report.curves": (
         {"tseval.parquet", "tseval.report.families", "tseval.report.figures", "tseval.report.text"},
-        {"pyarrow", "matplotlib"},
+        {"pandas", "pyarrow", "matplotlib"},
     ),
     "tseval.report.error_curves": (
         {
@@ -137,7 +137,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
             "tseval.report.figures",
             "tseval.report.text",
         },
-        {"pyarrow", "matplotlib"},
+        {"pandas", "pyarrow", "matplotlib"},
     ),
     "tseval.report.string_curves": (
         {
