@@ -13,11 +13,12 @@ import yaml
 from in_process import call
 
 from tseval.adapters import open_model
+from tseval.boards import verify
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import read_definition
 from tseval.boards.entry import About, entry_folders, entry_runs, read_entry, rows_of
 from tseval.boards.folder import add_entries, new_board
-from tseval.boards.verify import verify_entry
+from tseval.boards.verify import board_suite, verify_entry
 from tseval.errors import BoardError, SuiteError
 from tseval.evaluation import evaluate
 from tseval.evidence.file import evidence_bytes, read_evidence
@@ -95,6 +96,20 @@ def test_an_honest_board_has_nothing_wrong_and_its_entries_verify(made, model):
     report = verify_entry(made / "board" / "entries" / "lstm", model=model, share=1.0)
     assert [check.level for check in report.checks] == ["whole", "recomputed", "plausible", "rerun"]
     assert report.ok
+
+
+def test_all_entries_of_a_board_are_verified_against_one_expansion_of_its_suite(root, monkeypatch):
+    shutil.copytree(root / "board", root / "other")
+    expanded = []
+    monkeypatch.setattr(
+        verify, "board_suite", lambda board: expanded.append(board.name) or board_suite(board)
+    )
+    assert call("verify", root / "board", root / "other").returncode == 0
+    assert expanded == ["board", "other"]
+    rewrite(root / "other" / "board.yaml", digest="0" * 64)  # a board over another suite than the first
+    ended = call("verify", root / "board", root / "other")
+    assert (ended.returncode, ended.stdout.count("plausible")) == (2, 2)
+    assert "other" in ended.stderr
 
 
 def test_the_written_files_hold_the_accuracies_and_what_is_known(made):

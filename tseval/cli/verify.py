@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from tseval.scoring.protocol import Model
     from tseval.verifying import Verification
+
+    _Verifier = Callable[[Path, Callable[[int, int], None] | None], Verification]
 
 
 class Share(click.ParamType[float]):
@@ -65,9 +68,10 @@ def command(
             raise RunError(f"{option} needs the model: name it with --model")
     model = None if spec is None else open_chosen(spec, model_args, device)
     reports = []
+    verify = _verifier(suite, model, share or 0.01, draw)
     for path in _runs_and_entries(paths):
         with progress_bar(f"verifying {path}") as progress:
-            report = _verify(path, suite, model, share or 0.01, draw, progress)
+            report = verify(path, progress)
         reports.append(report)
         if not as_json:
             click.echo(str(report))
@@ -99,18 +103,20 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     return found
 
 
-def _verify(
-    path: Path,
-    suite: str | None,
-    model: Model | None,
-    share: float,
-    draw: str | None,
-    progress: Callable[[int, int], None] | None,
-) -> Verification:
+def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
+    """Make what verifies a run or an entry; the suite of a board is expanded once for all its entries."""
+    from tseval.boards.definition import read_definition
     from tseval.boards.entry import ENTRY_FILE
-    from tseval.boards.verify import verify_entry
+    from tseval.boards.verify import board_suite, verify_entry
     from tseval.verifying import verify_run
 
-    if (path / ENTRY_FILE).is_file():
-        return verify_entry(path, model=model, share=share, draw=draw, progress=progress)
-    return verify_run(path, suite=suite, model=model, share=share, draw=draw, progress=progress)
+    suite_of_board = lru_cache(maxsize=1)(board_suite)  # the entries of a board follow one another
+
+    def verify(path: Path, progress: Callable[[int, int], None] | None) -> Verification:
+        if not (path / ENTRY_FILE).is_file():
+            return verify_run(path, suite=suite, model=model, share=share, draw=draw, progress=progress)
+        board = path.resolve().parents[1]
+        split = None if read_definition(board).published else suite_of_board(board)
+        return verify_entry(path, suite=split, model=model, share=share, draw=draw, progress=progress)
+
+    return verify
