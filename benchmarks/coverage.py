@@ -10,7 +10,7 @@ Printed is the share of simulations in which
     clustered   tseval's interval, clustered by all factors
 
 hold the true accuracy; then the same for differences of two models, ranks, mean ranks, and
-means of seeds and their ranks.
+means of seeds, their differences and ranks.
 Nominal is 95%; of 1,000 simulations, that is 93.6 to 96.4%, 95 times in 100.
 
     python benchmarks/coverage.py
@@ -34,7 +34,7 @@ from tseval.analysis.inference.estimates import estimate
 from tseval.analysis.inference.factors import Factors
 from tseval.analysis.inference.mean_ranks import mean_rank_intervals
 from tseval.analysis.inference.rank_sets import rank_sets
-from tseval.analysis.inference.seeds import mean_of_seeds, ranks_of_seeds
+from tseval.analysis.inference.seeds import differences_of_seeds, mean_of_seeds, ranks_of_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 # Half of the variance of an entry's effect is the same for all models: a rare verb is hard for each.
 SHARED = 0.5
 MARGIN = 0.02
+# How much better one of three architectures is, in logits.
+BETTER = 0.5
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,24 @@ def seeds(simulations: int, seed: int) -> Iterator[list[object]]:
         yield [n_seeds, spread, f"{held / simulations:.1%}", f"{width / simulations:.3f}"]
 
 
+def seed_differences(simulations: int, seed: int) -> Iterator[list[object]]:
+    """Count how often intervals of differences of means over seeds hold 0, and are beside it."""
+    for n_seeds, spread in product((2, 3, 5), (0.1, 0.3, 1.0)):
+        population, random = Population((20, 14), (0.5, 0.5)), np.random.default_rng(seed)
+        design, held, told, width = population.design(2), 0, 0, 0.0
+        for _ in range(simulations):
+            # Three architectures, the last of them better.
+            better = np.array([0.0, 0.0, BETTER]).repeat(n_seeds)
+            effects = better + spread * random.standard_normal(len(better))
+            drawn = np.split(population.draw(random, tuple(effects)), 3, axis=1)
+            equal, _, apart = differences_of_seeds(drawn, design)
+            held += equal.low <= 0 <= equal.high
+            told += apart.high < 0
+            width += equal.high - equal.low
+        shares = f"{held / simulations:.1%}", f"{told / simulations:.1%}"
+        yield [n_seeds, spread, *shares, f"{width / simulations:.3f}"]
+
+
 def seed_ranks(simulations: int, seed: int) -> Iterator[list[object]]:
     """Count how often rank sets of means over seeds hold; a seed differs from another in every entry too."""
     for name, n_seeds, spread in product(RANKINGS, (2, 3, 5), (0.1, 0.3, 1.0)):
@@ -244,6 +264,10 @@ TABLES: dict[str, tuple[Callable[[int, int], Iterator[list[object]]], list[str]]
     "pairs": (pairs, ["population", "equal models", f"{MARGIN} apart", f"{MARGIN} apart, said equivalent"]),
     "rankings": (rankings, ["models", "all rank sets hold", "ranks in a set", "mean ranks hold"]),
     "seeds": (seeds, ["seeds", "spread of seeds, logits", "interval holds", "width"]),
+    "seed-differences": (
+        seed_differences,
+        ["seeds", "spread of seeds, logits", "equal: holds 0", f"{BETTER} logits apart: told", "width"],
+    ),
     "seed-ranks": (
         seed_ranks,
         ["models", "seeds", "spread of seeds, logits", "all rank sets hold", "ranks in a set"],

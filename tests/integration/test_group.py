@@ -86,6 +86,41 @@ def test_what_no_seed_can_decide_is_a_dash_with_a_reason(folder):
     assert "- A row in which no item is decidable for all seeds has no mean" in printed
 
 
+def test_means_differ_from_those_of_an_architecture_a_model_or_a_run(folder):
+    names = ("srn", "srn-2", "gru", "wide")
+    printed = table(folder, *names, "--against", "srn")
+    assert "**Differences from srn**" in printed
+    head = [cell.strip() for cell in printed.splitlines()[2].split("|")]
+    assert head[1:-1] == ["small", "srn", "gru", "95% interval", "", "wide", "95% interval", ""]
+    line = next(line for line in printed.splitlines() if line.startswith("| Simple"))
+    cells = [cell.strip() for cell in line.split("|")]
+    assert (cells[2], cells[3], cells[6]) == ("0.833 ± 0.235", "-0.500", "+0.166")
+    assert "- Seeds: srn 2, gru 1, wide 1. Accuracies are means over seeds" in printed
+    assert "decidable for all seeds of both" in printed
+    assert "- Intervals and tests are for other seeds too, where there are several." in printed
+    of_a_run = table(folder, "gru", "srn", "wide", "--against", "srn-2")
+    lines, others = ([line for line in one.splitlines() if "|" in line] for one in (printed, of_a_run))
+    assert lines[:6] == others[:6], "a model stands for its architecture"
+
+
+def test_programs_get_how_many_seeds_a_difference_is_of(folder):
+    told = table(folder, "srn", "srn-2", "gru", "--against", "gru", "--format", "json")
+    row = json.loads(told)["rows"][0]
+    assert (row["model"], row["n_seeds_model"], row["against"], row["n_seeds_against"]) == (
+        "srn",
+        2,
+        "gru",
+        1,
+    )
+    assert row["difference"] == pytest.approx(0.5)
+    assert row["low"] < row["difference"] < row["high"]
+    assert row["df"] < 11, "that of seeds and words"
+    alone = call("table", "--against", "gru", "srn", "gru", "--format", "json", cwd=folder)
+    row = json.loads(alone.stdout)["rows"][0]
+    assert "n_seeds_model" not in row
+    assert isinstance(row["df"], int)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -93,7 +128,12 @@ def test_what_no_seed_can_decide_is_a_dash_with_a_reason(folder):
         (["srn"], "no two of these runs are of models that differ in their seed alone"),
         (["srn", "again"], "srn and again are of one model, not of two seeds.\n  Leave one of the runs out."),
         (["srn", "srn-2", "--by", "tense"], "no feature 'tense'"),
-        (["srn", "srn-2", "--against", "srn"], "--group and --against exclude each other"),
+        (["srn", "srn-2", "--against", "srn"], "there is nothing to compare with srn"),
+        (
+            ["srn", "srn-2", "gru", "--against", "gruu"],
+            "is of a model 'gruu', and no run is there.\n  Did you",
+        ),
+        (["gru", "wide", "--against", "gru"], "no two of these runs are of models that differ in their seed"),
         (["srn", "srn-2", "bhatt2020"], "is a published board: it has no items"),
     ],
 )

@@ -10,9 +10,9 @@ import pandas as pd
 
 from tseval.analysis.accuracy import count_groups
 from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.differences import differences
 from tseval.analysis.inference.estimates import estimate
 from tseval.analysis.inference.factors import Factors
+from tseval.analysis.inference.seeds import differences_of_seeds
 from tseval.suites.items import ENTRY
 
 if TYPE_CHECKING:
@@ -53,6 +53,13 @@ def marks(verdicts: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
     return correct, ~undecidable
 
 
+def marks_of_seeds(seeds: Sequence[pd.DataFrame]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Give what each seed gets right, (items, seeds), and what is decidable for all of them, (items,)."""
+    marked = [marks(verdicts) for verdicts in seeds]
+    correct = np.stack([one for one, _ in marked], axis=1)
+    return correct, np.logical_and.reduce([known for _, known in marked])
+
+
 def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Count the verdicts of each group, with intervals that know which items share words.
 
@@ -90,10 +97,10 @@ def paired_differences(
     pairs: Sequence[tuple[str, str]],
     design: Design,
 ) -> list[Difference | None]:
-    """Set pairs of models against each other, each on the items that are decidable for both of it.
+    """Set pairs of models or means over seeds against each other, each on what is decidable for both of it.
 
     Args:
-        marked: Name of each model to its `marks`.
+        marked: Name of each model to its `marks`, or of each architecture to its `marks_of_seeds`.
         pairs: Whom to compare; the first of a pair comes first among the models too.
         design: Rows and entries of the items.
 
@@ -110,7 +117,7 @@ def paired_differences(
         if decidable.any():
             named = {name for pair in own for name in pair}
             names = [name for name in marked if name in named]
-            correct = np.stack([marked[name][0][decidable] for name in names], axis=1)
-            of_pairs = differences(correct, design.among(decidable))
+            correct = [marked[name][0][decidable].reshape(decidable.sum(), -1) for name in names]
+            of_pairs = differences_of_seeds(correct, design.among(decidable))
             found |= dict(zip(combinations(names, 2), of_pairs, strict=True))
     return [found.get(pair) for pair in pairs]

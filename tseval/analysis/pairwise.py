@@ -113,7 +113,10 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
                 told.word,                one.clusters, one.fixed,
             )
         )  # fmt: skip
-    return pd.DataFrame(rows, columns=[*COMPARED]).astype({**_TYPES, "df": "Int64"})
+    told_of = pd.DataFrame(rows, columns=[*COMPARED]).astype(_TYPES)
+    # Whole numbers, where all of them are, and where there are none.
+    whole = all(one is None or float(one.df).is_integer() for one in found)
+    return told_of.astype({"df": "Int64" if whole else "Float64"})
 
 
 def _count(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.clustered import marks
+from tseval.analysis.clustered import marks_of_seeds
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.estimates import estimate
 from tseval.analysis.inference.factors import Factors
@@ -68,9 +68,7 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
     factors = Factors.of_verdicts(first)
     of_rows, of_means, of_all = {}, {}, []
     for name, seeds in groups.items():
-        marked = [marks(frame) for frame in seeds]
-        correct = np.stack([one for one, _ in marked], axis=1)
-        decidable = np.logical_and.reduce([known for _, known in marked])
+        correct, decidable = marks_of_seeds(seeds)
         found = []
         for places in (*([row] for row in range(len(rows))), *(places for _, places in sets)):
             own = np.isin(row_of, places) & decidable
@@ -80,7 +78,7 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
         frame = pd.DataFrame(found, columns=[*SEED_COLUMNS]).astype(dict.fromkeys(_NUMBERS, "float64"))
         of_rows[name] = frame[: len(rows)]
         of_means[name] = frame[len(rows) :].reset_index(drop=True)
-        of_all.append(np.stack([one & known for one, known in marked], axis=1))
+        of_all.append(correct)
     heads = pd.DataFrame([(over, len(places)) for over, places in sets], columns=["over", "n_rows"])
     ranks = ranks_of_seeds(of_all, Design.of(factors, row_of)) if len(groups) > 1 else None
     return SeedTable(rows, of_rows, heads, of_means, ranks)

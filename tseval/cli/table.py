@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 @click.argument("sources", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
 @BY
-@click.option("--against", metavar="MODEL", help="Print differences from this model: its name or its run.")
+@click.option(
+    "--against",
+    metavar="MODEL",
+    help="Print differences from this model: its name or its run; with --group, from this architecture.",
+)
 @MARGIN_OPTION
 @click.option(
     "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
@@ -49,8 +53,6 @@ def command(
     """
     if against is None and context.get_parameter_source("margin") is not ParameterSource.DEFAULT:
         raise click.UsageError("--margin is for differences: name a model with --against.")
-    if group and against is not None:
-        raise click.UsageError("--group and --against exclude each other.")
     if over is not None and (group or against is not None):
         raise click.UsageError("--over stands alone: leave out --group and --against.")
     if human is not None and (group or by or over is not None or against is not None):
@@ -61,7 +63,7 @@ def command(
         if against is not None:
             from tseval.report.against import differences_table
 
-            told: Document | Table = differences_table(sources, against, by, margin)
+            told: Document | Table = differences_table(sources, against, by, margin, grouped=group)
         elif over is not None:
             told = _over(sources, over, by)
         elif group:

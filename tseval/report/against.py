@@ -1,4 +1,4 @@
-"""A table of differences: every model against one of them."""
+"""A table of differences: every model, or the mean over seeds of every architecture, against one of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tseval.report.analyses import INTERVAL, open_runs, tell
 from tseval.report.document import Field, Grid, Line
 from tseval.report.layout import headed, row_labels
 from tseval.report.pairs import comparison_notes
-from tseval.report.shown import difference, share
+from tseval.report.seeds import about_seeds, seeds_of, with_spread
+from tseval.report.shown import difference
 from tseval.runs import runs_below
 from tseval.runs.manifest_file import NAME
 
@@ -26,58 +27,83 @@ if TYPE_CHECKING:
     from tseval.report.analyses import Opened
     from tseval.report.document import Document
 
+_OF_THE_REFERENCE = Field("", ("accuracy", "spread"), with_spread)
 _OF_A_MODEL = (Field("", ("difference",), difference), INTERVAL, Field("", ("outcome",), align="left"))
 
 
-def differences_table(names: Sequence[str], model: str, by: Sequence[str], margin: float) -> Document:
+def differences_table(
+    names: Sequence[str], model: str, by: Sequence[str], margin: float, *, grouped: bool = False
+) -> Document:
     """Tabulate how models differ from one of them, row by row and over the rows of a table.
 
     Args:
         names: Run directories.
-        model: Whom all are compared with: a run directory, or the name of a model as tables print it.
+        model: Whom all are compared with: a run directory, or a name as tables print it, of a model or, if
+            grouped, of an architecture.
         by: Features that rows are broken down by.
         margin: The smallest difference of accuracies that matters, between 0 and 1.
+        grouped: Whether to compare architectures by their means over seeds; a model stands for its own.
 
     Raises:
-        RunError: A run cannot be read, is over other items or the only one; there is no such model; or the
-            margin is no difference of accuracies.
+        RunError: A run cannot be read, is over other items or the only one; there is no such model, or no
+            seeds; or the margin is no difference of accuracies.
         SuiteError: The suite has no such feature.
     """
-    opened, reference = _open(names, model)
-    if len(opened.verdicts) < 2:
+    opened, own = _open(names, model)
+    groups = seeds_of(opened) if grouped else {name: [name] for name in opened.verdicts}
+    reference = _reference(model if own is None else own, groups)
+    if len(groups) < 2:
         raise RunError(
             f"there is nothing to compare with {reference}.\n  Name another run of the same suite."
         )
-    require_features(opened.verdicts[reference], by)
-    found = against(opened.verdicts, reference, by, margin)
+    require_features(opened.verdicts[groups[reference][0]], by)
+    verdicts = {name: [opened.verdicts[one] for one in seeds] for name, seeds in groups.items()}
+    found = against(verdicts, reference, by, margin)
     told = pd.concat([*found.of_rows.values(), *found.of_means.values()])
-    notes = comparison_notes(told, margin, "all models and rows of the table, and likewise over all means")
-    if any(own["outcome"].isna().any() for own in found.of_means.values()):
+    family = "all models and rows of the table, and likewise over all means"
+    if grouped:
+        notes = [
+            about_seeds(groups),
+            *comparison_notes(told, margin, family, "all seeds of both"),
+            "Intervals and tests are for other seeds too, where there are several.",
+        ]
+    else:
+        notes = comparison_notes(told, margin, family)
+    if any(frame["outcome"].isna().any() for frame in found.of_means.values()):
         notes.append("A model that lacks a row has no mean over it.")
-    return tell(opened, "against", _records(found), [_grid(found, opened.suite)], notes)
+    records = _records(found)
+    if grouped:
+        for place, column in ((1, "model"), (3, "against")):
+            records.insert(place, f"n_seeds_{column}", [len(groups[name]) for name in records[column]])
+    return tell(opened, "against", records, [_grid(found, opened.suite)], notes)
 
 
-def _open(names: Sequence[str], model: str) -> tuple[Opened, str]:
-    """Open the runs, and say which is the one that all are compared with."""
+def _open(names: Sequence[str], model: str) -> tuple[Opened, str | None]:
+    """Open the runs; give the name of the model that all are compared with, if it is told by its run."""
     if (Path(model) / NAME).is_file():
         paths = (path for name in names for path in runs_below(Path(name))[0] or [Path(name)])
         others = [str(path) for path in paths if os.path.realpath(path) != os.path.realpath(model)]
         opened = open_runs([model, *others])
         return opened, next(iter(opened.verdicts))
-    opened = open_runs(names)
-    if model not in opened.verdicts:
-        raise RunError(
-            f"none of these runs is of a model {model!r}, and no run is there.\n"
-            f"  {suggest(model, opened.verdicts, 'Models')}"
-        )
-    return opened, model
+    return open_runs(names), None
+
+
+def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
+    """Find the group of a name; that of an architecture comes before that of a model."""
+    for name, seeds in groups.items():
+        if model == name or (model not in groups and model in seeds):
+            return name
+    raise RunError(
+        f"none of these runs is of a model {model!r}, and no run is there.\n"
+        f"  {suggest(model, groups, 'Models')}"
+    )
 
 
 def _records(found: Against) -> pd.DataFrame:
     """List the differences of all rows, then those of their means, model by model."""
     frames = []
     for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
-        keys = heads.drop(columns="accuracy")
+        keys = heads.drop(columns=[*_OF_THE_REFERENCE.names])
         for name, frame in own.items():
             rows = keys.join(frame)
             rows.insert(0, "model", name)
@@ -94,10 +120,10 @@ def _stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _grid(found: Against, suite: str) -> Grid:
     """Print the accuracy of the reference, then each model's difference from it, its interval and a word."""
-    fields = [Field(suite, align="left"), Field(found.reference, show=share)]
+    fields = [Field(suite, align="left"), Field(found.reference, show=with_spread)]
     for name in found.of_rows:
         fields += [Field(name, show=difference), *_OF_A_MODEL[1:]]
-    keys = found.rows.drop(columns="accuracy")
+    keys = found.rows.drop(columns=[*_OF_THE_REFERENCE.names])
     cells = zip(row_labels(keys), *_columns(found.rows, found.of_rows), strict=True)
     rows = zip(keys.itertuples(index=False, name=None), map(Line, cells), strict=True)
     lines = list(headed(rows))
@@ -110,7 +136,7 @@ def _grid(found: Against, suite: str) -> Grid:
 
 
 def _columns(heads: pd.DataFrame, own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
-    columns = [heads["accuracy"].astype(object).tolist()]
+    columns = [_OF_THE_REFERENCE.values(heads)]
     for frame in own.values():
         columns += [field.values(frame) for field in _OF_A_MODEL]
     return columns

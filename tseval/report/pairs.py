@@ -89,22 +89,23 @@ _OF_MCNEMAR = (
 )
 
 
-def comparison_notes(rows: pd.DataFrame, margin: float, family: str) -> list[str]:
+def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str = "both models") -> list[str]:
     """Say how to read differences, their intervals and the words for them.
 
     Args:
         rows: In the columns of `tseval.analysis.pairwise.COMPARED`.
         margin: The smallest difference that matters.
         family: What tests are corrected over.
+        both: For whom items have to be decidable.
     """
     notes = [
-        "Differences are of accuracies, cut to 3 decimals, on the items that are decidable for both models.",
+        f"Differences are of accuracies, cut to 3 decimals, on the items that are decidable for {both}.",
         interval_note(rows),
         f"At an error rate of 5% over {family} (Holm): equivalent, if the difference is surely smaller than "
         f"{margin:g}, by two one-sided tests; else better or worse, if it is surely not 0; else undecided.",
     ]
     if rows["outcome"].isna().any():
-        notes.append("Where no item is decidable for both models there is no difference to tell.")
+        notes.append(f"Where no item is decidable for {both} there is no difference to tell.")
     return notes
 
 

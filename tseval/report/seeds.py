@@ -109,12 +109,16 @@ def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
     """Say what the means and their intervals are of."""
     if all(len(names) == 1 for names in groups.values()):
         return ["Accuracies are cut to 3 decimals, not rounded.", intervals]
+    return [about_seeds(groups), f"{intervals} They are for other seeds too, where there are several."]
+
+
+def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
+    """Say how many seeds there are of each architecture, and how their means are shown."""
     counts = ", ".join(f"{name} {len(names)}" for name, names in groups.items())
-    return [
+    return (
         f"Seeds: {counts}. Accuracies are means over seeds, ± the standard deviation between seeds, both cut "
-        "to 3 decimals.",
-        f"{intervals} They are for other seeds too, where there are several.",
-    ]
+        "to 3 decimals."
+    )
 
 
 def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:

@@ -3,9 +3,10 @@ import pytest
 from drawn_items import design_of, draw_items
 from scipy.stats import t as student
 
+from tseval.analysis.inference.differences import differences
 from tseval.analysis.inference.estimates import estimate, score_interval
 from tseval.analysis.inference.rank_sets import rank_sets
-from tseval.analysis.inference.seeds import mean_of_seeds, ranks_of_seeds
+from tseval.analysis.inference.seeds import differences_of_seeds, mean_of_seeds, ranks_of_seeds
 
 
 def test_seeds_that_agree_on_every_item_are_as_one_run():
@@ -51,6 +52,46 @@ def drawn(n_seeds, better=0.0, seed=0):
     return random.random((len(codes), n_seeds)) < shares, codes
 
 
+def by_hand(first, second, codes):
+    """How much better the second is, its its standard error and degrees of freedom."""
+    of_items = second.mean(axis=1) - first.mean(axis=1)
+    of_verbs = [of_items[codes[:, 0] == verb].mean() for verb in range(8)]
+    several = [one for one in (first, second) if one.shape[1] > 1]
+    between_seeds = sum(one.mean(axis=0).var(ddof=1) / one.shape[1] for one in several)
+    # Items are never surer than if they were independent.
+    between_verbs = max(np.var(of_verbs, ddof=1) / 8, np.var(of_items, ddof=1) / len(of_items))
+    fewer = min(one.shape[1] for one in several) - 1
+    df = (between_seeds + between_verbs) ** 2 / (between_seeds**2 / fewer + between_verbs**2 / 7)
+    return of_items.mean(), np.sqrt(between_seeds + between_verbs), df
+
+
+@pytest.mark.parametrize("seeds", [(3, 3), (5, 2), (1, 3)])
+def test_a_difference_of_means_has_the_interval_of_a_t_test_of_their_means(seeds):
+    for number in range(10):
+        (first, codes), (second, _) = (drawn(n, 0.1, 2 * number + place) for place, n in enumerate(seeds))
+        gap, se, df = by_hand(first, second, codes)
+        (found,) = differences_of_seeds([second, first], design_of(codes))
+        assert (found.value, found.se, found.df) == pytest.approx((gap, se, df))
+        ends = np.clip(student.interval(0.95, df, gap, se), -1, 1)
+        assert (found.low, found.high) == pytest.approx(ends, abs=1e-10)
+        assert found.p == pytest.approx(2 * student.sf(abs(gap) / se, df))
+        assert (found.n_items, found.clusters) == (len(codes), {"a": 8})
+
+
+def test_pairs_of_single_models_are_told_as_models_are_beside_architectures_of_several_seeds():
+    models, codes = drawn(3, seed=5)
+    design = design_of(codes)
+    alone = differences(models, design)
+    assert differences_of_seeds(np.split(models, 3, axis=1), design) == alone
+    several, _ = drawn(3, 0.1, seed=6)
+    beside = differences_of_seeds([*np.split(models, 3, axis=1), several], design)
+    of_models = [beside[place] for place in (0, 1, 3)]
+    for one, other in zip(of_models, alone, strict=True):
+        assert (one.low, one.high, one.p, one.df) == pytest.approx(
+            (other.low, other.high, other.p, other.df), rel=1e-9
+        )
+
+
 @pytest.mark.parametrize("seeds", [(3, 3), (5, 2), (1, 3)])
 def test_two_architectures_are_told_apart_where_a_t_test_of_their_means_does(seeds):
     outcomes = set()
@@ -59,17 +100,10 @@ def test_two_architectures_are_told_apart_where_a_t_test_of_their_means_does(see
             drawn(n, better, 2 * number + place)
             for place, (n, better) in enumerate(zip(seeds, (0, 0.08), strict=True))
         )
-        of_items = second.mean(axis=1) - first.mean(axis=1)
-        of_verbs = [of_items[codes[:, 0] == verb].mean() for verb in range(8)]
-        between_seeds = sum(
-            one.mean(axis=0).var(ddof=1) / one.shape[1] for one in (first, second) if one.shape[1] > 1
-        )
-        between_verbs = np.var(of_verbs, ddof=1) / 8
-        fewer = min(n for n in seeds if n > 1) - 1
-        df = (between_seeds + between_verbs) ** 2 / (between_seeds**2 / fewer + between_verbs**2 / 7)
-        p = 2 * student.sf(abs(of_items.mean()) / np.sqrt(between_seeds + between_verbs), df)
-        if 0.045 < p < 0.055 or between_verbs < np.var(of_items, ddof=1) / len(of_items):
-            continue  # a critical value of 10,000 draws has an error; items are never surer than independent
+        gap, se, df = by_hand(first, second, codes)
+        p = 2 * student.sf(abs(gap) / se, df)
+        if 0.045 < p < 0.055:
+            continue  # a critical value of 10,000 draws has an error
         found = ranks_of_seeds([first, second], design_of(codes))
         assert bool(found.better.any()) == (p < 0.05)
         assert found.means == pytest.approx([first.mean(), second.mean()])

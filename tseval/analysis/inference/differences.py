@@ -27,14 +27,14 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much more of the same items one model gets right than another.
+    """How much more of the same items one model gets right than another, or the mean of one's seeds.
 
     Attributes:
         value: Accuracy of the first less that of the second, or the mean of this over rows.
         se: Its standard error.
         low: Lower end of its 95% interval.
         high: Upper end.
-        df: Degrees of freedom of t.
+        df: Degrees of freedom of t; a whole number, but for means over seeds.
         p: Probability of a difference at least as large, in either direction, if the models were equally
             good.
         n_items: Number of items.
@@ -46,11 +46,27 @@ class Difference:
     se: float
     low: float
     high: float
-    df: int
+    df: float
     p: float
     n_items: int
     clusters: dict[str, int]
     fixed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, value: float, se: float, df: float, design: Design) -> Difference:
+        """Work out interval and p of a difference from its standard error."""
+        half = quantile(df) * se
+        return cls(
+            value=value,
+            se=se,
+            low=max(-1.0, value - half),
+            high=min(1.0, value + half),
+            df=df,
+            p=min(1.0, 2 * upper_tail(abs(value) / se, df)),
+            n_items=len(design.rows),
+            clusters=design.clusters,
+            fixed=design.fixed,
+        )
 
     def p_beyond(self, margin: float) -> float:
         """Test whether the difference may be as large as a margin, by two one-sided tests.
@@ -95,28 +111,13 @@ def differences(correct: NDArray[np.bool_], design: Design) -> list[Difference]:
     means, errors, _ = paired_errors(correct, design)
     df = degrees(design)
     return [
-        _difference(float(means[one] - means[other]), float(errors[one, other]), df, design)
+        Difference.of(float(means[one] - means[other]), float(errors[one, other]), df, design)
         for one, other in combinations(range(len(means)), 2)
     ]
 
 
-def _difference(value: float, se: float, df: int, design: Design) -> Difference:
-    half = quantile(df) * se
-    return Difference(
-        value=value,
-        se=se,
-        low=max(-1.0, value - half),
-        high=min(1.0, value + half),
-        df=df,
-        p=min(1.0, 2 * upper_tail(abs(value) / se, df)),
-        n_items=len(design.rows),
-        clusters=design.clusters,
-        fixed=design.fixed,
-    )
-
-
 def paired_errors(
-    correct: NDArray[np.bool_], design: Design
+    correct: NDArray[np.bool_] | NDArray[np.float64], design: Design
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Estimate the standard error of the difference between any two models.
 
@@ -126,7 +127,7 @@ def paired_errors(
     as often as they may.
 
     Args:
-        correct: (items, models), what each model gets right.
+        correct: (items, models), what each model gets right, or in which share of its seeds.
         design: Rows and entries of these items.
 
     Returns:
