@@ -56,8 +56,9 @@ def test_a_board_of_ones_own_that_lost_its_evidence_is_wrong(shipped, tmp_path):
 
 
 @pytest.mark.slow
-def test_every_number_of_the_zoo_follows_from_its_evidence():
-    zoo = BUNDLED_BOARDS / "zoo"
+@pytest.mark.parametrize("name", ["zoo", "zoo-wide"])
+def test_every_number_of_a_zoo_follows_from_its_evidence(name):
+    zoo = BUNDLED_BOARDS / name
     if not (zoo / DEFINITION).is_file() or sources.lacks_evidence(zoo):
-        pytest.skip("the evidence of the zoo is not here: it is not a part of source distributions")
+        pytest.skip("the evidence of zoos is not here: it is not a part of source distributions")
     assert wrong_with_board(zoo) == []
