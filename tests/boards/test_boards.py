@@ -312,3 +312,12 @@ def test_a_board_is_kept_by_commands(root):
     assert call("verify", board, "--model", "bundled:lstm").returncode == 0
     table = call("table", board, "--format", "json")
     assert {column["model"] for column in json.loads(table.stdout)["columns"]} == set(added)
+
+
+def test_the_folder_of_a_boards_entries_is_read_as_the_board_is(root):
+    tables = [call("table", root / "board" / part) for part in ("", "entries")]
+    assert tables[0].returncode == 0
+    assert tables[0].stdout == tables[1].stdout
+    differ = call("table", "--against", "lstm", root / "board/entries")
+    assert differ.returncode == 0, differ.stderr
+    assert "**Differences from lstm**" in differ.stdout

@@ -21,8 +21,8 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
     """Open runs and boards, each named once.
 
     Args:
-        names: Paths of run directories, of folders that hold some, or of boards, or names of boards that come
-            with tseval.
+        names: Paths of run directories, of entries of a board, of folders that hold some, or of boards, or
+            names of boards that come with tseval.
         items: Whether single items will be asked for, so that a board's means over seeds do not do.
 
     Raises:
@@ -47,14 +47,15 @@ def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]
     path = Path(name)
     if path.suffix == ".json":
         return [(path, partial(read_board, path))]
-    if (path / ENTRY_FILE).is_file():
-        return _entries(path, [path])
     if (path / DEFINITION).is_file():
         return _board(path, items)
     if (path / "board.json").is_file():
         return [(path, partial(read_board, path))]
     if path.exists():
-        return [(one, partial(read_run, one)) for one in runs_below(path)[0] or [path]]
+        below = runs_below(path)[0] or [path]
+        if all((one / ENTRY_FILE).is_file() for one in below):
+            return _entries(path, below)
+        return [(one, partial(read_run, one)) for one in below]
     if name in bundled_boards():
         return _found(str(BUNDLED_BOARDS / name), items)
     raise RunError(
