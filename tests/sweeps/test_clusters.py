@@ -15,6 +15,8 @@ from in_process import call
 from sweeping import Sweeps
 from systems import needs_posix
 
+from tseval.runs import runs_below
+
 pytest.importorskip("ray")
 pytestmark = [needs_posix, pytest.mark.slow]
 
@@ -89,7 +91,10 @@ def test_a_cluster_that_loses_a_node_and_then_goes_away_loses_nothing_that_was_s
     with node(sweeps, 2, *head):
         sweeps.sweep(*command, RAY_ADDRESS=address)
     assert sweeps.saved_twice() == 0
-    assert len(sweeps.saved()) == 30
+    # Each of the two workers that died may have saved a shard, and died before it said so.
+    assert 28 <= len(sweeps.saved()) <= 30
+    complete, unfinished = runs_below(sweeps.place / "out")
+    assert (len(complete), unfinished) == (6, [])
 
 
 def test_a_cluster_that_is_not_there_is_one_message(tmp_path, monkeypatch):
