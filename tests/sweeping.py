@@ -21,7 +21,7 @@ from tseval.models.vocabulary import Vocabulary
 from tseval.runs import read_run
 
 NOUNS = ["author", "chef", "guard", "pilot", "waiter", "farmer", "doctor", "judge"]
-# In every worker: shards of three sentences that take a while, and a line for each that was saved.
+# In every worker: shards of three sentences that take a while, and lines before and after each is saved.
 LEDGER = """
 import os, sys
 if "tseval.sweeps" in sys.orig_argv:
@@ -31,10 +31,11 @@ if "tseval.sweeps" in sys.orig_argv:
     engine.SHARD = 3
     save = writing.RunWriter.save_part
     def save_part(writer, i, part):
-        save(writer, i, part)
         line = f"{os.getpid()} {os.getppid()} {writer.path.name} {i} {part.table.num_rows}\\n"
         ledger = os.open(os.environ["LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(ledger, line.encode())
+        os.write(ledger, f"begun {line}".encode())
+        save(writer, i, part)
+        os.write(ledger, f"saved {line}".encode())
         os.close(ledger)
         time.sleep(float(os.environ.get("PAUSE", "0.05")))
         if "SPARE" in os.environ:  # the process may take so many bytes more than it has, and no more
@@ -94,10 +95,17 @@ class Sweeps:
         return said + errors
 
     def saved(self):
-        """Give every shard that was saved, in order: process, its parent, run, number, sentences."""
-        if not (self.place / "ledger").exists():
-            return []
-        return [line.split() for line in (self.place / "ledger").read_text().splitlines()]
+        """Give every shard said to be saved, in order: process, its parent, run, number, sentences."""
+        return [line[1:] for line in self._lines() if line[0] == "saved"]
+
+    def saved_unsaid(self):
+        """Count the shards that a worker saved, killed before it said so: nobody began them again."""
+        begun = {(run, i) for _, _, _, run, i, _ in self._lines()}
+        return len(begun - {(run, i) for _, _, run, i, _ in self.saved()})
+
+    def _lines(self):
+        ledger = self.place / "ledger"
+        return [line.split() for line in ledger.read_text().splitlines()] if ledger.exists() else []
 
     def saved_twice(self):
         """Count the sentences that were scored again although they had been saved."""
