@@ -103,6 +103,15 @@ def test_means_differ_from_those_of_an_architecture_a_model_or_a_run(folder):
     assert lines[:6] == others[:6], "a model stands for its architecture"
 
 
+def test_a_run_stands_for_its_own_architecture_even_if_its_model_has_the_name_of_another(folder, tmp_path):
+    make(tmp_path / "gru", (), "9")  # an SRN, whatever it is called
+    make(tmp_path / "gru-2", ("swims",), "8", "gru")
+    make(tmp_path / "gru-3", ("swims",), "7", "gru")
+    names = (folder / "srn-2", tmp_path / "gru-2", tmp_path / "gru-3")
+    assert "**Differences from srn**" in table(folder, *names, "--against", tmp_path / "gru")
+    assert "**Differences from gru**" in table(folder, *names, folder / "srn", "--against", "gru")
+
+
 def test_programs_get_how_many_seeds_a_difference_is_of(folder):
     told = table(folder, "srn", "srn-2", "gru", "--against", "gru", "--format", "json")
     row = json.loads(told)["rows"][0]

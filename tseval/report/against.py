@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tseval.analysis.against import Against
-    from tseval.report.analyses import Opened
     from tseval.report.document import Document
 
 _OF_THE_REFERENCE = Field("", ("accuracy", "spread"), with_spread)
@@ -49,9 +48,10 @@ def differences_table(
             seeds; or the margin is no difference of accuracies.
         SuiteError: The suite has no such feature.
     """
-    opened, own = _open(names, model)
+    names_a_run = (Path(model) / NAME).is_file()
+    opened = open_runs(_with_first(model, names) if names_a_run else names)
     groups = seeds_of(opened) if grouped else {name: [name] for name in opened.verdicts}
-    reference = _reference(model if own is None else own, groups)
+    reference = next(iter(groups)) if names_a_run else _reference(model, groups)
     if len(groups) < 2:
         raise RunError(
             f"there is nothing to compare with {reference}.\n  Name another run of the same suite."
@@ -61,14 +61,10 @@ def differences_table(
     found = against(verdicts, reference, by, margin)
     told = pd.concat([*found.of_rows.values(), *found.of_means.values()])
     family = "all models and rows of the table, and likewise over all means"
+    notes = comparison_notes(told, margin, family, "all seeds of both" if grouped else "both models")
     if grouped:
-        notes = [
-            about_seeds(groups),
-            *comparison_notes(told, margin, family, "all seeds of both"),
-            "Intervals and tests are for other seeds too, where there are several.",
-        ]
-    else:
-        notes = comparison_notes(told, margin, family)
+        of_seeds = "Intervals and tests are for other seeds too, where there are several."
+        notes = [about_seeds(groups), *notes, of_seeds]
     if any(frame["outcome"].isna().any() for frame in found.of_means.values()):
         notes.append("A model that lacks a row has no mean over it.")
     records = _records(found)
@@ -78,20 +74,18 @@ def differences_table(
     return tell(opened, "against", records, [_grid(found, opened.suite)], notes)
 
 
-def _open(names: Sequence[str], model: str) -> tuple[Opened, str | None]:
-    """Open the runs; give the name of the model that all are compared with, if it is told by its run."""
-    if (Path(model) / NAME).is_file():
-        paths = (path for name in names for path in runs_below(Path(name))[0] or [Path(name)])
-        others = [str(path) for path in paths if os.path.realpath(path) != os.path.realpath(model)]
-        opened = open_runs([model, *others])
-        return opened, next(iter(opened.verdicts))
-    return open_runs(names), None
+def _with_first(run: str, names: Sequence[str]) -> list[str]:
+    """List the runs with one of them first; so its group comes first too, whatever others are called."""
+    paths = (path for name in names for path in runs_below(Path(name))[0] or [Path(name)])
+    return [run, *(str(path) for path in paths if os.path.realpath(path) != os.path.realpath(run))]
 
 
 def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
-    """Find the group of a name; that of an architecture comes before that of a model."""
+    """Find the group of a name: of an architecture, else of a model."""
+    if model in groups:
+        return model
     for name, seeds in groups.items():
-        if model == name or (model not in groups and model in seeds):
+        if model in seeds:
             return name
     raise RunError(
         f"none of these runs is of a model {model!r}, and no run is there.\n"

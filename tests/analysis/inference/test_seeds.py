@@ -53,7 +53,7 @@ def drawn(n_seeds, better=0.0, seed=0):
 
 
 def by_hand(first, second, codes):
-    """How much better the second is, its its standard error and degrees of freedom."""
+    """How much better the second is, its standard error and degrees of freedom."""
     of_items = second.mean(axis=1) - first.mean(axis=1)
     of_verbs = [of_items[codes[:, 0] == verb].mean() for verb in range(8)]
     several = [one for one in (first, second) if one.shape[1] > 1]

@@ -139,6 +139,8 @@ class _Apart:
         errors: Standard errors of their differences, (architectures, architectures), 0 on the diagonal.
         df: Degrees of freedom of these.
         covariance: A covariance of the means, from which to take how differences are correlated.
+
+    Source: Satterthwaite 1946 (`mean_of_seeds`).
     """
 
     means: NDArray[np.float64]
