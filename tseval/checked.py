@@ -81,6 +81,9 @@ def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return found
 
 
+MOST_DIGITS = 100
+
+
 def read_yaml(file: Path) -> Json:
     """Read a YAML file as plain data that stands where it is read.
 
@@ -102,14 +105,18 @@ def read_yaml(file: Path) -> Json:
         root = loader.get_single_node()
         if root is None:
             return None
-        _refuse_repeated_keys(root)
+        _refuse_ambiguous(root)
         return loader.construct_document(root)  # type: ignore[no-any-return]
     except (yaml.YAMLError, RecursionError, *_OF_VALUES) as error:
         raise ContentError(f"not a YAML file ({' '.join(str(error).split())})") from None
 
 
-def _refuse_repeated_keys(root: Node) -> None:
-    """Look at every mapping of a YAML file; which keys are plain texts is all that can be told before."""
+def _refuse_ambiguous(root: Node) -> None:
+    """Look at every mapping of a YAML file; which keys are plain texts is all that can be told before.
+
+    Raises:
+        ContentError: A key stands twice, mappings are merged, or a number is too long to be shown.
+    """
     from yaml import MappingNode, ScalarNode, SequenceNode  # noqa: PLC0415 - most commands read none
 
     left = [root]
@@ -117,6 +124,10 @@ def _refuse_repeated_keys(root: Node) -> None:
         node = left.pop()
         if isinstance(node, SequenceNode):
             left += node.value
+        elif isinstance(node, ScalarNode) and node.tag == "tag:yaml.org,2002:int":
+            if len(node.value) > MOST_DIGITS:  # Python prints no such number
+                line = f"line {node.start_mark.line + 1}"
+                raise ContentError(f"a whole number has more than {MOST_DIGITS} digits ({line})")
         elif isinstance(node, MappingNode):
             seen = set()
             for key, value in node.value:

@@ -24,7 +24,7 @@ from tseval.scoring.engine import score_all
 from tseval.scoring.lengths import lengths_of
 from tseval.scoring.scorers import scorer_for
 from tseval.shown import counted, quoted_text
-from tseval.verdicts import all_sentences, check_score, judge, n_too_long, sentences_of
+from tseval.verdicts import asked_in, check_score, judge, n_too_long, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,7 +160,7 @@ def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = Non
         )
     sentences, too_long = _readable(scorer, sentences_of(suite))
     scorer.check_sentences(sentences)
-    asked = _asked(suite, sentences)
+    asked = asked_in(suite, sentences)
     if asked:
         scorer.check_symbols(asked.asks)
     if len(too_long) and (asked or not len(sentences)):
@@ -211,14 +211,6 @@ def _said_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
     longer = "sentence is" if len(sentences) == 1 else "sentences are"
     first = quoted_text(str(sentences[0]), 40)
     return f"{len(sentences):,} {longer} longer than {scorer.card.name} reads, the first {first}"
-
-
-def _asked(suite: Suite, sentences: pa.StringArray) -> Asked | None:
-    """Say what is asked inside sentences; a suite that asks there has one case."""
-    if all(case.question.asks() is None for case in suite.cases):
-        return None
-    (case,) = suite.cases
-    return case.question.asked(all_sentences(suite), sentences)
 
 
 def _score_and_judge(

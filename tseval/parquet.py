@@ -15,7 +15,7 @@ from tseval.files import refuse_irregular
 from tseval.limits import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 # Repetitions take next to nothing on disk: what is larger than the first must fill the second.
 MANY_CELLS = 10**7
@@ -29,6 +29,7 @@ def read_parquet(
     *,
     needed: Iterable[str] | None = None,
     others: bool = True,
+    known: Collection[str] | None = None,
 ) -> pa.Table:
     """Read a table and hold it to its columns.
 
@@ -37,6 +38,7 @@ def read_parquet(
         types: What columns must hold, by their names; whole numbers may stand for numbers.
         needed: Columns that must be there; None for all of `types`.
         others: Whether columns of other names are read; they hold text, numbers or truth values.
+        known: The names that columns may have; None for any.
 
     Raises:
         OSError: The file cannot be opened, or is none of a regular file.
@@ -50,7 +52,7 @@ def read_parquet(
             with pq.ParquetFile(content) as file:
                 _check_size(file, content.size())
                 names = file.schema_arrow.names
-                _check_names(names, types if needed is None else needed)
+                _check_names(names, types if needed is None else needed, known)
                 chosen = None if others else [name for name in names if name in types]
                 wanted = file.schema_arrow
                 texts = [field.name for field in wanted if _is_text(field.type)]
@@ -77,6 +79,12 @@ def _check_size(file: pq.ParquetFile, size: int) -> None:
     cells = max(facts.num_rows * max(1, facts.num_columns), values)
     if facts.num_rows < 0 or cells > max(MANY_CELLS, CELLS_PER_BYTE * size):
         raise ContentError(f"claims {cells:,} cells in {size:,} bytes")
+    # A page is unpacked as a whole, and a dictionary of texts is one.
+    unpacked = sum(
+        group.column(i).total_uncompressed_size for group in groups for i in range(facts.num_columns)
+    )
+    if unpacked > limits().file_bytes:
+        raise ContentError(f"has {unpacked:,} bytes unpacked, more than {limits().file_bytes:,}")
 
 
 def _unfolded(table: pa.Table, wanted: pa.Schema) -> pa.Table:
@@ -104,11 +112,13 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def _check_names(names: list[str], needed: Iterable[str]) -> None:
+def _check_names(names: list[str], needed: Iterable[str], known: Collection[str] | None) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ContentError(f"has two columns {shortened(twice[0], 60)!r}")
     if missing := [name for name in needed if name not in names]:
         raise ContentError(f"has no column {missing[0]!r}")
+    if known is not None and (others := [name for name in names if name not in known]):
+        raise ContentError(f"has a column {shortened(others[0], 60)!r}, which is none of it")
 
 
 def _held(table: pa.Table, name: str, wanted: pa.DataType | None) -> pa.ChunkedArray:  # type: ignore[type-arg]

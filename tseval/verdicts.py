@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tseval.questions.asks import Asked
     from tseval.questions.question import Decided
     from tseval.questions.scores import Score
     from tseval.suites.items import Case, Suite
@@ -45,6 +46,14 @@ def sentences_of(suite: Suite) -> pa.StringArray:
     """
     distinct = pc.unique(all_sentences(suite))
     return distinct.take(pc.sort_indices(distinct))
+
+
+def asked_in(suite: Suite, sentences: pa.StringArray) -> Asked | None:
+    """Say what is asked inside sentences, if anything; a suite that asks there has one case."""
+    if all(case.question.asks() is None for case in suite.cases):
+        return None
+    (case,) = suite.cases
+    return case.question.asked(all_sentences(suite), sentences)
 
 
 def check_score(suite: Suite, score: Score) -> None:

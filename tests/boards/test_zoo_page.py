@@ -9,6 +9,7 @@ from itertools import groupby
 from math import sqrt
 from pathlib import Path
 from statistics import mean, variance
+from typing import Any
 
 import yaml
 from scipy.stats import rankdata, spearmanr
@@ -42,7 +43,7 @@ def label(row: dict[str, str]) -> str:
     return f"{name} ({row['contrast'].replace(' > ', ' vs. ')})" if row["phenomenon"] == POLARITY else name
 
 
-def rows_of(folder: Path) -> list[dict[str, object]]:
+def rows_of(folder: Path) -> list[dict[str, Any]]:
     return yaml.load((folder / "entry.yaml").read_text("utf-8"), yaml.CSafeLoader)["rows"]
 
 
@@ -149,8 +150,8 @@ def test_seed_by_seed():
             ours = [float(accuracies(entry)[row]) for row in rows_compared]
             theirs = [float(papers(architecture)[row]) for row in rows_compared]
             assert correlation == f"{spearmanr(ours, theirs).statistic:.2f}".removeprefix("0"), entry
-            apart = mean(abs(one - other) for one, other in zip(ours, theirs, strict=True))
-            assert distance == f"{apart:.3f}".removeprefix("0"), entry
+            away = mean(abs(one - other) for one, other in zip(ours, theirs, strict=True))
+            assert distance == f"{away:.3f}".removeprefix("0"), entry
         else:
             assert correlation == distance == ""
     assert sorted(there) == sorted(folder.name for folder in ZOO.iterdir())

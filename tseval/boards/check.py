@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import DEFINITION, read_definition
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from tseval.runs import Run
 
 CURVES_FOLDER, CURVES_FIGURE = "curves", "curves.svg"
+# A script, a handler of events, or an address that is one, in a figure.
+_ACTIVE = re.compile(
+    rb"<\s*(?:script|foreignobject|iframe|animate|set)\b|\bon[a-z]+\s*=|javascript:|<!entity", re.IGNORECASE
+)
 _OWN = {DEFINITION, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, BOARD_LOCK}
 
 
@@ -130,7 +135,7 @@ def _wrong_with_files(
     own = _OWN
     if (board / CURVES_FOLDER).is_dir():
         own = own | {CURVES_FOLDER, CURVES_FIGURE}
-        yield from _wrong_with_curves(board / CURVES_FOLDER, entries)
+        yield from _wrong_with_curves(board, entries)
     if strangers := sorted(one.name for one in board.iterdir() if one.name not in own):
         yield f"the folder holds {strangers[0]!r}, which no board has"
     for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
@@ -150,8 +155,12 @@ def _wrong_with_files(
             yield f"{name} does not follow from the entries: write it again with tseval board write {board}"
 
 
-def _wrong_with_curves(folder: Path, entries: Sequence[str]) -> Iterator[str]:
-    """Hold learning curves to the entries that they are of."""
+def _wrong_with_curves(board: Path, entries: Sequence[str]) -> Iterator[str]:
+    """Hold learning curves to the entries that they are of, and their figure to being nothing but one."""
+    folder, figure = board / CURVES_FOLDER, board / CURVES_FIGURE
+    yield from (f"{folder.name}/{name} is a link" for name in links_in(folder))
+    if figure.is_file() and _ACTIVE.search(read_bytes(figure, "document_bytes")):
+        yield f"{CURVES_FIGURE} holds what a browser would run, as no figure of tseval does"
     for file in sorted(folder.iterdir()):
         if file.suffix != ".parquet" or file.stem not in entries:
             yield f"{folder.name} holds {file.name!r}, which is of no entry"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 MOST_DECIMALS = 15  # no paper prints more, and a table would be as wide as it says
-PRINTED = re.compile(r"(?:0(?:\.(\d+))?|1(?:\.(0+))?)")
+PRINTED = re.compile(r"(?:0(?:\.([0-9]+))?|1(?:\.(0+))?)")
 RowKey = tuple[str | None, str, str, str]
 
 

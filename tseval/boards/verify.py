@@ -19,6 +19,7 @@ from tseval.boards.entry import (
 from tseval.boards.published import published_entry
 from tseval.errors import BoardError, EvidenceError, LimitError, RunError, first_line
 from tseval.evidence.file import read_evidence
+from tseval.questions.normalisation import split_measure
 from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.shown import counted
@@ -108,6 +109,10 @@ class _EntryLadder(Ladder):
             manifest = self._run.manifest
             hold_files(manifest.files, [EVIDENCE])
             check_known_score(manifest)
+            if split_measure(manifest.key.score)[1]:
+                raise Wrong(
+                    f"{MANIFEST}: key.score is {manifest.key.score!r}, which follows from no evidence"
+                )
             evidence = read_evidence(evidence_of(self.path, manifest))
             scored = self._run.load_sentences()
         except (BoardError, RunError, EvidenceError, LimitError) as error:
@@ -130,6 +135,9 @@ class _EntryLadder(Ladder):
 
     def recomputed(self) -> str:
         """Count what follows from the evidence."""
+        stated, follows = self.claim.key.terminator, self._suite.terminator
+        if stated != follows:
+            raise Wrong(f"{MANIFEST}: key.terminator is {stated!r}, but {follows!r} follows from the suite")
         hold_sizes(self.claim.manifest.suite, self._suite)
         _compare_counts(self._entry, self._run)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")

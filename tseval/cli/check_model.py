@@ -9,7 +9,7 @@ from typing import TextIO
 import click
 
 from tseval.cli.model_options import MODEL_ARGS, open_chosen
-from tseval.cli.options import DEVICE, read_open_text
+from tseval.cli.options import DEVICE, FiniteRange, read_open_text
 from tseval.cli.progress import progress_bar
 
 
@@ -20,7 +20,7 @@ from tseval.cli.progress import progress_bar
 @click.option("--sentences", "file", type=click.File(encoding="utf-8", errors="strict"),
               help="Text to check with, tokenised, one sentence a line, of words that the model knows; "
                    "else 288 English sentences.")  # fmt: skip
-@click.option("--tolerance", type=click.FloatRange(min=0), default=1e-3, show_default=True,
+@click.option("--tolerance", type=FiniteRange(min=0), default=1e-3, show_default=True,
               help="Largest difference, in nats, between numbers that should be equal.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COUNT, FILE
+from tseval.cli.options import COUNT, FILE, FiniteRange
 from tseval.cli.printing import print_or_write
 from tseval.cli.progress import busy, progress_bar
 from tseval.errors import SuiteError
@@ -29,9 +29,9 @@ def command() -> None:
 @click.option("-o", "--output", type=FILE, required=True, metavar="FILE",
               help="The examples, .parquet, .tsv or .tsv.gz.")  # fmt: skip
 @click.option("--source", metavar="NAME", help="What the column source says.  [default: name of each file]")
-@click.option("--train", type=click.FloatRange(0, 100), default=80.0, show_default=True, metavar="PERCENT",
+@click.option("--train", type=FiniteRange(0, 100), default=80.0, show_default=True, metavar="PERCENT",
               help="Documents for training.")  # fmt: skip
-@click.option("--valid", type=click.FloatRange(0, 100), default=10.0, show_default=True, metavar="PERCENT",
+@click.option("--valid", type=FiniteRange(0, 100), default=10.0, show_default=True, metavar="PERCENT",
               help="Documents for validation; the rest is for testing.")  # fmt: skip
 @click.option("--frequent", type=COUNT, metavar="N",
               help="Keep the N most frequent words of treebanks; for all others write their Penn tags.",

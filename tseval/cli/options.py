@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -58,6 +59,17 @@ def _columns(given: str | None) -> dict[str, str] | None:
     from tseval.suites.datasets.columns import read_columns
 
     return read_columns(given)
+
+
+class FiniteRange(click.FloatRange):
+    """A finite number between limits."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number; NaN and infinity compare in no useful way and are refused."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number", param, ctx)
+        return number
 
 
 def read_open_text(file: TextIO) -> str:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.terminal import width_of
+from tseval.errors import RunError
 from tseval.files import write_text
 from tseval.report.render import render
+from tseval.runs.files import RUN_FILES
+from tseval.runs.manifest_file import NAME as MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,10 +24,16 @@ if TYPE_CHECKING:
 
 
 def print_or_write(told: Document | Table, form: Format = "md", output: Path | None = None) -> None:
-    """Print for whoever reads, on a terminal in tables that it is wide enough for; or write to a file."""
+    """Print for whoever reads, on a terminal in tables that it is wide enough for; or write to a file.
+
+    Raises:
+        RunError: The file is one of those that a run consists of.
+    """
     if output is None:
         click.echo(render(told, form, width_of(sys.stdout)), nl=False)
     else:
+        if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
+            raise RunError(f"{output} is a file of the run there.\n  Write elsewhere with -o.")
         write_text(output, render(told, form))
 
 

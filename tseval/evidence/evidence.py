@@ -189,7 +189,8 @@ def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
 def _refuse_other_words(evidence: Evidence) -> None:
     """Refuse what would make more or fewer words of one."""
     seen = pc.drop_null(whole_column(evidence.table, "seen"))
-    wrong = np.flatnonzero(split_words(seen).lengths != 1)
+    spaced = pc.not_equal(seen, pc.utf8_trim_whitespace(seen)).to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero((split_words(seen).lengths != 1) | spaced)
     if len(wrong):
         raise EvidenceError(f"says that a word is seen as {seen[int(wrong[0])].as_py()[:60]!r}, not one word")
 

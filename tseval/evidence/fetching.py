@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,13 +16,14 @@ from tseval.errors import AwayError, EvidenceError
 from tseval.files import cache_folder, read_bytes, write_whole
 
 if TYPE_CHECKING:
-    from http.client import HTTPMessage
+    from http.client import HTTPMessage, HTTPResponse
     from pathlib import Path
     from typing import IO
 
 LARGEST_EVIDENCE = 64 << 20  # bytes
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _TIMEOUT = 30  # seconds without an answer
+_LONGEST = 600  # seconds in all: who sends a byte now and then holds up everyone who checks the board
 _THIS_MACHINE = {"localhost", "127.0.0.1"}
 _OTHERWISE = "Where there is no network, bring the file by other means, as"
 
@@ -91,6 +93,10 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
     with suppress(OSError):
         content = read_bytes(place)
         if sha256(content).hexdigest() == address.sha256:
+            if len(content) != address.bytes:
+                raise EvidenceError(
+                    f"of that digest has {len(content):,} bytes, not the {address.bytes:,} that are said"
+                )
             return content
     content = _download(address, place)
     found = sha256(content).hexdigest()
@@ -110,7 +116,7 @@ def _download(address: EvidenceAddress, place: Path) -> bytes:
     opener = urllib.request.build_opener(_SafeRedirects)
     try:
         with opener.open(address.url, timeout=_TIMEOUT) as answer:
-            content: bytes = answer.read(address.bytes + 1)
+            content = _read(answer, address.bytes + 1, time.monotonic() + _LONGEST)
     except (OSError, ValueError, HTTPException) as error:
         why = getattr(error, "reason", None) or error
         raise AwayError(
@@ -118,6 +124,22 @@ def _download(address: EvidenceAddress, place: Path) -> bytes:
             f"  Where there is no network, bring the file by other means, as {place}"
         ) from None
     return content
+
+
+def _read(answer: HTTPResponse, most: int, deadline: float) -> bytes:
+    """Read as it comes, up to so many bytes.
+
+    Raises:
+        OSError: It does not end in time.
+    """
+    content = bytearray()
+    while part := answer.read1(most - len(content)):
+        content += part
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"it does not end in {_LONGEST} seconds")
+        if len(content) >= most:
+            break
+    return bytes(content)
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):

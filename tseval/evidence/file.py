@@ -26,6 +26,7 @@ _TYPES: dict[str, pa.DataType] = {
     "pieces": pa.float32(),
     "unscored": pa.int64(),
 }
+_COLUMNS = {"logprob", *_TYPES}
 # Beside what all evidence has, in this order.
 _SOMETIMES: tuple[list[str], ...] = ([], ["right", "wrong"], ["pieces"], ["unscored"], ["pieces", "unscored"])
 
@@ -70,7 +71,7 @@ def read_evidence(source: Path | bytes) -> Evidence:
         EvidenceError: It holds something else, or was written by a newer tseval.
     """
     try:
-        table = read_parquet(source, _TYPES, needed=["seen"])
+        table = read_parquet(source, _TYPES, needed=["seen"], known=_COLUMNS)
         head = _head(table)
         wanted = pa.float64() if head.unit == "sentence" else pa.float32()
         _check_columns(table, wanted)
@@ -100,3 +101,5 @@ def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
         raise ContentError(f"it has the columns {', '.join(names)}")
     if table["logprob"].type != wanted or table["logprob"].null_count:
         raise ContentError(f"column 'logprob' should hold {wanted}, none of them missing")
+    if "pieces" in names and table["pieces"].null_count:
+        raise ContentError("column 'pieces' should hold numbers, none of them missing")

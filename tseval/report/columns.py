@@ -144,7 +144,7 @@ def description_of(run: Run) -> Column:
         digest=suite.digest,
         complete=suite.complete,
         signature=run.manifest.signature,
-        perplexity=f"{perplexity:.2f}" if isinstance(perplexity, int | float) else None,
+        perplexity=_decimal(perplexity),
         parameters=_millions(model.details.get("parameters") if core is None else core),
         notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
         too_long=run.manifest.counts.too_long,
@@ -271,11 +271,23 @@ def _described(column: Column) -> str:
     )
 
 
+def _decimal(value: Json) -> str | None:
+    """Print a perplexity, where a manifest has one."""
+    if not isinstance(value, int | float) or _is_endless(value):
+        return None
+    return f"{value:.2f}"
+
+
 def _millions(count: Json) -> str | None:
     """Print a number of parameters as papers do: 1402950 as 1.4M."""
-    if not isinstance(count, int) or isinstance(count, bool):
+    if not isinstance(count, int) or isinstance(count, bool) or _is_endless(count):
         return None
     return f"{count / 1e6:.3g}M" if count >= 1000 else str(count)
+
+
+def _is_endless(value: float) -> bool:
+    """Tell a whole number that is no measure of anything, and that no float can hold."""
+    return isinstance(value, int) and value.bit_length() > 64
 
 
 def printed_decimals(columns: Sequence[Column]) -> int | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HUMAN = "Human"
 _CASE, _CONTRAST, _ACCURACY, _ASKED = "case", "contrast", "accuracy", "n"
-_FRACTION = re.compile(r"\d+(\.\d*)?|\.\d+")
+_FRACTION = re.compile(r"\d{1,20}(\.\d{0,100})?|\.\d{1,100}")
 
 
 def read_humans(path: Path, run: Run) -> Column:

@@ -44,6 +44,8 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
 
 def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
     """Give where the runs or boards are that a name stands for, each with what opens it."""
+    if not name:
+        raise RunError("'' is no run and no board.\n  Is a variable of the shell empty?")
     path = Path(name)
     if path.suffix == ".json":
         return [(path, partial(read_board, path))]

@@ -64,12 +64,21 @@ class RunKey:
 
     def differences(self, other: RunKey) -> list[str]:
         """Say in which parts another key differs, each as `part: ours, not theirs`."""
-        ours, theirs = self.parts(), other.parts()
+        # A part that is missing is not one that is null, and 1 is not true.
+        ours, theirs = (
+            {name: json.dumps(value, sort_keys=True) for name, value in key.parts().items()}
+            for key in (self, other)
+        )
         return [
-            f"{name}: {_text(ours.get(name))}, not {_text(theirs.get(name))}"
+            f"{name}: {_shown(ours.get(name))}, not {_shown(theirs.get(name))}"
             for name in ours | theirs
             if ours.get(name) != theirs.get(name)
         ]
+
+    @property
+    def hidden(self) -> set[str]:
+        """The parts of the protocol that have the name of another part of the key, and would stand for it."""
+        return set(self.protocol) & {part.name for part in fields(self)}
 
     def parts(self) -> dict[str, Json]:
         """Give what decides, by name, the protocol's parts among them."""
@@ -83,6 +92,11 @@ class RunKey:
         return {part.name: getattr(self, part.name) for part in fields(self)} | {
             "protocol": dict(self.protocol)
         }
+
+
+def _shown(part: str | None) -> str:
+    """Give a part that is compared, or say that there is none."""
+    return "nothing" if part is None else _text(json.loads(part))
 
 
 def _text(value: Json) -> str:

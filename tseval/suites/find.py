@@ -49,6 +49,10 @@ def find_suite(spec: str | Path) -> Path:
     Raises:
         SuiteError: There is no such suite, or it was not fetched; the message says what to do.
     """
+    if spec == "":
+        raise SuiteError(
+            "a suite has a name or a path, and '' is neither.\n  Is a variable of the shell empty?"
+        )
     if isinstance(spec, str) and spec in available_suites():
         return TEMPLATES / spec
     if isinstance(spec, str) and spec in CATALOGUE:

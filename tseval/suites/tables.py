@@ -6,6 +6,7 @@ import csv
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
+from tseval.limits import limits
 from tseval.suites.records import bare_name, numbered_lines
 
 if TYPE_CHECKING:
@@ -124,13 +125,24 @@ def _csv_rows(path: Path) -> Iterator[Row]:
         if first.strip():
             break
         skipped += 1
+    csv.field_size_limit(limits().line_chars)
+    if "\r" in first.strip():
+        raise SuiteError(
+            f"{path}:{skipped + 1}: lines end in a carriage return alone, as on old Macintoshes.\n"
+            "  Save the file again with line ends of Unix or Windows."
+        )
     reader = csv.reader(_again(first, lines), delimiter=_delimiter(path, first, skipped + 1), strict=True)
     begun = skipped
     while True:
         place = f"{path}:{begun + 1}"
         try:
             cells = next(reader, None)
-        except csv.Error:
+        except csv.Error as error:
+            if "new-line character" in str(error):
+                raise SuiteError(
+                    f"{place}: a carriage return stands inside a cell.\n"
+                    "  Take it out, or put the cell in quotes."
+                ) from None
             raise SuiteError(
                 f"{place}: a quote is opened here and not closed, or stands inside a cell in quotes.\n"
                 '  In a cell in quotes, write each quote twice: "so-called ""authors"" laugh".'

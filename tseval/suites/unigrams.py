@@ -43,7 +43,13 @@ def read_unigrams(path: Path) -> Unigrams:
         raise SuiteError(f"{path}: holds no token")
     if kind[1] == "count":
         total = sum(found.values())
-        found = {token: log(count / total) for token, count in found.items()}
+        shares = {token: count / total for token, count in found.items()}
+        if lost := [token for token, share in shares.items() if not share]:
+            raise SuiteError(
+                f"{path}: the count of {lost[0]!r} is nothing beside the sum of all, {total:g}.\n"
+                "  Counts are how often tokens occur in one text."
+            )
+        found = {token: log(share) for token, share in shares.items()}
     elif kind[1] == "probability":
         found = {token: log(share) for token, share in found.items()}
     return Unigrams(found)

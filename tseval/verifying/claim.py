@@ -76,7 +76,7 @@ def claim_of_run(path: Path) -> Claim:
         RunError: There is no run.
         Wrong: A file of it is not what the manifest describes, or the manifest contradicts itself.
     """
-    if not path.is_dir():
+    if not path.is_dir() or not any(path.iterdir()):
         raise RunError(f"there is no run at {str(path)!r}.\n  Name the directory of a run.")
     try:
         run = read_run(path)

@@ -8,14 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.evidence.evidence import whole_column
+from tseval.evidence.evidence import flat_column, whole_column
 from tseval.evidence.prefixes import split_words
+from tseval.verdicts import asked_in
 from tseval.verifying.report import Wrong
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.evidence.prefixes import Words
+    from tseval.questions.asks import Asked
     from tseval.verifying.claim import Claim
     from tseval.verifying.recompute import Again
 
@@ -28,6 +30,7 @@ PIECED = frozenset({"hf", "mlm", "lm-eval"})
 # Those that read word by word from the left, and look every word up alone.
 BY_WORDS = frozenset({"native", "ngram"})
 _NUMBERS = ("logprob", "pieces", "right", "wrong")
+_OF_PIECES = {"pieces", "unscored"}
 _MAY_BE_NOTHING = {"right", "wrong"}  # where no symbol is right, or none wrong
 
 
@@ -54,8 +57,12 @@ def check_plausible(claim: Claim, again: Again) -> str:
     words, seen = (split_words(whole_column(again.scored, name)) for name in ("sentence", "seen"))
     looks = seen.texts.dictionary_encode()
     if kind in BY_WORDS:
+        if of_pieces := sorted(_OF_PIECES & set(evidence.table.column_names)):
+            raise Wrong(
+                f"there is a column {of_pieces[0]!r}, but words of a model of kind {kind!r} have no pieces"
+            )
         _check_looks(words, looks)
-    most = _check_prefixes(claim, again.scored, words, looks)
+    most = _check_prefixes(claim, again, words, looks)
     return said if kind in PIECED else f"{said}; what may follow a prefix has at most {most:.4f}"
 
 
@@ -77,7 +84,7 @@ def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: igno
 
 def _check_prefixes(
     claim: Claim,
-    scored: pa.Table,
+    again: Again,
     words: Words,
     looks: pa.DictionaryArray,  # type: ignore[type-arg]
 ) -> float:
@@ -85,6 +92,7 @@ def _check_prefixes(
 
     What looks alike to the model is one prefix.
     """
+    scored = again.scored
     look = looks.indices.to_numpy().astype(np.int64)
     last = words.starts + words.lengths - 1
     if pieced := "pieces" in scored.column_names:  # what follows a last word with a period is not asked
@@ -98,16 +106,56 @@ def _check_prefixes(
         if apart.max(initial=0.0) > claim.last_bits:
             sentence = _sentence_with(scored, words, int(apart.argmax()))
             raise Wrong(f"a prefix of {sentence!r} has two numbers, {apart.max():.3g} nats apart")
+    if (asked := asked_in(again.suite, whole_column(scored, "sentence"))) is not None:
+        _check_answers(scored, words, asked, before, claim.last_bits)
     if claim.manifest.model.kind in PIECED:
         return 0.0
     values = pc.list_flatten(scored["words"]).to_numpy().astype(np.float64)
-    sums = np.bincount(before[first[1:]], weights=np.exp(values[first[1:]]))
+    events = first[1:]
+    if "task" in claim.key.protocol:  # a classifier: the answers stand last, and words before them are given
+        given = np.ones(len(values), dtype=np.bool_)
+        given[last] = False
+        if values[given].any():
+            sentence = _sentence_with(scored, words, int(np.flatnonzero(given & (values != 0))[0]))
+            raise Wrong(f"a word of {sentence!r} that is no answer has a log-probability other than 0")
+        events = events[~given[events]]
+    sums = np.bincount(before[events], weights=np.exp(values[events]))
     if sums.max(initial=0.0) > 1 + ABOVE_ONE:
-        at = int(first[1:][before[first[1:]] == int(sums.argmax())].min())
+        at = int(events[before[events] == int(sums.argmax())].min())
         row = int(np.searchsorted(words.starts, at, side="right")) - 1
         prefix = " ".join(_sentence_with(scored, words, at).split(" ")[: at - int(words.starts[row])])
         raise Wrong(f"what may follow {prefix!r} has {sums.max():.4g} of all probability")
     return float(sums.max(initial=0.0))
+
+
+def _check_answers(scored: pa.Table, words: Words, asked: Asked, before: _Rows, last_bits: float) -> None:
+    """Hold what was answered inside sentences to what was asked there, and to each other after one prefix.
+
+    Raises:
+        Wrong: An answer is missing or is to nothing, two after one prefix differ, or one cannot be.
+    """
+    here = np.concatenate(asked.before) >= 0
+    places = np.flatnonzero(here)
+    _, first, prefix = np.unique(before[places], return_index=True, return_inverse=True)
+    answers = {}
+    for name in ("right", "wrong"):
+        column = flat_column(scored, name)
+        if (astray := column.is_valid().to_numpy(zero_copy_only=False) != here).any():
+            sentence = _sentence_with(scored, words, int(astray.argmax()))
+            raise Wrong(f"{name!r} should hold a number where the suite asks, and only there: {sentence!r}")
+        answers[name] = values = column.to_numpy(zero_copy_only=False)[places]
+        others = values[first][prefix]
+        with np.errstate(invalid="ignore"):  # where both are no probability at all
+            apart = np.where(values == others, 0.0, np.abs(values - others))
+        if apart.max(initial=0.0) > last_bits:
+            sentence = _sentence_with(scored, words, int(places[apart.argmax()]))
+            raise Wrong(f"a prefix of {sentence!r} has two answers, {apart.max():.3g} nats apart in {name!r}")
+    if (share := asked.asks.share) is None:
+        both = np.exp(answers["right"]) + np.exp(answers["wrong"])
+        if both.max(initial=0.0) > 1 + ABOVE_ONE:
+            raise Wrong(f"a right and a wrong symbol have {both.max():.4g} of all probability")
+    elif not np.allclose(answers["wrong"], np.log(share), rtol=0.0, atol=1e-9):
+        raise Wrong(f"'wrong' should be the least share, {np.log(share):.6g} nats, wherever the suite asks")
 
 
 def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -20,17 +21,21 @@ from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.suites.clusters import cluster_by
 from tseval.suites.digest import suite_digest
 from tseval.suites.grammar.cache import afresh
+from tseval.suites.grammar.expansion import choose_rows
 from tseval.suites.items import ENTRY
 from tseval.suites.load import load_suite
 from tseval.verdicts import judge, n_too_long, sentences_of
 from tseval.verifying.report import Wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tseval.runs.manifest import SuiteFacts
     from tseval.suites.items import Case, Suite
     from tseval.verifying.claim import Claim
+
+
+_DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +145,8 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
     if claim.manifest.suite.complete:
         return suite
     cases = tuple(_chosen(suite, claim))
+    if claim.manifest.suite.sample is not None:
+        _refuse_other_draw(suite, cases, claim.manifest.suite.sample)
     return replace(suite, cases=cases, digest=suite_digest(suite.terminator, cases), complete=False)
 
 
@@ -181,10 +188,28 @@ def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
         if name not in known:
             raise Wrong(f"the suite {suite.name} has no case {name!r}")
         items = pc.unique(claim.verdicts["item"].filter(pc.equal(names, name)))
-        places = pc.index_in(items, value_set=known[name].index)
-        if places.null_count:
-            raise Wrong(f"the case {name!r} has no item {items.filter(pc.is_null(places))[0].as_py()}")
-        yield known[name].take(places.to_numpy().tolist())
+        index = known[name].index
+        strange = items.filter(pc.invert(pc.is_in(items, value_set=index)))
+        if len(strange):
+            raise Wrong(f"the case {name!r} has no item {strange[0].as_py()}")
+        # In some views an item has several rows.
+        yield known[name].take(np.flatnonzero(pc.is_in(index, value_set=items)).tolist())
+
+
+def _refuse_other_draw(suite: Suite, cases: Sequence[Case], stated: str) -> None:
+    """Draw items again as they are said to have been drawn; of a draw, `--limit` takes the first.
+
+    Raises:
+        Wrong: They are others: somebody chose them.
+    """
+    said = _DRAW.fullmatch(stated)
+    for case in cases:
+        whole = next(one for one in suite.cases if one.name == case.name)
+        rows = choose_rows(whole.n_items, None, int(said[1]), int(said[2])) if said else ()
+        if not case.index.equals(whole.index.take(pa.array(rows[: len(case.index)], pa.int64()))):
+            raise Wrong(
+                f"suite.sample is {stated!r}, but the items of {case.name!r} are not those of that draw"
+            )
 
 
 def _first_other(claimed: pa.StringArray, found: pa.StringArray) -> str:

@@ -68,5 +68,8 @@ class _RunLadder(Ladder):
         follows = f"{counted(len(claim.sentences), 'sentence')}, {n_verdicts}"
         if n_too_long := claim.manifest.counts.too_long:
             follows += f" ({n_too_long:,} said to be too long for the model)"
+        facts = claim.manifest.suite
+        if not facts.complete and facts.sample is None:
+            follows += f"; only {counted(facts.n_items, 'item')} of the suite"
         unsaid = "" if knows_factors(claim) else "; what items share is not said, as in old runs"
         return f"{follows}, {counted(len(claim.tables), 'table')} from suite and evidence{unsaid}"

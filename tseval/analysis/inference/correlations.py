@@ -22,6 +22,7 @@ _DECIMALS = 12
 # Fewer items have no correlation that says anything, and Fisher's error, 1/√(n - 3), has no value for three.
 FEWEST_PAIRED = 3
 _ROUNDING = 1e-12
+_SMALL = 1e-100
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ def pearson(x: Values, y: Values, design: Design) -> Correlation | None:
     Source: Devlin, Gnanadesikan & Kettenring 1975, "Robust estimation and outlier detection with correlation
     coefficients", Biometrika 62(3), equation 4.2.
     """
+    x, y = _in_reach(x), _in_reach(y)
     dx, dy = x - x.mean(), y - y.mean()
     products = dx * dx, dy * dy, dx * dy
     xx, yy, xy = (float(product.mean()) for product in products)
@@ -104,6 +106,12 @@ def _correlation(
     half = quantile(design.df) * max(sqrt(variance) / room, fisher)
     numbers = r, sqrt(variance), tanh(atanh(r) - half), tanh(atanh(r) + half)
     return Correlation(*(round(number, _DECIMALS) for number in numbers))
+
+
+def _in_reach(values: Values) -> Values:
+    """Scale what is so large or small that its square is no number; a correlation has no scale."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return values if largest == 0 or _SMALL < largest < 1 / _SMALL else values / largest
 
 
 def _shares(values: Values) -> Values:

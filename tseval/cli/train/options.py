@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields
 from typing import TYPE_CHECKING, get_args
 
 import click
 from click.core import ParameterSource
 
-from tseval.cli.options import COUNT, DEVICE, FILE, QUIET, Function, take_all
+from tseval.cli.options import COUNT, DEVICE, FILE, QUIET, FiniteRange, Function, take_all
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
@@ -29,21 +28,7 @@ if TYPE_CHECKING:
 SEED = click.IntRange(0, 2**63 - 1)
 
 
-class Positive(click.FloatRange):
-    """A finite number above 0."""
-
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
-
-    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read the number; NaN and infinity compare in no useful way and are refused."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{number} is not a finite number", param, ctx)
-        return number
-
-
-POSITIVE = Positive()
+POSITIVE = FiniteRange(min=0, min_open=True)
 
 
 def setting(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from tseval.limits import beyond, limits
 from tseval.questions.asks import Asks
 from tseval.questions.choices import Choices
 from tseval.suites.formal.cross_serial import CrossSerial
@@ -30,9 +31,18 @@ SHARE = 0.8
 
 
 def draw_test(language: Language, limit: int | None = None) -> Strings:
-    """Draw the test strings of a language, or the first of them, as one block."""
+    """Draw the test strings of a language, or the first of them, as one block.
+
+    Raises:
+        LimitError: There are more than `rows`.
+    """
     blocks = language.draw("test")
-    drawn = list(blocks if limit is None else first_strings(blocks, limit))
+    drawn, left = [], limits().rows
+    for block in blocks if limit is None else first_strings(blocks, limit):
+        drawn.append(block)
+        left -= len(block.lengths)
+        if left < 0:
+            raise beyond("rows", language.name, "more test strings than")
     widest = max(block.symbols.shape[1] for block in drawn)
     padded = [
         np.pad(block.symbols, ((0, 0), (0, widest - block.symbols.shape[1])), constant_values=-1)
