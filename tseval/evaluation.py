@@ -5,6 +5,7 @@ plan → score → judge → write.
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -149,6 +150,7 @@ def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = Non
     """
     normalised = score if isinstance(score, Normalised) else None
     key = run_key(model, suite, score)
+    _check_card(model.card, key)
     score = "sentence" if isinstance(score, Normalised) else score or suite.score
     if score not in SCORES:
         raise SuiteError(f"unknown score {score!r}. {suggest(score, SCORES, 'Scores')}")
@@ -211,6 +213,33 @@ def _said_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
     longer = "sentence is" if len(sentences) == 1 else "sentences are"
     first = quoted_text(str(sentences[0]), 40)
     return f"{len(sentences):,} {longer} longer than {scorer.card.name} reads, the first {first}"
+
+
+def _check_card(card: ModelCard, key: RunKey) -> None:
+    """Refuse a card that no manifest can hold, or that names nothing, before anything is scored.
+
+    Raises:
+        ModelError: Names what is wrong.
+    """
+    if not isinstance(card.fingerprint, str) or not card.fingerprint:
+        raise ModelError(
+            f"{card.name}: card.fingerprint is {card.fingerprint!r}.\n"
+            "  Give a text that no other weights have: a digest of them."
+        )
+    if key.hidden:
+        raise ModelError(
+            f"{card.name}: card.protocol has {min(key.hidden)!r}, which every run has of its own.\n"
+            "  Call it otherwise."
+        )
+    for part, said in (("protocol", card.protocol), ("details", card.details)):
+        for name, value in said.items():
+            try:
+                json.dumps(value)
+            except (TypeError, ValueError):
+                raise ModelError(
+                    f"{card.name}: card.{part}[{name!r}] is a {type(value).__name__}, not for a manifest.\n"
+                    "  Give text, numbers, truth values, or lists and mappings of these."
+                ) from None
 
 
 def _score_and_judge(

@@ -159,7 +159,7 @@ def bounded_lines(text: TextIO, path: Path | str, rows: bool = True) -> Iterator
             raise beyond("line_chars", f"{path}:{number}", "the line has more characters than")
         if number > most:
             raise beyond("rows", path, "has more lines than")
-        yield line
+        yield line.removeprefix("\ufeff") if number == 1 else line  # a mark of bytes is no part of a word
 
 
 def write_whole(path: Path, content: Content, shared: bool = False) -> None:

@@ -321,3 +321,14 @@ def test_the_folder_of_a_boards_entries_is_read_as_the_board_is(root):
     differ = call("table", "--against", "lstm", root / "board/entries")
     assert differ.returncode == 0, differ.stderr
     assert "**Differences from lstm**" in differ.stdout
+
+
+def test_a_suite_is_named_as_it_is_seen_from_its_board(tmp_path, monkeypatch):
+    (tmp_path / "pairs.tsv").write_text("good\tbad\nthe author laughs .\tthe author laugh .\n")
+    monkeypatch.chdir(tmp_path)
+    refused = call("board", "new", "board", "--suite", "pairs.tsv")
+    assert refused.returncode == 2
+    assert "seen from board there is no pairs.tsv" in refused.stderr
+    assert "--suite ../pairs.tsv" in refused.stderr
+    assert not (tmp_path / "board").exists()
+    assert call("board", "new", "board", "--suite", "../pairs.tsv").returncode == 0

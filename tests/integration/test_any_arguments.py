@@ -71,3 +71,31 @@ def test_any_argument_is_a_result_or_one_message(words, tmp_path_factory):
             assert "Traceback" not in done.stderr
 
     hold()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["run", "--model", "bundled:lstm", "--suite", ""],
+            "a suite has a name or a path, and '' is neither",
+        ),
+        (["table", ""], "'' is no run and no board"),
+        (["data", "agreement", "a.conllu", "-o", "x.tsv", "--train", "nan"], "nan is not a finite number"),
+        (["check-model", "bundled:lstm", "--tolerance", "nan"], "nan is not a finite number"),
+    ],
+)
+def test_nothing_is_no_name_and_no_number(words, said):
+    done = call(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_table_is_not_written_over_a_file_of_a_run(tmp_path):
+    options = ["--case", "simple_agrmt", "--limit", "1", "--out", tmp_path / "run"]
+    assert call("run", "--model", "bundled:lstm", *options).returncode == 0
+    for name in ("manifest.json", "verdicts.parquet", "table.md"):
+        before = (tmp_path / "run" / name).read_bytes()
+        done = call("table", tmp_path / "run", "-o", tmp_path / "run" / name)
+        assert (done.returncode, (tmp_path / "run" / name).read_bytes()) == (2, before)
+        assert f"{name} is a file of the run there" in done.stderr

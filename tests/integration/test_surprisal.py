@@ -163,3 +163,13 @@ def test_text_that_is_not_utf8_is_named(tmp_path):
     result = command("surprisal", "--model", "bundled:lstm", str(tmp_path / "t.txt"))
     assert result.returncode == 2
     assert "t.txt: not UTF-8 text (invalid start byte at byte 4)" in result.stderr
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):
+    for name, mark in (("plain.txt", ""), ("marked.txt", "\ufeff")):
+        (tmp_path / name).write_text(f"{mark}{TEXT}", "utf-8")
+    plain, marked = (
+        call("surprisal", "--model", "bundled:lstm", tmp_path / name) for name in ("plain.txt", "marked.txt")
+    )
+    assert plain.returncode == 0
+    assert marked.stdout == plain.stdout

@@ -92,6 +92,7 @@ def test_a_part_of_a_suite_takes_the_cases_that_it_has(folder):
         (ALL + "anim,0.5,4,\n", "h.csv:6: the case 'anim' stands twice"),
         (ALL.replace("0.9", "90"), "h.csv:2: accuracy is '90', which is no fraction from 0 to 1.\n  Write"),
         (ALL.replace("0.9", "nan"), "h.csv:2: accuracy is 'nan', which is no fraction"),
+        (ALL.replace("0.9", f"0.{'9' * 5000}"), "h.csv:2: accuracy is '0.999"),
         (ALL.replace("0.9", "1/2"), "h.csv:2: accuracy is '1/2', which is no fraction"),
         (ALL.replace(",30,", ",0,"), "h.csv:2: n is '0': a number of answers is 1, 2, ..."),
         ("case,share\nanim,0.9\n", "h.csv:2: there is no column 'accuracy', but 'case', 'share'."),

@@ -167,6 +167,8 @@ def test_unigrams_may_be_counts_probabilities_or_logarithms(tmp_path, content):
         ("token,count\na,1\na,2\n", "u.csv:3: token 'a' stands twice."),
         ("token,count\n,1\n", "u.csv:2: there is no token"),
         ("token,count\n", "u.csv: holds no token"),
+        ("token,count\na,1e300\nb,1e-300\n", "u.csv: the count of 'b' is nothing beside the sum of all"),
+        ("token,count\na,1e308\nb,1e308\n", "u.csv: the count of 'a' is nothing beside the sum of all, inf"),
     ],
 )  # fmt: skip
 def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):

@@ -65,6 +65,8 @@ def test_quotes_that_pandas_would_not_write_are_letters_in_tsv(tmp_path):
         ("t.csv", 'good,bad\na,b\n"c,d\n', r"t\.csv:3: a quote is opened here and not closed"),
         ("t.csv", 'good,bad\n"a" b,c\n', r't\.csv:2: a quote .* inside a cell in quotes\.\n.*""authors""'),
         ("t.csv", "good,bad,good\n", r"t\.csv:1: every column needs a name of its own, .*'bad', 'good'"),
+        ("t.csv", "good,bad\ra,b\r", r"t\.csv:1: lines end in a carriage return alone"),
+        ("t.csv", "good,bad\na b\rc,d\n", r"t\.csv:2: a carriage return stands inside a cell"),
         ("t.csv", "good,,bad\n", r"t\.csv:1: every column needs a name of its own"),
         ("t.csv", b"good,bad\na,b\nc,\xe9t\xe9\n", r"t\.csv: not UTF-8 text .* at byte 15\), in line 3\."),
         ("t.csv", "good,bad\na,b\n".encode("utf-16"), r"t\.csv: not UTF-8 text .* in line 1\."),

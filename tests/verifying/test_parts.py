@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from forged import edit_json, print_anew, seal_anew
 from own_models import WORDS
 
 from tseval.adapters import open_model
@@ -11,6 +12,7 @@ from tseval.evaluation import evaluate
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.classifier import Classifier
 from tseval.models.language_model import Sizes
+from tseval.runs.key import RunKey
 from tseval.suites.digest import suite_digest
 from tseval.suites.load import load_suite
 from tseval.verifying import verify_run
@@ -66,6 +68,20 @@ def test_chosen_items_are_not_drawn_ones(lstm, tmp_path, said):
     assert not report.ok
     assert report.checks[-1].level == "recomputed"
     assert f"suite.sample is {said!r}" in report.checks[-1].found
+
+
+def test_how_many_items_there_are_is_no_free_text(lstm, tmp_path):
+    evaluate(lstm, load_suite("marvin_linzen", cases=CASE, limit=9), out=tmp_path / "run")
+
+    def edit(manifest):
+        manifest["key"]["items"] = "all that are of interest"
+        manifest["signature"] = RunKey(**manifest["key"]).signature
+
+    edit_json(tmp_path / "run/manifest.json", edit)
+    seal_anew(tmp_path / "run")
+    print_anew(tmp_path / "run")
+    report = verify_run(tmp_path / "run")
+    assert "key.items is 'all that are of interest'" in report.checks[-1].found
 
 
 def test_a_part_that_nothing_is_said_of_is_said_to_be_one(lstm, tmp_path):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import (
@@ -37,13 +39,13 @@ from tseval.runs import read_run
 from tseval.runs.files import digest
 from tseval.runs.manifest import dump_manifest
 from tseval.runs.manifest_file import NAME as MANIFEST
+from tseval.suites.find import available_suites
 from tseval.suites.grammar.cache import afresh
 from tseval.suites.load import load_suite
 from tseval.verifying import verify_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from tseval.questions.scores import Score
     from tseval.runs import Run
@@ -73,7 +75,13 @@ def new_board(
     """
     if board.exists() and (not board.is_dir() or any(board.iterdir())):
         raise BoardError(f"{board} is not empty.\n  Name a new folder for the board.")
-    loaded = load_suite(suite_spec(suite, board), columns=columns)
+    spec = suite_spec(suite, board)
+    if spec == suite and suite not in available_suites() and Path(suite).exists():
+        raise BoardError(
+            f"seen from {board} there is no {suite}.\n"
+            f"  Name it as it is seen from there: --suite {os.path.relpath(suite, board)}"
+        )
+    loaded = load_suite(spec, columns=columns)
     if not loaded.has_accuracy:
         raise BoardError(
             f"{loaded.name} has ratings of sentences, and a board holds accuracies.\n"

@@ -64,7 +64,7 @@ def _known_words(spec: str) -> Callable[[str], bool]:
         words = frozenset(vocabulary.words)
         return lambda word: (word.lower() if vocabulary.lowercase else word) in words
     try:
-        text = read_bytes(path, "document_bytes").decode()
+        text = read_bytes(path, "document_bytes").decode("utf-8-sig")
         words = frozenset(word.strip() for word in text.split("\n"))
     except UnicodeDecodeError:
         fix = "Give UTF-8 text with one word per line, or a checkpoint (.pt, .safetensors)."

@@ -34,7 +34,6 @@ def contradiction(manifest: Manifest) -> str | None:
         "model.fingerprint from key.fingerprint": model.fingerprint == key.fingerprint,
         "model.protocol from key.protocol": model.protocol == key.protocol,
         "key.protocol from what a protocol says": not key.hidden,
-        "key.items from all or N selected": key.items == "all" or selected is not None,
         "counts.items from suite.n_items": counts.items == suite.n_items,
         "counts.contrasts from suite.n_contrasts": counts.contrasts == suite.n_contrasts,
         "counts.correct from counts.contrasts": decided <= counts.contrasts,

@@ -17,6 +17,7 @@ from tseval.evidence.evidence import scored_again
 from tseval.questions.normalisation import split_measure
 from tseval.report import render, told_of
 from tseval.runs import Run
+from tseval.runs.consistency import SELECTED
 from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.suites.clusters import cluster_by
 from tseval.suites.digest import suite_digest
@@ -144,6 +145,8 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
         ) from None
     if claim.manifest.suite.complete:
         return suite
+    if not SELECTED.fullmatch(claim.key.items):
+        raise Wrong(f"{MANIFEST}: key.items is {claim.key.items!r}, which says of no items how many they are")
     cases = tuple(_chosen(suite, claim))
     if claim.manifest.suite.sample is not None:
         _refuse_other_draw(suite, cases, claim.manifest.suite.sample)

@@ -114,3 +114,11 @@ def test_intervals_hold_the_correlation_of_other_items(name):
         held_alone += independent.low <= true <= independent.high
     assert held / n >= 0.92  # one share has an error of 0.011
     assert held_alone / n < 0.8
+
+
+@pytest.mark.parametrize("scale", [1e308, 1e-308, 1e200, 1.0])
+def test_a_correlation_has_no_scale(scale):
+    x, y = np.array([1.0, -1.0, 0.75, 0.25, -0.5]), np.array([0.5, -0.25, 1.0, -0.75, 0.125])
+    expected = stats.pearsonr(x, y).statistic
+    assert pearson(x * scale, y, alone(5)).value == pytest.approx(expected)
+    assert pearson(y, x * scale, alone(5)).value == pytest.approx(expected)

@@ -57,7 +57,10 @@ def read_clams(files: Sequence[Path]) -> Iterator[DataItem]:
         if known is None and animacy in ANIMACY:
             known, features = CONSTRUCTIONS.get(stem), {"animacy": ANIMACY[animacy]}
         if known is None:
-            raise SuiteError(f"{file}: no construction of CLAMS is called {case!r}")
+            raise SuiteError(
+                f"{file}: no construction of CLAMS is called {case!r}, and .txt is what CLAMS comes as.\n"
+                "  A table of pairs is read as .tsv, .csv or .jsonl: give the file that ending."
+            )
         construction, phenomenon, dependency = known
         pairs = list(_pairs(file, (case, construction, phenomenon, dependency), features))
         # Items may share a sentence with several twins; which words they share the files do not say.

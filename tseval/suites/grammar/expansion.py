@@ -152,7 +152,9 @@ class _Block:
                 one = read_marks(text, regions)
             except ValueError as error:
                 fix = "Write [critical at sunrise], or [critical] for no words."
-                raise GrammarError(f"{text!r}: {error}.", self._grammar.path, line, fix) from None
+                raise GrammarError(
+                    f"{text!r}: {str(error).removesuffix('.')}.", self._grammar.path, line, fix
+                ) from None
             if not one.text or (found and one.names != found[0].names):
                 what = "marks other regions than the first item" if one.text else "has no words"
                 fix = "Let all items of a condition mark the same regions, and have words."
