@@ -332,3 +332,15 @@ def test_a_suite_is_named_as_it_is_seen_from_its_board(tmp_path, monkeypatch):
     assert "--suite ../pairs.tsv" in refused.stderr
     assert not (tmp_path / "board").exists()
     assert call("board", "new", "board", "--suite", "../pairs.tsv").returncode == 0
+
+
+def test_commands_that_are_printed_can_be_typed(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("good\tbad\nthe author laughs .\tthe author laugh .\n")
+    board = tmp_path / "my board"
+    made = call("board", "new", board, "--suite", "../pairs.tsv")
+    assert f"tseval board add '{board}' RUN" in made.stderr
+    assert "    tseval verify 'my board'\n" in (board / "README.md").read_text("utf-8")
+    assert (
+        f"tseval board new '{tmp_path / 'no board'}' --suite"
+        in call("board", "check", tmp_path / "no board").stderr
+    )

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 import yaml
@@ -110,7 +111,7 @@ def read_definition(board: Path) -> Definition:
     except FileNotFoundError:
         raise BoardError(
             f"{board} is no board: it has no {DEFINITION}.\n"
-            f"  Make one: tseval board new {board} --suite SUITE"
+            f"  Make one: tseval board new {quote(str(board))} --suite SUITE"
         ) from None
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None

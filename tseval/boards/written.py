@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
@@ -103,7 +104,7 @@ def _page(
             yield "## The entries"
             yield tabulate(facts, headers="keys", tablefmt="pipe", disable_numparse=True)
     yield "## Check it"
-    yield f"    tseval verify {name}"
+    yield f"    tseval verify {quote(name)}"
     if definition.published:
         yield "It says that the entries are whole: of published accuracies, nothing else can be known."
     else:
@@ -118,7 +119,7 @@ def _results(
     shown = [numbers] if definition.published or of_seeds is not None else list(columns.values())
     table = build_table(shown)
     yield "## The table"
-    yield f"    tseval table {name}"
+    yield f"    tseval table {quote(name)}"
     yield render(table).rstrip()
     if of_seeds is not None:
         yield "## Seeds"
@@ -135,7 +136,7 @@ def _results(
             raise BoardError(f"{name}: beside: there is no board {definition.beside!r}.\n  {known}")
         paper = read_board(BUNDLED_BOARDS / definition.beside)
         yield "## Beside the paper"
-        yield f"    tseval table {name} {definition.beside}"
+        yield f"    tseval table {quote(name)} {definition.beside}"
         yield render(build_table([*shown, paper])).rstrip()
 
 

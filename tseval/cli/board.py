@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -41,7 +42,7 @@ def new(
         board = new_repository(board, suite, title, score, columns)
     else:
         new_board(board, suite, title, score, columns)
-    click.echo(f"{board}: add runs with tseval board add {board} RUN", err=True)
+    click.echo(f"{board}: add runs with tseval board add {quote(str(board))} RUN", err=True)
 
 
 @command.command("add")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -38,7 +39,7 @@ def lm_eval(
         group, *tasks = write_tasks(loaded, output)
     if not quiet:
         click.echo(f"{output}: {group}, {len(tasks)} tasks", err=True)
-        click.echo(f"lm_eval --include_path {output} --tasks {group} ...", err=True)
+        click.echo(f"lm_eval --include_path {quote(str(output))} --tasks {group} ...", err=True)
 
 
 @command.command("glmm")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import yaml
@@ -63,7 +64,7 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
         _write_yaml(folder / f"{task}.yaml", _task(task, folder.resolve() / f"{task}.jsonl", suite))
     _write_yaml(folder / f"{group}.yaml", _group(group, list(tasks), suite))
     about = {"title": suite.title, "name": suite.name, "digest": suite.digest[:12], "group": group}
-    _write(folder / "README.md", README.format(**about, folder=folder))
+    _write(folder / "README.md", README.format(**about, folder=quote(str(folder))))
     return [group, *tasks]
 
 

@@ -96,6 +96,8 @@ def _describe(path: Path) -> str:
     if not content:
         return "an empty file"
     called = _called(content)
+    if content.startswith(b"\x93NUMPY"):
+        return "an array of NumPy"
     if content.startswith(b"\x80") or called:
         names = f" ({_names(called)})" if called else ""
         return f"a bare pickle, refused because reading it could execute code{names}"

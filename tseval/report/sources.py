@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from tseval.boards.definition import DEFINITION, read_definition
@@ -74,7 +75,7 @@ def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board
         return accuracies
     folders = entry_folders(path, definition.order)
     if not folders:
-        raise BoardError(f"{path} has no entries yet.\n  Add a run: tseval board add {path} RUN")
+        raise BoardError(f"{path} has no entries yet.\n  Add a run: tseval board add {quote(str(path))} RUN")
     if lacks_evidence(path):
         if items:
             raise not_shipped(path)
