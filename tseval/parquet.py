@@ -117,8 +117,8 @@ def _check_names(names: list[str], needed: Iterable[str], known: Collection[str]
         raise ContentError(f"has two columns {shortened(twice[0], 60)!r}")
     if missing := [name for name in needed if name not in names]:
         raise ContentError(f"has no column {missing[0]!r}")
-    if known is not None and (others := [name for name in names if name not in known]):
-        raise ContentError(f"has a column {shortened(others[0], 60)!r}, which is none of it")
+    if known is not None and not set(names) <= set(known):
+        raise ContentError(f"it has the columns {shortened(', '.join(names), 200)}")
 
 
 def _held(table: pa.Table, name: str, wanted: pa.DataType | None) -> pa.ChunkedArray:  # type: ignore[type-arg]

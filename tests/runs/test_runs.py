@@ -191,7 +191,7 @@ def test_a_run_of_another_key_cannot_be_resumed_and_says_what_differs(tmp_path):
     interrupt(tmp_path / "run")
     other = make_key(SUITE, fingerprint="b" * 64, lowercase=True)
     text = message(start_run, tmp_path / "run", other, resume=True)
-    assert f"(fingerprint: {'a' * 64}, not {'b' * 64}; lowercase: null, not true)" in text
+    assert f"(fingerprint: {'a' * 64}, not {'b' * 64}; lowercase: nothing, not true)" in text
 
 
 def test_an_empty_directory_and_a_missing_one_can_be_resumed_into(tmp_path):
