@@ -15,8 +15,10 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from tseval.boards.entry import entry_runs, rows_of
+from tseval.boards.entry import About, entry_runs, rows_of
+from tseval.boards.folder import add_entries, new_board
 from tseval.errors import TsevalError
+from tseval.evaluation import evaluate
 from tseval.evidence.file import evidence_bytes, read_evidence
 from tseval.report import build_table, render
 from tseval.runs import Run, read_run
@@ -24,6 +26,7 @@ from tseval.runs.files import digest, to_parquet
 from tseval.runs.key import RunKey
 from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.runs.seal import seal
+from tseval.suites.load import load_suite
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:
@@ -49,6 +52,17 @@ class Kind:
     naive: str | None
     sealed: str | None
     seeds: tuple[int, int] = (40, 40)
+
+
+def board_of_pairs(root, model):
+    """Make a suite, a run on it, and a board with that run; gives the entry's folder."""
+    words = [("laughs", "laugh"), ("smiles", "smile"), ("swims", "swim")]
+    pairs = [{"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."}
+             for n in ("author", "guard", "chef") for a, b in words]  # fmt: skip
+    (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
+    new_board(root / "board", "../pairs.jsonl")
+    return add_entries(root / "board", [root / "run"], About(licence="MIT"))[0]
 
 
 def edit_json(path, edit):
@@ -223,23 +237,29 @@ def key_changed(**changes):
 
     def forge(draw, folder, suite):
         name = draw.choice(list(changes))
-
-        def edit(manifest):
-            key = manifest["key"]
-            key[name] = changes[name](draw, key[name])
-            whole = RunKey(**key)
-            manifest["signature"] = whole.signature
-            manifest["suite"] |= {"name": whole.suite, "digest": whole.suite_digest}
-            manifest["model"] |= {"name": whole.model, "fingerprint": whole.fingerprint}
-            manifest["model"]["protocol"] = dict(whole.protocol)
-
-        edit_json(folder / "manifest.json", edit)
-        if (folder / "entry.yaml").exists():
-            key = json.loads((folder / "manifest.json").read_text())
-            edit_yaml(folder / "entry.yaml", lambda entry: entry.update(
-                signature=key["signature"], fingerprint=key["model"]["fingerprint"]))  # fmt: skip
+        with_key(folder, lambda key: key.update({name: changes[name](draw, key[name])}))
 
     return forge
+
+
+def with_key(folder, edit):
+    """Edit the key of a run or an entry, and let all follow that repeats it."""
+
+    def edit_manifest(manifest):
+        edit(manifest["key"])
+        whole = RunKey(**manifest["key"])
+        manifest["signature"] = whole.signature
+        manifest["suite"] |= {
+            "name": whole.suite, "digest": whole.suite_digest, "terminator": whole.terminator
+        }  # fmt: skip
+        manifest["model"] |= {"name": whole.model, "fingerprint": whole.fingerprint}
+        manifest["model"]["protocol"] = dict(whole.protocol)
+
+    edit_json(folder / "manifest.json", edit_manifest)
+    if (folder / "entry.yaml").exists():
+        key = json.loads((folder / "manifest.json").read_text())
+        edit_yaml(folder / "entry.yaml", lambda entry: entry.update(
+            signature=key["signature"], fingerprint=key["model"]["fingerprint"]))  # fmt: skip
 
 
 def another_digest(draw, old):

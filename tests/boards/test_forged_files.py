@@ -1,22 +1,18 @@
 """Forgeries of every file of a run and a board: each is seen at the level that docs/verifying.md names."""
 
-import json
 import random
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from forged import OF_BOTH, OF_ENTRIES, OF_RUNS, print_anew, seal_anew
+from forged import OF_BOTH, OF_ENTRIES, OF_RUNS, board_of_pairs, print_anew, seal_anew
 
 from tseval.adapters import open_model
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import read_definition
-from tseval.boards.entry import About
-from tseval.boards.folder import add_entries, new_board
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.boards.written import write_pages
-from tseval.evaluation import evaluate
 from tseval.suites.load import load_suite
 from tseval.verifying import verify_run
 
@@ -33,13 +29,7 @@ def model():
 def honest(model, tmp_path_factory):
     """A suite, a run on it, and a board with that run."""
     root = tmp_path_factory.mktemp("forged")
-    words = [("laughs", "laugh"), ("smiles", "smile"), ("swims", "swim")]
-    pairs = [{"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."}
-             for n in ("author", "guard", "chef") for a, b in words]  # fmt: skip
-    (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
-    new_board(root / "board", "../pairs.jsonl")
-    add_entries(root / "board", [root / "run"], About(licence="MIT"))
+    board_of_pairs(root, model)
     return root
 
 

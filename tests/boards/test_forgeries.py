@@ -6,14 +6,11 @@ import shutil
 
 import pytest
 import yaml
+from forged import board_of_pairs
 
 from tseval.adapters import open_model
-from tseval.boards.entry import About
-from tseval.boards.folder import add_entries, new_board
 from tseval.boards.verify import board_suite, verify_entry
-from tseval.evaluation import evaluate
 from tseval.runs.seal import seal
-from tseval.suites.load import load_suite
 
 N_EDITS = 150
 # What a submitter says of a model and who checked it: shown as said, and held to nothing.
@@ -26,14 +23,7 @@ UNHELD_PARTS |= {("counts", name) for name in ("contexts", "resumed_sentences", 
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory):
-    root = tmp_path_factory.mktemp("forged")
-    words = [("laughs", "laugh"), ("smiles", "smile"), ("swims", "swim")]
-    pairs = [{"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."}
-             for n in ("author", "guard", "chef") for a, b in words]  # fmt: skip
-    (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    evaluate(open_model("bundled:lstm"), load_suite(root / "pairs.jsonl"), out=root / "run")
-    new_board(root / "board", "../pairs.jsonl")
-    return add_entries(root / "board", [root / "run"], About(licence="MIT"))[0]
+    return board_of_pairs(tmp_path_factory.mktemp("forged"), open_model("bundled:lstm"))
 
 
 def leaves(value, where=()):

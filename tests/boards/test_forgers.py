@@ -1,42 +1,33 @@
 """Forgers of entries who know the format: each way round verification that was found is closed."""
 
-import json
 import shutil
-from dataclasses import asdict, replace
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import torch
-from forged import count_anew, edit_json, edit_yaml, seal_anew
+from forged import board_of_pairs, edit_json, evidence_forged, seal_anew, with_key
 from in_process import call
 
 from tseval.adapters import open_model
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import read_definition
-from tseval.boards.entry import About, entry_runs, rows_of
+from tseval.boards.entry import About
 from tseval.boards.folder import add_entries, new_board
 from tseval.boards.verify import verify_entry
 from tseval.boards.written import write_pages
+from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
-from tseval.evidence.file import evidence_bytes, read_evidence
+from tseval.evidence.file import read_evidence
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
-from tseval.runs.key import RunKey
 from tseval.suites.formal.languages import parse_language
 from tseval.suites.load import load_suite
 
 DYCK = "dyck(2,2,test=300,train=100)"
-
-
-def published(root, suite, model):
-    """A board over a suite with the entry of a model; gives the entry's folder."""
-    beside = root / "pairs.jsonl"
-    evaluate(model, load_suite(beside if suite == "../pairs.jsonl" else suite), out=root / "run")
-    new_board(root / "board", suite)
-    return add_entries(root / "board", [root / "run"], About())[0]
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +37,7 @@ def lstm():
 
 @pytest.fixture(scope="module")
 def pairs_entry(lstm, tmp_path_factory):
-    root = tmp_path_factory.mktemp("pairs")
-    words = [("laughs", "laugh"), ("smiles", "smile"), ("swims", "swim")]
-    pairs = [{"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."}
-             for n in ("author", "guard", "chef") for a, b in words]  # fmt: skip
-    (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    return published(root, "../pairs.jsonl", lstm)
+    return board_of_pairs(tmp_path_factory.mktemp("pairs"), lstm)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +48,9 @@ def dyck_entry(tmp_path_factory):
     network = LanguageModel(Sizes("srn", len(alphabet) + 2, 8, 12, 1))
     words = Vocabulary(("<eos>", "<unk>", *alphabet), lowercase=False)
     save_checkpoint(root / "srn.pt", network, words, training={}, validation_perplexity=None)
-    return published(root, DYCK, open_model(str(root / "srn.pt")))
+    evaluate(open_model(str(root / "srn.pt")), load_suite(DYCK), out=root / "run")
+    new_board(root / "board", DYCK)
+    return add_entries(root / "board", [root / "run"], About())[0]
 
 
 @pytest.fixture
@@ -80,42 +68,17 @@ def copy_of(entry, to):
     return to / "copy/board/entries" / entry.name
 
 
-def with_key(entry, edit):
-    """Edit the key of an entry, and let all follow that repeats it."""
-
-    def edit_manifest(manifest):
-        edit(manifest["key"])
-        whole = RunKey(**manifest["key"])
-        manifest["signature"] = whole.signature
-        manifest["suite"]["terminator"] = whole.terminator
-        manifest["model"] |= {"fingerprint": whole.fingerprint, "protocol": dict(whole.protocol)}
-
-    edit_json(entry / "manifest.json", edit_manifest)
-    manifest = json.loads((entry / "manifest.json").read_text())
-    edit_yaml(
-        entry / "entry.yaml",
-        lambda said: said.update(
-            signature=manifest["signature"], fingerprint=manifest["model"]["fingerprint"]
-        ),
-    )
+def forge_key(entry, edit):
+    with_key(entry, edit)
     seal_anew(entry)
 
 
 def with_evidence(entry, edit):
     """Edit the table of evidence, and let counts and written files follow, as far as they can be made."""
-    evidence = read_evidence(entry / "evidence.parquet")
-    (entry / "evidence.parquet").write_bytes(evidence_bytes(replace(evidence, table=edit(evidence.table))))
+    evidence_forged(entry, None, edit)
     seal_anew(entry)
-    try:
-        (run,) = entry_runs([entry])
-        rows = [asdict(row) for row in rows_of(run.verdicts)]
-        count_anew(entry, verdicts=run.load_verdicts(), scored=run.load_sentences())
-    except Exception:
-        return
-    edit_yaml(entry / "entry.yaml", lambda said: said.update(rows=rows))
-    seal_anew(entry)
-    board = entry.parents[1]
-    write_pages(board, read_definition(board))
+    with suppress(TsevalError):  # nothing follows from some forgeries
+        write_pages(entry.parents[1], read_definition(entry.parents[1]))
 
 
 def wrong(entry, model=None):
@@ -128,11 +91,11 @@ def wrong(entry, model=None):
 
 
 @pytest.mark.parametrize("part", ["fingerprint", "terminator", "model", "score", "suite"])
-def test_a_part_of_the_protocol_does_not_stand_for_one_of_the_key(entry, lstm, part):
+def test_a_part_of_the_protocol_does_not_stand_for_one_of_the_key(entry, part):
     def edit(key):
         key["protocol"][part], key[part] = key[part], "ab" * 32 if part == "fingerprint" else key[part]
 
-    with_key(entry, edit)
+    forge_key(entry, edit)
     level, said = wrong(entry)
     assert (level, "key.protocol does not follow" in said) == ("whole", True)
 
@@ -141,13 +104,13 @@ def test_a_part_of_the_protocol_does_not_stand_for_one_of_the_key(entry, lstm, p
     ("name", "value"), [("tseval: words", "corrected"), ("words", None), ("state", True)]
 )
 def test_a_protocol_that_the_model_does_not_have_is_found_by_asking(entry, lstm, name, value):
-    with_key(entry, lambda key: key["protocol"].update({name: value}))
+    forge_key(entry, lambda key: key["protocol"].update({name: value}))
     level, said = wrong(entry, lstm)
     assert (level, f"{name}: " in said) == ("rerun", True)
 
 
 def test_another_terminator_than_the_suites_does_not_follow(entry):
-    with_key(entry, lambda key: key.update(terminator="<eos>"))
+    forge_key(entry, lambda key: key.update(terminator="<eos>"))
     assert wrong(entry) == (
         "recomputed",
         "manifest.json: key.terminator is '<eos>', but None follows from the suite",
@@ -155,7 +118,7 @@ def test_another_terminator_than_the_suites_does_not_follow(entry):
 
 
 def test_scores_that_follow_from_no_evidence_are_refused(entry):
-    with_key(entry, lambda key: key.update(score="sentence/penlp"))
+    forge_key(entry, lambda key: key.update(score="sentence/penlp"))
     assert wrong(entry)[0] == "whole"
 
 
