@@ -53,6 +53,29 @@ def test_drawn_items_are_drawn_again(lstm, tmp_path, sample, seed):
     assert report.ok, report
 
 
+@pytest.mark.parametrize("part", [{}, {"limit": 9}, {"sample": 9}])
+def test_judged_sentences_are_chosen_again_by_their_seed(lstm, tmp_path, part):
+    spec = "marvin_linzen:judgement"
+    suite = load_suite(spec, cases=CASE, seed=7, **part)
+    assert suite.digest != load_suite(spec, cases=CASE, **part).digest
+    evaluate(lstm, suite, out=tmp_path / "run")
+    report = verify_run(tmp_path / "run", suite=spec)
+    assert report.ok, report
+
+    edit_json(tmp_path / "run/manifest.json", lambda manifest: manifest["suite"].update(seed=8))
+    report = verify_run(tmp_path / "run", suite=spec)
+    assert not report.ok
+    assert report.checks[-1].level == "whole"
+
+
+def test_a_seed_that_chose_nothing_is_not_stated(lstm, tmp_path):
+    suite = load_suite("marvin_linzen", cases=CASE, limit=9)
+    evaluate(lstm, replace(suite, seed=7), out=tmp_path / "run")
+    report = verify_run(tmp_path / "run")
+    assert not report.ok
+    assert "suite.seed is 7, but no seed chooses sentences of marvin_linzen" in report.checks[-1].found
+
+
 def chosen(suite, rows, said):
     cases = tuple(case.take(rows) for case in suite.cases)
     return replace(

@@ -30,8 +30,9 @@ MANIFEST_FORMAT = 1
 class SuiteFacts:
     """A suite, as a manifest describes it; the fields are those of `Suite`.
 
-    `clusters` is None in runs from before there were any, `sample` where the items were not drawn, `columns`
-    where nobody said what the columns of its tables are.
+    `clusters` is None in runs from before there were any, `sample` where the items were not drawn, `seed`
+    where no seed chose sentences (and in runs from before it was kept), `columns` where nobody said what the
+    columns of its tables are.
     """
 
     name: str
@@ -44,6 +45,7 @@ class SuiteFacts:
     n_contrasts: int
     clusters: tuple[str, ...] | None = None
     sample: str | None = None
+    seed: int | None = None
     columns: Mapping[str, str] | None = None
 
 

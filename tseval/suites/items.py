@@ -181,6 +181,7 @@ class Suite:
         clusters: Columns that its user named to say what items share (`tseval.suites.clusters`); none where
             the suite says so itself.
         sample: How its items were drawn, where they were: `100 of each case, seed 0`.
+        seed: Of the choice which sentence of an item a judgement shows; None where none is chosen.
         left_out: Names of cases that the question of a view cannot be asked of.
         columns: What its user said the columns of its tables are (`tseval.suites.datasets.columns`), or None.
     """
@@ -195,6 +196,7 @@ class Suite:
     score: Score = "sentence"
     clusters: tuple[str, ...] = ()
     sample: str | None = None
+    seed: int | None = None
     left_out: tuple[str, ...] = ()
     columns: Mapping[str, str] | None = None
 

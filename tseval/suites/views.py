@@ -114,6 +114,7 @@ class View:
         needs_number: Whether the case must say the number of the subject.
         whole: Whether sentences are shown to their end, not up to the critical word.
         twice: Whether it is asked twice of each item.
+        by_coin: Whether the coin decides what is asked.
     """
 
     title: str
@@ -122,11 +123,12 @@ class View:
     needs_number: bool = False
     whole: bool = False
     twice: bool = False
+    by_coin: bool = False
 
 
 VIEWS = {
     "number": View("number prediction", _number, needs_number=True),
-    "judgement": View("grammaticality judgement", _judgement, (SHOWN,), whole=True),
+    "judgement": View("grammaticality judgement", _judgement, (SHOWN,), whole=True, by_coin=True),
     "judgement_both": View(
         "grammaticality judgement of both sentences", _both, (SHOWN,), whole=True, twice=True
     ),
@@ -153,9 +155,9 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
     Returns:
         The same cases with the labels `right` and `wrong`, and `left_out` of those that are not asked. An
         item keeps its number; in a profile it has as many rows as there are words before the critical one,
-        judged as both it has two. New features: `ending`, always 1; `shown`
-        (`grammatical`, `ungrammatical`) of a judgement; `position` (words read) and `word` (the last of
-        them) in a profile. They take the place of features of these names.
+        judged as both it has two. `seed` is the one given, where it decided anything. New features:
+        `ending`, always 1; `shown` (`grammatical`, `ungrammatical`) of a judgement; `position` (words read)
+        and `word` (the last of them) in a profile. They take the place of features of these names.
 
     Raises:
         SuiteError: A case has other labels than two, does not say the number, or has a pair without a
@@ -172,6 +174,7 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
         cases=cases,
         digest=suite_digest(None, cases),
         score="ending",
+        seed=seed if VIEWS[method].by_coin else None,
         left_out=tuple(case.name for case in suite.cases if all(case is not one for one in asked)),
     )
 

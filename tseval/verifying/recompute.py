@@ -138,11 +138,17 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
     """
     try:
         with afresh():
-            suite = load_suite(spec or refuse_path(claim.key.suite), columns=claim.manifest.suite.columns)
+            suite = load_suite(
+                spec or refuse_path(claim.key.suite),
+                seed=claim.manifest.suite.seed or 0,
+                columns=claim.manifest.suite.columns,
+            )
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"
         ) from None
+    if (seed := claim.manifest.suite.seed) is not None and suite.seed is None:
+        raise Wrong(f"{MANIFEST}: suite.seed is {seed}, but no seed chooses sentences of {suite.name}")
     if claim.manifest.suite.complete:
         return suite
     if not SELECTED.fullmatch(claim.key.items):
