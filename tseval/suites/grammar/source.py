@@ -26,6 +26,12 @@ Keys = tuple[str | int, ...]
 LARGEST_NUMBER = 10**15  # numbers in a grammar count things; so all of them fit every column
 
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+# What is open until it is closed: the mistake is where it begins, not where it cannot go on.
+_NEVER_CLOSED = (
+    "while scanning a quoted scalar",
+    "while parsing a flow sequence",
+    "while parsing a flow mapping",
+)
 _HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
 _INT = re.compile(r"[-+]?\d{1,18}")
 _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][-+]?\d{1,2})")
@@ -163,9 +169,11 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
         lines: dict[Keys, int] = {(): first_line}
         data = {} if root is None else _value(root, (), lines, words, path)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        mark, problem = error.problem_mark or error.context_mark, error.problem
+        if error.context in _NEVER_CLOSED:
+            mark, problem = error.context_mark, f"{problem}, {error.context} that begins here"
         line = first_line if mark is None else mark.line + 1
-        raise GrammarError(f"not valid YAML: {error.problem}.", path, line, _YAML_FIX) from None
+        raise GrammarError(f"not valid YAML: {problem}.", path, line, _YAML_FIX) from None
     except yaml.reader.ReaderError as error:
         line = padded.count("\n", 0, error.position) + 1
         raise GrammarError(
