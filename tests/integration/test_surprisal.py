@@ -1,6 +1,7 @@
 """`tseval surprisal` and `tseval pair`, against the models' own forward passes."""
 
 import csv
+import gzip
 import io
 import json
 import math
@@ -163,6 +164,18 @@ def test_text_that_is_not_utf8_is_named(tmp_path):
     result = command("surprisal", "--model", "bundled:lstm", str(tmp_path / "t.txt"))
     assert result.returncode == 2
     assert "t.txt: not UTF-8 text (invalid start byte at byte 4)" in result.stderr
+
+
+def test_a_packed_text_is_unpacked(tmp_path, printed):
+    packed = gzip.compress(TEXT.encode())
+    (tmp_path / "t.txt.gz").write_bytes(packed)
+    result = command("surprisal", "--model", "bundled:lstm", str(tmp_path / "t.txt.gz"))
+    assert rows(result.stdout) == printed
+
+    (tmp_path / "t.txt.gz").write_bytes(packed[:-9])
+    result = command("surprisal", "--model", "bundled:lstm", str(tmp_path / "t.txt.gz"))
+    assert result.returncode == 2
+    assert "t.txt.gz: cannot be read (" in result.stderr
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):

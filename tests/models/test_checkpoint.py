@@ -263,6 +263,12 @@ def test_something_else_saved_by_torch_is_named(tmp_path):
     torch.save({"state_dict": {}}, tmp_path / "dict.pt")
     with pytest.raises(ModelError, match="it holds 'state_dict'"):
         load_checkpoint(tmp_path / "dict.pt")
+    torch.save({}, tmp_path / "empty.pt")
+    with pytest.raises(ModelError, match="it holds nothing"):
+        load_checkpoint(tmp_path / "empty.pt")
+    save_file({"wte.weight": torch.zeros(2), "wpe.weight": torch.zeros(3)}, tmp_path / "foreign.safetensors")
+    with pytest.raises(ModelError, match=r"it holds 'wpe.weight', 'wte.weight'\).\n  Name a model of transf"):
+        load_checkpoint(tmp_path / "foreign.safetensors")
 
 
 def test_foreign_and_damaged_safetensors_are_named(tmp_path):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import math
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
-from tseval.errors import ModelError, SuiteError
-from tseval.files import bounded_lines
+from tseval.errors import ModelError, SuiteError, reason
+from tseval.files import bounded_lines, open_limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,18 +75,23 @@ class FiniteRange(click.FloatRange):
 
 
 def read_open_text(file: TextIO) -> str:
-    """Read a text that a command was given, or standard input.
+    """Read a text that a command was given, plain or gzip-compressed, or standard input.
 
     A pipe, or what is typed, is meant here; it may not end, so it is read line by line.
 
     Raises:
-        SuiteError: It is not UTF-8.
+        SuiteError: It is damaged, or not UTF-8.
         LimitError: It is larger than what is read.
     """
+    name, unpacked = file.name, None
     try:
-        return "".join(bounded_lines(file, file.name))
+        if name.endswith(".gz"):
+            unpacked = io.TextIOWrapper(open_limited(Path(name), "text_bytes"), "utf-8")
+        return "".join(bounded_lines(unpacked or file, name))
     except UnicodeDecodeError as error:
-        raise SuiteError(f"{file.name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+        raise SuiteError(f"{name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise SuiteError(f"{name}: cannot be read ({reason(error)})") from None
 
 
 def check_new(checkpoint: Path) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHECKPOINT_FORMAT = "tseval-checkpoint"
 CHECKPOINT_VERSION = 1
 WEIGHT_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_FOREIGN = "Name a model of transformers hf:FOLDER; for any other write an adapter (docs/adapters.md)."
 StoredType = Literal["float16", "float32"]  # of a model that is trained
 PackedType = Literal["float16", "float32", "int8"]  # of one that is converted: int8 is `models/quantised.py`
 
@@ -183,8 +184,8 @@ def _read(path: Path) -> tuple[dict[str, object], dict[str, Tensor]]:
     """Read header and weights, checked for damage and for type but not yet against each other."""
     header = read_plain(path)
     if header.get("format") != CHECKPOINT_FORMAT:
-        held = shortened(", ".join(shortened(repr(name), 60) for name in list(header)[:6]))
-        raise ModelError(f"{path}: not a tseval checkpoint (it holds {held})")
+        held = _first_names(header)
+        raise ModelError(f"{path}: not a tseval checkpoint (it holds {held}).\n  {_FOREIGN}")
     if header.get("version") != CHECKPOINT_VERSION:
         version = shortened(repr(header.get("version")), 60)
         raise ModelError(
@@ -196,6 +197,13 @@ def _read(path: Path) -> tuple[dict[str, object], dict[str, Tensor]]:
     ):
         raise ModelError(f"{path}: the checkpoint's weights are not a dictionary of tensors")
     return header, weights
+
+
+def _first_names(header: Mapping[str, object]) -> str:
+    """Say what a foreign file holds: names of tensors, where there is nothing else."""
+    weights = header.get("weights")
+    names = weights if len(header) == 1 and isinstance(weights, dict) else header
+    return shortened(", ".join(shortened(repr(name), 60) for name in list(names)[:6])) or "nothing"
 
 
 def _vocabulary(header: Mapping[str, object]) -> Vocabulary:

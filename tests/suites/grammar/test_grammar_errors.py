@@ -245,8 +245,14 @@ def test_slots(write_grammar: WriteGrammar, slots: str, what: str) -> None:
             "the YAML tag 'tag:yaml.org,2002:python/object:os.system'",
         ),
         ("dependency: [", "not valid YAML: "),
-        ("contrasts: [a > b\ndependency: long", "not valid YAML: expected ',' or ']', but got ':', while parsing"),
-        ('dependency: "long\nexpect: {items: 2}', "not valid YAML: found unexpected end of stream, while scanning"),
+        (
+            "contrasts: [a > b\ndependency: long",
+            "not valid YAML: expected ',' or ']', but got ':', while parsing",
+        ),
+        (
+            'dependency: "long\nexpect: {items: 2}',
+            "not valid YAML: found unexpected end of stream, while scanning",
+        ),
         ("dependency: {" + "a: {" * 2000, "the YAML is nested too deeply.\n  Flatten it."),
         ('dependency: "\\ud800"', "this text holds half a character."),
         ("contrasts: a > b", "'contrasts' is text.\n  Write a list such as [grammatical > ungrammatical]."),
