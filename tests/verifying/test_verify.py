@@ -374,20 +374,60 @@ def test_first_tokens_that_no_model_left_unscored_are_found(honest, forge):
     assert "of a model of kind 'native' have no pieces" in wrong_at(verify_run(path), "plausible")
 
 
-def test_first_tokens_that_no_model_of_pieces_left_unscored_are_found_by_asking(tmp_path):
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 
-    model = open_model(f"hf:{save_causal(tmp_path / 'gpt2')}")
-    evaluate(model, load_suite("marvin_linzen", cases=CASES[:1], limit=10), out=tmp_path / "run")
-    run = read_run(tmp_path / "run")
+    return f"hf:{save_causal(tmp_path_factory.mktemp('models') / 'gpt2')}"
+
+
+def with_first_tokens(model, path, tokens):
+    """Score some items, and say of their sentences, (sentences,), that these first tokens have no number."""
+    evaluate(model, load_suite("marvin_linzen", cases=CASES[:1], limit=10), out=path)
+    assert verify_run(path).ok
+    run = read_run(path)
     scored = run.load_sentences()
-    nothing = pa.array(np.zeros(scored.num_rows, dtype=np.int64))
-    content = to_parquet(scored.append_column("unscored", nothing))
-    (tmp_path / "run" / "sentences.parquet").write_bytes(content)
+    names = [name for name in scored.column_names if name != "unscored"]
+    claimed = None if tokens is None else pa.array(tokens(scored), pa.int64())
+    scored = (
+        scored.select(names) if claimed is None else scored.select(names).append_column("unscored", claimed)
+    )
+    content = to_parquet(scored)
+    (path / "sentences.parquet").write_bytes(content)
     files = dict(run.manifest.files) | {"sentences.parquet": digest(content)}
-    (tmp_path / "run" / "manifest.json").write_bytes(dump_manifest(run.manifest.sealed(files)))
-    assert verify_run(tmp_path / "run").ok
-    said = wrong_at(verify_run(tmp_path / "run", model=model, share=0.01), "rescored")
+    (path / "manifest.json").write_bytes(dump_manifest(run.manifest.sealed(files)))
+    return path
+
+
+def authors_apart(scored):
+    """Another first token in both sentences of some items, so that no verdict changes."""
+    about_authors = pc.starts_with(scored["sentence"], "the author ").to_numpy()
+    assert 0 < about_authors.sum() < len(about_authors)
+    return scored["unscored"].to_numpy() + about_authors
+
+
+@pytest.mark.parametrize(
+    ("bos", "tokens", "found"),
+    [
+        (
+            "true",
+            lambda scored: np.zeros(scored.num_rows),
+            "the protocol does not leave first tokens unscored",
+        ),
+        ("false", None, "no column 'unscored' that names them"),
+        ("false", authors_apart, "the first token of the word 'the' is "),
+    ],
+)
+def test_first_tokens_that_no_model_of_pieces_left_unscored_are_found(causal, tmp_path, bos, tokens, found):
+    path = with_first_tokens(open_model(causal, {"bos": bos}), tmp_path / "run", tokens)
+    assert found in wrong_at(verify_run(path), "plausible")
+
+
+def test_other_first_tokens_everywhere_are_found_by_asking(causal, tmp_path):
+    model = open_model(causal, {"bos": "false"})
+    path = with_first_tokens(model, tmp_path / "run", lambda scored: scored["unscored"].to_numpy() + 1)
+    assert verify_run(path).ok
+    said = wrong_at(verify_run(path, model=model, share=0.01), "rescored")
     assert said == "the first tokens that the model leaves unscored are not those of the claim"
 
 

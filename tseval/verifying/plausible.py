@@ -52,9 +52,11 @@ def check_plausible(claim: Claim, again: Again) -> str:
     said = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
     if evidence.unit == "sentence" and kind in BY_WORDS:
         raise Wrong(f"there is one number for each sentence, but a model of kind {kind!r} gives words")
+    words, seen = (split_words(whole_column(again.scored, name)) for name in ("sentence", "seen"))
+    if kind not in BY_WORDS and evidence.unit != "sentence":
+        _check_first_tokens(claim, again.scored, words)
     if evidence.unit != "prefix" and kind not in BY_WORDS:
         return f"{said}; each {evidence.unit} has its own, and nothing ties them together"
-    words, seen = (split_words(whole_column(again.scored, name)) for name in ("sentence", "seen"))
     looks = seen.texts.dictionary_encode()
     if kind in BY_WORDS:
         if of_pieces := sorted(_OF_PIECES & set(evidence.table.column_names)):
@@ -64,6 +66,30 @@ def check_plausible(claim: Claim, again: Again) -> str:
         _check_looks(words, looks)
     most = _check_prefixes(claim, again, words, looks)
     return said if kind in PIECED else f"{said}; what may follow a prefix has at most {most:.4f}"
+
+
+def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
+    """Hold the first tokens that have no number to the protocol, and to first words: pieces end with a word.
+
+    Those of two sentences that differ make an item undecidable.
+    """
+    unscored = claim.key.protocol.get("first_token") == "unscored"
+    if unscored != ("unscored" in scored.column_names):
+        raise Wrong(
+            "the protocol leaves first tokens unscored, but there is no column 'unscored' that names them"
+            if unscored
+            else "there is a column 'unscored', but the protocol does not leave first tokens unscored"
+        )
+    if not unscored:
+        return
+    tokens, firsts = whole_column(scored, "unscored").to_numpy(), words.texts.take(pa.array(words.starts))
+    word = firsts.dictionary_encode().indices.to_numpy()
+    first = np.zeros(int(word.max(initial=0)) + 1, dtype=np.int64)
+    first[word[::-1]] = tokens[::-1]
+    if (other := first[word] != tokens).any():
+        at = int(other.argmax())
+        text, one, two = firsts[at].as_py(), first[word[at]], tokens[at]
+        raise Wrong(f"the first token of the word {text!r} is {one} here, {two} there")
 
 
 def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: ignore[type-arg]
