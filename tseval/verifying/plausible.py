@@ -82,7 +82,8 @@ def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
         )
     if not unscored:
         return
-    tokens, firsts = whole_column(scored, "unscored").to_numpy(), words.texts.take(pa.array(words.starts, pa.int64()))
+    tokens = whole_column(scored, "unscored").to_numpy()
+    firsts = words.texts.take(pa.array(words.starts, pa.int64()))
     word = firsts.dictionary_encode().indices.to_numpy()
     first = np.zeros(int(word.max(initial=0)) + 1, dtype=np.int64)
     first[word[::-1]] = tokens[::-1]
