@@ -52,12 +52,12 @@ def check_plausible(claim: Claim, again: Again) -> str:
     said = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
     if evidence.unit == "sentence" and kind in BY_WORDS:
         raise Wrong(f"there is one number for each sentence, but a model of kind {kind!r} gives words")
-    words, seen = (split_words(whole_column(again.scored, name)) for name in ("sentence", "seen"))
+    words = split_words(whole_column(again.scored, "sentence"))
     if kind not in BY_WORDS and evidence.unit != "sentence":
         _check_first_tokens(claim, again.scored, words)
     if evidence.unit != "prefix" and kind not in BY_WORDS:
         return f"{said}; each {evidence.unit} has its own, and nothing ties them together"
-    looks = seen.texts.dictionary_encode()
+    looks = split_words(whole_column(again.scored, "seen")).texts.dictionary_encode()
     if kind in BY_WORDS:
         if of_pieces := sorted(_OF_PIECES & set(evidence.table.column_names)):
             raise Wrong(
@@ -84,12 +84,10 @@ def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
         return
     tokens = whole_column(scored, "unscored").to_numpy()
     firsts = words.texts.take(pa.array(words.starts, pa.int64()))
-    word = firsts.dictionary_encode().indices.to_numpy()
-    first = np.zeros(int(word.max(initial=0)) + 1, dtype=np.int64)
-    first[word[::-1]] = tokens[::-1]
-    if (other := first[word] != tokens).any():
+    expected = _of_first(firsts.dictionary_encode().indices.to_numpy(), tokens)
+    if (other := expected != tokens).any():
         at = int(other.argmax())
-        text, one, two = firsts[at].as_py(), first[word[at]], tokens[at]
+        text, one, two = firsts[at].as_py(), expected[at], tokens[at]
         raise Wrong(f"the first token of the word {text!r} is {one} here, {two} there")
 
 
@@ -97,16 +95,22 @@ def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: igno
     """Refuse one word that is seen as two: unknown here and known there, it makes items undecidable."""
     texts = words.texts.dictionary_encode()
     word, look = (one.indices.to_numpy().astype(np.int64) for one in (texts, looks))
-    first = np.zeros(len(texts.dictionary), dtype=np.int64)
-    first[word[::-1]] = look[::-1]
-    if (other := first[word] != look).any():
+    expected = _of_first(word, look)
+    if (other := expected != look).any():
         at = int(other.argmax())
         name, one, two = (
             texts.dictionary[word[at]],
-            looks.dictionary[first[word[at]]],
+            looks.dictionary[expected[at]],
             looks.dictionary[look[at]],
         )
         raise Wrong(f"the model sees {name.as_py()!r} as {one.as_py()!r} here, as {two.as_py()!r} there")
+
+
+def _of_first(key: _Rows, values: _Rows) -> _Rows:
+    """Give, at every place, the value that stands at the first place with the same key, (places,)."""
+    first = np.zeros(int(key.max(initial=0)) + 1, dtype=np.int64)
+    first[key[::-1]] = values[::-1]
+    return first[key]
 
 
 def _check_prefixes(
