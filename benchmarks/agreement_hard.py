@@ -23,8 +23,7 @@ from agreement_parsed import ASKED, LINZEN, RECIPE, SHARED, TREEBANKS, linzen_ta
 from tseval.cli.sweep import sweep_and_tell
 from tseval.errors import RunError
 from tseval.files import write_text
-from tseval.report.figures import LineOf, write_figure
-from tseval.report.lines import draw_lines
+from tseval.report.figures import LineOf, draw_lines, write_figure
 from tseval.runs import read_run
 from tseval.suites.agreement.examples import write_examples
 from tseval.suites.agreement.reading import read_examples

@@ -152,7 +152,11 @@ def write_inputs(work: Path) -> None:
     """Write the small files that some of the commands read."""
     for name in ("runs", "figures", "out"):
         (work / name).mkdir()
-    pairs = ["sen,wrong_sen", "the author laughs .,the author laugh .", "the guards swim .,the guards swims ."]
+    pairs = [
+        "sen,wrong_sen",
+        "the author laughs .,the author laugh .",
+        "the guards swim .,the guards swims .",
+    ]
     (work / "pairs.csv").write_text("\n".join(pairs) + "\n", "utf-8")
     rated = ["sentence,rating,item"]
     rated += [f"the {noun} {verb} .,{n % 7}.5,{n}"
@@ -160,7 +164,9 @@ def write_inputs(work: Path) -> None:
                                                for b in ("laughs", "laugh", "swim", "smiles"))]  # fmt: skip
     (work / "ratings.csv").write_text("\n".join(rated) + "\n", "utf-8")
     (work / "bad.csv").write_text("this,that\na b,b a\n", "utf-8")
-    (work / "text.txt").write_text("the authors near the guard laugh .\nno author has ever laughed .\n", "utf-8")
+    (work / "text.txt").write_text(
+        "the authors near the guard laugh .\nno author has ever laughed .\n", "utf-8"
+    )
 
 
 @click.group()
@@ -171,7 +177,9 @@ def main() -> None:
 @main.command()
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--checkout", type=click.Path(exists=True, path_type=Path), default=HERE)
-@click.option("--old", type=click.Path(exists=True, path_type=Path), help="A record whose runs are read again.")
+@click.option(
+    "--old", type=click.Path(exists=True, path_type=Path), help="A record whose runs are read again."
+)
 def record(out: Path, checkout: Path, old: Path | None) -> None:
     """Record what a checkout prints and writes into OUT."""
     out.mkdir()
@@ -201,7 +209,9 @@ def record(out: Path, checkout: Path, old: Path | None) -> None:
                 click.echo(f"{kind} {one}", err=True)
                 texts[f"{kind} {one}"] = tseval(checkout, work, *arguments)
         for form in ("csv", "json", "latex"):
-            texts[f"format {form}"] = tseval(checkout, work, "table", "runs/drawn", "runs/by", "--format", form)
+            texts[f"format {form}"] = tseval(
+                checkout, work, "table", "runs/drawn", "runs/by", "--format", form
+            )
         if old is not None:
             for run in RUNS:
                 again = tseval(checkout, old.resolve() / "runs", "table", run)
@@ -235,7 +245,11 @@ def compare(before: Path, after: Path) -> None:
         )
         if first != second:
             differing += 1
-            click.echo("\n".join(difflib.unified_diff(first, second, f"{before}/{name}", f"{after}/{name}", "", "", 1)))
+            click.echo(
+                "\n".join(
+                    difflib.unified_diff(first, second, f"{before}/{name}", f"{after}/{name}", "", "", 1)
+                )
+            )
     click.echo(f"{len(names) - differing} of {len(names)} outputs are the same.")
     sys.exit(differing > 0)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tseval.models.vocabulary import read_words
 from tseval.report import build_table, render
-from tseval.report.boards import read_board
+from tseval.report.table import read_board
 from tseval.suites.agreement.conversion import convert
 from tseval.suites.agreement.splitting import Shares
 from tseval.suites.load import load_suite

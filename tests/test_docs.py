@@ -20,7 +20,7 @@ from systems import needs_posix
 from tseval import load_model
 from tseval.cli import COMMANDS
 from tseval.evaluation import run_key
-from tseval.report.boards import bundled_boards
+from tseval.report.table import bundled_boards
 from tseval.suites.agreement.examples import EXAMPLE_COLUMNS
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.find import available_suites

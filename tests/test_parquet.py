@@ -16,8 +16,7 @@ from small import make_case, make_run, make_suite
 from tseval.checked import ContentError
 from tseval.errors import RunError, SuiteError, TrainingError
 from tseval.parquet import read_parquet
-from tseval.report.curves import read_curves
-from tseval.report.error_curves import read_error_curves
+from tseval.report.curves import read_curves, read_error_curves
 from tseval.runs import read_run
 from tseval.runs.seal import seal
 from tseval.suites.agreement.reading import read_examples

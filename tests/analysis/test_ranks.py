@@ -11,7 +11,7 @@ from supplied import TABLE4
 
 from tseval.analysis.means import means
 from tseval.analysis.ranks import cut, mean, rank_rows
-from tseval.report.boards import BUNDLED_BOARDS, read_board
+from tseval.report.table import BUNDLED_BOARDS, read_board
 
 SETS = {
     "Short-range dependency": "short_range",

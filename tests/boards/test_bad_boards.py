@@ -23,7 +23,7 @@ from tseval.boards.definition import Definition
 from tseval.boards.entry import About, Entry
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
-from tseval.report.boards import Board, read_board
+from tseval.report.table import Board, read_board
 from tseval.runs import Manifest
 from tseval.suites.load import load_suite
 

@@ -21,7 +21,7 @@ from tseval.boards.published import published_board
 from tseval.boards.verify import verify_entry
 from tseval.errors import BoardError
 from tseval.report import build_table, render
-from tseval.report.boards import BUNDLED_BOARDS, read_board
+from tseval.report.table import BUNDLED_BOARDS, read_board
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.load import load_suite
 

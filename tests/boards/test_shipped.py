@@ -12,7 +12,7 @@ from tseval.boards.entry import About
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.report import sources
-from tseval.report.boards import BUNDLED_BOARDS
+from tseval.report.table import BUNDLED_BOARDS
 from tseval.suites.load import load_suite
 
 

@@ -14,8 +14,7 @@ from matplotlib.image import imread
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
-from tseval.report.figures import LineOf
-from tseval.report.lines import draw_lines
+from tseval.report.figures import LineOf, draw_lines
 from tseval.suites.formal.languages import parse_language
 
 SUITES = {

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from in_process import call
 
 from tseval.pages.content import N_SHADES, shade
-from tseval.report.shown import difference, interval, share
+from tseval.report.document import difference, interval, share
 
 pytestmark = pytest.mark.slow
 

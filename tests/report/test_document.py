@@ -5,8 +5,17 @@ from fractions import Fraction
 import pandas as pd
 import pytest
 
-from tseval.report.document import Field, Grid, Line, side_by_side
-from tseval.report.shown import interval, mean_rank, probability, share, whole
+from tseval.report.document import (
+    Field,
+    Grid,
+    Line,
+    interval,
+    mean_rank,
+    probability,
+    share,
+    side_by_side,
+    whole,
+)
 
 NAN = float("nan")
 

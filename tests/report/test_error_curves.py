@@ -9,8 +9,7 @@ import pytest
 from in_process import call
 
 from tseval.errors import TrainingError
-from tseval.report.error_curves import ErrorCurve, draw_errors, read_error_curves
-from tseval.report.string_curves import draw_strings, read_string_curves
+from tseval.report.curves import ErrorCurve, draw_errors, draw_strings, read_error_curves, read_string_curves
 
 CURVES: dict[str, Any] = {
     "step": [0, 10, 20, 30],

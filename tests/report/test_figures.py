@@ -8,11 +8,19 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Annotation
 
-from tseval.report.bars import draw_bars
-from tseval.report.families import MOST_TOGETHER, in_families
-from tseval.report.figures import BEHIND, COLOURS, MARKERS, LineOf, ceiling
-from tseval.report.lines import draw_lines
-from tseval.report.panels import Panel, draw_panels
+from tseval.report.figures import (
+    BEHIND,
+    COLOURS,
+    MARKERS,
+    MOST_TOGETHER,
+    LineOf,
+    Panel,
+    ceiling,
+    draw_bars,
+    draw_lines,
+    draw_panels,
+    in_families,
+)
 
 ZOO = ["srn", "gru", "lstm", "eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn", "ablated-lstm", "onlstm", "urn"]
 GATED, DECAYING = {"gru", "lstm", "ablated-lstm", "onlstm"}, {"eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn"}

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from tseval.report import FORMATS, render
-from tseval.report.document import Document, Field, Grid, Line
-from tseval.report.shown import interval, mean_rank, share, whole
+from tseval.report.document import Document, Field, Grid, Line, interval, mean_rank, share, whole
 
 NAN = float("nan")
 FIELDS = (

@@ -14,7 +14,7 @@ from scipy.stats import t as student
 from small import make_case, make_run, make_suite
 
 from tseval.report import FORMATS, build_table, open_sources, render
-from tseval.report.boards import Board, BoardModel, BoardRow
+from tseval.report.table import Board, BoardModel, BoardRow
 from tseval.suites.items import as_entries
 
 N_SUBJECTS, N_VERBS = 6, 8

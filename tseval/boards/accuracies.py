@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.means import row_sets
 from tseval.analysis.ranks import cut
-from tseval.report.analyses import for_analysis
-from tseval.report.boards import Board, BoardModel, BoardRow
-from tseval.report.columns import refuse_unlike
+from tseval.report.document import spread_beside
+from tseval.report.opened import for_analysis
 from tseval.report.seeds import seeds_table
-from tseval.report.shown import spread_beside
+from tseval.report.table import Board, BoardModel, BoardRow, refuse_unlike
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.boards.definition import Definition
-    from tseval.report.columns import Column, Key
     from tseval.report.document import Document
+    from tseval.report.table import Column, Key
     from tseval.runs import Run
 
 

@@ -9,7 +9,7 @@ from tseval.boards.entry import ENTRY_FILE, entry_folders, read_published
 from tseval.boards.printed import check_printed_rows
 from tseval.checked import ContentError
 from tseval.errors import BoardError
-from tseval.report.boards import Board, BoardModel, BoardRow
+from tseval.report.table import Board, BoardModel, BoardRow
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,10 +14,9 @@ from tseval.boards.published import published_board, published_entry
 from tseval.errors import BoardError, suggest
 from tseval.files import write_text
 from tseval.report import build_table, render
-from tseval.report.boards import BUNDLED_BOARDS, board_text, bundled_boards, read_board
-from tseval.report.columns import column_of
-from tseval.report.formats.markdown import code, markdown
-from tseval.report.shown import interval, mean_rank, rank_set, share
+from tseval.report.document import interval, mean_rank, rank_set, share
+from tseval.report.formats import code, markdown
+from tseval.report.table import BUNDLED_BOARDS, board_text, bundled_boards, column_of, read_board
 from tseval.report.text import plain
 from tseval.runs.kept import keep_runs
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 
     from tseval.boards.definition import Definition
     from tseval.report import Table
-    from tseval.report.boards import Board
-    from tseval.report.columns import Column
+    from tseval.report.table import Board, Column
     from tseval.runs import Run
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"

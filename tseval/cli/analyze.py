@@ -17,9 +17,8 @@ from tseval.cli.printing import print_or_write, say_without_moment
 from tseval.cli.progress import busy
 from tseval.errors import RunError
 from tseval.report import FORMATS, Format
-from tseval.report.analyses import Opened, open_runs
-from tseval.report.figures import check_figure_names, write_figure
-from tseval.report.panels import CHANCE, Panel, draw_panels
+from tseval.report.figures import CHANCE, Panel, check_figure_names, draw_panels, write_figure
+from tseval.report.opened import Opened, open_runs
 from tseval.runs.steps import CLOCKS
 
 if TYPE_CHECKING:
@@ -100,18 +99,18 @@ class Chosen:
               help="Only items with K attractors, by the nouns that are none.")  # fmt: skip
 def attractors_command(distance: int | None, n_attractors: int | None, **given: Any) -> None:
     """Print accuracy by intervening nouns and attractors among them."""
-    from tseval.report import agreement
+    from tseval.report import analyses
 
     asked = Chosen(**given)
     with busy(ANALYSING):
         opened = asked.open(distance=distance, n_attractors=n_attractors)
         if n_attractors is None:
-            found = agreement.attractors(opened)
-            asked.draw(agreement.attractor_panels(found), "attractors", "accuracy")
+            found = analyses.attractors(opened)
+            asked.draw(analyses.attractor_panels(found), "attractors", "accuracy")
         else:
-            found = agreement.non_attractors(opened)
+            found = analyses.non_attractors(opened)
             x_label = "intervening nouns that are no attractors"
-            asked.draw(agreement.non_attractor_panels(found), x_label, "accuracy")
+            asked.draw(analyses.non_attractor_panels(found), x_label, "accuracy")
     asked.write(found)
 
 
@@ -122,7 +121,7 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
 @SEEDS_TOGETHER
 def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
     """Print the accuracy of each row of the table with its interval; the figure has bars."""
-    from tseval.report.bars import draw_bars
+    from tseval.report.figures import draw_bars
     from tseval.report.seeds import row_bars, seeds_of, seeds_table
 
     asked = Chosen(**given)
@@ -144,12 +143,12 @@ def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
 @click.option("--words", type=COUNT, metavar="N", help="Only items with N words before the verb.")
 def profile_command(words: int | None, **given: Any) -> None:
     """Print the mean confidence in the correct answer after each word."""
-    from tseval.report import agreement
+    from tseval.report import analyses
 
     asked = Chosen(**given)
     with busy(ANALYSING):
-        found = agreement.profiles(asked.open(), words)
-        asked.draw(agreement.profile_panels(found), "words read", "confidence")
+        found = analyses.profiles(asked.open(), words)
+        asked.draw(analyses.profile_panels(found), "words read", "confidence")
     asked.write(found)
 
 
@@ -159,7 +158,7 @@ def profile_command(words: int | None, **given: Any) -> None:
 @MARGIN_OPTION
 def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
     """Print how far pairs of models are apart, how sure that is, and what only one of two gets right."""
-    from tseval.report.pairs import pairs
+    from tseval.report.comparisons import pairs
 
     asked = Chosen(**given)
     with busy(ANALYSING):
@@ -174,7 +173,7 @@ def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
               help="Set accuracy against how often words occur in a text; may be repeated.")  # fmt: skip
 def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
     """Print what limits each interval, and what single words do to each row."""
-    from tseval.report.dots import draw_dots
+    from tseval.report.figures import draw_dots
     from tseval.report.robustness import analyse_words, word_panels
 
     asked = Chosen(**given)
@@ -198,8 +197,8 @@ def _count_words(texts: Sequence[Path]) -> Mapping[str, int]:
 @FIGURE
 def effects_command(**given: Any) -> None:
     """Print the effect of each prediction in bits, and surprisals under the conditions of a design."""
-    from tseval.report.dots import draw_dots
-    from tseval.report.effects import design_effects, surprisal_panels
+    from tseval.report.analyses import design_effects, surprisal_panels
+    from tseval.report.figures import draw_dots
 
     asked = Chosen(**given)
     with busy(ANALYSING):
@@ -220,9 +219,8 @@ def effects_command(**given: Any) -> None:
               help="What a training is measured in.")  # fmt: skip
 def trajectory_command(over: Clock, **given: Any) -> None:
     """Print when each row rises above chance along a training, from runs of its checkpoints."""
-    from tseval.report.trainings import find_trainings
-    from tseval.report.trajectories import rises, trajectory_panels
-    from tseval.report.trajectory_figure import draw_trajectories
+    from tseval.report.figures import draw_trajectories
+    from tseval.report.trajectories import find_trainings, rises, trajectory_panels
 
     asked = Chosen(**given)
     with busy(ANALYSING):
@@ -242,8 +240,8 @@ def trajectory_command(over: Clock, **given: Any) -> None:
 @BY
 def ratings_command(by: tuple[str, ...], **given: Any) -> None:
     """Print how far scores of sentences go with ratings of people, and draw a dot for each sentence."""
-    from tseval.report.ratings import ratings, scatter_panels, score_label
-    from tseval.report.scatter import draw_scatter
+    from tseval.report.analyses import ratings, scatter_panels, score_label
+    from tseval.report.figures import draw_scatter
 
     asked = Chosen(**given)
     with busy(ANALYSING):
@@ -261,15 +259,15 @@ def ratings_command(by: tuple[str, ...], **given: Any) -> None:
 @SEEDS_TOGETHER
 def formal_command(group: bool, **given: Any) -> None:
     """Print accuracy by distance, or error by attractors or pattern, as the papers on the language do."""
-    from tseval.report import formal
-    from tseval.report.lines import draw_lines
+    from tseval.report import analyses
+    from tseval.report.figures import draw_lines
     from tseval.report.seeds import seeds_of
 
     asked = Chosen(**given)
     with busy(ANALYSING):
         opened = asked.open()
-        found = formal.formal_of_seeds(opened, seeds_of(opened)) if group else formal.formal(opened)
+        found = analyses.formal_of_seeds(opened, seeds_of(opened)) if group else formal.formal(opened)
         if asked.figures:
-            lines = formal.formal_lines(found)
-            write_figure(lambda: draw_lines(lines, *formal.labels(opened)), asked.figures, RunError)
+            lines = analyses.formal_lines(found)
+            write_figure(lambda: draw_lines(lines, *analyses.labels(opened)), asked.figures, RunError)
     asked.write(found)

@@ -77,7 +77,7 @@ def command(
 def _table(results: Mapping[str, TaskResult]) -> str:
     from tabulate import tabulate
 
-    from tseval.report.shown import NONE, share, whole
+    from tseval.report.document import NONE, share, whole
 
     rows = [
         (

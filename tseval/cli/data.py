@@ -141,9 +141,8 @@ def count_command(
     TABLE is a table of examples by `tseval data agreement`. The bars of one table are parted by attractors;
     several tables have a bar each.
     """
-    from tseval.report.bars import draw_bars
-    from tseval.report.figures import check_figure_names, write_figure
-    from tseval.report.noun_counts import noun_count_bars, noun_counts
+    from tseval.report.analyses import noun_count_bars, noun_counts
+    from tseval.report.figures import check_figure_names, draw_bars, write_figure
     from tseval.suites.agreement.reading import read_examples
 
     check_figure_names(figures, SuiteError)
@@ -172,7 +171,7 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
     the same sentences.
     """
     from tseval.analysis.found_examples import EQUAL, compare_examples
-    from tseval.report.found_examples import found_examples
+    from tseval.report.analyses import found_examples
     from tseval.suites.agreement.reading import read_examples
 
     frames = []

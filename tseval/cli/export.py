@@ -50,8 +50,8 @@ def lm_eval(
 @QUIET
 def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
     """Write the verdicts of RUNs as one table, and print the mixed model for it in R (lme4)."""
-    from tseval.report.analyses import open_runs
-    from tseval.report.glmm import in_r, mixed_model, write_verdicts
+    from tseval.report.exports import in_r, mixed_model, write_verdicts
+    from tseval.report.opened import open_runs
 
     with busy("writing verdicts", quiet):
         opened = open_runs(runs)
@@ -93,7 +93,7 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
 @QUIET
 def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
     """Write a RUN, or an entry of a board, as a record of Every Eval Ever."""
-    from tseval.report.eee import Submission, make_record, write_record
+    from tseval.report.exports import Submission, make_record, write_record
 
     submission = Submission(**said)  # type: ignore[arg-type] # click holds them to their choices
     with busy(f"reading {run}", quiet):

@@ -12,7 +12,7 @@ from tseval.cli.options import BY, FILE, MARGIN_OPTION
 from tseval.cli.printing import print_or_write, say_without_moment
 from tseval.cli.progress import busy
 from tseval.report import FORMATS, Format, Table, open_sources, told_of
-from tseval.report.analyses import open_runs
+from tseval.report.opened import open_runs
 from tseval.runs import runs_below
 from tseval.runs.steps import CLOCKS
 
@@ -61,7 +61,7 @@ def command(
         click.echo(f"{path}: not finished, left out", err=True)
     with busy("reading runs"):
         if against is not None:
-            from tseval.report.against import differences_table
+            from tseval.report.comparisons import differences_table
 
             told: Document | Table = differences_table(sources, against, by, margin, grouped=group)
         elif over is not None:
@@ -77,8 +77,7 @@ def command(
 
 
 def _over(sources: tuple[str, ...], over: Clock, by: tuple[str, ...]) -> Document:
-    from tseval.report.trainings import find_trainings
-    from tseval.report.trajectories import over_steps
+    from tseval.report.trajectories import find_trainings, over_steps
 
     opened = open_runs(sources)
     trainings, left_out = find_trainings(opened, over, by)

@@ -85,8 +85,8 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     """List what is to be verified; a board stands for all its entries."""
     from tseval.boards.definition import DEFINITION, read_definition
     from tseval.boards.entry import entry_folders
-    from tseval.report.boards import BUNDLED_BOARDS
     from tseval.report.sources import lacks_evidence, not_shipped
+    from tseval.report.table import BUNDLED_BOARDS
 
     found: list[Path] = []
     for name in names:

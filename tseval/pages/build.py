@@ -18,13 +18,13 @@ from tseval.pages.facts import facts_of
 from tseval.pages.kept import tabulate_once
 from tseval.pages.site import claim_site, remove_former, write_entry_page
 from tseval.report import open_sources
-from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
 from tseval.report.sources import lacks_evidence, not_shipped
+from tseval.report.table import BUNDLED_BOARDS, Board, bundled_boards
 
 if TYPE_CHECKING:
     from tseval.boards.definition import Definition
     from tseval.pages.facts import ModelFacts
-    from tseval.report.columns import Column
+    from tseval.report.table import Column
 
 
 def build_board(board: str, site: Path) -> Path:

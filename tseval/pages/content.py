@@ -17,9 +17,8 @@ from tseval.pages.items import N_CLOSEST, N_DRAWN, N_WORST
 from tseval.pages.parts import MOST_VALUES
 from tseval.pages.web import render_page
 from tseval.report import render
-from tseval.report.content import recorded
-from tseval.report.layout import grid_of_columns
-from tseval.report.shown import NONE, interval, rank_set, worth
+from tseval.report.document import NONE, interval, rank_set, worth
+from tseval.report.layout import grid_of_columns, recorded
 from tseval.report.text import plain
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from tseval.pages.items import (
     show_items,
 )
 from tseval.pages.parts import break_down
+from tseval.report.document import NONE, interval, share
 from tseval.report.layout import row_labels
-from tseval.report.shown import NONE, interval, share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tseval.report.formats.latex import latex
+from tseval.report.formats import latex
 from tseval.report.text import plain
 
 if TYPE_CHECKING:
     from tseval.boards.entry import Checked, Entry
-    from tseval.report.columns import Column
+    from tseval.report.table import Column
 
 Badge = Literal["published", "reported", "recomputed", "rescored", "re-run"]
 BADGES: dict[Badge, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tseval.report import build_table
-from tseval.report.boards import Board
+from tseval.report.table import Board
 from tseval.runs.kept import keep_runs
 
 if TYPE_CHECKING:

@@ -1,210 +1,577 @@
-"""Runs opened for an analysis, and the document that an analysis makes of them."""
+"""Agreement examples from parsed trees against those from gold trees, as a document."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tseval.analysis.accuracy import no_accuracy
-from tseval.analysis.clustered import share_entries
-from tseval.analysis.inference.factors import FEWEST_LEVELS
-from tseval.analysis.selection import select
-from tseval.errors import RunError
-from tseval.report.boards import Board
-from tseval.report.columns import description_of, distinct_headings, refuse_unlike
-from tseval.report.document import Document, Field
-from tseval.report.notes import drawn_note
-from tseval.report.shown import interval, share
-from tseval.report.sources import open_sources
+from tseval.analysis.accuracy import ROW, as_names
+from tseval.analysis.attractors import ATTRACTORS, OTHERS, N, by_non_attractors, joint_grid
+from tseval.analysis.confidence import with_intervals
+from tseval.analysis.effects import AVERAGED, CONDITION, REGION, mean_effects, mean_surprisals
+from tseval.analysis.formal import (
+    by_feature,
+    by_feature_of_seeds,
+    headline,
+    headline_interval,
+    measure_of,
+)
+from tseval.analysis.profiles import VARIES, profile, with_words
+from tseval.analysis.ratings import ALL_SENTENCES, correlate, points
+from tseval.errors import SuiteError
+from tseval.report.document import (
+    Document,
+    Field,
+    Grid,
+    Line,
+    correlation,
+    difference,
+    interval,
+    share,
+    side_by_side,
+    whole,
+)
+from tseval.report.figures import DotPanel, LineOf, Panel, ScatterPanel, without_seed
+from tseval.report.layout import headed, row_labels
+from tseval.report.opened import ACCURACY, INTERVAL, interval_note, stacked, tell
+from tseval.report.seeds import with_spread
+from tseval.report.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from tseval.report.document import Grid
-    from tseval.runs import Run
-    from tseval.runs.manifest import Manifest
+    import pyarrow as pa
 
-INTERVAL = Field("95% interval", ("low", "high"), interval)
-# What readers see of each model in a row of an analysis.
-ACCURACY = (Field("", ("accuracy",), share), INTERVAL)
+    from tseval.analysis.formal import Measure
+    from tseval.report.opened import Opened
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """Runs over the same items, opened for an analysis.
-
-    Attributes:
-        verdicts: Name of each model, made distinct, to the verdicts chosen; row by row the same items, with
-            the same lexical factors.
-        suite: Name of the suite.
-        signatures: Name of each model to its run's signature.
-        manifests: Name of each model to what its run says of itself.
-        notes: What a reader must know about the runs.
-        undecided: Likewise, of each model that tied or could not decide everything.
-        places: Name of each model to its run's directory, or to its name where it has none.
-    """
-
-    verdicts: Mapping[str, pd.DataFrame]
-    suite: str
-    signatures: Mapping[str, str]
-    manifests: Mapping[str, Manifest]
-    notes: tuple[str, ...]
-    undecided: tuple[str, ...]
-    places: Mapping[str, str]
+NOUN_COUNTS = {N: "intervening nouns", ATTRACTORS: "attractors", OTHERS: "non-attractors"}
+_CUT = "Accuracies are cut to 3 decimals, not rounded."
+_CELLS_SHOWN = 12
 
 
-def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> Opened:
-    """Open runs over one suite, and choose the verdicts that an analysis is about.
+def attractors(opened: Opened) -> Document:
+    """Tabulate accuracy over intervening nouns and attractors."""
+    grids = {name: joint_grid(frame) for name, frame in opened.verdicts.items()}
+    return _accuracies(opened, grids, [N, ATTRACTORS])
+
+
+def non_attractors(opened: Opened) -> Document:
+    """Tabulate accuracy over intervening nouns that are no attractors."""
+    grids = {name: by_non_attractors(frame) for name, frame in opened.verdicts.items()}
+    return _accuracies(opened, grids, [OTHERS])
+
+
+def _accuracies(opened: Opened, grids: Mapping[str, pd.DataFrame], by: list[str]) -> Document:
+    """Lay out the cells of a grid, a line each, with every model's accuracy and interval."""
+    first = next(iter(grids.values()))
+    what = " and ".join(NOUN_COUNTS[name] for name in by)
+    keys = [Field(NOUN_COUNTS[name].capitalize(), (name,)) for name in by]
+    keys = [replace(keys[0], align="left"), *keys[1:], Field("Items", ("n_items",), whole)]
+    found = first["n_items"] > 0
+    fields, lines = side_by_side(keys, {name: grid[found] for name, grid in grids.items()}, ACCURACY)
+    notes = [_CUT, interval_note(stacked(grids))]
+    empty = [" and ".join(map(str, cell)) for cell in first.loc[~found, by].itertuples(index=False)]
+    if empty:
+        more = f" and {len(empty) - _CELLS_SHOWN} more" if len(empty) > _CELLS_SHOWN else ""
+        notes.append(f"No items with these numbers of {what}: {', '.join(empty[:_CELLS_SHOWN])}{more}.")
+    if left_out := len(next(iter(opened.verdicts.values()))) - int(first["n_items"].sum()):
+        notes.append(f"{left_out:,} items do not say how many nouns intervene, and are left out.")
+    grid = Grid(fields, lines, f"Accuracy by {what}, {opened.suite}")
+    return tell(opened, "attractors", stacked(grids), [grid], notes)
+
+
+def attractor_panels(analysis: Document) -> list[Panel]:
+    """Draw Figure 3: one panel per number of intervening nouns that occurs, attractors along the axis."""
+    panels = []
+    for n, rows in analysis.records.groupby(N):
+        if lines := _lines(rows, ATTRACTORS):
+            panels.append(Panel(f"{n} intervening noun{'' if n == 1 else 's'}", lines))
+    return panels
+
+
+def non_attractor_panels(analysis: Document) -> list[Panel]:
+    """Draw Table 2: non-attractors along the axis."""
+    lines = _lines(analysis.records, OTHERS)
+    return [Panel("", lines)] if lines else []
+
+
+def _lines(rows: pd.DataFrame, x: str) -> list[LineOf]:
+    """Draw a line for each model that could decide anything; it breaks where there are no items."""
+    lines = []
+    for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
+        columns = (own[column].tolist() for column in (x, "accuracy", "low", "high"))
+        if own["accuracy"].notna().any():
+            lines.append(LineOf(index, str(name), *columns))
+    return lines
+
+
+def profiles(opened: Opened, words: int | None = None) -> Document:
+    """Tabulate confidence in the correct answer after each word.
 
     Args:
-        names: Run directories.
-        where: Which items, as `tseval.analysis.selection.select` takes it.
-        rated: Whether the analysis is about ratings of sentences.
+        opened: The runs.
+        words: Only items with so many words before the verb; None for all.
 
     Raises:
-        RunError: One is no run, is named twice, or is over other items than the first; or the analysis is not
-            about what these are of.
-        SuiteError: No item is as `where` says.
+        SuiteError: The runs are of no profile, no item has so many words, or nothing in one could be decided.
     """
-    runs = []
-    for source in open_sources(names, items=True):
-        if isinstance(source, Board):
-            raise RunError(
-                f"{source.name} is a published board: it has no items to analyse.\n  Name run directories."
+    if words is not None:
+        chosen = {name: with_words(frame, words) for name, frame in opened.verdicts.items()}
+        note = f"Items with {words} words before the verb."
+        opened = replace(opened, verdicts=chosen, notes=(*opened.notes, note))
+    found = {name: with_intervals(profile(frame), frame) for name, frame in opened.verdicts.items()}
+    rows = stacked(found)
+    grids, notes = [], []
+    for case in rows["case"].unique():
+        own = rows[rows["case"] == case]
+        items = own.groupby("position")["n_items"].max()
+        shares = own.pivot(index="position", columns="model", values="confidence")
+        columns = [shares.index, _words(own), items, *(shares[name] for name in found)]
+        fields = [
+            Field("Words read", align="left"), Field("Last word", joined=True),
+            Field("Items", show=whole, joined=True),
+            *(Field(name, show=share) for name in found),
+        ]  # fmt: skip
+        lines = [Line(cells) for cells in zip(*columns, strict=True)]
+        grids.append(Grid(fields, lines, f"Confidence, {opened.suite}, {case}"))
+        if items.nunique() > 1:
+            notes.append(
+                f"{case}: verbs stand at different places, so late means rest on fewer items. "
+                "Choose items of one length with --words."
             )
-        runs.append(source)
-    return for_analysis(runs, where, rated=rated)
+    notes.append("Mean confidence in the correct answer, cut to 3 decimals; 0.5 is chance.")
+    notes.append(f"{interval_note(rows)} They stand in figures and files.")
+    if rows[VARIES].any():
+        notes.append("Words in brackets are those of one item; others have other words there.")
+    return tell(opened, "profile", rows, grids, notes)
 
 
-def for_analysis(
-    runs: Sequence[Run], where: Sequence[tuple[str, str]] = (), *, rated: bool = False
-) -> Opened:
-    """Choose the verdicts of runs that an analysis is about.
+def profile_panels(analysis: Document) -> list[Panel]:
+    """Draw Figure 2: one panel per case, words along the axis."""
+    order = {name: index for index, name in enumerate(analysis.records["model"].unique())}
+    panels = []
+    for case in analysis.records["case"].unique():
+        rows = analysis.records[analysis.records["case"] == case]
+        lines = [
+            LineOf(
+                order[name],
+                str(name),
+                *(own[of].tolist() for of in ("position", "confidence", "low", "high")),
+            )
+            for name, own in rows.groupby("model", sort=False)
+        ]
+        panels.append(Panel(str(case), lines, _words(rows)))
+    return panels
 
-    Args:
-        runs: Over one suite.
-        where: Which items, as `tseval.analysis.selection.select` takes it.
-        rated: Whether the analysis is about ratings of sentences.
+
+def _words(rows: pd.DataFrame) -> list[str]:
+    """Give the word at each place of a case; that of the first item in brackets, where others differ."""
+    places = rows.groupby("position").first()
+    pairs = zip(places["word"], places[VARIES], strict=True)
+    return [f"({word})" if varies else str(word) for word, varies in pairs]
+
+
+_ITEMS = Field("Items", ("n_items",), whole)
+_NOTES = (
+    "Effect: the mean over items of what a prediction says is greater less what it says is smaller. A "
+    "prediction that joins several comparisons, or says that two values are equal, has none.",
+    "Surprisals are over the items that some prediction decides. Items differ more than conditions do: "
+    "whether conditions differ is told by effects, which are taken within items, not by these intervals.",
+)
+
+
+def design_effects(opened: Opened) -> Document:
+    """Tabulate the effect of each prediction, and the mean surprisal under each condition, in bits.
 
     Raises:
-        RunError: One is over other items than the first, or the analysis is not about what it is of.
-        SuiteError: No item is as `where` says.
+        SuiteError: The runs compare no regions.
     """
-    columns = [description_of(run) for run in runs]
-    refuse_unlike(columns)
-    if other := [run for run in runs if run.rated != rated]:
-        raise (
-            no_accuracy(other[0].name)
-            if other[0].rated
-            else RunError(
-                f"{other[0].name} is over {columns[0].suite}, whose sentences have no ratings.\n"
-                "  Analyse a run on rated sentences (docs/ratings.md)."
-            )
-        )
-    columns = distinct_headings(columns)
-    notes = []
-    if not columns[0].complete:
-        notes.append("Only a part of the suite was scored.")
-    notes += dict.fromkeys(drawn_note(column.sample) for column in columns if column.sample)
-    if len({column.score for column in columns}) > 1:
-        modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
-        notes.append(f"The runs are scored in different ways ({modes}).")
-    if where:
-        notes.append(_chosen(where))
-    verdicts = {
-        column.heading: select(run.verdicts, where) for column, run in zip(columns, runs, strict=True)
+    surprisals = {name: mean_surprisals(verdicts) for name, verdicts in opened.verdicts.items()}
+    found = {name: mean_effects(verdicts) for name, verdicts in opened.verdicts.items()}
+    of_any = pd.concat([frame["n_items"] > 0 for frame in found.values()], axis=1).any(axis=1)
+    found = {name: frame[of_any].reset_index(drop=True) for name, frame in found.items()}
+    grids = []
+    if of_any.any():
+        labelled = {name: frame.assign(label=row_labels(frame[[*ROW]])) for name, frame in found.items()}
+        keys = [Field("Prediction", ("label",), align="left"), _ITEMS]
+        measures = [Field("", ("value",), difference), INTERVAL]
+        grids.append(Grid(*side_by_side(keys, labelled, measures), f"Effects in bits, {opened.suite}"))
+    keys = [Field(name.capitalize(), (name,), align="left") for name in ("construction", REGION, CONDITION)]
+    measures = [Field("", ("value",), share), INTERVAL]
+    fields_and_lines = side_by_side([*keys, _ITEMS], surprisals, measures)
+    grids.append(Grid(*fields_and_lines, f"Surprisals in bits, {opened.suite}"))
+    rows = pd.concat([stacked(found), stacked(surprisals)], ignore_index=True)
+    rows = rows[["model", *ROW, REGION, CONDITION, *AVERAGED]]
+    return tell(opened, "effects", rows, grids, [*_NOTES, interval_note(rows)])
+
+
+def surprisal_panels(analysis: Document) -> list[DotPanel]:
+    """Draw the mean surprisal under each condition: a panel for each region of a construction."""
+    rows = analysis.records[analysis.records[CONDITION].notna() & (analysis.records["n_items"] > 0)]
+    models = list(analysis.records["model"].unique())
+    groups = rows.groupby([*ROW[:-1], REGION], sort=False, dropna=False)
+    return [_panel(str(key[2]), str(key[3]), own, models) for key, own in groups]
+
+
+def _panel(construction: str, region: str, rows: pd.DataFrame, models: Sequence[str]) -> DotPanel:
+    conditions = list(dict.fromkeys(rows[CONDITION]))[::-1]  # drawn from below
+    series = []
+    for name, own in rows.groupby("model", sort=False):
+        places = [conditions.index(condition) for condition in own[CONDITION]]
+        columns = (own[column].tolist() for column in ("value", "low", "high"))
+        series.append(LineOf(models.index(str(name)), str(name), places, *columns))
+    return DotPanel((construction, f"region {region}"), conditions, series)
+
+
+SUMMARIES = {"mean": "Mean, each row counted once", "largest": "Largest", "all": "All strings"}
+CHOSEN = "The largest has no interval: it was chosen for being so, and that of its own row is too narrow."
+VALUE = (Field("", ("value",), share), INTERVAL)
+VALUE_OF_SEEDS = (Field("", ("value", "spread"), with_spread), INTERVAL)
+AXES = {
+    "distance": "symbols since the bracket to be closed was opened",
+    "attractors": "attractors: brackets of other types opened since",
+    "m_plus_n": "m + n",
+}
+
+
+def formal(opened: Opened) -> Document:
+    """Tabulate what the paper on a language reports.
+
+    Raises:
+        RunError: The runs are not on a formal language.
+    """
+    measure = measure_of(opened.suite)
+    frames = {name: by_feature(verdicts, measure) for name, verdicts in opened.verdicts.items()}
+    last = {
+        name: {"value": headline(rows, measure), "sure": headline_interval(opened.verdicts[name], measure)}
+        for name, rows in frames.items()
     }
-    undecided = []
-    for name, frame in verdicts.items():
-        tied, out = int(frame["tie"].sum()), int(frame["undecidable"].sum())
-        if rated and out:
-            undecided.append(
-                f"{name}: {out:,} of {len(frame):,} sentences are longer than it reads, left out."
-            )
-        elif tied or out:
-            undecided.append(
-                f"{name}: of {len(frame):,} items {tied:,} are ties, counted as wrong, and {out:,} are "
-                "undecidable, left out."
-            )
-    signatures = {column.heading: column.signature or "" for column in columns}
-    manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
-    places = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}
-    return Opened(
-        share_entries(verdicts),
-        columns[0].suite,
-        signatures,
-        manifests,
-        tuple(notes),
-        tuple(undecided),
-        places,
-    )
+    chosen = [CHOSEN] if measure.summary == "largest" else []
+    return _tell(opened, measure, frames, last, VALUE, chosen)
 
 
-def _chosen(where: Sequence[tuple[str, str]]) -> str:
-    """Say which items were chosen; two values of one feature mean either."""
-    values: dict[str, list[str]] = {}
-    for name, value in where:
-        values.setdefault(name, []).append(value)
-    return "Items with " + " and ".join(f"{name} {' or '.join(own)}" for name, own in values.items()) + "."
-
-
-def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Put the rows of all models below each other, the model's name before them."""
-    named = []
-    for name, frame in frames.items():
-        rows = frame.copy()
-        rows.insert(0, "model", name)
-        named.append(rows)
-    return pd.concat(named, ignore_index=True)
-
-
-def interval_note(rows: pd.DataFrame) -> str:
-    """Say what the intervals of an analysis know about words that items share.
+def formal_of_seeds(opened: Opened, groups: Mapping[str, Sequence[str]]) -> Document:
+    """Tabulate the same as means over seeds, with the spread between them.
 
     Args:
-        rows: With `clusters` and `fixed`, as `Estimate` and `Difference` have them.
+        opened: The runs.
+        groups: Name of each architecture to the names of its models among them.
+
+    Raises:
+        RunError: The runs are not on a formal language.
     """
-    found: dict[str, list[str]] = {}
-    for name in ("clusters", "fixed"):
-        found[name] = list(dict.fromkeys(factor for one in rows[name].dropna() for factor in one))
-    said = "Intervals are of 95%, items independent: the runs do not say which items share words."
-    if found["clusters"]:
-        named = ", ".join(found["clusters"])
-        said = f"Intervals are of 95%, for other words of the same kind; items are clustered by {named}."
-    elif found["fixed"]:
-        said = "Intervals are of 95%, items independent."
-    if found["fixed"]:
-        few = ", ".join(found["fixed"])
-        said += f" What has fewer than {FEWEST_LEVELS} entries in a row is regarded as fixed: {few}."
-    return said
+    measure = measure_of(opened.suite)
+    frames, last = {}, {}
+    for name, names in _named(groups).items():
+        seeds = [opened.verdicts[one] for one in names]
+        frames[name] = by_feature_of_seeds(seeds, measure)
+        of_seeds = pd.Series([headline(by_feature(one, measure), measure) for one in seeds])
+        last[name] = {"value": of_seeds.mean(), "spread": of_seeds.std(), "sure": None}
+    counts = ", ".join(f"{name} {len(names)}" for name, names in _named(groups).items())
+    notes = [
+        f"Seeds: {counts}. Means over seeds, ± the standard deviation between them; the last line is the "
+        "mean of that of each seed, without an interval."
+    ]
+    return _tell(opened, measure, frames, last, VALUE_OF_SEEDS, notes)
 
 
-def tell(
-    opened: Opened, name: str, records: pd.DataFrame, grids: Sequence[Grid], notes: Sequence[str]
+def _named(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Call seeds by what their names have in common, `lstm-16` of `lstm-16-seed1` and `lstm-16-seed2`."""
+    stems = [{without_seed(name) for name in names} for names in groups.values()]
+    known = all(len(own) == 1 for own in stems) and len(set.union(*stems)) == len(stems)
+    names = [own.pop() for own in stems] if known else list(groups)
+    return dict(zip(names, groups.values(), strict=True))
+
+
+def _tell(
+    opened: Opened,
+    measure: Measure,
+    frames: Mapping[str, pd.DataFrame],
+    last: Mapping[str, Mapping[str, Any]],
+    shown: Sequence[Field],
+    more: Sequence[str],
 ) -> Document:
-    """Make the document of an analysis.
+    """Make the document of rows and headlines."""
+    notes = [
+        f"{measure.quantity.capitalize()} is cut to 3 decimals, not rounded.",
+        interval_note(stacked(frames)),
+        *more,
+        f"Source: {measure.source}.",
+    ]
+    rows = {name: _with_summary(rows, measure, last[name]) for name, rows in frames.items()}
+    keys = Field(measure.of, (measure.feature,), align="left"), Field("Judged", ("n_items",), whole)
+    fields, lines = side_by_side(keys, frames, shown)
+    n_items = next(iter(frames.values()))["n_items"].sum()
+    of = shown[0].names
+    values = (one["value"] if len(of) == 1 else tuple(one[name] for name in of) for one in last.values())
+    cells = (cell for value, one in zip(values, last.values(), strict=True) for cell in (value, one["sure"]))
+    lines.append(Line((SUMMARIES[measure.summary], n_items, *cells)))
+    grid = Grid(fields, lines, f"{measure.quantity.capitalize()} on {opened.suite}")
+    return tell(opened, "formal", stacked(rows), [grid], notes)
+
+
+def labels(opened: Opened) -> tuple[str, str, str]:
+    """Give the title of the figure, and the names of its axes."""
+    measure = measure_of(opened.suite)
+    return f"{measure.quantity.capitalize()} on {opened.suite}", AXES[measure.feature], measure.quantity
+
+
+def formal_lines(analysis: Document) -> list[LineOf]:
+    """Give the line of each model: after Figures 2 and 3 of Bernardy & Lappin 2022."""
+    lines = []
+    for index, (name, rows) in enumerate(analysis.records.groupby("model", sort=False)):
+        own = rows.dropna(subset="at")
+        x, y, low, high = (own[column].tolist() for column in ("at", "value", "low", "high"))
+        lines.append(LineOf(index, str(name), x, y, low, high))
+    return lines
+
+
+def _with_summary(rows: pd.DataFrame, measure: Measure, headed: Mapping[str, Any]) -> pd.DataFrame:
+    """Add the headline number, and its interval or spread if it has one, below the rows of a model."""
+    rows = rows.rename(columns={measure.feature: "at"})
+    rows.insert(0, "by", measure.feature)
+    rows.insert(1, "quantity", measure.quantity)
+    last = {"by": measure.summary, "quantity": measure.quantity, "at": pd.NA, "value": headed["value"]}
+    last |= dict(zip(("low", "high"), headed["sure"] or (), strict=False))
+    last |= {name: headed[name] for name in ("spread",) if name in headed}
+    counts = [name for name in ("n_items", "n_wrong") if name in rows]
+    last |= {name: rows[name].sum() for name in counts}
+    kinds = dict.fromkeys(("at", *counts), "Int64")  # whole numbers beside missing values
+    return pd.concat([rows.astype(kinds), pd.DataFrame([last]).astype(kinds)])
+
+
+SPEARMAN = Field("Spearman", ("spearman",), correlation)
+OF_SPEARMAN = Field("95% interval", ("spearman_low", "spearman_high"), interval)
+PEARSON = Field("Pearson", ("pearson",), correlation)
+OF_PEARSON = Field("95% interval", ("pearson_low", "pearson_high"), interval)
+CEILING = Field("Noise ceiling", ("ceiling",), share)
+_LABELS = {"sentence": "log-probability, nats", "mean": "log-probability per word, nats"}
+N_SENTENCES = Field("Sentences", ("n_items",), whole)
+
+
+def ratings(opened: Opened, by: str | Sequence[str] = ()) -> Document:
+    """Tabulate how far the scores of models go with ratings.
 
     Args:
-        opened: The runs; what a reader must know about them comes first of the notes.
-        name: `attractors`, `profile`, ...
-        records: One row per number, full precision; factors are mappings or tuples.
-        grids: What readers see.
-        notes: What a reader must know about the numbers.
+        opened: Runs over rated sentences.
+        by: Feature or features to break the rows down by.
+
+    Raises:
+        SuiteError: The suite has no such feature.
     """
-    notes = [*opened.notes, *opened.undecided, *notes]
-    content = {"analysis": name, "rows": records, "notes": notes, "signatures": opened.signatures}
-    return Document(grids, _flat(records), content, notes, list(opened.signatures.items()))
+    found = {name: correlate(frame, by) for name, frame in opened.verdicts.items()}
+    rows = stacked(found)
+    grid = _side_by_side(found, opened.suite, by) if len(found) > 1 else _alone(found, opened.suite, by)
+    return tell(opened, "ratings", rows, [grid], list(_notes(opened, rows)))
 
 
-def _flat(records: pd.DataFrame) -> pd.DataFrame:
-    """Write the factors of each row as a text, `subject 20, verb 14`, for formats that know no nesting."""
-    texts = {name: records[name].map(_listed) for name in ("clusters", "fixed") if name in records}
-    return records.assign(**texts)
+def _alone(found: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str]) -> Grid:
+    ((name, rows),) = found.items()
+    fields = [N_SENTENCES, SPEARMAN, OF_SPEARMAN, PEARSON, OF_PEARSON, *_ceiling(rows)]
+    cells = zip(*(field.values(rows) for field in fields), strict=True)
+    return Grid([Field(f"{name} on {suite}", align="left"), *fields], list(_lines_ratings(rows, cells, by)))
 
 
-def _listed(factors: object) -> object:
-    if isinstance(factors, dict):
-        return ", ".join(f"{name} {levels}" for name, levels in factors.items())
-    return ", ".join(factors) if isinstance(factors, tuple) else factors
+def _side_by_side(found: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str]) -> Grid:
+    first = next(iter(found.values()))
+    measures = [Field("", SPEARMAN.names, correlation), OF_SPEARMAN, PEARSON, OF_PEARSON]
+    fields, lines = side_by_side([N_SENTENCES, *_ceiling(first)], found, measures)
+    cells = (line.cells for line in lines)
+    return Grid([Field(suite, align="left"), *fields], list(_lines_ratings(first, cells, by)))
+
+
+def _ceiling(rows: pd.DataFrame) -> list[Field]:
+    return [CEILING] if rows["ceiling"].notna().any() else []
+
+
+def _lines_ratings(
+    rows: pd.DataFrame, cells: Iterator[tuple[object, ...]], by: str | Sequence[str]
+) -> Iterator[Line]:
+    """Give the body under its headings; what is over all sentences stands last."""
+    keys = rows[[*ROW]].astype(object).where(rows[[*ROW]].notna(), None).itertuples(index=False, name=None)
+    labelled = rows[[*ROW, *as_names(by)]]
+    several = len(rows) > 1
+    labels = row_labels(labelled.iloc[:-1] if several else labelled)
+    lines = [Line((label, *own)) for label, own in zip([*labels, ALL_SENTENCES], cells, strict=False)]
+    body = lines[:-1] if several else lines
+    yield from headed(zip(keys, body, strict=False))
+    if several:
+        yield Line(("All rows together",), "section")
+        yield lines[-1]
+
+
+def _notes(opened: Opened, rows: pd.DataFrame) -> Iterator[str]:
+    several = len(opened.verdicts) > 1
+    yield (
+        "Correlations of scores with mean ratings, cut to 3 decimals"
+        + (": Spearman's under the name of a model, Pearson's beside it." if several else ".")
+    )
+    yield interval_note(rows)
+    if rows["ceiling"].notna().any():
+        yield (
+            "Noise ceiling: the correlation with these ratings of a model that knows what people say on "
+            "average, √(1 - mean s.e.² / variance)."
+        )
+    for name, manifest in opened.manifests.items():
+        yield from (f"{name}: {plain(warning).rstrip('.')}." for warning in manifest.warnings)
+
+
+def scatter_panels(opened: Opened, found: Document) -> list[ScatterPanel]:
+    """Draw the sentences of every model, those that it scored."""
+    panels = []
+    for name, frame in opened.verdicts.items():
+        dots = points(frame)
+        rho = found.records.loc[found.records["model"] == name, "spearman"].iloc[-1]
+        said = "" if pd.isna(rho) else f", ρ = {correlation(rho)}"
+        errors = dots["error"].fillna(0).tolist()
+        panels.append(ScatterPanel(name, said, dots["score"].tolist(), dots["rating"].tolist(), errors))
+    return panels
+
+
+def score_label(opened: Opened) -> str:
+    """Say what the scores of the models are, for the axis of a figure."""
+    modes = dict.fromkeys(manifest.key.score for manifest in opened.manifests.values())
+    return " / ".join(_LABELS.get(mode) or f"log-probability by {mode.partition('/')[2]}" for mode in modes)
+
+
+_TABLE, _NOUNS, _ATTRACTORS, _COUNT = "table", "n_intervening", "n_attractors", "n_examples"
+_MOST_NOUNS, _MOST_ATTRACTORS = 8, 4  # and more, in one bar
+_NOTE = "An attractor is an intervening noun of the other number than the subject."
+
+
+def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> Document:
+    """Count the examples of tables by intervening nouns, and by attractors among these.
+
+    Args:
+        tables: Name of each table to its examples.
+        splits: Only these; all where empty.
+
+    Raises:
+        SuiteError: A table does not say how many nouns intervene, or has no such split.
+    """
+    counts = []
+    for name, table in tables.items():
+        if missing := [column for column in (_NOUNS, _ATTRACTORS) if column not in table.column_names]:
+            raise SuiteError(f"{name}: has no column {missing[0]!r}, so there is nothing to count by.")
+        frame = _of_splits(name, table.to_pandas(), splits)
+        own = frame.groupby([_NOUNS, _ATTRACTORS]).size().rename(_COUNT).reset_index()
+        own.insert(0, _TABLE, name)
+        counts.append(own)
+    rows = pd.concat(counts, ignore_index=True)
+    grids = [_grid(name, own) for name, own in rows.groupby(_TABLE, sort=False)]
+    return Document(grids, rows, {"analysis": "noun_counts", "rows": rows, "notes": [_NOTE]}, [_NOTE], [])
+
+
+def _of_splits(name: str, table: pd.DataFrame, splits: Sequence[str]) -> pd.DataFrame:
+    """Keep the rows of some splits."""
+    if not splits:
+        return table
+    known = sorted(table["split"].unique()) if "split" in table else []
+    for split in splits:
+        if split not in known:
+            raise SuiteError(f"{name}: there is no split {split!r}; there are {', '.join(known) or 'none'}.")
+    return table[table["split"].isin(splits)]
+
+
+def _grid(name: object, rows: pd.DataFrame) -> Grid:
+    cells = rows.pivot_table(_COUNT, _NOUNS, _ATTRACTORS, "sum", fill_value=0)
+    headings = [*map(_attractors, map(str, cells.columns)), "All"]
+    fields = [Field("Intervening nouns", align="left"), *(Field(one, show=whole) for one in headings)]
+    lines = []
+    for nouns, own in zip(cells.index.tolist(), cells.to_numpy().tolist(), strict=True):
+        counts = (n if k <= nouns else None for k, n in zip(cells.columns, own, strict=True))
+        lines.append(Line((str(nouns), *counts, sum(own))))
+    return Grid(fields, lines, f"Examples of {name}")
+
+
+def _attractors(n: str) -> str:
+    return f"{n} attractor{'' if n == '1' else 's'}"
+
+
+def noun_count_bars(counts: Document, title: str) -> Panel:
+    """Give a group of bars for each number of intervening nouns; what is rare is counted together.
+
+    One table has a bar for each number of attractors, of several each has one.
+    """
+    rows = counts.records
+    together = rows.assign(**{_NOUNS: rows[_NOUNS].clip(upper=_MOST_NOUNS)})
+    of = _ATTRACTORS if rows[_TABLE].nunique() == 1 else _TABLE
+    if of == _ATTRACTORS:
+        together[of] = together[of].clip(upper=_MOST_ATTRACTORS)
+    ticks = _numbers(together[_NOUNS].max(), _MOST_NOUNS)
+    names = _numbers(together[_ATTRACTORS].max(), _MOST_ATTRACTORS)
+    lines = []
+    for index, (value, own) in enumerate(together.groupby(of, sort=of == _ATTRACTORS)):
+        sums = own.groupby(_NOUNS)[_COUNT].sum()
+        name = str(value) if of == _TABLE else _attractors(names[int(str(value))])
+        lines.append(LineOf(index, name, (sums.index + 1).tolist(), sums.astype(float).tolist()))
+    return Panel(title, lines, ticks)
+
+
+def _numbers(last: int, most: int) -> list[str]:
+    """Name the numbers from 0 to the last, which holds all that are larger if it is the most there is."""
+    return [f"{n} or more" if n == most else str(n) for n in range(last + 1)]
+
+
+_COUNTS = (
+    Field("Gold", ("n_gold",), whole),
+    Field("Parsed", ("n_parsed",), whole),
+)
+_NOTES_found_examples = (
+    "A row counts gold examples by the attractors of the gold tree, parsed ones by those of the parsed tree.",
+    "Precision: the share of the parsed examples that gold has too; recall: the share of the gold ones that "
+    "were found; F1: their harmonic mean. Cut to 3 decimals.",
+    "Intervals are of 95%; the examples of a sentence are no independent draws, so they are clustered by it.",
+)
+
+
+def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
+    """Tabulate how good the examples of a parse are.
+
+    Args:
+        rows: As `tseval.analysis.found_examples.compare_examples` gives them.
+        gold: Name of the gold table.
+        parsed: Name of the table from the parse.
+    """
+    number = Field("Same number", ("n_same_number", "n_found"), lambda pair: f"{pair[0]:,} of {pair[1]:,}")
+    grids = [
+        _grid_found_examples(
+            rows, f"Verbs of {parsed} against {gold}", [*_COUNTS, *_measures("verb"), number]
+        ),
+        _grid_found_examples(
+            rows,
+            "With the same subject, number and number of attractors",
+            [*_COUNTS, Field("Equal", ("n_equal",), whole), *_measures("equal")],
+        ),
+    ]
+    content = {
+        "analysis": "compare",
+        "gold": gold,
+        "parsed": parsed,
+        "rows": rows,
+        "notes": list(_NOTES_found_examples),
+    }
+    return Document(grids, rows, content, _NOTES_found_examples, ())
+
+
+def _measures(what: str) -> list[Field]:
+    fields = []
+    for measure in ("precision", "recall"):
+        name = f"{measure}_{what}"
+        fields += [
+            Field(measure.capitalize(), (name,), share),
+            Field("95% interval", (f"{name}_low", f"{name}_high"), interval),
+        ]
+    return [*fields, Field("F1", (f"f1_{what}",), share)]
+
+
+def _grid_found_examples(rows: pd.DataFrame, title: str, fields: list[Field]) -> Grid:
+    """Lay out a line for each number of attractors, and one for all."""
+    labels = rows["n_attractors"].astype("string").fillna("all").tolist()
+    columns = [labels, *(field.values(rows) for field in fields)]
+    lines = [Line(cells) for cells in zip(*columns, strict=True)]
+    return Grid([Field("Attractors", align="left"), *fields], lines, title)

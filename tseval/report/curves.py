@@ -1,6 +1,7 @@
-"""Learning curves as a figure: the decay rate of each layer, loss and perplexity or accuracy over training.
+"""What models learn of a formal language by epochs: loss on its strings, and the error its paper reports.
 
-After Figure 5 of Bhatt et al. 2020, which shows the decay rate alone.
+After Figures 2a, 3a, 3c and 3d of Bernardy & Lappin 2022. Trainings whose names end in `-seed1`, `-seed2` and
+so on are one line: their mean, with the standard deviation between seeds on either side.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ import pyarrow as pa
 from tseval.checked import ContentError
 from tseval.errors import TrainingError, first_line, shortened
 from tseval.parquet import read_parquet
-from tseval.report.families import in_families
 from tseval.report.figures import (
     BEHIND,
     GREY,
+    MOST_TOGETHER,
     add_legend,
     ceiling,
     colour,
+    in_families,
     marker,
     name_lines,
     new_figure,
     set_title,
+    without_seed,
     write_figure,
 )
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 WATCHED = re.compile(r"(?P<name>\D+)_(?P<layer>\d+)")
 CURVES_SUFFIX = ".curves"
@@ -295,3 +299,246 @@ def _explain(figure: Figure, curves: Sequence[Curves], watched: Sequence[str], n
         (Line2D([], [], color=GREY, marker="o", markersize=4), "validation"),
     ]
     add_legend(figure, entries, min(len(entries), 8), stroke=2.6)
+
+
+MARGIN = 0.07  # of the range of an axis
+COLUMNS: dict[str, pa.DataType] = {"step": pa.int64(), "suite": pa.string(), "accuracy": pa.float64()}
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCurve:
+    """How a model's error on one suite goes with its training loss.
+
+    Attributes:
+        name: Of the model; text from outside.
+        suite: Name of the suite; likewise.
+        points: Training loss (nats per token) and error, in the order of training.
+    """
+
+    name: str
+    suite: str
+    points: tuple[tuple[float, float], ...]
+
+
+def read_error_curves(path: Path) -> list[ErrorCurve]:
+    """Read learning curves, and the accuracies along the same training that stand beside them.
+
+    The error of a suite is 1 minus its mean accuracy, each row of the table counted once.
+
+    Args:
+        path: `NAME.curves.parquet`, with `NAME.accuracy.parquet` in the same folder.
+
+    Returns:
+        One curve for each suite.
+
+    Raises:
+        TrainingError: If one of the files is missing or holds something else, or they share no moment.
+    """
+    curves = read_curves(path)
+    steps = curves.columns.get("step", ())
+    losses = dict(zip(steps, curves.columns["training_loss"], strict=False))
+    rows = read_beside(path, COLUMNS)
+    means = rows.group_by(["suite", "step"], use_threads=False).aggregate([("accuracy", "mean")]).to_pylist()
+    found: dict[str, list[tuple[float, float]]] = {}
+    for mean in sorted(means, key=lambda row: row["step"] or 0):
+        loss, accuracy = losses.get(mean["step"]), mean["accuracy_mean"]
+        if loss is not None and accuracy is not None:
+            found.setdefault(mean["suite"] or "", []).append((loss, 1 - accuracy))
+    if not found:
+        raise TrainingError(f"{_beside(path)}: no accuracy belongs to a loss in {path}")
+    return [ErrorCurve(curves.name, suite, tuple(points)) for suite, points in found.items()]
+
+
+def read_beside(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
+    """Read the accuracies that were measured along a training.
+
+    Args:
+        path: Its learning curves, `NAME.curves.parquet`.
+        columns: What must be there.
+
+    Raises:
+        TrainingError: If `NAME.accuracy.parquet` is missing or holds something else.
+    """
+    beside = _beside(path)
+    try:
+        return read_parquet(beside, columns, others=False)
+    except FileNotFoundError:
+        raise TrainingError(
+            f"{beside}: no such file of accuracies along the training.\n"
+            "  tseval train lm writes one beside the curves with --eval-suite SUITE."
+        ) from None
+    except (OSError, ContentError) as error:
+        reason = first_line(error)
+        raise TrainingError(f"{beside}: cannot be read as accuracies along a training ({reason})") from None
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.stem.removesuffix(CURVES_SUFFIX)}.accuracy.parquet")
+
+
+def error_numbers(curves: Sequence[ErrorCurve]) -> pd.DataFrame:
+    """Give curves as one table.
+
+    Returns:
+        One row a point: `model`, `suite`, `training_loss` (nats a token), `error`.
+    """
+    rows = [(curve.name, curve.suite, *point) for curve in curves for point in curve.points]
+    return pd.DataFrame(rows, columns=["model", "suite", "training_loss", "error"])
+
+
+def write_error_figure(curves: Sequence[ErrorCurve], path: Path) -> None:
+    """Draw error against training loss, one panel for each suite, one line for each model.
+
+    Raises:
+        TrainingError: If matplotlib is not installed, or the file is neither SVG nor PNG.
+        OSError: If the file cannot be written.
+    """
+    write_figure(lambda: draw_errors(curves), [path], TrainingError)
+
+
+def draw_errors(curves: Sequence[ErrorCurve]) -> Figure:
+    """Draw the panels; the loss falls to the right, as training goes. A ring marks where a model ends.
+
+    Many models stand in rows of panels, a family each, with the others grey behind it.
+    """
+    suites = list(dict.fromkeys(curve.suite for curve in curves))
+    names = list(dict.fromkeys(curve.name for curve in curves))
+    families = in_families(names)
+    figure = new_figure(5.2 * len(suites) + 0.6, 3.9 * len(families))
+    grid = figure.subplots(len(families), len(suites), squeeze=False)
+    for row, (family, places) in zip(grid, families, strict=True):
+        own = {names[place]: index for index, place in enumerate(places)}
+        for axes, suite in zip(row, suites, strict=True):
+            _draw_suite(axes, [curve for curve in curves if curve.suite == suite], own)
+            set_title(axes, f"{family}: {suite}" if family else suite)
+    return figure
+
+
+def _draw_suite(axes: Axes, curves: Sequence[ErrorCurve], own: Mapping[str, int]) -> None:
+    """Draw the curves on one suite; those of the models in `own` in colour and with names."""
+    ends = []
+    for curve in curves:
+        x, y = zip(*curve.points, strict=True)
+        if curve.name not in own:
+            axes.plot(x, y, color=BEHIND, linewidth=1, zorder=1)
+            continue
+        shade, mark = colour(own[curve.name]), marker(own[curve.name])
+        axes.plot(x, y, color=shade, marker=mark, markersize=3.5, linewidth=1.6)
+        axes.plot(x[-1:], y[-1:], "o", markersize=9, fillstyle="none", color=shade)
+        ends.append((y[-1], curve.name, own[curve.name]))
+    losses = [[loss for loss, _ in curve.points] for curve in curves]
+    lowest, highest = min(map(min, losses)), ceiling(losses, TALLEST)
+    margin = MARGIN * (highest - lowest) or MARGIN
+    axes.set_xlim(highest + margin, lowest - margin)
+    axes.set_ylim(0, (1 + MARGIN) * max(max(error for _, error in curve.points) for curve in curves) or 1)
+    axes.set_xlabel("training loss, nats per token, falling")
+    axes.set_ylabel("error")
+    name_lines(axes, ends, LABEL_HEIGHT)
+
+
+LOSS_ON_STRINGS, ERROR_OF_PAPER = "string_loss", "headline_error"
+_MEASURED = (LOSS_ON_STRINGS, ERROR_OF_PAPER)
+MARKED = 16  # epochs with a marker, of many
+_COLUMNS: dict[str, pa.DataType] = {
+    "step": pa.int64(), "suite": pa.string(), **dict.fromkeys(_MEASURED, pa.float64())
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StringCurves:
+    """Models along their trainings.
+
+    Attributes:
+        suite: Name of the language; text from outside.
+        rows: `model`, `epoch`, `n_seeds`, then `string_loss` and `headline_error`, each a mean over seeds,
+            with `string_loss_spread` and `headline_error_spread`, the standard deviation between these.
+    """
+
+    suite: str
+    rows: pd.DataFrame
+
+
+def read_string_curves(paths: Sequence[Path]) -> StringCurves:
+    """Read learning curves, and what was measured of a formal language along them.
+
+    Args:
+        paths: `NAME.curves.parquet`, each with `NAME.accuracy.parquet` in its folder.
+
+    Raises:
+        TrainingError: A file is missing or holds something else, or the trainings are of several languages.
+    """
+    frames = []
+    for path in paths:
+        curves = read_curves(path)
+        epochs = dict(zip(curves.columns["step"], curves.columns.get("epoch", ()), strict=False))
+        rows = read_beside(path, _COLUMNS).to_pandas().dropna(subset=list(_MEASURED))
+        if rows.empty:
+            raise TrainingError(
+                f"{path}: nothing of a formal language was measured along this training.\n"
+                "  tseval train lm does with --eval-suite 'generalised_dyck()' or another one."
+            )
+        frames.append(rows.assign(epoch=rows["step"].map(epochs), model=without_seed(curves.name)))
+    rows = pd.concat(frames, ignore_index=True).dropna(subset="epoch")
+    if len(suites := sorted(rows["suite"].unique())) > 1:
+        raise TrainingError(
+            f"these trainings are of several languages ({', '.join(suites)}): draw them apart"
+        )
+    groups = rows.groupby(["model", "epoch"], sort=False)
+    found = groups.size().rename("n_seeds").to_frame()
+    for name in _MEASURED:
+        found[name] = groups[name].mean()
+        found[f"{name}_spread"] = groups[name].std()
+    return StringCurves(suites[0], found.reset_index().astype({"epoch": "int64"}))
+
+
+def write_string_figure(curves: StringCurves, path: Path) -> None:
+    """Draw loss and error by epoch, and error against loss.
+
+    Raises:
+        TrainingError: If matplotlib is not installed, or the file is neither SVG nor PNG.
+        OSError: If the file cannot be written.
+    """
+    write_figure(lambda: draw_strings(curves), [path], TrainingError)
+
+
+def draw_strings(curves: StringCurves) -> Figure:
+    """Draw the three panels. A ring marks where a model ends."""
+    figure = new_figure(12.6, 3.9)
+    by_loss, by_error, both = figure.subplots(1, 3)
+    ends: list[list[tuple[float, str, int | None]]] = [[], [], []]
+    for index, (name, own) in enumerate(curves.rows.groupby("model", sort=False)):
+        epochs, loss, error = (own[column].tolist() for column in ("epoch", *_MEASURED))
+        every = max(1, len(own) // MARKED)
+        shade = colour(index)
+        look = {"marker": marker(index), "markevery": every, "markersize": 3.5, "linewidth": 1.6}
+        for axes, values, column in ((by_loss, loss, LOSS_ON_STRINGS), (by_error, error, ERROR_OF_PAPER)):
+            axes.plot(epochs, values, color=shade, **look)
+            around = own[f"{column}_spread"].fillna(0)
+            axes.fill_between(
+                epochs, own[column] - around, own[column] + around, color=shade, alpha=0.13, linewidth=0
+            )
+        both.plot(loss, error, color=shade, **look)
+        both.plot(loss[-1:], error[-1:], "o", markersize=9, fillstyle="none", color=shade)
+        for place, value in enumerate((loss[-1], error[-1], error[-1])):
+            ends[place].append((value, str(name), index))
+    _finish(by_loss, "Loss on test strings", "epoch", "nats per symbol", ends[0])
+    _finish(by_error, f"Error on {curves.suite}", "epoch", "error", ends[1])
+    both.invert_xaxis()
+    _finish(both, "Error against loss", "loss on test strings, falling", "error", ends[2])
+    return figure
+
+
+def _finish(
+    axes: Axes, title: str, x_label: str, y_label: str, ends: Sequence[tuple[float, str, int | None]]
+) -> None:
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - an optional dependency
+
+    set_title(axes, title)
+    if x_label == "epoch":
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=True))
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    if y_label == "error":
+        axes.set_ylim(0, (1 + MARGIN) * axes.get_ylim()[1])
+    if len(ends) <= 2 * MOST_TOGETHER:
+        name_lines(axes, ends, LABEL_HEIGHT)

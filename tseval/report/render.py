@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from tseval.report.document import Document
-from tseval.report.formats.csv import as_csv
-from tseval.report.formats.json import as_json
-from tseval.report.formats.latex import as_latex
-from tseval.report.formats.markdown import as_markdown
+from tseval.report.formats import as_csv, as_json, as_latex, as_markdown
 from tseval.report.layout import lay_out
 
 if TYPE_CHECKING:

@@ -10,12 +10,10 @@ from tseval.analysis.inference.factors import FEWEST_LEVELS
 from tseval.analysis.means import SECTIONS
 from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
 from tseval.errors import RunError
-from tseval.report.analyses import INTERVAL, stacked, tell
-from tseval.report.document import Field, Grid, Line
-from tseval.report.dots import DotPanel
-from tseval.report.figures import LineOf
+from tseval.report.document import NONE, Field, Grid, Line, interval, share, whole
+from tseval.report.figures import DotPanel, LineOf
 from tseval.report.layout import row_labels
-from tseval.report.shown import NONE, interval, share, whole
+from tseval.report.opened import INTERVAL, stacked, tell
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -23,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tseval.analysis.robustness import Robustness
-    from tseval.report.analyses import Opened
     from tseval.report.document import Document
+    from tseval.report.opened import Opened
 
 # Words of a panel; of more, those with the lowest and the highest accuracy.
 MOST_DRAWN = 30

@@ -13,20 +13,18 @@ from tseval.analysis.accuracy import ROW
 from tseval.analysis.seed_means import SEED_COLUMNS, seed_means
 from tseval.analysis.selection import require_features
 from tseval.errors import RunError
-from tseval.report.analyses import INTERVAL, interval_note, tell
-from tseval.report.document import Field, Grid, Line
-from tseval.report.figures import LineOf
+from tseval.report.document import Field, Grid, Line, rank_set, share, spread_beside
+from tseval.report.figures import LineOf, Panel
 from tseval.report.layout import headed, row_labels
-from tseval.report.notes import not_told_apart
-from tseval.report.panels import Panel
-from tseval.report.shown import rank_set, share, spread_beside
+from tseval.report.opened import INTERVAL, interval_note, tell
+from tseval.report.table import not_told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tseval.analysis.seed_means import SeedTable
-    from tseval.report.analyses import Opened
     from tseval.report.document import Document
+    from tseval.report.opened import Opened
 
 # What tells models apart that differ in nothing but their seed, and where they were scored.
 _OF_A_SEED = frozenset(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tseval.boards.definition import DEFINITION, read_definition
 from tseval.boards.entry import ENTRY_FILE, EVIDENCE, entry_folders, entry_runs, read_entry
 from tseval.errors import BoardError, RunError, suggest
-from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
+from tseval.report.table import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.runs import Run, read_run, runs_below
 
 if TYPE_CHECKING:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tseval.errors import RunError
-from tseval.report.analyses import for_analysis
-from tseval.report.boards import Board
-from tseval.report.humans import read_humans
-from tseval.report.ratings import ratings
-from tseval.report.table import build_table
+from tseval.report.analyses import ratings
+from tseval.report.opened import for_analysis
+from tseval.report.table import Board, build_table, read_humans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +26,7 @@ def told_of(
     Args:
         sources: Runs and boards, in the order of the columns.
         by: Feature or features to break the rows down by.
-        human: A table of what people get right, as `tseval.report.humans.read_humans` takes it.
+        human: A table of what people get right, as `tseval.report.table.read_humans` takes it.
 
     Returns:
         A table of accuracies; of runs over rated sentences, one of correlations.

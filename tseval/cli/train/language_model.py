@@ -17,9 +17,16 @@ from tseval.cli.train.text import chosen_language, read_training_text
 from tseval.errors import SuiteError, TsevalError
 from tseval.files import write_text
 from tseval.models.language_model import LanguageModel
-from tseval.report.curves import curve_numbers, read_curves, write_curves_figure
-from tseval.report.error_curves import error_numbers, read_error_curves, write_error_figure
-from tseval.report.string_curves import read_string_curves, write_string_figure
+from tseval.report.curves import (
+    curve_numbers,
+    error_numbers,
+    read_curves,
+    read_error_curves,
+    read_string_curves,
+    write_curves_figure,
+    write_error_figure,
+    write_string_figure,
+)
 from tseval.scoring.numerics.device import pick_device
 from tseval.suites.load import load_suite
 from tseval.training.curves import curves_path

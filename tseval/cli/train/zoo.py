@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tseval.report.boards import Board
+    from tseval.report.table import Board
     from tseval.runs import Run
     from tseval.sweeps.sweep import UnitState
     from tseval.training.zoo.plan import ZooModel

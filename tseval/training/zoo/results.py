@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from tseval.boards.accuracies import accuracies
 from tseval.boards.definition import BOARD_FILES_FORMAT, Definition
-from tseval.report.analyses import open_runs
-from tseval.report.columns import column_of
+from tseval.report.opened import open_runs
 from tseval.report.seeds import seeds_table
+from tseval.report.table import column_of
 from tseval.runs import read_run
 from tseval.training.zoo import plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.report.boards import Board
     from tseval.report.document import Document
+    from tseval.report.table import Board
     from tseval.runs import Manifest, Run
     from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe

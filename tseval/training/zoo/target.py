@@ -12,7 +12,7 @@ from tseval.boards.entry import ENTRY_FILE, ENTRY_FOLDERS, EVIDENCE
 from tseval.boards.folder import BOARD_LOCK, write_beside
 from tseval.errors import BoardError, LimitError, TrainingError
 from tseval.files import PARTIAL, read_bytes, remove_lock, sync_directory, take_lock, write_whole
-from tseval.report.boards import read_board
+from tseval.report.table import read_board
 from tseval.runs.manifest_file import NAME as MANIFEST
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""One module for each format that a document is written in."""

@@ -1,0 +1,208 @@
+"""Runs opened for an analysis, and the document that an analysis makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.analysis.accuracy import no_accuracy
+from tseval.analysis.clustered import share_entries
+from tseval.analysis.inference.factors import FEWEST_LEVELS
+from tseval.analysis.selection import select
+from tseval.errors import RunError
+from tseval.report.document import Document, Field, interval, share
+from tseval.report.sources import open_sources
+from tseval.report.table import Board, description_of, distinct_headings, drawn_note, refuse_unlike
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tseval.report.document import Grid
+    from tseval.runs import Run
+    from tseval.runs.manifest import Manifest
+
+
+INTERVAL = Field("95% interval", ("low", "high"), interval)
+# What readers see of each model in a row of an analysis.
+ACCURACY = (Field("", ("accuracy",), share), INTERVAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Runs over the same items, opened for an analysis.
+
+    Attributes:
+        verdicts: Name of each model, made distinct, to the verdicts chosen; row by row the same items, with
+            the same lexical factors.
+        suite: Name of the suite.
+        signatures: Name of each model to its run's signature.
+        manifests: Name of each model to what its run says of itself.
+        notes: What a reader must know about the runs.
+        undecided: Likewise, of each model that tied or could not decide everything.
+        places: Name of each model to its run's directory, or to its name where it has none.
+    """
+
+    verdicts: Mapping[str, pd.DataFrame]
+    suite: str
+    signatures: Mapping[str, str]
+    manifests: Mapping[str, Manifest]
+    notes: tuple[str, ...]
+    undecided: tuple[str, ...]
+    places: Mapping[str, str]
+
+
+def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> Opened:
+    """Open runs over one suite, and choose the verdicts that an analysis is about.
+
+    Args:
+        names: Run directories.
+        where: Which items, as `tseval.analysis.selection.select` takes it.
+        rated: Whether the analysis is about ratings of sentences.
+
+    Raises:
+        RunError: One is no run, is named twice, or is over other items than the first; or the analysis is not
+            about what these are of.
+        SuiteError: No item is as `where` says.
+    """
+    runs = []
+    for source in open_sources(names, items=True):
+        if isinstance(source, Board):
+            raise RunError(
+                f"{source.name} is a published board: it has no items to analyse.\n  Name run directories."
+            )
+        runs.append(source)
+    return for_analysis(runs, where, rated=rated)
+
+
+def for_analysis(
+    runs: Sequence[Run], where: Sequence[tuple[str, str]] = (), *, rated: bool = False
+) -> Opened:
+    """Choose the verdicts of runs that an analysis is about.
+
+    Args:
+        runs: Over one suite.
+        where: Which items, as `tseval.analysis.selection.select` takes it.
+        rated: Whether the analysis is about ratings of sentences.
+
+    Raises:
+        RunError: One is over other items than the first, or the analysis is not about what it is of.
+        SuiteError: No item is as `where` says.
+    """
+    columns = [description_of(run) for run in runs]
+    refuse_unlike(columns)
+    if other := [run for run in runs if run.rated != rated]:
+        raise (
+            no_accuracy(other[0].name)
+            if other[0].rated
+            else RunError(
+                f"{other[0].name} is over {columns[0].suite}, whose sentences have no ratings.\n"
+                "  Analyse a run on rated sentences (docs/ratings.md)."
+            )
+        )
+    columns = distinct_headings(columns)
+    notes = []
+    if not columns[0].complete:
+        notes.append("Only a part of the suite was scored.")
+    notes += dict.fromkeys(drawn_note(column.sample) for column in columns if column.sample)
+    if len({column.score for column in columns}) > 1:
+        modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
+        notes.append(f"The runs are scored in different ways ({modes}).")
+    if where:
+        notes.append(_chosen(where))
+    verdicts = {
+        column.heading: select(run.verdicts, where) for column, run in zip(columns, runs, strict=True)
+    }
+    undecided = []
+    for name, frame in verdicts.items():
+        tied, out = int(frame["tie"].sum()), int(frame["undecidable"].sum())
+        if rated and out:
+            undecided.append(
+                f"{name}: {out:,} of {len(frame):,} sentences are longer than it reads, left out."
+            )
+        elif tied or out:
+            undecided.append(
+                f"{name}: of {len(frame):,} items {tied:,} are ties, counted as wrong, and {out:,} are "
+                "undecidable, left out."
+            )
+    signatures = {column.heading: column.signature or "" for column in columns}
+    manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
+    places = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}
+    return Opened(
+        share_entries(verdicts),
+        columns[0].suite,
+        signatures,
+        manifests,
+        tuple(notes),
+        tuple(undecided),
+        places,
+    )
+
+
+def _chosen(where: Sequence[tuple[str, str]]) -> str:
+    """Say which items were chosen; two values of one feature mean either."""
+    values: dict[str, list[str]] = {}
+    for name, value in where:
+        values.setdefault(name, []).append(value)
+    return "Items with " + " and ".join(f"{name} {' or '.join(own)}" for name, own in values.items()) + "."
+
+
+def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Put the rows of all models below each other, the model's name before them."""
+    named = []
+    for name, frame in frames.items():
+        rows = frame.copy()
+        rows.insert(0, "model", name)
+        named.append(rows)
+    return pd.concat(named, ignore_index=True)
+
+
+def interval_note(rows: pd.DataFrame) -> str:
+    """Say what the intervals of an analysis know about words that items share.
+
+    Args:
+        rows: With `clusters` and `fixed`, as `Estimate` and `Difference` have them.
+    """
+    found: dict[str, list[str]] = {}
+    for name in ("clusters", "fixed"):
+        found[name] = list(dict.fromkeys(factor for one in rows[name].dropna() for factor in one))
+    said = "Intervals are of 95%, items independent: the runs do not say which items share words."
+    if found["clusters"]:
+        named = ", ".join(found["clusters"])
+        said = f"Intervals are of 95%, for other words of the same kind; items are clustered by {named}."
+    elif found["fixed"]:
+        said = "Intervals are of 95%, items independent."
+    if found["fixed"]:
+        few = ", ".join(found["fixed"])
+        said += f" What has fewer than {FEWEST_LEVELS} entries in a row is regarded as fixed: {few}."
+    return said
+
+
+def tell(
+    opened: Opened, name: str, records: pd.DataFrame, grids: Sequence[Grid], notes: Sequence[str]
+) -> Document:
+    """Make the document of an analysis.
+
+    Args:
+        opened: The runs; what a reader must know about them comes first of the notes.
+        name: `attractors`, `profile`, ...
+        records: One row per number, full precision; factors are mappings or tuples.
+        grids: What readers see.
+        notes: What a reader must know about the numbers.
+    """
+    notes = [*opened.notes, *opened.undecided, *notes]
+    content = {"analysis": name, "rows": records, "notes": notes, "signatures": opened.signatures}
+    return Document(grids, _flat(records), content, notes, list(opened.signatures.items()))
+
+
+def _flat(records: pd.DataFrame) -> pd.DataFrame:
+    """Write the factors of each row as a text, `subject 20, verb 14`, for formats that know no nesting."""
+    texts = {name: records[name].map(_listed) for name in ("clusters", "fixed") if name in records}
+    return records.assign(**texts)
+
+
+def _listed(factors: object) -> object:
+    if isinstance(factors, dict):
+        return ", ".join(f"{name} {levels}" for name, levels in factors.items())
+    return ", ".join(factors) if isinstance(factors, tuple) else factors
