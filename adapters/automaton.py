@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.models.oracles.automaton import Automaton
     from tseval.scoring.protocol import Encoded
 

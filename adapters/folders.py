@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tseval.checked import ContentError, read_json
 from tseval.errors import LimitError, ModelError
+from tseval.formats import ContentError, read_json
 from tseval.models.published.stored_tensors import STATE_LIMITS
 from tseval.models.published.torch_file import read_object
 

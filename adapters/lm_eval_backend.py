@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tseval.checked import Json
+    from tseval.formats import Json
 
 # Arguments that change how fast a number comes, or that are nobody's business, and no number.
 UNSIGNED = {"batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout", "device"}

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tseval.adapters.folders import refuse_hostile
-from tseval.checked import ContentError, checked, read_json
 from tseval.errors import ModelError
+from tseval.formats import ContentError, checked, read_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from tseval.checked import Json
+    from tseval.formats import Json
 
 CONFIG = "adapter_config.json"
 

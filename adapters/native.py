@@ -38,7 +38,7 @@ from tseval.scoring.protocol import Encoded, ModelCard
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.models.cells.cell import State
 
 ScoringPrecision = Literal["float32", "bfloat16"]

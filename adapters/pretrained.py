@@ -15,9 +15,8 @@ from torch import nn
 from tseval.adapters.folders import check_saved, holds_tokenizer, place_in_training, refuse_hostile
 from tseval.adapters.hub import stays_here
 from tseval.adapters.lora import find_lora
-from tseval.errors import ModelError, suggest
+from tseval.errors import ModelError, shown, suggest
 from tseval.scoring.numerics.device import pick_device
-from tseval.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

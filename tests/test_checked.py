@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tseval.checked import ContentError, checked, read_json, read_yaml
+from tseval.formats import ContentError, checked, read_json, read_yaml
 
 
 @dataclass(frozen=True, slots=True)

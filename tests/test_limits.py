@@ -17,10 +17,10 @@ from systems import needs_linux, needs_posix
 
 import tseval
 from tseval.errors import GrammarError, LimitError, RunError, SuiteError, TsevalError, shortened
-from tseval.limits import Limits, limits
+from tseval.files import Limits, limits
+from tseval.formats import numbered_lines, read_lines
 from tseval.scoring.scorers.scorer import check_lengths
 from tseval.suites.load import load_suite
-from tseval.suites.records import numbered_lines, read_lines
 
 PAGE = Path(__file__).parents[1] / "docs/reliability.md"
 RAISE = "If that is meant, raise the limit: set TSEVAL_LIMITS="

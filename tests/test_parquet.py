@@ -13,9 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from small import make_case, make_run, make_suite
 
-from tseval.checked import ContentError
 from tseval.errors import RunError, SuiteError, TrainingError
-from tseval.parquet import read_parquet
+from tseval.formats import ContentError, read_parquet
 from tseval.report.curves import read_curves, read_error_curves
 from tseval.runs import read_run
 from tseval.runs.seal import seal

@@ -23,12 +23,12 @@ ANYTHING = {"*"}
 # longest name that fits.
 ROOMS: dict[str, set[str]] = {
     "tseval.errors": set(),
-    "tseval.limits": set(),
-    "tseval.shown": set(),
-    "tseval.report.text": set(),
+    "tseval.files": set(),
+    "tseval.errors": set(),
+    "tseval.errors": set(),
     "tseval.files": {"filelock", "platformdirs"},
-    "tseval.checked": {"msgspec", "yaml"},
-    "tseval.parquet": {"pyarrow"},
+    "tseval.formats": {"msgspec", "yaml"},
+    "tseval.formats": {"pyarrow"},
     "tseval.questions": NUMBERS,
     "tseval.suites": NUMBERS | {"conllu", "jinja2", "nltk", "spacy", "tabulate", "yaml"},
     "tseval.verdicts": NUMBERS,

@@ -1,20 +1,8 @@
-"""Every error a user can meet.
-
-    TsevalError                 exit code 2: bad input or usage
-    ├── GrammarError            a grammar or lexicon file; names file, line and fix
-    ├── SuiteError              an unknown or malformed suite, case or feature
-    ├── ModelError              a checkpoint or model specification that cannot be used
-    ├── TrainingError           training text or settings that cannot be used
-    ├── RunError                a run directory that cannot be read, written or resumed
-    ├── BoardError              a leaderboard file that does not hold what it should
-    ├── EvidenceError           evidence that a run's numbers do not follow from
-    └── LimitError              more than is read of a file; names the limit and how to raise it
-
-Anything else that reaches a user is a bug of ours.
-"""
+"""Names from outside (models, suites, features) made plain; each format escapes what it would act on."""
 
 from __future__ import annotations
 
+import unicodedata
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -83,7 +71,7 @@ class AwayError(TsevalError):
 
 
 class LimitError(TsevalError):
-    """More than is read of a file, unless the limit is raised (`tseval.limits`)."""
+    """More than is read of a file, unless the limit is raised (`tseval.files`)."""
 
 
 def shortened(message: str, longest: int = LONGEST_MESSAGE) -> str:
@@ -147,3 +135,61 @@ def suggest(wrong: str, known: Iterable[str], what: str) -> str:
     near = get_close_matches(wrong, names, n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
     return f"{hint}{what}: {', '.join(names) if names else 'none'}."
+
+
+WIDTH = 100
+
+
+def shown(value: object, name: str, *facts: str) -> str:
+    """Say on one line what a value is; for `__repr__`.
+
+    Args:
+        value: Shown by the name of its type.
+        name: What it is called, or nothing; cut where the line would be too long.
+        facts: Counts and the like, short.
+
+    >>> shown(ValueError(), "marvin_linzen", "22 cases", "163,124 items")
+    '<ValueError marvin_linzen: 22 cases, 163,124 items>'
+    """
+    kind = type(value).__name__
+    room = max(WIDTH - len(f"<{kind} : >"), 0)
+    behind = _cut_shown(", ".join(facts), max(room - len(name), room * 2 // 3))
+    before = f" {_cut(name, room - len(behind))}" if name else ""
+    return f"<{kind}{before}{': ' if behind else ''}{behind}>"
+
+
+def counted(number: int, noun: str) -> str:
+    """Say how many.
+
+    >>> counted(1, "case"), counted(163124, "item")
+    ('1 case', '163,124 items')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def quoted_text(text: str, room: int = 100) -> str:
+    """Quote a text from outside in a message, cut where it is long.
+
+    >>> quoted_text("the author laughs ."), quoted_text("the author laughs .", 10)
+    ("'the author laughs .'", "'the author…'")
+    """
+    return repr(text if len(text) <= room else f"{text[:room]}…")
+
+
+def _cut_shown(text: str, room: int) -> str:
+    """Make a text fit; what cannot be printed becomes a question mark."""
+    printable = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return printable if len(printable) <= room else printable[: room - 1] + "…"
+
+
+# Marks that turn the direction of text and so can make a name read as another.
+TURNS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def plain(text: str) -> str:
+    """Replace what is not text: control characters, line breaks, broken bytes, marks that turn it round."""
+    return "".join("\ufffd" if _is_control(mark) else mark for mark in text)
+
+
+def _is_control(mark: str) -> bool:
+    return mark in TURNS or unicodedata.category(mark) in {"Cc", "Cs", "Zl", "Zp"}

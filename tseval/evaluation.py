@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import ModelError, RunError, SuiteError, suggest
+from tseval.errors import ModelError, RunError, SuiteError, counted, quoted_text, suggest
 from tseval.questions.normalisation import Normalised
 from tseval.questions.scores import COMPARES_WORDS, SCORES, Score
 from tseval.report import render, told_of
@@ -24,7 +24,6 @@ from tseval.runs.manifest import Timings, count_run, describe_suite, software
 from tseval.scoring.engine import score_all
 from tseval.scoring.lengths import lengths_of
 from tseval.scoring.scorers import scorer_for
-from tseval.shown import counted, quoted_text
 from tseval.verdicts import asked_in, check_score, judge, n_too_long, sentences_of
 
 if TYPE_CHECKING:

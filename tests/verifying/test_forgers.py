@@ -16,9 +16,8 @@ from in_process import call
 from scipy.stats import binom
 
 from tseval.adapters import open_model
-from tseval.checked import ContentError
 from tseval.evaluation import evaluate
-from tseval.parquet import read_parquet
+from tseval.formats import ContentError, read_parquet
 from tseval.runs import read_run
 from tseval.runs.files import to_parquet
 from tseval.suites.find import find_suite

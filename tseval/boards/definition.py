@@ -18,8 +18,8 @@ from tseval.boards.printed import (
     check_decimals,
     check_printed_rows,
 )
-from tseval.checked import ContentError, Json, checked, read_yaml
 from tseval.errors import BoardError, reason
+from tseval.formats import ContentError, Json, checked, read_yaml
 from tseval.questions.scores import Score  # noqa: TC001 - likewise
 from tseval.suites.find import available_suites
 from tseval.suites.load import load_suite

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from tseval.analysis.accuracy import COUNTS, ROW, count
 from tseval.boards.definition import check_written, read_definition, read_written, suite_of, write_yaml
 from tseval.boards.printed import PrintedRow  # noqa: TC001 - the type of a field that is checked
-from tseval.checked import ContentError
 from tseval.errors import BoardError, EvidenceError, RunError, reason
 from tseval.evidence.evidence import scored_again
 from tseval.evidence.fetching import EvidenceAddress, fetch_evidence
 from tseval.evidence.file import read_evidence
 from tseval.evidence.prefixes import split_words
 from tseval.files import PARTIAL
+from tseval.formats import ContentError
 from tseval.runs import Manifest, Run
 from tseval.runs.files import digest, read_intact
 from tseval.runs.manifest_file import NAME as MANIFEST

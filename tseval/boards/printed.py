@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tseval.checked import ContentError
+from tseval.formats import ContentError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from tseval.boards.definition import read_definition
 from tseval.boards.folder import new_board
-from tseval.errors import BoardError
+from tseval.errors import BoardError, plain
 from tseval.files import write_text
-from tseval.report.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from tseval.boards.definition import DEFINITION
 from tseval.boards.entry import ENTRY_FILE, entry_folders, read_published
 from tseval.boards.printed import check_printed_rows
-from tseval.checked import ContentError
 from tseval.errors import BoardError
+from tseval.formats import ContentError
 from tseval.report.table import Board, BoardModel, BoardRow
 
 if TYPE_CHECKING:

@@ -17,12 +17,11 @@ from tseval.boards.entry import (
     rows_of,
 )
 from tseval.boards.published import published_entry
-from tseval.errors import BoardError, EvidenceError, LimitError, RunError, first_line
+from tseval.errors import BoardError, EvidenceError, LimitError, RunError, counted, first_line
 from tseval.evidence.file import read_evidence
 from tseval.questions.normalisation import split_measure
 from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.runs.manifest_file import NAME as MANIFEST
-from tseval.shown import counted
 from tseval.suites.grammar.cache import afresh
 from tseval.verifying.claim import Claim, check_known_score, hold_files
 from tseval.verifying.ladder import Ladder

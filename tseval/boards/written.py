@@ -11,13 +11,12 @@ from tabulate import tabulate
 from tseval.boards.accuracies import accuracies, in_groups, means_over_seeds
 from tseval.boards.entry import ENTRY_FOLDERS, About, entry_folders, entry_runs, read_entry
 from tseval.boards.published import published_board, published_entry
-from tseval.errors import BoardError, suggest
+from tseval.errors import BoardError, plain, suggest
 from tseval.files import write_text
 from tseval.report import build_table, render
 from tseval.report.document import interval, mean_rank, rank_set, share
 from tseval.report.formats import code, markdown
 from tseval.report.table import BUNDLED_BOARDS, board_text, bundled_boards, column_of, read_board
-from tseval.report.text import plain
 from tseval.runs.kept import keep_runs
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tseval.evaluation import carry_out, make_plan
 from tseval.runs import remove_other
 
 if TYPE_CHECKING:
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
     from tseval.suites.items import Suite

@@ -266,7 +266,7 @@ def formal_command(group: bool, **given: Any) -> None:
     asked = Chosen(**given)
     with busy(ANALYSING):
         opened = asked.open()
-        found = analyses.formal_of_seeds(opened, seeds_of(opened)) if group else formal.formal(opened)
+        found = analyses.formal_of_seeds(opened, seeds_of(opened)) if group else analyses.formal(opened)
         if asked.figures:
             lines = analyses.formal_lines(found)
             write_figure(lambda: draw_lines(lines, *analyses.labels(opened)), asked.figures, RunError)

@@ -12,9 +12,8 @@ from click.core import ParameterSource
 from tseval.cli.model_options import MODEL_ARGS, read_arguments
 from tseval.cli.options import COLUMNS_OPTION, COUNT, DEVICE, FILE
 from tseval.cli.run import RUNS
-from tseval.errors import shortened
+from tseval.errors import counted, shortened
 from tseval.questions.scores import SCORES
-from tseval.shown import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.errors import shortened
-from tseval.shown import counted
+from tseval.errors import counted, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

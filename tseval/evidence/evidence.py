@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import EvidenceError
+from tseval.errors import EvidenceError, counted, shown
 from tseval.evidence.prefixes import Words, common, kept, split_words, spread
-from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

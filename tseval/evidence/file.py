@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tseval.checked import ContentError, checked, parse_json
 from tseval.errors import EvidenceError
 from tseval.evidence.evidence import Evidence, Unit
-from tseval.parquet import read_parquet
+from tseval.formats import ContentError, checked, parse_json, read_parquet
 
 if TYPE_CHECKING:
     from pathlib import Path

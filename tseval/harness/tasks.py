@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.questions.contrast import Contrast
     from tseval.suites.items import Case, Suite
 

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import save as safetensors_bytes
 from torch import Tensor
 
-from tseval.errors import ModelError, shortened
+from tseval.errors import ModelError, counted, shortened, shown
 from tseval.files import write_whole
 from tseval.models.classifier import Classifier
 from tseval.models.language_model import LanguageModel, Network, Sizes, all_finite
@@ -25,13 +25,12 @@ from tseval.models.quantised import dequantise, quantise
 from tseval.models.safe_file import read_plain
 from tseval.models.undrawn import Undrawn
 from tseval.models.vocabulary import Vocabulary
-from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tseval.checked import Json
+    from tseval.formats import Json
 
 CHECKPOINT_FORMAT = "tseval-checkpoint"
 CHECKPOINT_VERSION = 1

@@ -7,9 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError, reason
+from tseval.errors import ModelError, counted, reason, shown
 from tseval.files import read_bytes
-from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 from tseval.analysis.pairwise import DEFAULT_MARGIN
+from tseval.errors import plain
 from tseval.pages.comparing import OUTCOMES, compare_pairs
 from tseval.pages.facts import BADGES, bibtex
 from tseval.pages.items import N_CLOSEST, N_DRAWN, N_WORST
@@ -19,7 +20,6 @@ from tseval.pages.web import render_page
 from tseval.report import render
 from tseval.report.document import NONE, interval, rank_set, worth
 from tseval.report.layout import grid_of_columns, recorded
-from tseval.report.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence

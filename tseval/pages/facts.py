@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tseval.errors import plain
 from tseval.report.formats import latex
-from tseval.report.text import plain
 
 if TYPE_CHECKING:
     from tseval.boards.entry import Checked, Entry

@@ -6,14 +6,13 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tseval.errors import RunError, SuiteError, first_line
+from tseval.errors import RunError, SuiteError, counted, first_line
 from tseval.files import write_text
 from tseval.pages.content import PageTopic, index_page
 from tseval.pages.drill import ItemPages
 from tseval.pages.facts import facts_of
 from tseval.pages.kept import tabulate_once
 from tseval.report import open_sources
-from tseval.shown import counted
 from tseval.suites.load import load_suite
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from tseval.report.text import plain
+from tseval.errors import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

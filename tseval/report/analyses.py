@@ -20,7 +20,7 @@ from tseval.analysis.formal import (
 )
 from tseval.analysis.profiles import VARIES, profile, with_words
 from tseval.analysis.ratings import ALL_SENTENCES, correlate, points
-from tseval.errors import SuiteError
+from tseval.errors import SuiteError, plain
 from tseval.report.document import (
     Document,
     Field,
@@ -37,7 +37,6 @@ from tseval.report.figures import DotPanel, LineOf, Panel, ScatterPanel, without
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import ACCURACY, INTERVAL, interval_note, stacked, tell
 from tseval.report.seeds import with_spread
-from tseval.report.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from tseval.checked import ContentError
 from tseval.errors import TrainingError, first_line, shortened
-from tseval.parquet import read_parquet
+from tseval.formats import ContentError, read_parquet
 from tseval.report.figures import (
     BEHIND,
     GREY,

@@ -16,13 +16,12 @@ from tseval.analysis.accuracy import COUNTS, ROW
 from tseval.analysis.inference.estimates import Estimate
 from tseval.analysis.inference.factors import FEWEST_LEVELS
 from tseval.analysis.selection import entry_columns
-from tseval.errors import RunError
+from tseval.errors import RunError, plain
 from tseval.files import to_utf8, write_output
 from tseval.report.formats import cell
 from tseval.report.layout import recorded, row_labels
 from tseval.report.sources import open_sources
 from tseval.report.table import Board, build_table
-from tseval.report.text import plain
 from tseval.runs.manifest_file import NAME as MANIFEST
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.report.opened import Opened
     from tseval.report.table import Table
     from tseval.runs.manifest import Manifest

@@ -11,8 +11,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 from unicodedata import bidirectional
 
+from tseval.errors import plain
 from tseval.files import write_whole
-from tseval.report.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, cast
 import pandas as pd
 from tabulate import tabulate
 
-from tseval.report.text import plain
+from tseval.errors import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.report.document import Document, Grid, Line
 
 

@@ -8,7 +8,7 @@ import json
 from math import fsum, log
 from typing import TYPE_CHECKING
 
-from tseval.report.text import plain
+from tseval.errors import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -28,12 +28,9 @@ from tseval.boards.printed import (
     check_printed,
     check_printed_rows,
 )
-from tseval.checked import ContentError, checked, read_json
-from tseval.errors import BoardError, RunError, SuiteError, reason, suggest
+from tseval.errors import BoardError, RunError, SuiteError, plain, reason, suggest
+from tseval.formats import ContentError, checked, is_count, read_json, read_table
 from tseval.report.document import RUN_DECIMALS, share, spread_beside
-from tseval.report.text import plain
-from tseval.suites.records import is_count
-from tseval.suites.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
     from tseval.analysis.answers import Answers, Ranking
     from tseval.analysis.inference.rank_sets import RankSets
     from tseval.analysis.means import Mean
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.runs import Run
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from tseval.errors import RunError
 from tseval.files import read_bytes
-from tseval.parquet import read_parquet
+from tseval.formats import read_parquet
 from tseval.scoring.engine import Part
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping  # noqa: TC003 - manifests are read into a RunKey
 from dataclasses import dataclass, field, fields
 
-from tseval.checked import Json  # noqa: TC001 - likewise
-from tseval.shown import shown
+from tseval.errors import shown
+from tseval.formats import Json  # noqa: TC001 - likewise
 
 # Characters that would break the one line of a signature or forge a part of it.
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff|]")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow.compute as pc
 
-from tseval.checked import Json  # noqa: TC001 - manifests are read into it
+from tseval.errors import counted, shown
+from tseval.formats import Json  # noqa: TC001 - manifests are read into it
 from tseval.runs.key import RunKey  # noqa: TC001 - manifests are read into it
 from tseval.runs.seal import FIELD, Seal, seal
 from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
-from tseval.shown import counted, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa

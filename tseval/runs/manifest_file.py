@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from tseval.checked import ContentError, checked, read_json
 from tseval.errors import RunError
+from tseval.formats import ContentError, checked, read_json
 from tseval.runs.consistency import contradiction
 from tseval.runs.key import RunKey
 from tseval.runs.manifest import MANIFEST_FORMAT, Begun, Manifest
@@ -15,7 +15,7 @@ from tseval.runs.seal import broken
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tseval.checked import Json
+    from tseval.formats import Json
 
 NAME = "manifest.json"
 

@@ -13,16 +13,14 @@ import pyarrow as pa
 from tseval.analysis.accuracy import ROW, as_names, no_accuracy, refuse_unknown_features, tally
 from tseval.analysis.effects import effects, with_effects
 from tseval.analysis.ratings import correlate
-from tseval.checked import ContentError
-from tseval.errors import LimitError, RunError
-from tseval.parquet import read_parquet
+from tseval.errors import LimitError, RunError, counted, shown
+from tseval.formats import ContentError, read_parquet
 from tseval.runs.consistency import miscounted
 from tseval.runs.files import VERDICTS, read_intact, read_sentences
 from tseval.runs.leftovers import PARTS, clear_complete
 from tseval.runs.manifest import Manifest
 from tseval.runs.manifest_file import NAME, load_manifest
 from tseval.runs.writing import is_free
-from tseval.shown import counted, shown
 from tseval.suites.items import ENTRY
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tseval.checked import Json
+    from tseval.formats import Json
 
 FIELD = "seal"
 DIGITS = 16  # of each field's digest: enough to name an edit

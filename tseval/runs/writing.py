@@ -9,9 +9,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.checked import ContentError
 from tseval.errors import RunError
 from tseval.files import PARTIAL, open_regular, remove_lock, take_lock, to_utf8, write_whole
+from tseval.formats import ContentError
 from tseval.runs.files import digest, part_bytes, read_intact, read_part, to_parquet
 from tseval.runs.leftovers import BEFORE_MANIFEST, PARTS, RUN_LOCK, clear_complete, remove_parts
 from tseval.runs.manifest import Begun, Manifest, dump_manifest

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow.compute as pc
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, quoted_text
 from tseval.scoring.protocol import Encoded
-from tseval.shown import quoted_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

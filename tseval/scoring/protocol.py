@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from tseval.checked import Json  # noqa: TC001 - manifests are read into a ModelCard
-from tseval.errors import ModelError
-from tseval.shown import counted, shown
+from tseval.errors import ModelError, counted, shown
+from tseval.formats import Json  # noqa: TC001 - manifests are read into a ModelCard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

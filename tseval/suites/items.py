@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tseval.errors import SuiteError, suggest
-from tseval.shown import counted, shown
+from tseval.errors import SuiteError, counted, shown, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

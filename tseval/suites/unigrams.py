@@ -6,9 +6,8 @@ from math import isfinite, log
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
+from tseval.formats import bare_name, read_jsonl, read_table
 from tseval.questions.normalisation import Unigrams
-from tseval.suites.records import bare_name, read_jsonl
-from tseval.suites.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,8 +8,8 @@ import sys
 import traceback
 from pathlib import Path
 
-from tseval.checked import ContentError
 from tseval.errors import TsevalError, reason
+from tseval.formats import ContentError
 from tseval.sweeps.keeping import GAVE_UP, end_in_order
 from tseval.sweeps.task import read_task
 from tseval.sweeps.worker import Worker

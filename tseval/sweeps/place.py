@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tseval.checked import ContentError, checked, read_json
 from tseval.errors import LimitError
 from tseval.files import remove_lock, take_lock, write_whole
+from tseval.formats import ContentError, checked, read_json
 from tseval.runs.leftovers import PARTS
 
 if TYPE_CHECKING:

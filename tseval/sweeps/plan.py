@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.checked import ContentError, Json, checked, read_yaml
 from tseval.errors import RunError, suggest
+from tseval.formats import ContentError, Json, checked, read_yaml
 from tseval.runs.writing import safe_name
 from tseval.suites.find import check_suite_spec
 from tseval.sweeps.expansion import expand_braces, matching_files

@@ -20,7 +20,7 @@ from tseval.sweeps.task import WorkerTask
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.sweeps.engines import Engine
     from tseval.sweeps.place import SweepPlace, UnitRecord
     from tseval.sweeps.unit import SweepUnit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from tseval.checked import Json, checked, read_json
+from tseval.formats import Json, checked, read_json
 from tseval.sweeps.unit import SweepUnit  # noqa: TC001 - the type of a field that is checked
 
 if TYPE_CHECKING:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tseval.errors import ModelError, shortened
-from tseval.shown import counted, shown
+from tseval.errors import ModelError, counted, shortened, shown
 
 if TYPE_CHECKING:
-    from tseval.checked import Json
+    from tseval.formats import Json
 
 Verdict = Literal["holds", "fails", "not applicable"]
 

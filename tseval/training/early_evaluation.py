@@ -10,11 +10,10 @@ import pyarrow as pa
 from tseval.adapters.native import NativeModel
 from tseval.analysis.accuracy import COUNTS, count
 from tseval.callbacks.during import evaluate_during
-from tseval.checked import ContentError
 from tseval.errors import TrainingError, first_line
 from tseval.files import write_whole
+from tseval.formats import ContentError, read_parquet
 from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
-from tseval.parquet import read_parquet
 from tseval.runs import runs_below
 from tseval.runs.files import to_parquet
 from tseval.training.strings import headline_error, string_loss

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.models.language_model import LanguageModel
     from tseval.models.vocabulary import Vocabulary
     from tseval.training.corpus import Stream

@@ -24,8 +24,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from tseval.errors import TrainingError, reason
-from tseval.files import bounded_lines, cache_folder, open_limited, open_regular, write_whole
-from tseval.limits import limits
+from tseval.files import bounded_lines, cache_folder, limits, open_limited, open_regular, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

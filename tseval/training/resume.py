@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.optim import Optimizer
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.models.language_model import Network
     from tseval.models.vocabulary import Vocabulary
     from tseval.training.corpus import Stream

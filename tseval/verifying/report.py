@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from tseval.shown import shown
+from tseval.errors import shown
 
 if TYPE_CHECKING:
-    from tseval.checked import Json
+    from tseval.formats import Json
 
 # whole       every file is the one that the manifest describes, and the manifest agrees with itself
 # recomputed  the suite, expanded again, and the evidence give these verdicts and these tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.shown import counted
+from tseval.errors import counted
 from tseval.verifying.claim import claim_of_run
 from tseval.verifying.ladder import Ladder
 from tseval.verifying.recompute import knows_factors, recompute

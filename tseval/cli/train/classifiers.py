@@ -38,7 +38,7 @@ from tseval.training.settings import ClassifierSettings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tseval.checked import Json
+    from tseval.formats import Json
 
 TRAIN, VALID = ("train",), ("valid", "dev")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.models.language_model import Sizes
     from tseval.training.settings import ClassifierSettings, Settings
 

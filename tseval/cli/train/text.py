@@ -16,7 +16,7 @@ from tseval.training.drawn import describe_drawn, draw_text, vocabulary_of
 if TYPE_CHECKING:
     import click
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.suites.formal.languages import Language
     from tseval.training.corpus import Stream
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError
-from tseval.limits import beyond, limits
+from tseval.files import beyond, limits
 from tseval.scoring.protocol import BoundedModel, ParticularModel
 from tseval.scoring.rows import rows_of_words, sum_pieces, with_unscored
 

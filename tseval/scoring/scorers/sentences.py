@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, quoted_text
 from tseval.scoring.given import as_numbers, given_list
 from tseval.scoring.memory import Memory
 from tseval.scoring.protocol import UNKNOWN, Encoded, ReportingModel
 from tseval.scoring.rows import refuse_empty
 from tseval.scoring.scorers.scorer import Scorer
-from tseval.shown import quoted_text
 
 if TYPE_CHECKING:
     from tseval.scoring.protocol import SentenceModel

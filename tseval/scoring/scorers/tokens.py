@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, quoted_text
 from tseval.scoring.given import as_array, refuse_misencoded
 from tseval.scoring.memory import Memory
 from tseval.scoring.protocol import CorrectingModel
 from tseval.scoring.rows import refuse_empty
 from tseval.scoring.scorers.scorer import Scorer
-from tseval.shown import quoted_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

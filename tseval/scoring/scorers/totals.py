@@ -9,13 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, quoted_text
 from tseval.scoring.given import as_numbers
 from tseval.scoring.memory import Memory
 from tseval.scoring.protocol import Encoded
 from tseval.scoring.rows import refuse_empty, rows_of_sums
 from tseval.scoring.scorers.scorer import Scorer
-from tseval.shown import quoted_text
 
 if TYPE_CHECKING:
     from tseval.scoring.protocol import TotalModel

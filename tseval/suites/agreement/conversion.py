@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
+from tseval.formats import bare_name
 from tseval.suites.agreement.examples import NEEDED_COLUMNS, gather_examples
 from tseval.suites.agreement.extraction import Forms, find_examples
 from tseval.suites.agreement.published import (
@@ -18,7 +19,6 @@ from tseval.suites.agreement.published import (
 )
 from tseval.suites.agreement.rare_words import frequent_words, with_tags
 from tseval.suites.agreement.treebank import read_treebank
-from tseval.suites.records import bare_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

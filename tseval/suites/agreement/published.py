@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, reason
 from tseval.files import bounded_lines, open_limited
+from tseval.formats import is_count
 from tseval.suites.agreement.english import TAGS, number_of, opposite_form
 from tseval.suites.agreement.examples import NO_NOUN, Example
 from tseval.suites.agreement.extraction import DIFFERENT, NO_OPPOSITE
 from tseval.suites.agreement.splitting import split_of
 from tseval.suites.agreement.targets import read_targets
 from tseval.suites.agreement.treebank import NOUN_TAGS, VERB_TAGS
-from tseval.suites.records import is_count
 
 if TYPE_CHECKING:
     from collections import Counter

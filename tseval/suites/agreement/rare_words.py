@@ -12,11 +12,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tseval.errors import SuiteError
-from tseval.shown import quoted_text
+from tseval.errors import SuiteError, quoted_text
+from tseval.formats import numbered_lines
 from tseval.suites.agreement.english import TAGS
 from tseval.suites.agreement.treebank import read_treebank
-from tseval.suites.records import numbered_lines
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.checked import ContentError
 from tseval.errors import SuiteError, reason
-from tseval.parquet import read_parquet
+from tseval.formats import ContentError, read_parquet, read_tsv
 from tseval.suites.agreement.examples import EXAMPLE_COLUMNS, EXAMPLE_NUMBERS, NEEDED_COLUMNS, filled
-from tseval.suites.tables import read_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

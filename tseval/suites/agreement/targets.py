@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.suites.records import is_count, read_lines
+from tseval.formats import is_count, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

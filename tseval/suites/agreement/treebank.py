@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.limits import beyond, limits
+from tseval.files import beyond, limits
+from tseval.formats import numbered_lines
 from tseval.suites.agreement.examples import PLURAL, SINGULAR
-from tseval.suites.records import numbered_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,9 +10,9 @@ import csv
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
+from tseval.formats import is_count, read_lines
 from tseval.suites.agreement.targets import read_targets
 from tseval.suites.datasets.entries import AGREEMENT, DataItem, first_places
-from tseval.suites.records import is_count, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
+from tseval.formats import bare_name, read_tsv, stem_of
 from tseval.questions.contrast import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.suites.agreement.examples import SINGULAR
@@ -15,8 +16,6 @@ from tseval.suites.agreement.reading import read_examples
 from tseval.suites.datasets.agreement import verb_entries
 from tseval.suites.datasets.entries import AGREEMENT, first_places
 from tseval.suites.items import Case, as_entries
-from tseval.suites.records import bare_name, stem_of
-from tseval.suites.tables import read_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from tseval.errors import SuiteError
+from tseval.formats import is_count, read_jsonl
 from tseval.questions.pairs import ENDING
 from tseval.suites.datasets.entries import DataItem
-from tseval.suites.records import is_count, read_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.questions.scores import Score
     from tseval.suites.items import Feature
 

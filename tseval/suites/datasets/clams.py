@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
+from tseval.formats import bare_name, read_lines
 from tseval.suites.datasets.entries import AGREEMENT, DataItem
-from tseval.suites.records import bare_name, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

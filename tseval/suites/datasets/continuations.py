@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tseval.errors import SuiteError
+from tseval.formats import stem_of
 from tseval.questions.regions import Prediction, Regions
 from tseval.suites.datasets.columns import ROW_NAMES
 from tseval.suites.datasets.entries import DataItem, build_cases
 from tseval.suites.datasets.pairs import features_of, read_records, table_row
-from tseval.suites.records import stem_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

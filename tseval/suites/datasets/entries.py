@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tseval.errors import SuiteError
+from tseval.formats import fits
 from tseval.questions.contrast import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.suites.items import ENTRY, RESERVED_NAMES, Case, Feature, as_entries
-from tseval.suites.records import fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

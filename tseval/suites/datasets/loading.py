@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
-from tseval.limits import beyond, limits
+from tseval.files import beyond, limits
+from tseval.formats import bare_name, is_table, open_table, read_jsonl, stem_of
 from tseval.suites.datasets import agreement, blimp, clams, continuations
 from tseval.suites.datasets.agreement_table import is_agreement, read_agreement
 from tseval.suites.datasets.columns import check_columns, known_columns, refuse_columns
@@ -17,8 +18,6 @@ from tseval.suites.datasets.entries import DataSet, build_cases
 from tseval.suites.datasets.pairs import read_pairs
 from tseval.suites.datasets.ratings import has_ratings, read_ratings
 from tseval.suites.datasets.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
-from tseval.suites.records import bare_name, read_jsonl, stem_of
-from tseval.suites.tables import is_table, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

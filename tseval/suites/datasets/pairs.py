@@ -6,16 +6,15 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
+from tseval.formats import fits, is_table, open_table, read_jsonl
 from tseval.suites.datasets.columns import PAIR_LABELS, ROW_NAMES, Roles, find_roles
 from tseval.suites.datasets.entries import DataItem
-from tseval.suites.records import fits, read_jsonl
-from tseval.suites.tables import is_table, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.suites.datasets.entries import TableRow
     from tseval.suites.items import Feature
 

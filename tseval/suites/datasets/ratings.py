@@ -11,19 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
+from tseval.formats import fits, stem_of
 from tseval.questions.ratings import RATED, Ratings
 from tseval.suites.datasets.columns import ROW_NAMES
 from tseval.suites.datasets.entries import DataItem, build_cases
 from tseval.suites.datasets.pairs import read_records, table_row
 from tseval.suites.datasets.raters import standard_errors
 from tseval.suites.items import N_RATINGS, RATING, RATING_SE
-from tseval.suites.records import fits, stem_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.suites.datasets.entries import TableRow
     from tseval.suites.items import Case, Feature
 

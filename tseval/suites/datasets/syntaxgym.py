@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import pyarrow as pa
 
-from tseval.checked import ContentError, checked
-from tseval.errors import SuiteError, suggest
+from tseval.errors import SuiteError, quoted_text, suggest
+from tseval.formats import ContentError, checked, fits, parse_data, read_text, stem_of
 from tseval.questions.formula import parse, regions_of
 from tseval.questions.regions import REGION_METRICS, Prediction, Regions, with_all
-from tseval.shown import quoted_text
 from tseval.suites.items import Case, as_entries
-from tseval.suites.records import fits, parse_data, read_text, stem_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

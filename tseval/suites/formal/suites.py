@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from tseval.limits import beyond, limits
+from tseval.files import beyond, limits
 from tseval.questions.asks import Asks
 from tseval.questions.choices import Choices
 from tseval.suites.formal.cross_serial import CrossSerial

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import pyarrow as pa
 
-from tseval.checked import ContentError, checked
 from tseval.files import cache_folder, open_regular, write_whole
+from tseval.formats import ContentError, checked
 from tseval.questions.contrast import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.items import ENTRIES, Case, Suite

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from tseval.errors import GrammarError, suggest
-from tseval.files import open_regular
-from tseval.limits import how_to_raise, limits
+from tseval.files import how_to_raise, limits, open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

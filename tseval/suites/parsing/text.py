@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.files import open_regular, to_utf8
-from tseval.limits import beyond, limits
-from tseval.suites.records import bare_name, numbered_lines
+from tseval.files import beyond, limits, open_regular, to_utf8
+from tseval.formats import bare_name, numbered_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

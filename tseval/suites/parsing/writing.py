@@ -15,12 +15,10 @@ from importlib.metadata import version
 from itertools import islice, takewhile
 from typing import IO, TYPE_CHECKING
 
-from tseval.checked import ContentError, checked, read_json
 from tseval.errors import SuiteError, reason
-from tseval.files import PARTIAL, take_lock, write_whole
-from tseval.limits import beyond, limits
+from tseval.files import PARTIAL, beyond, limits, take_lock, write_whole
+from tseval.formats import ContentError, checked, numbered_lines, read_json
 from tseval.suites.parsing.trees import is_tree, to_conllu
-from tseval.suites.records import numbered_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from tseval.checked import Json
+    from tseval.formats import Json
 
 # Name of each engine to the package that it needs; the extra has the engine's name.
 ENGINES: dict[str, str | None] = {"local": None, "slurm": "submitit", "ray": "ray"}

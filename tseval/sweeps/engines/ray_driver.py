@@ -15,7 +15,7 @@ from tseval.sweeps.keeping import end_in_order, keep_worker
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tseval.checked import Json
+    from tseval.formats import Json
 
 RETRIES = 100  # of a task whose node or process was lost
 CONNECT_SECONDS = 20

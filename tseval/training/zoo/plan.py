@@ -8,9 +8,9 @@ from collections.abc import Mapping  # noqa: TC003 - the type of a field that is
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tseval.checked import ContentError, checked, read_json
 from tseval.errors import LimitError, RunError, TrainingError
 from tseval.files import PARTIAL, write_text
+from tseval.formats import ContentError, checked, read_json
 from tseval.models.cells import CELLS
 from tseval.runs import Run, read_run
 from tseval.sweeps.unit import SweepUnit

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.boards.definition import Definition
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe
 

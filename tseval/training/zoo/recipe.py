@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tseval.checked import ContentError, read_yaml
 from tseval.errors import TrainingError, suggest
+from tseval.formats import ContentError, read_yaml
 from tseval.models.cells import CELLS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tseval.checked import Json
+    from tseval.formats import Json
     from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe
 
