@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from tseval.questions.contrast import Contrast
+from tseval.items import Case, Suite
+from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.report import build_table, render
 from tseval.runs import Run, RunKey, start_run
 from tseval.runs.manifest import Manifest, Timings, count_run, describe_suite, software
 from tseval.scoring.engine import Part, Scored  # noqa: F401 - Part is for programs that import all of this
 from tseval.scoring.protocol import ModelCard
-from tseval.suites.items import Case, Suite
 from tseval.verdicts import judge, sentences_of
 
 

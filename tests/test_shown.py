@@ -5,12 +5,12 @@ import pytest
 from own_models import CLASSIFIERS, HEAVY, NATIVE, OTHERS, open_own
 from small import make_case, make_run, make_suite
 
+from tseval.items import Item
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.shipped import bundled_checkpoints
-from tseval.questions.contrast import Contrast
+from tseval.questions import Contrast
 from tseval.scoring.protocol import ModelCard
 from tseval.suites.formal.languages import parse_language
-from tseval.suites.items import Item
 from tseval.suites.load import load_suite
 from tseval.testing.report import Finding, Report, Result
 

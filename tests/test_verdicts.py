@@ -9,7 +9,7 @@ import pytest
 from small import make_case, make_suite, score
 
 from tseval.errors import ModelError, SuiteError
-from tseval.suites.items import ENTRIES, RESERVED_NAMES, as_entries
+from tseval.items import ENTRIES, RESERVED_NAMES, as_entries
 from tseval.verdicts import judge, sentences_of
 
 NPI = ("grammatical", "intrusive", "ungrammatical")

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from tseval.adapters import open_model as load_model
     from tseval.errors import TsevalError
     from tseval.evaluation import evaluate
-    from tseval.questions.contrast import Contrast
+    from tseval.items import Case, Item, Suite
+    from tseval.questions import Contrast
     from tseval.runs import Run, read_run
     from tseval.scoring.protocol import Model, ModelCard
-    from tseval.suites.items import Case, Item, Suite
     from tseval.suites.load import load_suite
 
     __version__: str
@@ -44,13 +44,13 @@ __all__ = [
 
 # Public name to (module, name there): imported on first use, so that `import tseval` stays quick.
 _PUBLIC = {
-    "Case": ("tseval.suites.items", "Case"),
-    "Contrast": ("tseval.questions.contrast", "Contrast"),
-    "Item": ("tseval.suites.items", "Item"),
+    "Case": ("tseval.items", "Case"),
+    "Contrast": ("tseval.questions", "Contrast"),
+    "Item": ("tseval.items", "Item"),
     "Model": ("tseval.scoring.protocol", "Model"),
     "ModelCard": ("tseval.scoring.protocol", "ModelCard"),
     "Run": ("tseval.runs", "Run"),
-    "Suite": ("tseval.suites.items", "Suite"),
+    "Suite": ("tseval.items", "Suite"),
     "TsevalError": ("tseval.errors", "TsevalError"),
     "evaluate": ("tseval.evaluation", "evaluate"),
     "load_model": ("tseval.adapters", "open_model"),

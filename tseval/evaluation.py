@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, RunError, SuiteError, counted, quoted_text, suggest
-from tseval.questions.normalisation import Normalised
-from tseval.questions.scores import COMPARES_WORDS, SCORES, Score
+from tseval.questions import COMPARES_WORDS, SCORES, Score
+from tseval.questions.scored import Normalised
 from tseval.report import render, told_of
 from tseval.runs import Manifest, Run, RunKey, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
@@ -29,11 +29,11 @@ from tseval.verdicts import asked_in, check_score, judge, n_too_long, sentences_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tseval.questions.asks import Asked
+    from tseval.items import Suite
+    from tseval.questions.choices import Asked
     from tseval.runs import RunWriter
     from tseval.scoring.protocol import Model, ModelCard
     from tseval.scoring.scorers import Scorer
-    from tseval.suites.items import Suite
 
 # A word with punctuation behind it, as in running text.
 ATTACHED = r"(?:^|\s)(?P<word>[\pL\pM]+[.,;:?!])(?:\s|$)"
@@ -98,7 +98,7 @@ def evaluate(
         model: As `tseval.load_model` gives it, or any object that satisfies a protocol of
             `tseval.scoring.protocol`.
         suite: As `tseval.load_suite` gives it.
-        score: What sentences are compared by (`tseval.questions.scores`), or a log-probability that is
+        score: What sentences are compared by (`tseval.questions`), or a log-probability that is
             `Normalised`; None for what the suite was published with.
         out: Directory to write the run to; None keeps it in memory.
         resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.

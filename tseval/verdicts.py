@@ -12,19 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
-from tseval.questions.normalisation import split_measure
-from tseval.questions.scored import ScoredSentences
-from tseval.suites.items import ENTRIES, ENTRY, RESERVED_NAMES
+from tseval.items import ENTRIES, ENTRY, RESERVED_NAMES
+from tseval.questions.scored import ScoredSentences, split_measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from tseval.questions.asks import Asked
-    from tseval.questions.question import Decided
-    from tseval.questions.scores import Score
-    from tseval.suites.items import Case, Suite
+    from tseval.items import Case, Suite
+    from tseval.questions import Decided, Score
+    from tseval.questions.choices import Asked
 
 
 def all_sentences(suite: Suite) -> pa.StringArray:
@@ -75,8 +73,8 @@ def judge(
     Args:
         suite: The items and what is asked about them.
         scored: One row per distinct sentence, as `ScoredSentences` takes it.
-        score: What sentences are compared by (`tseval.questions.scores`), normalised perhaps:
-            `sentence/penlp` (`tseval.questions.normalisation`).
+        score: What sentences are compared by (`tseval.questions`), normalised perhaps:
+            `sentence/penlp` (`tseval.questions.scored`).
         too_long: Sentences that were not scored: their items are undecidable.
 
     Returns:

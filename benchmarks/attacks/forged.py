@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import random
     from pathlib import Path
 
-    from tseval.suites.items import Case
+    from tseval.items import Case
 
 
 @attack("the suite cache, changed", cheap=True)
@@ -37,7 +37,7 @@ def cache(draw: random.Random, here: Path) -> str | None:
 @attack("the suite cache, forged", cheap=True)
 def forged_cache(draw: random.Random, here: Path) -> str | None:
     """Forge the cache with its checksum: the run is the same, or states the digest of another suite."""
-    from tseval.suites.digest import suite_digest  # noqa: PLC0415 - heavy
+    from tseval.items import suite_digest  # noqa: PLC0415 - heavy
     from tseval.suites.grammar.cache import load_cached, save_suite, suite_key  # noqa: PLC0415 - likewise
 
     with patch.dict(os.environ, {"XDG_CACHE_HOME": str(here / ".cache")}):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tseval.questions.formula import Mark, Region, RegionPlace, parse, regions_of, values
+from tseval.questions.regions import Mark, Region, RegionPlace, parse, regions_of, values
 
 VALUES: dict[tuple[RegionPlace, str], float] = {
     (1, "a"): 1.0,

@@ -10,9 +10,9 @@ import pytest
 from small import make_case, make_run, make_suite
 
 from tseval.errors import RunError
+from tseval.items import as_entries
 from tseval.report.exports import in_r, mixed_model, write_verdicts
 from tseval.report.opened import open_runs
-from tseval.suites.items import as_entries
 
 WORDS = [f"w{n}" for n in range(6)]
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tseval.errors import ModelError
-from tseval.questions.asks import Asked, Asks
+from tseval.questions.choices import Asked, Asks
 from tseval.scoring import asking
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.scorers import recurrent, scorer_for

@@ -8,9 +8,8 @@ import pytest
 from supplied import AGREEMENT, BLIMP_SAMPLE
 
 from tseval.errors import SuiteError
+from tseval.items import Case, cluster_by
 from tseval.suites.agreement.reading import read_examples
-from tseval.suites.clusters import cluster_by
-from tseval.suites.items import Case
 from tseval.suites.load import load_suite
 
 PAIRS = [

@@ -11,13 +11,12 @@ from systems import needs_posix
 
 from tseval.errors import SuiteError
 from tseval.files import cache_folder
-from tseval.questions.contrast import Contrast
+from tseval.items import Suite, suite_digest
+from tseval.questions import Contrast
 from tseval.suites.datasets.catalogue import CATALOGUE
-from tseval.suites.digest import suite_digest
 from tseval.suites.find import TEMPLATES, available_suites
 from tseval.suites.formal.languages import FORMAL_LANGUAGES
 from tseval.suites.grammar.cache import afresh, load_cached, save_suite, suite_key
-from tseval.suites.items import Suite
 from tseval.suites.load import load_suite, stream_cases
 
 HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [p, q]}\n---\n"

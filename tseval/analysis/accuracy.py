@@ -13,13 +13,13 @@ from tseval.analysis.inference.estimates import score_interval
 from tseval.analysis.inference.factors import Factors
 from tseval.analysis.inference.quantiles import Z
 from tseval.errors import RunError, SuiteError, suggest
-from tseval.suites.items import ENTRY, RESERVED_NAMES
+from tseval.items import ENTRY, RESERVED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tseval.analysis.inference.estimates import Estimate
-    from tseval.suites.items import Suite
+    from tseval.items import Suite
 
 # What makes a row of the table. Cases that agree in all four are pooled by item.
 ROW = ("dependency", "phenomenon", "construction", "contrast")

@@ -13,7 +13,7 @@ from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.estimates import estimate
 from tseval.analysis.inference.factors import Factors
 from tseval.analysis.inference.seeds import differences_of_seeds
-from tseval.suites.items import ENTRY
+from tseval.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.differences import degrees
 from tseval.analysis.inference.factors import Factors
 from tseval.analysis.inference.quantiles import quantile
-from tseval.suites.items import POSITION
+from tseval.items import POSITION
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,7 +14,7 @@ from tseval.analysis.inference.averages import average
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.factors import Factors
 from tseval.errors import SuiteError
-from tseval.suites.items import ENTRY
+from tseval.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

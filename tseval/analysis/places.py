@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tseval.analysis.accuracy import ROW, in_table_order
-from tseval.suites.items import ENTRY
+from tseval.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from tseval.analysis.selection import require_features
 from tseval.errors import SuiteError
-from tseval.suites.items import POSITION, WORD
+from tseval.items import POSITION, WORD
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from tseval.analysis.accuracy import ROW, as_names, in_table_order, refuse_unkno
 from tseval.analysis.inference.correlations import FEWEST_PAIRED, pearson, spearman
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.factors import Factors
-from tseval.suites.items import RATING, RATING_SE
+from tseval.items import RATING, RATING_SE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

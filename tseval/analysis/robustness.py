@@ -14,7 +14,7 @@ from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.estimates import estimate
 from tseval.analysis.inference.factors import FEWEST_LEVELS, Factors
 from tseval.analysis.inference.quantiles import quantile
-from tseval.suites.items import ENTRY
+from tseval.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, suggest
-from tseval.suites.items import ENTRY, RESERVED_NAMES
+from tseval.items import ENTRY, RESERVED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

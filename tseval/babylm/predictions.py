@@ -13,8 +13,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from tseval.babylm.tasks import BOX_SPLITS
-from tseval.questions.formula import Region
-from tseval.questions.regions import Regions
+from tseval.questions.regions import Region, Regions
 from tseval.questions.scored import ScoredSentences
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
     from tseval.babylm.choices import Choice
     from tseval.babylm.tasks import LoadedTask
+    from tseval.items import Case
     from tseval.runs import Run
-    from tseval.suites.items import Case
 
     Answer = dict[str, str | float]
 

@@ -10,10 +10,9 @@ import pyarrow as pa
 from tseval.babylm.choices import read_blimp_pair, read_boxes, read_comps_pair, read_ewok_line, read_wug
 from tseval.errors import SuiteError
 from tseval.formats import stem_of
+from tseval.items import Case, Suite, suite_digest
 from tseval.questions.regions import Prediction, Regions
 from tseval.suites.datasets.pairs import read_records
-from tseval.suites.digest import suite_digest
-from tseval.suites.items import Case, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,12 +20,12 @@ from tseval.boards.printed import (
 )
 from tseval.errors import BoardError, reason
 from tseval.formats import ContentError, Json, checked, read_yaml
-from tseval.questions.scores import Score  # noqa: TC001 - likewise
+from tseval.questions import Score  # noqa: TC001 - likewise
 from tseval.suites.find import available_suites
 from tseval.suites.load import load_suite
 
 if TYPE_CHECKING:
-    from tseval.suites.items import Suite
+    from tseval.items import Suite
 
 T = TypeVar("T")
 DEFINITION = "board.yaml"

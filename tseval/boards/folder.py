@@ -47,7 +47,7 @@ from tseval.verifying import verify_run
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tseval.questions.scores import Score
+    from tseval.questions import Score
     from tseval.runs import Run
 
 BOARD_LOCK = ".lock"

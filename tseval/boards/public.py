@@ -15,7 +15,7 @@ from tseval.files import write_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tseval.questions.scores import Score
+    from tseval.questions import Score
 
 BOARD_FOLDER = "board"
 _TEMPLATES = Path(__file__).with_name("public")

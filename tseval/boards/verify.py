@@ -19,7 +19,7 @@ from tseval.boards.entry import (
 from tseval.boards.published import published_entry
 from tseval.errors import BoardError, EvidenceError, LimitError, RunError, counted, first_line
 from tseval.evidence.file import read_evidence
-from tseval.questions.normalisation import split_measure
+from tseval.questions.scored import split_measure
 from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.suites.grammar.cache import afresh

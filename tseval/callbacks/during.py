@@ -15,9 +15,9 @@ from tseval.runs import remove_other
 
 if TYPE_CHECKING:
     from tseval.formats import Json
+    from tseval.items import Suite
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
-    from tseval.suites.items import Suite
 
 
 def evaluate_during(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tseval.adapters.live import as_causal
 from tseval.callbacks.during import evaluate_during
 from tseval.errors import ModelError, SuiteError
-from tseval.suites.items import Suite
+from tseval.items import Suite
 from tseval.suites.load import load_suite
 
 try:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.options import COLUMNS_OPTION, FILE
-from tseval.questions.scores import SCORES
+from tseval.questions import SCORES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tseval.questions.scores import Score
+    from tseval.questions import Score
 
 
 @click.group()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from tseval.suites.items import Case
+    from tseval.items import Case
 
 _LONG = 200_000  # items, from which on a bar is worth showing
 

@@ -13,19 +13,19 @@ from tseval.cli.model_options import model_options, open_chosen
 from tseval.cli.options import BY, COLUMNS_OPTION, COUNT, FILE
 from tseval.cli.progress import busy, progress_bar
 from tseval.errors import RunError, SuiteError, shortened
-from tseval.questions.normalisation import Normalised
-from tseval.questions.scores import SCORES
-from tseval.suites.clusters import cluster_by
+from tseval.items import cluster_by
+from tseval.questions import SCORES
+from tseval.questions.scored import Normalised
 from tseval.suites.load import load_suite
 from tseval.suites.unigrams import read_unigrams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.questions.scores import Score
+    from tseval.items import Suite
+    from tseval.questions import Score
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
-    from tseval.suites.items import Suite
 
 RUNS = Path("runs")
 

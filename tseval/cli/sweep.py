@@ -13,12 +13,12 @@ from tseval.cli.model_options import MODEL_ARGS, read_arguments
 from tseval.cli.options import COLUMNS_OPTION, COUNT, DEVICE, FILE
 from tseval.cli.run import RUNS
 from tseval.errors import counted, shortened
-from tseval.questions.scores import SCORES
+from tseval.questions import SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.questions.scores import Score
+    from tseval.questions import Score
     from tseval.sweeps.sweep import UnitState, Workforce
     from tseval.sweeps.unit import SweepUnit
 

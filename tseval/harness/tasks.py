@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.questions.contrast import Contrast
-    from tseval.suites.items import Case, Suite
+    from tseval.items import Case, Suite
+    from tseval.questions import Contrast
 
 README = """# {title}
 

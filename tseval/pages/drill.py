@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tseval.analysis.inference.estimates import Estimate
+    from tseval.items import Suite
     from tseval.pages.items import ShownItem
     from tseval.pages.parts import Breakdown
     from tseval.report.table import Table
     from tseval.runs.kept import Kept
-    from tseval.suites.items import Suite
 
 
 @dataclass(frozen=True, slots=True)

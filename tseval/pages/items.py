@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.suites.items import Case, Suite
+    from tseval.items import Case, Suite
 
 N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3
 

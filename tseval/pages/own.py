@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from tseval.items import Suite
     from tseval.runs.kept import Kept
-    from tseval.suites.items import Suite
 
 
 def write_report(

@@ -9,7 +9,7 @@ import numpy as np
 
 from tseval.analysis.inference.design import Design
 from tseval.analysis.inference.estimates import estimate
-from tseval.suites.items import ENTRY, RESERVED_NAMES
+from tseval.items import ENTRY, RESERVED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

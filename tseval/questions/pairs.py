@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from tseval.questions.question import Decided, Question
+from tseval.questions import Decided, Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from tseval.questions.contrast import Contrast
-    from tseval.questions.question import RowsByLabel
+    from tseval.questions import Contrast, RowsByLabel, Score
     from tseval.questions.scored import ScoredSentences
-    from tseval.questions.scores import Score
 
 # The feature that says how many words at the end of an item's sentences the score `ending` compares.
 ENDING = "ending"

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tseval.questions.question import Decided, Question
+from tseval.questions import Decided, Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
-    from tseval.questions.question import RowsByLabel
+    from tseval.questions import RowsByLabel, Score
     from tseval.questions.scored import ScoredSentences
-    from tseval.questions.scores import Score
 
 # The one label of a rated sentence, and what its score is set against.
 RATED, MEAN_RATING = "sentence", "rating"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tseval.analysis.accuracy import ROW
-from tseval.suites.items import ENTRY
+from tseval.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,7 +25,7 @@ class RunKey:
         suite_digest: SHA-256 of the suite.
         model: Name of the model.
         fingerprint: SHA-256 of the model's weights and vocabulary.
-        score: What sentences are compared by (`tseval.questions.scores`).
+        score: What sentences are compared by (`tseval.questions`).
         terminator: Token appended to every sentence, or None.
         items: `all`, or how items were selected: `limit=100`.
         tseval: Version of tseval.

@@ -20,8 +20,8 @@ from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are rea
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tseval.items import Suite
     from tseval.scoring.engine import Scored
-    from tseval.suites.items import Suite
 
 MANIFEST_FORMAT = 1
 

@@ -15,13 +15,13 @@ from tseval.analysis.effects import effects, with_effects
 from tseval.analysis.ratings import correlate
 from tseval.errors import LimitError, RunError, counted, shown
 from tseval.formats import ContentError, read_parquet
+from tseval.items import ENTRY
 from tseval.runs.consistency import miscounted
 from tseval.runs.files import VERDICTS, read_intact, read_sentences
 from tseval.runs.leftovers import PARTS, clear_complete
 from tseval.runs.manifest import Manifest
 from tseval.runs.manifest_file import NAME, load_manifest
 from tseval.runs.writing import is_free
-from tseval.suites.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from tseval.scoring.contexts import CONTEXTS_AT_ONCE, logprobs_after, visit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.questions.asks import Asks
+    from tseval.questions.choices import Asks
     from tseval.scoring.protocol import RecurrentModel
     from tseval.scoring.trie import Trie
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from tseval.questions.asks import Asked
+from tseval.questions.choices import Asked
 from tseval.scoring.given import refuse_above_zero
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tseval.errors import ModelError, shortened
 
 if TYPE_CHECKING:
-    from tseval.questions.normalisation import Normalised
+    from tseval.questions.scored import Normalised
     from tseval.scoring.scorers.scorer import Scorer
 
 _SHOWN = 5

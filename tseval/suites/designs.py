@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tseval.questions.formula import Operation, Region, parse, parts_of, regions_of
-from tseval.questions.regions import ALL_PREDICTIONS, Regions
+from tseval.questions.regions import ALL_PREDICTIONS, Operation, Region, Regions, parse, parts_of, regions_of
 from tseval.suites.findings import quoted_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tseval.items import Case
     from tseval.questions.regions import Prediction
-    from tseval.suites.items import Case
 
 
 def check_predictions(case: Case) -> Iterator[tuple[str, str]]:

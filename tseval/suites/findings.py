@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from tseval.suites.items import Case
+    from tseval.items import Case
 
 _SHOWN = 8
 Severity = Literal["error", "warning", "note"]

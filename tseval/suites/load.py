@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tseval.errors import SuiteError
-from tseval.suites.clusters import cluster_by
+from tseval.items import Case, Suite, cluster_by, refuse_unknown_cases, suite_digest
 from tseval.suites.datasets.columns import refuse_columns
 from tseval.suites.datasets.loading import is_data, read_data
-from tseval.suites.digest import suite_digest
 from tseval.suites.find import locate_suite
 from tseval.suites.formal.languages import names_language, parse_language
 from tseval.suites.formal.strings import STOP
 from tseval.suites.formal.suites import draw_test, language_case
 from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
-from tseval.suites.items import Case, Suite, refuse_unknown_cases
 from tseval.suites.views import VIEWS, view_suite
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tseval.suites.agreement.examples import EXAMPLE_NUMBERS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.suites.items import Case
+    from tseval.items import Case
 
 NUMBER = "number"
 _OF_A_SLOT = f"_{NUMBER}"  # `subject_number`: grammars say the number of each noun

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
 from tseval.formats import bare_name, read_jsonl, read_table
-from tseval.questions.normalisation import Unigrams
+from tseval.questions.scored import Unigrams
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

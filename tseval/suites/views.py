@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tseval.errors import SuiteError
-from tseval.questions.contrast import Contrast
+from tseval.items import POSITION, WORD, as_entries, suite_digest, take_rows
+from tseval.questions import Contrast
 from tseval.questions.pairs import ENDING, Pairs
 from tseval.suites.agreement.examples import PLURAL, SINGULAR
-from tseval.suites.digest import suite_digest
-from tseval.suites.items import POSITION, WORD, as_entries, take_rows
 from tseval.suites.numbers import numbers_asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tseval.suites.items import Case, Feature, Suite
+    from tseval.items import Case, Feature, Suite
 
 RIGHT, WRONG = "right", "wrong"
 SHOWN, ITEM = "shown", "item"

@@ -12,14 +12,14 @@ import torch
 from tseval.adapters import open_model
 from tseval.errors import first_line
 from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
+from tseval.items import cluster_by
 from tseval.scoring.numerics.device import accelerator, empty_caches, out_of_memory
-from tseval.suites.clusters import cluster_by
 from tseval.suites.load import load_suite
 from tseval.sweeps.place import UnitRecord
 
 if TYPE_CHECKING:
+    from tseval.items import Suite
     from tseval.scoring.protocol import Model
-    from tseval.suites.items import Suite
     from tseval.sweeps.place import SweepPlace
     from tseval.sweeps.unit import SweepUnit
 

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from tseval.questions.scores import Score  # noqa: TC001 - the type of a field that is checked
+from tseval.questions import Score  # noqa: TC001 - the type of a field that is checked
 
 Files = tuple[tuple[str, int, int], ...]  # names, sizes in bytes, times in nanoseconds
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from tseval.items import Suite
     from tseval.models.language_model import LanguageModel
     from tseval.models.vocabulary import Vocabulary
     from tseval.runs import Run
-    from tseval.suites.items import Suite
 
 ROW_COLUMNS = ("suite", "phenomenon", "dependency", "construction", "contrast")
 ACCURACY_COLUMNS: dict[str, pa.DataType] = {

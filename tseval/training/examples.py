@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from tseval.items import Suite
     from tseval.models.tasks import Task
-    from tseval.suites.items import Suite
 
 Labelled = tuple[str, int]  # a text, and its class
 

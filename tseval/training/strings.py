@@ -12,10 +12,10 @@ from tseval.training.validation import mean_loss
 from tseval.training.windows import Lines
 
 if TYPE_CHECKING:
+    from tseval.items import Suite
     from tseval.models.language_model import LanguageModel
     from tseval.models.vocabulary import Vocabulary
     from tseval.runs import Run
-    from tseval.suites.items import Suite
 
 STRINGS = 512  # read at once
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from tseval.errors import EvidenceError, LimitError, RunError
 from tseval.evidence.evidence import Evidence, gather, whole_column
-from tseval.questions.normalisation import split_measure
-from tseval.questions.scores import SCORES
+from tseval.questions import SCORES
+from tseval.questions.scored import split_measure
 from tseval.runs import read_run
 from tseval.runs.files import RUN_FILES, read_intact
 from tseval.runs.manifest_file import NAME
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tseval.questions.scores import Score
+    from tseval.questions import Score
     from tseval.runs import Manifest, RunKey
 
 _TABLES = ("table.md", "table.csv")

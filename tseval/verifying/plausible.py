@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.evidence.prefixes import Words
-    from tseval.questions.asks import Asked
+    from tseval.questions.choices import Asked
     from tseval.verifying.claim import Claim
     from tseval.verifying.recompute import Again
 

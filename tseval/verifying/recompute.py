@@ -14,16 +14,14 @@ import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, ModelError, SuiteError, first_line
 from tseval.evidence.evidence import scored_again
-from tseval.questions.normalisation import split_measure
+from tseval.items import ENTRY, cluster_by, suite_digest
+from tseval.questions.scored import split_measure
 from tseval.report import render, told_of
 from tseval.runs import Run
 from tseval.runs.consistency import SELECTED
 from tseval.runs.manifest_file import NAME as MANIFEST
-from tseval.suites.clusters import cluster_by
-from tseval.suites.digest import suite_digest
 from tseval.suites.grammar.cache import afresh
 from tseval.suites.grammar.expansion import choose_rows
-from tseval.suites.items import ENTRY
 from tseval.suites.load import load_suite
 from tseval.verdicts import judge, n_too_long, sentences_of
 from tseval.verifying.report import Wrong
@@ -31,8 +29,8 @@ from tseval.verifying.report import Wrong
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tseval.items import Case, Suite
     from tseval.runs.manifest import SuiteFacts
-    from tseval.suites.items import Case, Suite
     from tseval.verifying.claim import Claim
 
 

@@ -12,9 +12,9 @@ from pages import follow
 from supplied import CLAMS
 from systems import needs_posix
 
+from tseval.items import Case, Suite
 from tseval.suites.datasets.catalogue import CATALOGUE
 from tseval.suites.find import available_suites, bundled_sizes
-from tseval.suites.items import Case, Suite
 from tseval.suites.load import load_suite
 
 PAGE = Path(__file__).parents[3] / "docs/suites.md"

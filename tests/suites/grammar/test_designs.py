@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tseval.errors import GrammarError
-from tseval.questions.formula import Region, parse, regions_of
-from tseval.questions.regions import Regions
+from tseval.questions.regions import Region, Regions, parse, regions_of
 from tseval.suites.find import bundled_sizes
 from tseval.suites.grammar.lint import lint
 from tseval.suites.grammar.marks import read_marks

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tseval.errors import GrammarError
+from tseval.items import ENTRIES, Case
 from tseval.suites.find import TEMPLATES
 from tseval.suites.grammar.folder import read_folder
-from tseval.suites.items import ENTRIES, Case
 from tseval.suites.load import load_suite
 
 WriteGrammar = Callable[..., Path]

@@ -6,9 +6,9 @@ import json
 import pytest
 from supplied import MARVIN_LINZEN, TABLE4
 
+from tseval.items import Suite
 from tseval.suites.find import TEMPLATES
 from tseval.suites.grammar.folder import read_folder
-from tseval.suites.items import Suite
 from tseval.suites.load import load_suite
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tseval.errors import GrammarError
+from tseval.items import Case
 from tseval.suites.grammar.lint import lint
-from tseval.suites.items import Case
 from tseval.suites.load import load_suite
 
 WriteGrammar = Callable[..., Path]

@@ -37,7 +37,7 @@ from tseval.training.state import product_type
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tseval.suites.items import Suite
+    from tseval.items import Suite
 
 
 @click.command()

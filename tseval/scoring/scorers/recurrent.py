@@ -19,7 +19,7 @@ from tseval.scoring.trie import build_trie
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tseval.questions.asks import Asked, Asks
+    from tseval.questions.choices import Asked, Asks
     from tseval.scoring.protocol import Encoded, RecurrentModel
     from tseval.scoring.trie import Trie
 

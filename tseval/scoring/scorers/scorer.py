@@ -15,7 +15,7 @@ from tseval.scoring.protocol import BoundedModel, ParticularModel
 from tseval.scoring.rows import rows_of_words, sum_pieces, with_unscored
 
 if TYPE_CHECKING:
-    from tseval.questions.asks import Asked, Asks
+    from tseval.questions.choices import Asked, Asks
     from tseval.scoring.memory import Memory
     from tseval.scoring.protocol import Encoded, Model, ModelCard
 

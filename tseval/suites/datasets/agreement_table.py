@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
 from tseval.formats import bare_name, read_tsv, stem_of
-from tseval.questions.contrast import Contrast
+from tseval.items import Case, as_entries
+from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.suites.agreement.examples import SINGULAR
 from tseval.suites.agreement.reading import read_examples
 from tseval.suites.datasets.agreement import verb_entries
 from tseval.suites.datasets.entries import AGREEMENT, first_places
-from tseval.suites.items import Case, as_entries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

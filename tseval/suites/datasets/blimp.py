@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.questions.scores import Score
-    from tseval.suites.items import Feature
+    from tseval.items import Feature
+    from tseval.questions import Score
 
 BLIMP_SOURCE = "Warstadt et al. 2020, BLiMP: The Benchmark of Linguistic Minimal Pairs for English, TACL 8"
 # What each method compares: the sums of two sentences that share a prefix differ as their endings do.

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tseval.questions.question import Question
+    from tseval.items import Case
+    from tseval.questions import Question
     from tseval.suites.datasets.pairs import DataRecord
-    from tseval.suites.items import Case
 
 # How the columns are called: the prefix of each continuation, then the continuation, the better one first.
 PREFIXED = (

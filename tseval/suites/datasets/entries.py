@@ -10,15 +10,14 @@ import pyarrow as pa
 
 from tseval.errors import SuiteError
 from tseval.formats import fits
-from tseval.questions.contrast import Contrast
+from tseval.items import ENTRY, RESERVED_NAMES, Case, Feature, as_entries
+from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
-from tseval.suites.items import ENTRY, RESERVED_NAMES, Case, Feature, as_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from tseval.questions.question import Question
-    from tseval.questions.scores import Score
+    from tseval.questions import Question, Score
 
 # The phenomenon of every data set of agreement.
 AGREEMENT = "Subject-verb agreement"

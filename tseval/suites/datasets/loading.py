@@ -22,8 +22,8 @@ from tseval.suites.datasets.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tseval.items import Case
     from tseval.suites.datasets.entries import DataItem
-    from tseval.suites.items import Case
 
 DATA_ENDINGS = (".json", ".jsonl", ".tsv", ".csv", ".tab", ".text", ".txt", ".parquet")
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.formats import Json
+    from tseval.items import Feature
     from tseval.suites.datasets.entries import TableRow
-    from tseval.suites.items import Feature
 
     DataRecord = Mapping[str, Json] | Mapping[str, Feature]
 

@@ -12,20 +12,20 @@ import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
 from tseval.formats import fits, stem_of
+from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.ratings import RATED, Ratings
 from tseval.suites.datasets.columns import ROW_NAMES
 from tseval.suites.datasets.entries import DataItem, build_cases
 from tseval.suites.datasets.pairs import read_records, table_row
 from tseval.suites.datasets.raters import standard_errors
-from tseval.suites.items import N_RATINGS, RATING, RATING_SE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from tseval.formats import Json
+    from tseval.items import Case, Feature
     from tseval.suites.datasets.entries import TableRow
-    from tseval.suites.items import Case, Feature
 
 # Who gave the rating of a row; and a cell that holds all ratings of a sentence.
 RATER, ALL_RATINGS = "rater", "ratings"

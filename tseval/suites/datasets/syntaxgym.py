@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.formats import ContentError, checked, fits, parse_data, read_text, stem_of
-from tseval.questions.formula import parse, regions_of
-from tseval.questions.regions import REGION_METRICS, Prediction, Regions, with_all
-from tseval.suites.items import Case, as_entries
+from tseval.items import Case, as_entries
+from tseval.questions.regions import REGION_METRICS, Prediction, Regions, parse, regions_of, with_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from nltk.tokenize import NLTKWordTokenizer
 
-    from tseval.suites.items import Case
+    from tseval.items import Case
 
 from tseval.questions.regions import Regions
 

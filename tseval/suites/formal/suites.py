@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.files import beyond, limits
-from tseval.questions.asks import Asks
-from tseval.questions.choices import Choices
+from tseval.items import Case, as_entries
+from tseval.questions.choices import Asks, Choices
 from tseval.suites.formal.cross_serial import CrossSerial
 from tseval.suites.formal.dyck import Dyck
 from tseval.suites.formal.stacks import marks_of, trace
 from tseval.suites.formal.strings import STOP, Strings, among, first_strings
-from tseval.suites.items import Case, as_entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from tseval.files import cache_folder, open_regular, write_whole
 from tseval.formats import ContentError, checked
-from tseval.questions.contrast import Contrast  # noqa: TC001 - read at run time
+from tseval.items import ENTRIES, Case, Suite
+from tseval.questions import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
-from tseval.suites.items import ENTRIES, Case, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from jinja2.environment import Template
 
+    from tseval.items import Feature
     from tseval.suites.grammar.slots import Binding
-    from tseval.suites.items import Feature
 
 # Where compiled code leaves the value of a feature; no author can choose a name with an underscore.
 RESULT = "_result"

@@ -10,20 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import GrammarError
+from tseval.items import Case, Feature, as_entries
 from tseval.questions.pairs import Pairs
 from tseval.suites.grammar.code import Code
 from tseval.suites.grammar.experiment import as_question
 from tseval.suites.grammar.lexicon import Word
 from tseval.suites.grammar.marks import read_marks
-from tseval.suites.items import Case, Feature, as_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from tseval.questions.contrast import Contrast
-    from tseval.questions.question import Question
+    from tseval.questions import Contrast, Question
     from tseval.suites.grammar.grammar import Grammar
     from tseval.suites.grammar.marks import MarkedSentence
     from tseval.suites.grammar.slots import Binding

@@ -9,16 +9,23 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.errors import suggest
-from tseval.questions.formula import Mark, parse, regions_of
-from tseval.questions.regions import ALL_PREDICTIONS, REGION_METRICS, Prediction, Regions, with_all
+from tseval.items import ENTRY
+from tseval.questions.regions import (
+    ALL_PREDICTIONS,
+    REGION_METRICS,
+    Mark,
+    Prediction,
+    Regions,
+    parse,
+    regions_of,
+    with_all,
+)
 from tseval.suites.grammar.source import describe
-from tseval.suites.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tseval.questions.formula import Region
-    from tseval.questions.regions import Metric
+    from tseval.questions.regions import Metric, Region
     from tseval.suites.grammar.marks import MarkedSentence
     from tseval.suites.grammar.source import YamlDocument
 

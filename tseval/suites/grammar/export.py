@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tseval.suites.items import Case
+    from tseval.items import Case
 
 
 def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:

@@ -8,10 +8,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from tseval.errors import GrammarError, SuiteError, suggest
-from tseval.questions.contrast import Contrast
+from tseval.items import refuse_unknown_cases
+from tseval.questions import Contrast
 from tseval.suites.grammar.grammar import Grammar, load_grammar, read_contrasts
 from tseval.suites.grammar.source import YamlDocument, describe, parse_yaml, read_grammar_text
-from tseval.suites.items import refuse_unknown_cases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import GrammarError, suggest
-from tseval.questions.contrast import Contrast
+from tseval.items import RESERVED_NAMES, Feature
+from tseval.questions import Contrast
 from tseval.suites.grammar.draw import Draw, drawn_codes, read_draw
 from tseval.suites.grammar.experiment import EXPERIMENT_KEYS, Experiment, read_experiment
 from tseval.suites.grammar.factors import read_factors
@@ -16,7 +17,6 @@ from tseval.suites.grammar.lexicon import Lexicon, load_lexicon, read_lexicon
 from tseval.suites.grammar.slots import Slot, read_slots, slot_codes
 from tseval.suites.grammar.source import YamlDocument, YamlValue, describe, parse_yaml, read_grammar_text
 from tseval.suites.grammar.template import Sentences
-from tseval.suites.items import RESERVED_NAMES, Feature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

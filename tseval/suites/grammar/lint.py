@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from tseval.items import Case
     from tseval.suites.grammar.grammar import Grammar
     from tseval.suites.grammar.lexicon import Lexicon
-    from tseval.suites.items import Case
 
 
 def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFinding]:

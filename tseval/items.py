@@ -1,24 +1,23 @@
-"""Items, cases and suites: the values that cross from the grammars to the scorer and the tables.
-
-Items are held by column (Arrow tables), because a suite has hundreds of thousands of them;
-`Case.items()` gives them one by one.
-"""
+"""Which items of a suite are not independent, where its user says so (`--cluster`)."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, counted, shown, suggest
+from tseval.questions import hash_column, named_columns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from tseval.questions.contrast import Contrast
-    from tseval.questions.question import Question
-    from tseval.questions.scores import Score
+    from tseval.questions import Contrast, Question, Score
+
 
 Feature = str | int | float | bool
 
@@ -177,7 +176,7 @@ class Suite:
         digest: SHA-256 over everything that can change a score or a table row: labels, contrasts,
             row names, terminator, sentences and features, in order.
         complete: False under `--limit`, `--sample` or `--case`.
-        clusters: Columns that its user named to say what items share (`tseval.suites.clusters`); none where
+        clusters: Columns that its user named to say what items share (`tseval.items`); none where
             the suite says so itself.
         sample: How its items were drawn, where they were: `100 of each case, seed 0`.
         seed: Of the choice which sentence of an item a judgement shows; None where none is chosen.
@@ -217,3 +216,86 @@ class Suite:
     def n_contrasts(self) -> int:
         """Number of contrasts over all cases: the verdicts a run will hold."""
         return sum(case.n_verdicts for case in self.cases)
+
+
+def suite_digest(terminator: str | None, cases: Sequence[Case]) -> str:
+    """Hash everything that can change a score or a table row, in order.
+
+    Per case a JSON line (row names, what counts, column names and kinds), then each column, and what the
+    question holds besides. So the digest does not depend on how Arrow lays the columns out.
+    """
+    digest = hashlib.sha256(json.dumps(["tseval suite 1", terminator]).encode())
+    for case in cases:
+        columns = [("item", case.index), *named_columns(case.sentences), *named_columns(case.features)]
+        about = [case.name, case.construction, case.phenomenon, case.dependency, case.n_items]
+        kinds = [[name, str(column.type)] for name, column in columns]
+        digest.update(json.dumps([about, case.question.describe(), len(case.labels), kinds]).encode())
+        for _, column in columns:
+            hash_column(digest, column)
+        case.question.hash_into(digest)
+    return digest.hexdigest()
+
+
+def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
+    """Say which columns of a suite's data name what its items share, in place of what the suite itself says.
+
+    Args:
+        suite: The suite; its digest stays, because no score depends on this.
+        columns: Names of features, or of lexical factors that the suite has; none changes nothing.
+
+    Returns:
+        The suite with these lexical factors. A case without such a column has none there.
+
+    Raises:
+        SuiteError: No case has such a column, an item has no value in it, or all items of a whole suite have
+            the same.
+    """
+    if not columns:
+        return suite
+    known = {name for case in suite.cases for name in _columns(case)}
+    for name in columns:
+        if name not in known:
+            raise SuiteError(
+                f"the suite {suite.name!r} has no column {name!r} to cluster its items by.\n"
+                f"  {suggest(name, known, 'Columns')}"
+            )
+    chosen = dict.fromkeys(columns)
+    cases = tuple(
+        replace(
+            case, entries=pa.table({name: _levels(case, name) for name in chosen if name in _columns(case)})
+        )
+        for case in suite.cases
+    )
+    for name in chosen if suite.complete else ():
+        _refuse_one_level(cases, name)
+    return replace(suite, cases=cases, clusters=tuple(chosen))
+
+
+def _columns(case: Case) -> list[str]:
+    return [*case.features.column_names, *case.entries.column_names]
+
+
+def _levels(case: Case, name: str) -> pa.Array[Any]:
+    """Name what the items share; a factor of the suite comes before a feature of its name."""
+    if name in case.entries.column_names:
+        return case.entries[name].combine_chunks()
+    levels = as_entries(case.features[name].cast(pa.string()).to_pylist())
+    if levels.null_count:
+        item = case.index[pc.index(levels.is_null(), pa.scalar(True)).as_py()]
+        raise SuiteError(
+            f"case {case.name!r}, item {item}: there is no value in the column {name!r}.\n"
+            f"  Fill it in every row, or leave out --cluster {name}."
+        )
+    return levels
+
+
+def _refuse_one_level(cases: Sequence[Case], name: str) -> None:
+    levels = {
+        level for case in cases if name in case.entries.column_names
+        for level in case.entries[name].unique().to_pylist()
+    }  # fmt: skip
+    if len(levels) == 1:
+        raise SuiteError(
+            f"all items have the same {name}, {levels.pop()!r}: there is nothing to cluster by.\n"
+            f"  Leave out --cluster {name}, or name another column."
+        )
