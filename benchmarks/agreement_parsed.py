@@ -27,7 +27,7 @@ from tseval.files import write_text
 from tseval.report.figures import LineOf, draw_lines, write_figure
 from tseval.runs import read_run
 from tseval.suites.agreement.examples import write_examples
-from tseval.suites.agreement.reading import read_examples
+from tseval.suites.agreement.published import read_examples
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.sweep import Workforce
 from tseval.sweeps.unit import SweepUnit

@@ -24,14 +24,12 @@ import click
 from tabulate import tabulate
 
 import tseval
-from tseval.suites.formal.dyck import Dyck
-from tseval.suites.formal.generalised_dyck import GeneralisedDyck
-from tseval.suites.formal.languages import Language, parse_language
+from tseval.suites.formal.languages import Dyck, GeneralisedDyck, Language, parse_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tseval.suites.formal.strings import Split
+    from tseval.suites.formal.languages import Split
 
 LANGUAGES = ("dyck(k=2,m=3)", "dyck(k=128,m=3)", "dyck(k=2,m=5)", "dyck(k=128,m=5)", "generalised_dyck",
              "cross_serial(8)")  # fmt: skip

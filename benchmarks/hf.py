@@ -56,7 +56,7 @@ from tseval.adapters.hf import open_causal
 from tseval.adapters.mlm import open_masked
 from tseval.scoring.engine import shards
 from tseval.scoring.scorers import scorer_for
-from tseval.suites.load import stream_cases
+from tseval.suites import stream_cases
 from tseval.verdicts import sentences_of
 
 Score = Callable[[list[str]], list[float]]

@@ -1,13 +1,13 @@
-"""What a change that should change nothing changed: outputs of a checkout, recorded and compared with another's.
+"""Find what a change altered that should alter nothing: outputs of two checkouts, recorded and compared.
 
-    python benchmarks/unchanged.py record BEFORE --checkout ../before      # before: a second checkout, or this one
-    python benchmarks/unchanged.py record AFTER --old BEFORE               # after; also reads the runs in BEFORE
-    python benchmarks/unchanged.py compare BEFORE AFTER                    # prints what differs; exit status 1
+    python benchmarks/unchanged.py record BEFORE --checkout ../before    # a checkout of the state before
+    python benchmarks/unchanged.py record AFTER --old BEFORE             # this one; reads the runs in BEFORE too
+    python benchmarks/unchanged.py compare BEFORE AFTER                  # prints what differs; exit status 1
 
-Recorded are, a file each: public names and the commands with their options and defaults; the digests of suites;
-tables of every shipped board in every format; runs of the bundled model on suites of every kind (files, manifests
-without clocks), their tables, analyses, reports and verifications; exports; boards made, checked and built;
-messages and exit codes of commands that fail. Figures are recorded in `figures/`, which is looked at, not compared.
+Recorded are, a file each: public names and the commands with their options and defaults; the digests of
+suites; tables of every shipped board in every format; runs of the bundled model on suites of every kind (files,
+manifests without clocks), their tables, analyses, reports and verifications; exports; boards made, checked and
+built; messages and exit codes of commands that fail. Figures are in `figures/`, to be looked at.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ SUITES = (
 RUNS: dict[str, tuple[str, ...]] = {
     "whole": (),
     "drawn": ("--sample", "20", "--seed", "3", "--precision", "bfloat16"),
-    "by": ("--limit", "64", "--by", "attractor,number"),
+    "again": ("--sample", "20", "--seed", "3"),
+    "by": ("--case", "prep_anim", "--limit", "400", "--by", "attractor"),
     "gap": ("--suite", "filler_gap", "--limit", "64"),
     "nouns": ("--suite", "agreement", "--limit", "150"),
     "profile": ("--suite", "agreement:profile", "--limit", "20"),
@@ -45,14 +46,14 @@ RUNS: dict[str, tuple[str, ...]] = {
     "rated": ("--suite", "ratings.csv"),
 }
 ANALYSES: dict[str, tuple[str, ...]] = {
-    "rows": ("analyze", "rows", "runs/drawn", "runs/by", "--figure", "figures/rows.svg"),
-    "pairwise": ("analyze", "pairwise", "runs/drawn", "runs/by"),
+    "rows": ("analyze", "rows", "runs/drawn", "runs/again", "--figure", "figures/rows.svg"),
+    "pairwise": ("analyze", "pairwise", "runs/drawn", "runs/again"),
     "robustness": ("analyze", "robustness", "runs/drawn", "--figure", "figures/robustness.svg"),
     "effects": ("analyze", "effects", "runs/gap", "--figure", "figures/effects.svg"),
     "attractors": ("analyze", "attractors", "runs/nouns", "--figure", "figures/attractors.svg"),
     "profile": ("analyze", "profile", "runs/profile", "--figure", "figures/profile.svg"),
     "ratings": ("analyze", "ratings", "runs/rated", "--figure", "figures/ratings.svg"),
-    "against": ("table", "runs/drawn", "runs/by", "--against", "runs/drawn"),
+    "against": ("table", "runs/drawn", "runs/again", "--against", "runs/drawn"),
     "split": ("table", "runs/by", "--by", "attractor"),
     "ranked": ("table", "bhatt2020", "runs/whole"),
     "group": ("table", "zoo-wide", "--group"),
@@ -63,7 +64,7 @@ ANALYSES: dict[str, tuple[str, ...]] = {
     "glmm": ("export", "glmm", "runs/drawn", "-o", "out/verdicts.csv"),
     "eee": ("export", "eee", "runs/drawn", "-o", "out/eee", "--model-id", "me/lstm"),
     "lm-eval": ("export", "lm-eval", "determiner_noun", "-o", "out/tasks"),
-    "report": ("report", "runs/drawn", "runs/by", "-o", "out/page.html"),
+    "report": ("report", "runs/drawn", "runs/again", "-o", "out/page.html"),
     "verify": ("verify", "runs/drawn", "--json"),
     "verify model": ("verify", "runs/by", "--model", "bundled:lstm", "--rescore", "all"),
     "board new": ("board", "new", "out/board", "--suite", "determiner_noun"),
@@ -98,7 +99,7 @@ SECONDS = re.compile(r"\d+(\.\d+)? (s|seconds|ms)\b|\d\d\d\d-\d\d-\d\dT[\d:.+Z-]
 
 
 def tseval(checkout: Path, folder: Path, *arguments: str) -> str:
-    """Run the command of a checkout in a folder, and give its exit status and what it wrote, without clocks."""
+    """Run the command of a checkout in a folder; give its exit status and its words without clocks."""
     done = subprocess.run(
         [sys.executable, "-m", "tseval", *arguments],
         cwd=folder, capture_output=True, text=True, check=False,
@@ -119,7 +120,8 @@ def options(command, path):
     context = click.Context(command)
     found = {}
     for one in command.params:
-        found[one.name] = [one.opts, one.secondary_opts, str(one.type), repr(one.default), one.multiple, one.required]
+        kind = str(one.type), repr(one.default), one.multiple, one.required
+        found[one.name] = [one.opts, one.secondary_opts, *kind]
     tree = {path: found}
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
@@ -134,14 +136,16 @@ NAMES = {
     "tseval.errors": "TsevalError ModelError SuiteError RunError",
     "tseval.runs": "read_run Run",
 }
-public = {m: [n for n in names.split() if hasattr(importlib.import_module(m), n)] for m, names in NAMES.items()}
+modules = {name: importlib.import_module(name) for name in NAMES}
+public = {name: [one for one in NAMES[name].split() if hasattr(found, one)] for name, found in modules.items()}
 digests = {name: tseval.load_suite(name).digest for name in sys.argv[1:]}
-print(json.dumps({"all": tseval.__all__, "public": public, "commands": options(group, "tseval"), "digests": digests}))
+commands = options(group, "tseval")
+print(json.dumps({"all": tseval.__all__, "public": public, "commands": commands, "digests": digests}))
 """
 
 
 def settled(path: Path) -> bytes:
-    """The content of a file, a manifest's without clocks."""
+    """Read a file, a manifest without clocks."""
     if path.name != "manifest.json":
         return path.read_bytes()
     manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
@@ -178,57 +182,58 @@ def main() -> None:
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--checkout", type=click.Path(exists=True, path_type=Path), default=HERE)
 @click.option(
-    "--old", type=click.Path(exists=True, path_type=Path), help="A record whose runs are read again."
+    "--old", type=click.Path(exists=True, path_type=Path), help="A record, whose runs are read again."
 )
 def record(out: Path, checkout: Path, old: Path | None) -> None:
     """Record what a checkout prints and writes into OUT."""
     out.mkdir()
-    checkout, texts = checkout.resolve(), {}
+    checkout = checkout.resolve()
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         write_inputs(work)
-        inspected = subprocess.run(
-            [sys.executable, "-c", INSPECT, *SUITES], cwd=work, capture_output=True, text=True, check=True,
-            env={**os.environ, "PYTHONPATH": str(checkout)},
-        )  # fmt: skip
-        texts["inspected.json"] = json.dumps(json.loads(inspected.stdout), indent=1)
-        for board in BOARDS:
-            for form in ("md", "csv", "json", "latex"):
-                texts[f"board {board} {form}"] = tseval(checkout, work, "table", board, "--format", form)
-        for run, options in RUNS.items():
-            click.echo(f"run {run}", err=True)
-            texts[f"run {run}"] = tseval(
-                checkout, work, "run", "--model", "bundled:lstm", "--quiet", "--out", f"runs/{run}", *options
-            )
-        forged = shutil.copytree(work / "runs/by", work / "forged")
-        manifest = json.loads((forged / "manifest.json").read_text("utf-8"))
-        manifest["counts"]["correct"] += 1
-        (forged / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-        for kind, commands in {"analysis": ANALYSES, "mistake": MISTAKES}.items():
-            for one, arguments in commands.items():
-                click.echo(f"{kind} {one}", err=True)
-                texts[f"{kind} {one}"] = tseval(checkout, work, *arguments)
-        for form in ("csv", "json", "latex"):
-            texts[f"format {form}"] = tseval(
-                checkout, work, "table", "runs/drawn", "runs/by", "--format", form
-            )
-        if old is not None:
-            for run in RUNS:
-                again = tseval(checkout, old.resolve() / "runs", "table", run)
-                texts[f"old {run}"] = again
-        else:
-            for run in RUNS:
-                texts[f"old {run}"] = tseval(checkout, work / "runs", "table", run)
-        files = sorted(path for top in ("runs", "out") for path in (work / top).rglob("*") if path.is_file())
-        lines = [f"{hashlib.sha256(settled(path)).hexdigest()} {path.relative_to(work)}" for path in files]
-        texts["files"] = "\n".join(lines) + "\n"
-        for path in files:
-            if path.name == "manifest.json" and "runs" in path.parts:
-                texts[f"manifest {path.parent.name}"] = settled(path).decode()
+        texts = recorded(checkout, work)
+        # The same runs where there is nothing older, so that both records have the same names.
+        runs = (old.resolve() if old else work) / "runs"
+        texts |= {f"old {run}": tseval(checkout, runs, "table", run) for run in RUNS}
         for top in ("runs", "figures", "out"):
             shutil.copytree(work / top, out / top)
     for one, text in texts.items():
         (out / f"{one}.txt").write_text(text, "utf-8")
+
+
+def recorded(checkout: Path, work: Path) -> dict[str, str]:
+    """Run everything in a folder; give texts by name."""
+    texts: dict[str, str] = {}
+
+    def note(name: str, *arguments: str) -> None:
+        click.echo(name, err=True)
+        texts[name] = tseval(checkout, work, *arguments)
+
+    inspected = subprocess.run(
+        [sys.executable, "-c", INSPECT, *SUITES], cwd=work, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+    )  # fmt: skip
+    texts["inspected"] = json.dumps(json.loads(inspected.stdout), indent=1)
+    for board in BOARDS:
+        for form in ("md", "csv", "json", "latex"):
+            note(f"board {board} {form}", "table", board, "--format", form)
+    for run, options in RUNS.items():
+        note(f"run {run}", "run", "--model", "bundled:lstm", "--quiet", "--out", f"runs/{run}", *options)
+    forged = shutil.copytree(work / "runs/by", work / "forged")
+    manifest = json.loads((forged / "manifest.json").read_text("utf-8"))
+    manifest["counts"]["correct"] += 1
+    (forged / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    for one, arguments in ANALYSES.items():
+        note(f"analysis {one}", *arguments)
+    for form in ("csv", "json", "latex"):
+        note(f"format {form}", "table", "runs/drawn", "runs/again", "--format", form)
+    for one, arguments in MISTAKES.items():
+        note(f"mistake {one}", *arguments)
+    files = sorted(path for top in ("runs", "out") for path in (work / top).rglob("*") if path.is_file())
+    lines = [f"{hashlib.sha256(settled(path)).hexdigest()} {path.relative_to(work)}" for path in files]
+    texts["files"] = "\n".join(lines) + "\n"
+    manifests = [path for path in files if path.name == "manifest.json" and "runs" in path.parts]
+    return texts | {f"manifest {path.parent.name}": settled(path).decode() for path in manifests}
 
 
 @main.command()

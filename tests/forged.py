@@ -26,7 +26,7 @@ from tseval.runs.files import digest, to_parquet
 from tseval.runs.key import RunKey
 from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.runs.seal import seal
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from pathlib import Path
 from tseval.models.vocabulary import read_words
 from tseval.report import build_table, render
 from tseval.report.table import read_board
-from tseval.suites.agreement.conversion import convert
-from tseval.suites.agreement.splitting import Shares
-from tseval.suites.load import load_suite
-from tseval.suites.parsing.text import open_source_text
+from tseval.suites import load_suite
+from tseval.suites.agreement.convert import convert
+from tseval.suites.agreement.examples import Shares
+from tseval.suites.agreement.parse import open_source_text
 from tseval.training.corpus import count_words, file_facts
 from tseval.training.zoo.recipe import read_recipe
 

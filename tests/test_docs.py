@@ -21,11 +21,10 @@ from tseval import load_model
 from tseval.cli import COMMANDS
 from tseval.evaluation import run_key
 from tseval.report.table import bundled_boards
+from tseval.suites import available_suites, load_suite
 from tseval.suites.agreement.examples import EXAMPLE_COLUMNS
-from tseval.suites.datasets.catalogue import CATALOGUE
-from tseval.suites.find import available_suites
+from tseval.suites.data.catalogue import CATALOGUE
 from tseval.suites.formal.languages import names_language, parse_language
-from tseval.suites.load import load_suite
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("leaderboards/**/*.md")]

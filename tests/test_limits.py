@@ -20,7 +20,7 @@ from tseval.errors import GrammarError, LimitError, RunError, SuiteError, Tseval
 from tseval.files import Limits, limits
 from tseval.formats import numbered_lines, read_lines
 from tseval.scoring.scorers.scorer import check_lengths
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 PAGE = Path(__file__).parents[1] / "docs/reliability.md"
 RAISE = "If that is meant, raise the limit: set TSEVAL_LIMITS="
@@ -68,7 +68,7 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused_early(tmp_p
         import resource, time
         from pathlib import Path
         from tseval.errors import LimitError
-        from tseval.suites.load import load_suite
+        from tseval.suites import load_suite
         before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
         try:
             load_suite(Path({str(path)!r}))
@@ -262,7 +262,7 @@ def test_the_message_of_a_grammar_is_cut_as_a_whole_and_keeps_its_fix():
 
 SHORT_OF_MEMORY = """
 import resource, sys
-import tseval.suites.load
+import tseval.suites
 from tseval.cli import main
 main.__globals__["tseval"].get_command(None, "expand")
 pages = int(open("/proc/self/statm").read().split()[0])

@@ -18,7 +18,7 @@ from tseval.formats import ContentError, read_parquet
 from tseval.report.curves import read_curves, read_error_curves
 from tseval.runs import read_run
 from tseval.runs.seal import seal
-from tseval.suites.agreement.reading import read_examples
+from tseval.suites.agreement.published import read_examples
 
 TYPES: dict[str, pa.DataType] = {"step": pa.int64(), "accuracy": pa.float64(), "suite": pa.string()}
 SOUND = {"step": [1], "accuracy": [0.5], "suite": ["dyck"]}

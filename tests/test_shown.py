@@ -10,8 +10,8 @@ from tseval.models.checkpoint import load_checkpoint
 from tseval.models.shipped import bundled_checkpoints
 from tseval.questions import Contrast
 from tseval.scoring.protocol import ModelCard
+from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language
-from tseval.suites.load import load_suite
 from tseval.testing.report import Finding, Report, Result
 
 LONG = "a name that somebody\nhas made far too long " * 9

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tseval.questions import Contrast
     from tseval.runs import Run, read_run
     from tseval.scoring.protocol import Model, ModelCard
-    from tseval.suites.load import load_suite
+    from tseval.suites import load_suite
 
     __version__: str
 
@@ -54,7 +54,7 @@ _PUBLIC = {
     "TsevalError": ("tseval.errors", "TsevalError"),
     "evaluate": ("tseval.evaluation", "evaluate"),
     "load_model": ("tseval.adapters", "open_model"),
-    "load_suite": ("tseval.suites.load", "load_suite"),
+    "load_suite": ("tseval.suites", "load_suite"),
     "read_run": ("tseval.runs", "read_run"),
 }
 

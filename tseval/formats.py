@@ -22,15 +22,17 @@ from tseval.errors import SuiteError, first_line, reason, shortened
 from tseval.files import beyond, limits, open_limited, read_bytes, refuse_irregular
 
 if TYPE_CHECKING:
-    from yaml import Node
-
-    Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
     from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from yaml import Node
 
     from tseval.files import Limits
 
+    Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
     Record = dict[str, Json]
     Row = tuple[str, list[str]]
+else:
+    Json = object  # nothing can be held to a type that holds itself; what JSON gives is nothing else
 
 
 T = TypeVar("T")

@@ -181,7 +181,7 @@ class Suite:
         sample: How its items were drawn, where they were: `100 of each case, seed 0`.
         seed: Of the choice which sentence of an item a judgement shows; None where none is chosen.
         left_out: Names of cases that the question of a view cannot be asked of.
-        columns: What its user said the columns of its tables are (`tseval.suites.datasets.columns`), or None.
+        columns: What its user said the columns of its tables are (`tseval.suites.data.pairs`), or None.
     """
 
     name: str

@@ -16,7 +16,7 @@ from tseval.errors import ModelError
 from tseval.runs.files import part_bytes, read_part
 from tseval.scoring.engine import Part
 from tseval.scoring.scorers import scorer_for
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 # A pair that differs in its first word, and one that does later.
 ROWS = [("the guards laugh", "no guards laugh"), ("the guards laugh", "the guards laughs")]

@@ -11,7 +11,7 @@ from supplied import AGREEMENT
 
 from tseval.analysis.found_examples import compare_examples
 from tseval.errors import SuiteError
-from tseval.suites.agreement.reading import read_examples
+from tseval.suites.agreement.published import read_examples
 
 COLUMNS = ["sentence", "verb_index", "subj_index", "number", "n_attractors"]
 

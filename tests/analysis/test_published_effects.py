@@ -15,7 +15,7 @@ from scipy.stats import ttest_1samp
 from supplied import GARDEN_PATHS
 
 from tseval.analysis.effects import NATS_PER_BIT, mean_effects, mean_surprisals
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 
 PLACES = "critical", "critical+1", "critical+2"

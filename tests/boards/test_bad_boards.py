@@ -25,7 +25,7 @@ from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.report.table import Board, read_board
 from tseval.runs import Manifest
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 HOSTILE = "a\x1b[2J\x07\u202eb | c </td><script>alert(1)</script> [x](javascript:alert(1)) `d`\n# e\n\n| f |"
 LONGEST = 500

@@ -29,7 +29,7 @@ from tseval.runs import Manifest, Run, read_run
 from tseval.runs.files import digest
 from tseval.runs.manifest import count_verdicts, dump_manifest
 from tseval.runs.manifest_file import load_manifest
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 
 @pytest.fixture(scope="module")

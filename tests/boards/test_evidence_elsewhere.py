@@ -18,7 +18,7 @@ from tseval.boards.definition import LONGEST_TEXT
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.evidence.fetching import LARGEST_EVIDENCE, kept_evidence
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 PAIRS = [("the author laughs .", "the author laugh ."), ("the pilots smile .", "the pilots smiles .")]
 

@@ -13,7 +13,7 @@ from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import read_definition
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.boards.written import write_pages
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 from tseval.verifying import verify_run
 
 DOCS = Path(__file__).parents[2] / "docs" / "verifying.md"

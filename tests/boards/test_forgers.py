@@ -24,8 +24,8 @@ from tseval.evidence.file import read_evidence
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
+from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language
-from tseval.suites.load import load_suite
 
 DYCK = "dyck(2,2,test=300,train=100)"
 

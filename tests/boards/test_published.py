@@ -22,8 +22,8 @@ from tseval.boards.verify import verify_entry
 from tseval.errors import BoardError
 from tseval.report import build_table, render
 from tseval.report.table import BUNDLED_BOARDS, read_board
-from tseval.suites.datasets.catalogue import CATALOGUE
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
+from tseval.suites.data.catalogue import CATALOGUE
 
 PUBLISHED = ("bhatt2020", "blimp2020")
 # Warstadt et al. 2020, Table 3, row Human, in percent: the means over the paradigms of each phenomenon.

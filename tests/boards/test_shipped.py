@@ -13,7 +13,7 @@ from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.report import sources
 from tseval.report.table import BUNDLED_BOARDS
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 
 @pytest.fixture

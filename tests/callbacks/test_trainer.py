@@ -19,7 +19,7 @@ from tseval.callbacks import TransformersCallback, as_causal, evaluate_during
 from tseval.errors import ModelError, RunError, SuiteError
 from tseval.evaluation import evaluate
 from tseval.runs import read_run
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 TESTS = Path(__file__).parents[1]
 MOMENTS = [0, 4, 8, 12, 16, 20]

@@ -13,7 +13,7 @@ from tseval.errors import EvidenceError
 from tseval.evaluation import evaluate
 from tseval.evidence.evidence import Evidence, gather, scored_again
 from tseval.evidence.file import evidence_bytes, read_evidence
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 
 # What one row of a kind's evidence is; a prefix where it is not named.

@@ -8,7 +8,7 @@ import pytest
 from in_process import call
 
 from tseval.report.analyses import noun_count_bars, noun_counts
-from tseval.suites.agreement.reading import read_examples
+from tseval.suites.agreement.published import read_examples
 
 COLUMNS = (
     "sentence",

@@ -12,8 +12,8 @@ from in_process import call
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
+from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language
-from tseval.suites.load import load_suite
 
 DYCK = "dyck(k=2,m=2,test=600,train=400)"
 

@@ -15,7 +15,7 @@ import tseval
 from tseval.harness.model import TsevalLM
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.shipped import bundled_checkpoints
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 pytestmark = pytest.mark.slow
 

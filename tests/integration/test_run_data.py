@@ -7,7 +7,7 @@ from in_process import call
 
 import tseval
 from tseval.runs import read_run
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 
 def run(*arguments, cwd):

@@ -11,7 +11,7 @@ from supplied import AGREEMENT
 
 from tseval.models.checkpoint import load_checkpoint
 from tseval.runs import read_run
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 NOUNS = {"author": "sing", "pilot": "sing", "authors": "plur", "pilots": "plur"}
 VERBS = {"sing": ("laughs", "laugh"), "plur": ("laugh", "laughs")}

@@ -25,8 +25,7 @@ from tseval.cli import tseval as command
 from tseval.errors import TsevalError
 from tseval.files import take_lock
 from tseval.models.cells import CELLS
-from tseval.suites.find import TEMPLATES
-from tseval.suites.load import load_suite
+from tseval.suites import TEMPLATES, load_suite
 from tseval.training.zoo import plan
 from tseval.training.zoo.recipe import bundled_recipes
 from tseval.verdicts import sentences_of

@@ -13,8 +13,7 @@ from tseval.adapters.automaton import AutomatonModel, SecondOrderModel
 from tseval.adapters.oracle import open_oracle
 from tseval.errors import ModelError
 from tseval.models.oracles.automaton import IMPOSSIBLE, build_automaton
-from tseval.suites.formal.dyck import Dyck
-from tseval.suites.formal.strings import brackets
+from tseval.suites.formal.languages import Dyck, brackets
 
 NAMES = ["dyck-automaton", "dyck-second-order"]
 LANGUAGES = [(1, 1), (1, 4), (2, 3), (5, 2)]

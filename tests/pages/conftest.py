@@ -22,7 +22,7 @@ from tseval.runs import Manifest
 from tseval.runs.files import digest
 from tseval.runs.manifest import count_verdicts, dump_manifest
 from tseval.runs.manifest_file import load_manifest
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 NOUNS = ["author", "pilot", "guard", "chef", "man", "woman", "doctor", "teacher"]

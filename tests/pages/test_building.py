@@ -17,7 +17,7 @@ from tseval.evaluation import evaluate
 from tseval.pages.facts import bibtex, facts_of
 from tseval.pages.items import Verdicts, choose_items, draw_items, show_items
 from tseval.report.table import bundled_boards, column_of
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 NOUNS = ("author", "pilot", "guard", "chef")
 VERBS = (("laughs", "laugh"), ("is", "are"))

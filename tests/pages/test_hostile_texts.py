@@ -11,7 +11,7 @@ from tseval.boards.entry import About, Checked, read_entry, write_entry
 from tseval.boards.folder import add_entries, new_board
 from tseval.errors import BoardError
 from tseval.evaluation import evaluate
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 HOSTILE = [
     "<script>owned()</script>",

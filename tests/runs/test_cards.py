@@ -9,7 +9,7 @@ import pytest
 from tseval.adapters import open_model
 from tseval.errors import ModelError
 from tseval.evaluation import evaluate
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tseval.runs import RunWriter
 from tseval.runs.files import part_bytes, read_part, to_parquet
 from tseval.scoring import engine
 from tseval.scoring.engine import Part
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 
 @pytest.fixture

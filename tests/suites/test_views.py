@@ -8,7 +8,7 @@ import pytest
 from in_process import call
 
 from tseval.errors import SuiteError
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 PAIRS = [
     {

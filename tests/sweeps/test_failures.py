@@ -19,7 +19,7 @@ from systems import needs_linux, needs_posix
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.runs import read_run
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 from tseval.sweeps import scoring
 from tseval.sweeps.place import SweepPlace, UnitRecord
 from tseval.sweeps.plan import SweepPlan, plan_units

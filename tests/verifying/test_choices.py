@@ -15,8 +15,8 @@ from tseval.models.vocabulary import Vocabulary
 from tseval.runs import read_run
 from tseval.runs.files import digest, to_parquet
 from tseval.runs.manifest import count_verdicts, dump_manifest
+from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language
-from tseval.suites.load import load_suite
 from tseval.verifying import verify_run
 
 SUITES = ["dyck(2,2,test=900,train=400)", "cross_serial(3,test=300)"]

@@ -20,9 +20,8 @@ from tseval.evaluation import evaluate
 from tseval.formats import ContentError, read_parquet
 from tseval.runs import read_run
 from tseval.runs.files import to_parquet
-from tseval.suites.find import find_suite
+from tseval.suites import find_suite, load_suite
 from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
-from tseval.suites.load import load_suite
 from tseval.verdicts import judge
 from tseval.verifying import verify_run
 from tseval.verifying.claim import claim_of_run

@@ -14,7 +14,7 @@ from tseval.models.checkpoint import save_checkpoint
 from tseval.models.classifier import Classifier
 from tseval.models.language_model import Sizes
 from tseval.runs.key import RunKey
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 from tseval.verifying import verify_run
 
 CASE = "simple_agrmt"

@@ -20,7 +20,7 @@ from tseval.runs import Run, read_run
 from tseval.runs.files import digest, read_intact, to_parquet
 from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest
 from tseval.runs.seal import seal
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 from tseval.verifying import verify_run
 from tseval.verifying.claim import claim_of_run

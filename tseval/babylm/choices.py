@@ -7,12 +7,12 @@ from math import isfinite
 from typing import TYPE_CHECKING, cast
 
 from tseval.errors import SuiteError
-from tseval.suites.datasets.continuations import text_of
+from tseval.suites.data.continuations import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tseval.suites.datasets.pairs import DataRecord
+    from tseval.suites.data.pairs import DataRecord
 
     Reader = Callable[[str, DataRecord, str], "Choice"]
 

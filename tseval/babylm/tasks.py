@@ -12,7 +12,7 @@ from tseval.errors import SuiteError
 from tseval.formats import stem_of
 from tseval.items import Case, Suite, suite_digest
 from tseval.questions.regions import Prediction, Regions
-from tseval.suites.datasets.pairs import read_records
+from tseval.suites.data.pairs import read_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

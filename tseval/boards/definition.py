@@ -21,8 +21,7 @@ from tseval.boards.printed import (
 from tseval.errors import BoardError, reason
 from tseval.formats import ContentError, Json, checked, read_yaml
 from tseval.questions import Score  # noqa: TC001 - likewise
-from tseval.suites.find import available_suites
-from tseval.suites.load import load_suite
+from tseval.suites import available_suites, load_suite
 
 if TYPE_CHECKING:
     from tseval.items import Suite

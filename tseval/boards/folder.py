@@ -39,9 +39,8 @@ from tseval.runs import read_run
 from tseval.runs.files import digest
 from tseval.runs.manifest import dump_manifest
 from tseval.runs.manifest_file import NAME as MANIFEST
-from tseval.suites.find import available_suites
+from tseval.suites import available_suites, load_suite
 from tseval.suites.grammar.cache import afresh
-from tseval.suites.load import load_suite
 from tseval.verifying import verify_run
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from tseval.adapters.live import as_causal
 from tseval.callbacks.during import evaluate_during
 from tseval.errors import ModelError, SuiteError
 from tseval.items import Suite
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 try:
     from transformers import TrainerCallback

@@ -48,11 +48,9 @@ def agreement(
     FILE is a treebank in CoNLL-U, the table of Linzen et al. 2016, or a NAME.text with NAME.gold beside it;
     all may be compressed (.gz).
     """
-    from tseval.suites.agreement.conversion import convert
-    from tseval.suites.agreement.examples import EXAMPLE_ENDINGS, write_examples
-    from tseval.suites.agreement.rare_words import Frequent
-    from tseval.suites.agreement.splitting import Shares
-    from tseval.suites.agreement.summary import summarise, warnings_about
+    from tseval.suites.agreement.convert import convert, summarise, warnings_about
+    from tseval.suites.agreement.examples import EXAMPLE_ENDINGS, Shares, write_examples
+    from tseval.suites.agreement.published import Frequent
 
     if not output.name.endswith(EXAMPLE_ENDINGS):
         raise SuiteError(f"{output}: the name of a table of examples ends in {', '.join(EXAMPLE_ENDINGS)}")
@@ -93,9 +91,7 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
     treebank in CoNLL-U, of which the words are taken. Sentences for which the parser gives no tree are left
     out and counted. Stopped and run again with --resume, it writes the same bytes.
     """
-    from tseval.suites.parsing.parser import open_parser
-    from tseval.suites.parsing.text import open_source_text
-    from tseval.suites.parsing.writing import check_trees_path, parse_text
+    from tseval.suites.agreement.parse import check_trees_path, open_parser, open_source_text, parse_text
 
     check_trees_path(output, resume)
     with busy(f"reading {text.name}", quiet):
@@ -143,7 +139,7 @@ def count_command(
     """
     from tseval.report.analyses import noun_count_bars, noun_counts
     from tseval.report.figures import check_figure_names, draw_bars, write_figure
-    from tseval.suites.agreement.reading import read_examples
+    from tseval.suites.agreement.published import read_examples
 
     check_figure_names(figures, SuiteError)
     if repeated := {path.name for path in tables if [one.name for one in tables].count(path.name) > 1}:
@@ -172,7 +168,7 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
     """
     from tseval.analysis.found_examples import EQUAL, compare_examples
     from tseval.report.analyses import found_examples
-    from tseval.suites.agreement.reading import read_examples
+    from tseval.suites.agreement.published import read_examples
 
     frames = []
     with busy("comparing examples"):

@@ -41,8 +41,8 @@ def command(
         raise click.UsageError("--format parquet writes a file: add -o FILE.")
 
     from tseval.files import write_output
-    from tseval.suites.grammar.export import write_items
-    from tseval.suites.load import stream_cases
+    from tseval.suites import stream_cases
+    from tseval.suites.grammar import write_items
 
     with busy(f"reading {suite}", quiet):
         n_items, blocks = stream_cases(

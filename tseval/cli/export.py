@@ -32,7 +32,7 @@ def lm_eval(
 ) -> None:
     """Write SUITE as tasks of lm-eval: a group, and a task for each row of the table."""
     from tseval.harness.tasks import write_tasks
-    from tseval.suites.load import load_suite
+    from tseval.suites import load_suite
 
     with busy(f"writing {suite}", quiet):
         loaded = load_suite(suite, limit=limit, tokenise=tokenise, columns=columns)

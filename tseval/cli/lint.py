@@ -16,7 +16,7 @@ from tseval.files import read_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tseval.suites.findings import LintFinding
+    from tseval.suites.lint import LintFinding
 
 _BUNDLED = "bundled:"
 
@@ -31,11 +31,10 @@ _BUNDLED = "bundled:"
 @COLUMNS_OPTION
 def command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, str] | None) -> None:
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
-    from tseval.suites.datasets.checking import lint_data
-    from tseval.suites.datasets.columns import refuse_columns
-    from tseval.suites.datasets.loading import is_data
-    from tseval.suites.find import find_suite
-    from tseval.suites.grammar.lint import lint
+    from tseval.suites import find_suite
+    from tseval.suites.data import is_data
+    from tseval.suites.data.pairs import refuse_columns
+    from tseval.suites.lint import lint, lint_data
 
     knows = None if vocab is None else _known_words(vocab)
     paths = [find_suite(suite) for suite in suites]

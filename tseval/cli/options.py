@@ -58,7 +58,7 @@ def _columns(given: str | None) -> dict[str, str] | None:
     """Read what the columns of a table are."""
     if given is None:
         return None
-    from tseval.suites.datasets.columns import read_columns
+    from tseval.suites.data.pairs import read_columns
 
     return read_columns(given)
 

@@ -35,7 +35,7 @@ def command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: 
     from tseval.models.language_model import count_parameters
     from tseval.models.oracles.dyck import Oracle, build_oracle
     from tseval.models.oracles.walk import walk
-    from tseval.suites.formal.strings import brackets
+    from tseval.suites.formal.languages import brackets
 
     if output:
         check_new(output)

@@ -16,8 +16,8 @@ from tseval.errors import RunError, SuiteError, shortened
 from tseval.items import cluster_by
 from tseval.questions import SCORES
 from tseval.questions.scored import Normalised
-from tseval.suites.load import load_suite
-from tseval.suites.unigrams import read_unigrams
+from tseval.suites import load_suite
+from tseval.suites.data.ratings import read_unigrams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

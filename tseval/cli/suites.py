@@ -22,10 +22,9 @@ def command(context: click.Context) -> None:
     from tabulate import tabulate
 
     from tseval.files import data_folder
-    from tseval.suites.datasets.catalogue import CATALOGUE, ELSEWHERE
-    from tseval.suites.find import available_suites, bundled_sizes
+    from tseval.suites import available_suites, bundled_sizes, load_suite
+    from tseval.suites.data.catalogue import CATALOGUE, ELSEWHERE
     from tseval.suites.formal.languages import FORMAL_LANGUAGES, usage
-    from tseval.suites.load import load_suite
 
     with busy("counting items"):
         sizes = [(name, *bundled_sizes(name)) for name in available_suites()]
@@ -59,7 +58,7 @@ def command(context: click.Context) -> None:
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
     """Download data sets from where they are published, and check them."""
     from tseval.errors import SuiteError, suggest
-    from tseval.suites.datasets.catalogue import CATALOGUE, refuse_elsewhere
+    from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
 
     for name in names:
         refuse_elsewhere(name)
@@ -72,9 +71,8 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
 def _fetch(name: str, quiet: bool) -> None:
     """Download one data set with a bar, and say what came."""
     from tseval.files import data_folder
-    from tseval.suites.datasets.catalogue import CATALOGUE
-    from tseval.suites.datasets.fetching import fetch_files
-    from tseval.suites.load import load_suite
+    from tseval.suites import load_suite
+    from tseval.suites.data.catalogue import CATALOGUE, fetch_files
 
     published = CATALOGUE[name]
 

@@ -18,7 +18,7 @@ from tseval.adapters.native import NativeModel
 from tseval.errors import ModelError
 from tseval.scoring.engine import shards
 from tseval.scoring.scorers import scorer_for
-from tseval.suites.datasets.tokenising import spans
+from tseval.suites.data.tokenise import spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from tseval.pages.drill import ItemPages
 from tseval.pages.facts import facts_of
 from tseval.pages.kept import tabulate_once
 from tseval.report import open_sources
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

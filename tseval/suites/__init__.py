@@ -1,1 +1,359 @@
 """Suites: where sentences come from (grammars, data sets, treebanks, formal languages), and what they are."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.errors import SuiteError, suggest
+from tseval.files import data_folder
+from tseval.items import Case, Suite, cluster_by, refuse_unknown_cases, suite_digest
+from tseval.suites.data import DATA_ENDINGS, is_data, methods_of, read_data
+from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
+from tseval.suites.data.pairs import refuse_columns
+from tseval.suites.formal import draw_test, language_case
+from tseval.suites.formal.languages import FORMAL_LANGUAGES, STOP, names_language, parse_language
+from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
+from tseval.suites.views import VIEWS, view_suite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tseval.suites.grammar import SuiteFolder
+    from tseval.suites.grammar.grammar import Grammar
+
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+OTHER_DATA = tuple(ending for ending in DATA_ENDINGS if ending not in {".jsonl", ".tsv", ".csv"})
+
+
+def available_suites() -> tuple[str, ...]:
+    """Name the bundled suites."""
+    return tuple(sorted(file.parent.name for file in TEMPLATES.glob("*/suite.yaml")))
+
+
+def bundled_sizes(name: str) -> tuple[str, int, int, int]:
+    """Give title and numbers of cases, items and contrasts of a bundled suite, without expanding it."""
+    from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
+
+    folder = read_folder(TEMPLATES / name)
+    grammars = folder.load()
+    contrasts = sum(grammar.n_items * _n_asked(folder, grammar) for grammar in grammars)
+    return folder.title, len(grammars), sum(grammar.n_items for grammar in grammars), contrasts
+
+
+def _n_asked(folder: SuiteFolder, grammar: Grammar) -> int:
+    """Count what is asked about each item."""
+    if grammar.experiment is not None:
+        return len(grammar.experiment.predictions)
+    return len(folder.contrasts_of(grammar))
+
+
+def find_suite(spec: str | Path) -> Path:
+    """Find a suite by the name of a bundled or fetched one, or by path; names come first.
+
+    Raises:
+        SuiteError: There is no such suite, or it was not fetched; the message says what to do.
+    """
+    if spec == "":
+        raise SuiteError(
+            "a suite has a name or a path, and '' is neither.\n  Is a variable of the shell empty?"
+        )
+    if isinstance(spec, str) and spec in available_suites():
+        return TEMPLATES / spec
+    if isinstance(spec, str) and spec in CATALOGUE:
+        if not (data_folder() / spec).exists():
+            raise SuiteError(f"{spec} is not here yet.\n  Download it: tseval suites fetch {spec}")
+        return data_folder() / spec
+    if isinstance(spec, Path) or os.path.basename(spec) != spec or Path(spec).exists():
+        path = Path(spec)
+        if not path.exists():
+            raise SuiteError(f"{path}: no such file or folder.\n  Give the name of a suite, or a path.")
+        if path.is_file() and path.suffix != ".jinja" and not is_data(path):
+            raise SuiteError(
+                f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: pairs in "
+                "columns good and bad as .tsv, .csv or .jsonl, or "
+                f"{', '.join(OTHER_DATA)} (docs/datasets.md)."
+            )
+        return path
+    if names_language(spec):
+        raise SuiteError(
+            f"{spec} is a formal language: it has no grammars, and no pairs of sentences.\n"
+            "  tseval run, expand and train can use it."
+        )
+    refuse_elsewhere(spec)
+    known = [*available_suites(), *CATALOGUE, *FORMAL_LANGUAGES]
+    raise SuiteError(
+        f"there is no suite {spec!r}.\n  {suggest(spec, known, 'Suites')} Or give a path, such as ./{spec}."
+    )
+
+
+def check_suite_spec(spec: str) -> None:
+    """Check that there is such a suite, without reading it.
+
+    Raises:
+        SuiteError: As `load_suite` does where there is none.
+    """
+    if names_language(spec):
+        parse_language(spec)
+    else:
+        locate_suite(spec)
+
+
+def locate_suite(spec: str | Path) -> tuple[Path, str | None]:
+    """Find a suite, and the method that `NAME:METHOD` chooses, None where it chooses none.
+
+    Raises:
+        SuiteError: There is no such suite, or it knows no such method.
+    """
+    if not isinstance(spec, str) or ":" not in spec or Path(spec).exists():
+        return find_suite(spec), None
+    name, _, method = spec.rpartition(":")
+    path = find_suite(name)
+    methods = (*VIEWS, *methods_of(path))
+    if method not in methods:
+        raise SuiteError(f"{name}: no method {method!r}.\n  {suggest(method, methods, 'Methods')}")
+    return path, method
+
+
+_CACHED_ITEMS = 1_000_000
+
+
+def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data are read
+    spec: str | Path,
+    *,
+    cases: str | Sequence[str] = (),
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    tokenise: bool = False,
+    columns: Mapping[str, str] | None = None,
+) -> Suite:
+    """Load a suite: all its items, or some, expanding only what is asked for.
+
+    Args:
+        spec: Name of a suite, formal language with its settings (`dyck(k=4,m=3)`), path of a folder of
+            grammars or of one `.jinja` file, or path of a file or a folder of data. `:METHOD` after it
+            asks something else of the items (`tseval.suites.views`), or chooses among the methods of a data
+            set (`blimp:one_prefix`).
+        cases: Only these cases, or this one; all where empty.
+        limit: The first so many items of each case.
+        sample: So many items of each case, drawn uniformly without replacement, in item order.
+        seed: Of the draw, and of the sentences that `:judgement` shows.
+        tokenise: Split punctuation and clitics off the words of a data set (Penn Treebank tokens), for
+            word-level models; the sentences of grammars are tokenised anyway.
+        columns: Of a table of pairs, what each column is: `{"good": "sen", "bad": "wrong_sen"}`
+            (`tseval.suites.data.pairs.ROLES`). None for names that are known.
+
+    Raises:
+        SuiteError: No such suite, case or column; a limit or sample below 1.
+        GrammarError: A grammar that cannot be expanded, with file, line and fix.
+    """
+    _check_counts(limit, sample)
+    names = (cases,) if isinstance(cases, str) else cases
+    suite = _load(spec, names, (limit, sample, seed), tokenise, columns)
+    return suite if sample is None else replace(suite, sample=f"{sample} of each case, seed {seed}")
+
+
+def _load(
+    spec: str | Path,
+    names: Sequence[str],
+    which: tuple[int | None, int | None, int],
+    tokenise: bool,
+    columns: Mapping[str, str] | None,
+) -> Suite:
+    """Load a suite, or the items that are asked for: limit, sample and seed."""
+    limit, sample, seed = which
+    if isinstance(spec, str) and names_language(spec):
+        refuse_columns(spec, columns)
+        return _formal_suite(spec, names, which)
+    path, method = locate_suite(spec)
+    if method in VIEWS:
+        whole = _load(path, names, which, tokenise, columns)
+        return view_suite(whole, method, seed, leave_out=not names)
+    complete = not names and limit is None and sample is None
+    if is_data(path):
+        suite = _data_suite(path, method, names, which, columns)
+        return _tokenised(suite) if tokenise else suite
+    refuse_columns(spec, columns)
+    key = suite_key(path) if complete else None
+    if key is not None and (cached := load_cached(key)) is not None and _is_genuine(cached):
+        return cached
+
+    from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
+    from tseval.suites.grammar.expand import check_size, choose_rows, expand  # noqa: PLC0415 - brings Jinja and YAML along
+
+    folder = read_folder(path)
+    grammars = folder.load(names)
+    for grammar in grammars:
+        check_size(grammar, None if limit is None and sample is None else 0)
+    expanded = tuple(
+        expand(
+            grammar,
+            folder.contrasts_of(grammar),
+            choose_rows(grammar.n_items, limit, sample, seed),
+            folder.terminator,
+        )
+        for grammar in grammars
+    )
+    suite = _suite(folder, expanded, complete)
+    # Only pairs are kept: they are what takes long.
+    if key is not None and suite.n_items <= _CACHED_ITEMS and suite.score == "sentence":
+        save_suite(suite, key)
+    return suite
+
+
+def _is_genuine(cached: Suite) -> bool:
+    """Tell a suite whose content is what its digest says: anyone can write into a cache (decision 9)."""
+    return suite_digest(cached.terminator, cached.cases) == cached.digest
+
+
+def stream_cases(
+    spec: str | Path,
+    *,
+    cases: str | Sequence[str] = (),
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    columns: Mapping[str, str] | None = None,
+) -> tuple[int, Iterator[Case]]:
+    """Go through the items of a suite in blocks, for writing them out.
+
+    Args:
+        spec: As in `load_suite`.
+        cases: As in `load_suite`.
+        limit: The first so many items of all the cases together.
+        sample: So many items drawn uniformly from all the cases together, in order.
+        seed: Of the draw, and of the sentences that `:judgement` shows.
+        columns: As in `load_suite`.
+
+    Returns:
+        How many items there will be, and the blocks; a large case comes in several.
+
+    Raises:
+        SuiteError: No such suite or case; a limit or sample below 1.
+        GrammarError: A grammar that cannot be expanded, at the latest while its block is made.
+    """
+    _check_counts(limit, sample)
+    from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
+    from tseval.suites.grammar.expand import LARGEST_INDEX, check_size, choose_rows, expand_blocks  # noqa: PLC0415 - brings Jinja and YAML along
+
+    if isinstance(spec, str) and names_language(spec):
+        suite = load_suite(spec, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns)
+        return suite.n_items, iter(suite.cases)
+    path, method = locate_suite(spec)
+    if (limit is None and sample is None) or method is not None or is_data(path):
+        suite = load_suite(spec, cases=cases, seed=seed, columns=columns)
+        rows = choose_rows(suite.n_items, limit, sample, seed)
+        return len(rows), _rows_of(suite.cases, rows)
+    refuse_columns(spec, columns)
+    folder = read_folder(path)
+    grammars = folder.load((cases,) if isinstance(cases, str) else cases)
+    for grammar in grammars:
+        check_size(grammar, 0)
+    ends = np.cumsum([grammar.n_items for grammar in grammars], dtype=object)
+    if ends[-1] > LARGEST_INDEX:
+        raise SuiteError(f"{spec}: more items than can be numbered.\n  Choose fewer cases with --case.")
+    rows = choose_rows(int(ends[-1]), limit, sample, seed)
+
+    def blocks() -> Iterator[Case]:
+        for grammar, end in zip(grammars, ends, strict=True):
+            own = _rows_between(rows, end - grammar.n_items, end)
+            yield from expand_blocks(grammar, folder.contrasts_of(grammar), own, folder.terminator)
+
+    return len(rows), blocks()
+
+
+def _formal_suite(spec: str, cases: Sequence[str], which: tuple[int | None, int | None, int]) -> Suite:
+    """Draw the test strings of a formal language, or those that are asked for: limit, sample and seed."""
+    from tseval.suites.grammar.expand import choose_rows  # noqa: PLC0415 - brings YAML along
+
+    language = parse_language(spec)
+    refuse_unknown_cases(language.name, [language.name], cases)
+    limit, sample, seed = which
+    strings = draw_test(language, limit if sample is None else None)
+    rows = np.array(choose_rows(len(strings), limit, sample, seed), dtype=np.int64)
+    case = language_case(language, strings.take(rows), rows)
+    return Suite(
+        name=language.name,
+        title=language.title,
+        source=language.source,
+        terminator=STOP,
+        cases=(case,),
+        digest=suite_digest(STOP, [case]),
+        complete=limit is None and sample is None,
+        score="choices",
+    )
+
+
+def _data_suite(
+    path: Path,
+    method: str | None,
+    cases: Sequence[str],
+    which: tuple[int | None, int | None, int],
+    columns: Mapping[str, str] | None,
+) -> Suite:
+    """Read a data set and take the items that are asked for: limit, sample and seed."""
+    from tseval.suites.grammar.expand import choose_rows  # noqa: PLC0415 - brings YAML along
+
+    data = read_data(path, method, columns)
+    refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
+    chosen = [case for case in data.cases if not cases or case.name in cases]
+    taken = tuple(case.take(choose_rows(case.n_items, *which)) for case in chosen)
+    suite = Suite(
+        name=data.name,
+        title=data.title,
+        source=data.source,
+        terminator=None,
+        cases=taken,
+        digest=suite_digest(None, taken),
+        complete=not cases and which[:2] == (None, None),
+        score=data.score,
+        columns=None if columns is None else dict(columns),
+    )
+    return cluster_by(suite, [columns["cluster"]]) if columns and "cluster" in columns else suite
+
+
+def _tokenised(suite: Suite) -> Suite:
+    from tseval.suites.data.tokenise import tokenise  # noqa: PLC0415 - brings NLTK along
+
+    cases = tuple(map(tokenise, suite.cases))
+    return replace(suite, cases=cases, digest=suite_digest(None, cases))
+
+
+def _rows_of(cases: Sequence[Case], rows: Sequence[int]) -> Iterator[Case]:
+    """Give the ascending rows, counted over all cases, case by case."""
+    end = 0
+    for case in cases:
+        start, end = end, end + case.n_items
+        yield case.take(_rows_between(rows, start, end))
+
+
+def _check_counts(limit: int | None, sample: int | None) -> None:
+    for name, count in (("limit", limit), ("sample", sample)):
+        if count is not None and count < 1:
+            raise SuiteError(f"{name} must be 1 or more, not {count}.\n  For all items, leave it out.")
+
+
+def _rows_between(rows: Sequence[int], start: int, end: int) -> Sequence[int]:
+    """Take the ascending rows in [start, end), counted from start."""
+    if isinstance(rows, range):
+        return range(max(rows.start, start) - start, max(min(rows.stop, end), start) - start)
+    return [row - start for row in rows if start <= row < end]
+
+
+def _suite(folder: SuiteFolder, cases: tuple[Case, ...], complete: bool) -> Suite:
+    return Suite(
+        name=folder.name,
+        title=folder.title,
+        source=folder.source,
+        terminator=folder.terminator,
+        cases=cases,
+        digest=suite_digest(folder.terminator, cases),
+        complete=complete,
+        score="sentence" if all(case.contrasts for case in cases) else "regions",
+    )

@@ -14,7 +14,7 @@ from tseval.errors import first_line
 from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
 from tseval.items import cluster_by
 from tseval.scoring.numerics.device import accelerator, empty_caches, out_of_memory
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 from tseval.sweeps.place import UnitRecord
 
 if TYPE_CHECKING:

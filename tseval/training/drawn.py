@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from tseval.suites.formal.languages import Language
-    from tseval.suites.formal.strings import Split, Strings
+    from tseval.suites.formal.languages import Language, Split, Strings
 
 
 def vocabulary_of(language: Language) -> Vocabulary:

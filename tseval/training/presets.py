@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import TrainingError
-from tseval.suites.formal.dyck import Dyck
+from tseval.suites.formal.languages import Dyck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -20,9 +20,9 @@ from tseval.report import render, told_of
 from tseval.runs import Run
 from tseval.runs.consistency import SELECTED
 from tseval.runs.manifest_file import NAME as MANIFEST
+from tseval.suites import load_suite
 from tseval.suites.grammar.cache import afresh
-from tseval.suites.grammar.expansion import choose_rows
-from tseval.suites.load import load_suite
+from tseval.suites.grammar.expand import choose_rows
 from tseval.verdicts import judge, n_too_long, sentences_of
 from tseval.verifying.report import Wrong
 

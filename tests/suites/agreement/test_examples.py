@@ -10,7 +10,7 @@ from supplied import AGREEMENT
 
 from tseval.errors import SuiteError
 from tseval.suites.agreement.examples import write_examples
-from tseval.suites.agreement.reading import read_examples
+from tseval.suites.agreement.published import read_examples
 
 ROW = {
     "sentence": 'the "keys" to the cabinet are here .',

@@ -9,12 +9,11 @@ from in_process import call
 from supplied import AGREEMENT, AGREEMENT_COUNTS, CRAFT, LINZEN, needs_craft, needs_linzen
 
 from tseval.errors import SuiteError
-from tseval.suites.agreement.conversion import Tally, convert
-from tseval.suites.agreement.english import opposite_form
-from tseval.suites.agreement.reading import read_examples
-from tseval.suites.agreement.splitting import Shares
-from tseval.suites.agreement.summary import summarise
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
+from tseval.suites.agreement.convert import Tally, convert, summarise
+from tseval.suites.agreement.examples import Shares
+from tseval.suites.agreement.published import read_examples
+from tseval.suites.agreement.treebank import opposite_form
 
 # The columns of `agr_50_mostcommon_10K.tsv`, and a row as its authors' program writes it.
 HEADER = [

@@ -7,10 +7,9 @@ import pytest
 from in_process import call
 from supplied import AGREEMENT, TREEBANK_SAMPLE
 
-from tseval.suites.agreement.conversion import convert
-from tseval.suites.agreement.rare_words import Frequent
-from tseval.suites.agreement.reading import read_examples
-from tseval.suites.agreement.splitting import Shares
+from tseval.suites.agreement.convert import convert
+from tseval.suites.agreement.examples import Shares
+from tseval.suites.agreement.published import Frequent, read_examples
 
 # Form, lemma, tag, head, relation.
 FARMERS = (

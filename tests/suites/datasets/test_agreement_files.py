@@ -3,7 +3,7 @@
 import pytest
 
 from tseval.errors import SuiteError
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 CLAMS = (
     "True\tles auteurs rient\nFalse\tles auteurs rit\nFalse\tles auteurs ris\n"

@@ -8,8 +8,8 @@ from in_process import call
 
 from tseval.boards.definition import read_definition, suite_of
 from tseval.errors import SuiteError
-from tseval.suites.datasets.columns import read_columns
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
+from tseval.suites.data.pairs import read_columns
 
 # German, as a linguist might write it down.
 ROWS = [

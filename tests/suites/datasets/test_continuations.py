@@ -12,7 +12,7 @@ from in_process import call
 import tseval
 from tseval.adapters import open_model
 from tseval.errors import SuiteError
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 PREFIXED: list[dict[str, Any]] = [
     {"prefix": "the author near the guards", "good": "laughs .", "bad": "laugh loudly .", "number": "sing"},

@@ -14,9 +14,8 @@ from in_process import call
 from supplied import RUBLIMP_SAMPLE, TURBLIMP_SAMPLE
 
 from tseval.errors import SuiteError
-from tseval.suites.datasets.catalogue import CATALOGUE, Commit, Published
-from tseval.suites.datasets.fetching import fetch_files
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
+from tseval.suites.data.catalogue import CATALOGUE, Commit, Published, fetch_files
 
 FILES = {"simple_agrmt.txt": "True\ta b\nFalse\ta c\n", "subj_rel.txt": "True\td e\nFalse\td f\n"}
 

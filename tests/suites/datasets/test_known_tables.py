@@ -15,8 +15,8 @@ from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
 from tseval.report import build_table, render
 from tseval.report.figures import new_figure, set_title, write_figure
-from tseval.suites.datasets.checking import lint_data
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
+from tseval.suites.lint import lint_data
 
 
 def opened(path):

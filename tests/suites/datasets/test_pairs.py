@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tseval.errors import SuiteError
-from tseval.suites.load import load_suite, stream_cases
+from tseval.suites import load_suite, stream_cases
 
 RECORDS = [
     {"good": "the author  laughs .", "bad": "the author laugh .", "number": "sing", "n": 1, "share": 0.5},

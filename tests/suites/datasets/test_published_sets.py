@@ -21,8 +21,8 @@ from supplied import (
 )
 
 from tseval.errors import SuiteError
-from tseval.suites.datasets.catalogue import CATALOGUE
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
+from tseval.suites.data.catalogue import CATALOGUE
 from tseval.verdicts import judge, sentences_of
 
 # The sample is every 250th pair of the whole. A paradigm has this many pairs.

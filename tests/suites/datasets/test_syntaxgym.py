@@ -11,8 +11,8 @@ import tseval
 from tseval.errors import SuiteError
 from tseval.questions.regions import Regions
 from tseval.scoring.surprisal import surprisals
-from tseval.suites.datasets.checking import lint_data
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
+from tseval.suites.lint import lint_data
 
 SING, PLUR = "(4;%match_sing%) < (4;%mismatch_sing%)", "(4;%match_plur%) < (4;%mismatch_plur%)"
 VERBS = {"match_sing": ("author", "is"), "mismatch_sing": ("author", "are"),

@@ -5,7 +5,7 @@ import json
 import pytest
 from nltk.tokenize import NLTKWordTokenizer
 
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 
 @pytest.mark.parametrize(

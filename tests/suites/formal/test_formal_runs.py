@@ -10,8 +10,8 @@ from pyarrow import compute as pc
 from tseval.errors import ModelError, SuiteError
 from tseval.evaluation import evaluate
 from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language
-from tseval.suites.load import load_suite
 
 
 class ByHand:

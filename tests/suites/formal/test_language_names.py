@@ -3,10 +3,7 @@
 import pytest
 
 from tseval.errors import SuiteError
-from tseval.suites.formal.cross_serial import CrossSerial
-from tseval.suites.formal.dyck import Dyck
-from tseval.suites.formal.generalised_dyck import GeneralisedDyck
-from tseval.suites.formal.languages import parse_language
+from tseval.suites.formal.languages import CrossSerial, Dyck, GeneralisedDyck, parse_language
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tseval.suites.formal.cross_serial import CrossSerial
-from tseval.suites.formal.dyck import Dyck
-from tseval.suites.formal.generalised_dyck import GeneralisedDyck
-from tseval.suites.formal.languages import parse_language
+from tseval.suites.formal.languages import CrossSerial, Dyck, GeneralisedDyck, parse_language
 
 
 def draw(language, split):

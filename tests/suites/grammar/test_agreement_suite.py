@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tseval.adapters import open_model
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 from tseval.verdicts import sentences_of
 
 SUBJECTS = ["author", "pilot", "surgeon", "farmer", "teacher", "senator", "manager"]

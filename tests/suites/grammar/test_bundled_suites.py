@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tseval.suites.find import TEMPLATES, available_suites
-from tseval.suites.grammar.folder import SUITE_FILE, read_folder
-from tseval.suites.grammar.lint import lint
+from tseval.suites import TEMPLATES, available_suites
+from tseval.suites.grammar import SUITE_FILE, read_folder
+from tseval.suites.lint import lint
 
 FOLDERS = sorted(path for path in TEMPLATES.iterdir() if path.is_dir())
 BIG = {"agreement", "marvin_linzen", *(path.name for path in FOLDERS if path.name.startswith("clams_"))}

@@ -13,9 +13,8 @@ from supplied import CLAMS
 from systems import needs_posix
 
 from tseval.items import Case, Suite
-from tseval.suites.datasets.catalogue import CATALOGUE
-from tseval.suites.find import available_suites, bundled_sizes
-from tseval.suites.load import load_suite
+from tseval.suites import available_suites, bundled_sizes, load_suite
+from tseval.suites.data.catalogue import CATALOGUE
 
 PAGE = Path(__file__).parents[3] / "docs/suites.md"
 SUITES = {

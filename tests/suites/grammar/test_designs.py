@@ -7,10 +7,9 @@ import pytest
 
 from tseval.errors import GrammarError
 from tseval.questions.regions import Region, Regions, parse, regions_of
-from tseval.suites.find import bundled_sizes
-from tseval.suites.grammar.lint import lint
-from tseval.suites.grammar.marks import read_marks
-from tseval.suites.load import load_suite, stream_cases
+from tseval.suites import bundled_sizes, load_suite, stream_cases
+from tseval.suites.grammar.designs import read_marks
+from tseval.suites.lint import lint
 
 WriteGrammar = Callable[..., Path]
 BODY = """\
@@ -120,7 +119,7 @@ def test_several_predictions_hold_together(write_grammar: WriteGrammar) -> None:
 
 def test_a_bundled_design_counts_its_predictions(write_grammar: WriteGrammar, monkeypatch) -> None:
     path = write_grammar(BODY, SLOTS, design("what.after < 1", "that.object > 1"))
-    monkeypatch.setattr("tseval.suites.find.TEMPLATES", path.parent.parent)
+    monkeypatch.setattr("tseval.suites.TEMPLATES", path.parent.parent)
     assert bundled_sizes(path.parent.name)[1:] == (1, 12, 36)
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from tseval.errors import GrammarError
-from tseval.suites.grammar.lint import lint
-from tseval.suites.load import load_suite, stream_cases
+from tseval.suites import load_suite, stream_cases
+from tseval.suites.lint import lint
 
 LEXICON = """noun:
   a: [author, pilot, farmer]

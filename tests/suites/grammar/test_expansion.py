@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tseval.errors import GrammarError, SuiteError
 from tseval.items import Case, Item
-from tseval.suites.grammar.expansion import choose_rows, expand
+from tseval.suites import load_suite, stream_cases
+from tseval.suites.grammar.expand import choose_rows, expand
 from tseval.suites.grammar.grammar import load_grammar
-from tseval.suites.load import load_suite, stream_cases
 
 WriteGrammar = Callable[..., Path]
 

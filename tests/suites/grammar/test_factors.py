@@ -7,9 +7,8 @@ import pytest
 
 from tseval.errors import GrammarError
 from tseval.items import ENTRIES, Case
-from tseval.suites.find import TEMPLATES
-from tseval.suites.grammar.folder import read_folder
-from tseval.suites.load import load_suite
+from tseval.suites import TEMPLATES, load_suite
+from tseval.suites.grammar import read_folder
 
 WriteGrammar = Callable[..., Path]
 BODY = (

@@ -8,8 +8,8 @@ import pytest
 from systems import needs_posix
 
 from tseval.errors import GrammarError
+from tseval.suites import load_suite
 from tseval.suites.grammar.grammar import load_grammar
-from tseval.suites.load import load_suite
 
 WriteGrammar = Callable[..., Path]
 SLOTS = (

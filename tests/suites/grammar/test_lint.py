@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tseval.suites.grammar.lint import lint, minimal_step
+from tseval.suites.lint import lint, minimal_step
 
 WriteGrammar = Callable[..., Path]
 

@@ -7,9 +7,8 @@ import pytest
 from supplied import MARVIN_LINZEN, TABLE4
 
 from tseval.items import Suite
-from tseval.suites.find import TEMPLATES
-from tseval.suites.grammar.folder import read_folder
-from tseval.suites.load import load_suite
+from tseval.suites import TEMPLATES, load_suite
+from tseval.suites.grammar import read_folder
 
 
 def sha256(lines: list[str]) -> str:

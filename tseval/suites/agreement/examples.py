@@ -1,11 +1,9 @@
-"""Agreement examples, one a row: a sentence, its target verb, the verb's number and its opposite form.
-
-They are kept as parquet or as tab-separated values, where quotes are ordinary characters.
-"""
+"""Verbs in running text, as the test set of Linzen et al. 2016 names them: `NAME.text` with `NAME.gold`."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,11 +11,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tseval.errors import SuiteError
 from tseval.files import write_whole
+from tseval.formats import is_count, read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
 
 SINGULAR, PLURAL = "sing", "plur"
 EXAMPLE_NUMBERS = (SINGULAR, PLURAL)
@@ -131,3 +132,72 @@ def _as_tsv(table: pa.Table) -> bytes:
 def _cell(value: object) -> str:
     """Write a cell; there is no quoting, so what would end it becomes a space."""
     return str(value).translate(dict.fromkeys(map(ord, "\t\n\r"), " "))
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How much of the documents is for training and for validation, in percent; the rest is for testing."""
+
+    train: float = 80
+    valid: float = 10
+
+
+def split_of(document: str, shares: Shares) -> str:
+    """Say whether a document is for `train`, `valid` or `test`: the same on every machine and for ever.
+
+    A larger share of training text takes in the smaller one.
+    """
+    digest = hashlib.sha256(document.encode()).digest()
+    percent = int.from_bytes(digest[:8], "big") / 2**64 * 100
+    if percent < shares.train:
+        return "train"
+    return "valid" if percent < shares.train + shares.valid else "test"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A verb in a sentence of `NAME.text`, as `NAME.gold` tells.
+
+    Attributes:
+        place: `file:line` of the gold file.
+        words: The whole sentence.
+        position: Of the verb, from 0.
+        right: The verb as it stands there.
+        wrong: The verb in the other number.
+        attractors: How many.
+    """
+
+    place: str
+    words: Sequence[str]
+    position: int
+    right: str
+    wrong: str
+    attractors: int
+
+
+def gold_of(text: Path) -> Path:
+    """Name the file that says which word of each sentence is the verb."""
+    return text.with_name(text.name.replace(".text", ".gold", 1))
+
+
+def read_targets(text: Path) -> Iterator[Target]:
+    """Read `NAME.text` with `NAME.gold` beside it: position of the verb, right form, wrong form, attractors.
+
+    The forms are lower-cased as the text is; four of the published ones are not.
+
+    Raises:
+        SuiteError: The two files do not fit together, or a line is malformed.
+    """
+    sentences, gold = list(read_lines(text)), list(read_lines(gold_of(text)))
+    if len(sentences) != len(gold):
+        raise SuiteError(f"{gold_of(text)}: {len(gold)} lines for the {len(sentences)} sentences of {text}")
+    for (_, sentence), (place, line) in zip(sentences, gold, strict=True):
+        cells, words = line.split("\t"), sentence.split()
+        if len(cells) != 4 or not (is_count(cells[0]) and is_count(cells[3])):
+            raise SuiteError(
+                f"{place}: not position, right form, wrong form and number of attractors: {line!r}"
+            )
+        position, right, wrong, attractors = int(cells[0]), cells[1].lower(), cells[2].lower(), int(cells[3])
+        if position >= len(words) or words[position] != right:
+            raise SuiteError(f"{place}: word {position} of the sentence is not {right!r}")
+        yield Target(place, words, position, right, wrong, attractors)

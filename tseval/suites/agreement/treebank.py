@@ -1,20 +1,29 @@
-"""Read dependency treebanks in CoNLL-U: sentences of words, whatever tags mark number."""
+"""Find agreement examples in trees.
+
+Source: Linzen, Dupoux & Goldberg 2016, section 2, on gold trees. Departures: auxiliaries and copulas that
+agree count too; coordinated subjects are left out.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
 from tseval.files import beyond, limits
 from tseval.formats import numbered_lines
-from tseval.suites.agreement.examples import PLURAL, SINGULAR
+from tseval.suites.agreement.examples import EXAMPLE_NUMBERS, NO_NOUN, PLURAL, SINGULAR, Example, split_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from conllu import Token, TokenList
+
+    from tseval.suites.agreement.examples import Shares
+
 
 NOUN_TAGS = {"NN": SINGULAR, "NNS": PLURAL}
 VERB_TAGS = {"VBZ": SINGULAR, "VBP": PLURAL}
@@ -201,4 +210,226 @@ def _word(token: Token, penn: bool) -> TaggedWord:
         numberless=numberless,
         typo=features.get("Typo") == "Yes",
         paradigm=(token["lemma"], pos, *rest),
+    )
+
+
+# Singular to plural; a clitic `'s` is `has` or `is` by its lemma.
+IRREGULAR = {"is": "are", "has": "have", "does": "do"}
+CLITICS = {("'s", "have"): "'ve", ("’s", "have"): "’ve", ("'s", "be"): "'re", ("’s", "be"): "’re"}
+# Penn tags stand in for rare words in Linzen's table.
+TAGS = {"VBZ": "VBP", "VBP": "VBZ"}
+_PLURALS = IRREGULAR | {"'s": "'re", "’s": "’re"}
+_SINGULARS = {plural: singular for singular, plural in [*_PLURALS.items(), ("'ve", "'s"), ("’ve", "’s")]}
+
+_SIBILANT = re.compile(r"(s|x|z|ch|sh)$")
+_ES = re.compile(r"(ss|x|zz|ch|sh|o)es$")
+# Singular forms whose ending does not tell where the plural one ends.
+_BASES = {
+    **{f"{base}s": base for base in ("ache", "axe", "belie", "die", "hoe", "lie", "overlie", "shoe", "tie")},
+    **{f"{base}s": base for base in ("tiptoe", "underlie", "untie", "vie")},
+    **{f"{base}es": base for base in ("bias", "bus", "canvas", "focus", "gas", "refocus")},
+    "quizzes": "quiz",
+}
+
+
+def add_s(base: str) -> str:
+    """Inflect a base form for the third person singular, by rule.
+
+    >>> [add_s(base) for base in ("laugh", "push", "carry", "play", "go")]
+    ['laughs', 'pushes', 'carries', 'plays', 'goes']
+    """
+    if re.search(r"[^aeiou]y$", base):
+        return base[:-1] + "ies"
+    if _SIBILANT.search(base) or re.search(r"[^aeiou]o$", base):
+        return base + "es"
+    return base + "s"
+
+
+def remove_s(form: str) -> str | None:
+    """Give the base form of a regular third person singular, by rule; None if it does not end in -s.
+
+    >>> [remove_s(form) for form in ("laughs", "passes", "carries", "uses", "lies", "can")]
+    ['laugh', 'pass', 'carry', 'use', 'lie', None]
+    """
+    if form in _BASES:
+        return _BASES[form]
+    if form.endswith("ies"):
+        return form[:-3] + "y"
+    if _ES.search(form):
+        return form[:-2]
+    return form[:-1] if re.search(r"[^s']s$", form) else None
+
+
+def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str, str] | None:
+    """Give the form of the other number, and how it was found; None where that is not sure.
+
+    Args:
+        form: The verb as found; the other form takes over its capitals.
+        number: Its number.
+        lemma: Its base form, where the source gives it. A singular form that is not the regular one of its
+            lemma has no sure opposite, nor has a plural one that is not its lemma.
+
+    Returns:
+        The form, and `table` (be, have, do and their short forms), `lemma`, or `rule`.
+    """
+    lower = form.lower()
+    base = None if lemma is None else lemma.lower()
+    known = _PLURALS if number == SINGULAR else _SINGULARS
+    if number == SINGULAR and base is not None and (lower, base) in CLITICS:
+        return with_capitals(CLITICS[lower, base], form), "table"
+    if lower in known:
+        return with_capitals(known[lower], form), "table"
+    if number == SINGULAR and base is not None:
+        return (with_capitals(base, form), "lemma") if add_s(base) == lower else None
+    if number == SINGULAR:
+        plural = remove_s(lower)
+        return None if plural is None else (with_capitals(plural, form), "rule")
+    if not lower.isalpha() and "-" not in lower:
+        return None
+    return (with_capitals(add_s(lower), form), "rule") if base in {None, lower} else None
+
+
+def number_of(form: str, opposite: str) -> str | None:
+    """Tell the number of a form by the other form of the same verb; None where the two do not tell."""
+    for singular, plural, number in ((form, opposite, SINGULAR), (opposite, form, PLURAL)):
+        if IRREGULAR.get(singular) == plural or plural in {remove_s(singular), singular.removesuffix("s")}:
+            return number if singular != plural else None
+    return None
+
+
+def with_capitals(word: str, model: str) -> str:
+    """Write a word with the capitals of another."""
+    if model.isupper() and len(model) > 1:
+        return word.upper()
+    return word.capitalize() if model[:1].isupper() else word
+
+
+SUBJECTS = ("nsubj", "nsubjpass")
+AUXILIARIES = ("aux", "auxpass", "cop")
+
+BEFORE = "verb before its subject"
+COORDINATED = "coordinated subject"
+DIFFERENT = "subject and verb differ in number"
+TYPO = "subject or verb marked as a typo"
+INVERTED = "another present auxiliary before the subject"
+NUMBERLESS = "past or modal auxiliary before the verb"
+NO_OPPOSITE = "no sure form in the other number"
+
+
+@dataclass(slots=True)
+class Forms:
+    """The forms of the verbs of a treebank, from which the opposite of each is taken."""
+
+    _seen: dict[tuple[str, ...], Counter[str]] = field(default_factory=dict)
+
+    def add(self, words: Iterable[TaggedWord]) -> None:
+        """Note the verbs of a sentence."""
+        for word in words:
+            if word.verb is not None and not word.typo:
+                self._seen.setdefault((*word.paradigm, word.verb), Counter())[word.form.lower()] += 1
+
+    def opposite(self, word: TaggedWord) -> tuple[str, str] | None:
+        """Give the most frequent form that is like a verb in all but number; None if none is seen."""
+        (other,) = (number for number in EXAMPLE_NUMBERS if number != word.verb)
+        seen = self._seen.get((*word.paradigm, other))
+        if not seen:
+            return None
+        form = min(seen, key=lambda one: (-seen[one], one))
+        if form == word.form.lower():
+            return None
+        return with_capitals(form, word.form), "attested"
+
+
+def find_examples(
+    sentence: Sentence, source: str, shares: Shares, forms: Forms, left_out: Counter[str]
+) -> Iterator[Example]:
+    """Find the nouns that are subjects, and the verb that agrees with each.
+
+    Args:
+        sentence: A tree.
+        source: Name of the treebank.
+        shares: Of the splits.
+        forms: Verbs of the treebank, for treebanks without Penn tags; English forms follow from rules.
+        left_out: Reasons why a subject and its verb make no example; counted up.
+    """
+    words = sentence.words
+    for position, subject in enumerate(words):
+        if subject.noun is None or subject.relation.partition(":")[0] not in SUBJECTS:
+            continue
+        predicate = _predicate(words, subject)
+        if not any(words[index].verb for index in predicate):
+            continue
+        verb, reason = _target(words, position, predicate)
+        opposite = None if reason else _opposite(words[verb], sentence.penn, forms)
+        if opposite is None:
+            left_out[reason or NO_OPPOSITE] += 1
+            continue
+        yield _example(sentence, position, verb, opposite, (source, split_of(sentence.document, shares)))
+
+
+def _opposite(verb: TaggedWord, penn: bool, forms: Forms) -> tuple[str, str] | None:
+    """Give a verb's other form and how it was found: by the rules of English, or in the treebank."""
+    assert verb.verb is not None
+    return opposite_form(verb.form, verb.verb, verb.lemma) if penn else forms.opposite(verb)
+
+
+def _predicate(words: Sequence[TaggedWord], subject: TaggedWord) -> list[int]:
+    """List the words that may agree with a subject: its head, and the head's auxiliaries and copula."""
+    head = subject.head
+    return [
+        index
+        for index, word in enumerate(words)
+        if index == head or (word.head == head and _role(word) in AUXILIARIES)
+    ]
+
+
+def _role(word: TaggedWord) -> str:
+    return word.relation.partition(":")[0]
+
+
+def _target(words: Sequence[TaggedWord], subject: int, predicate: Sequence[int]) -> tuple[int, str | None]:
+    """Choose the verb that agrees with a subject, the first after it, or say why none does surely."""
+    present = [index for index in predicate if words[index].verb]
+    after = [index for index in present if index > subject]
+    if not after:
+        return present[0], BEFORE
+    verb = after[0]
+    problems = {
+        COORDINATED: any(word.head == subject and _role(word) == "conj" for word in words),
+        DIFFERENT: words[verb].verb != words[subject].noun,
+        TYPO: words[verb].typo or words[subject].typo,
+        INVERTED: any(index < subject and _role(words[index]) != "cop" for index in present),
+        NUMBERLESS: any(index < verb and words[index].numberless for index in predicate),
+    }
+    return verb, next((reason for reason, holds in problems.items() if holds), None)
+
+
+def _example(
+    sentence: Sentence, subject: int, verb: int, opposite: tuple[str, str], about: tuple[str, str]
+) -> Example:
+    """Put an example together; `about` is its source and its split."""
+    words, number = sentence.words, sentence.words[subject].noun
+    assert number is not None
+    between = [word.noun for word in words[subject + 1 : verb] if word.noun]
+    attractors = sum(noun != number for noun in between)
+    role = _role(words[verb])
+    return Example(
+        sentence=" ".join(word.form for word in words),
+        subj_index=subject,
+        verb_index=verb,
+        subj_form=words[subject].form,
+        verb_form=words[verb].form,
+        number=number,
+        opp_verb_form=opposite[0],
+        n_intervening=len(between),
+        n_attractors=attractors,
+        n_non_attractors=len(between) - attractors,
+        distance=verb - subject,
+        last_intervening=between[-1] if between else NO_NOUN,
+        source=about[0],
+        sent_id=sentence.sent_id,
+        split=about[1],
+        opp_how=opposite[1],
+        verb_role=role if words[subject].head != verb else "main",
+        subj_deprel=words[subject].relation,
     )

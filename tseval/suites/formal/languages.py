@@ -8,16 +8,482 @@ strings, the same ones each time, and `allowed` the symbols that may follow a pr
 from __future__ import annotations
 
 import re
-from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
 
 from tseval.errors import SuiteError, suggest
-from tseval.suites.formal.cross_serial import CrossSerial
-from tseval.suites.formal.dyck import Dyck
-from tseval.suites.formal.generalised_dyck import GeneralisedDyck
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+
+# The end of a string as a symbol. It is not written into the text of a string: every line of training text
+# ends in it anyway, and models read it as their start symbol.
+STOP = "<eos>"
+# Strings and stacks are told apart by a polynomial in this odd number, modulo 2^64.
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+# Symbols that strings sampled together may have at most.
+BLOCK_SYMBOLS = 2**20
+
+BERNARDY = (
+    "Bernardy & Lappin 2022, A neural model for compositional word embeddings and sentence processing, CMCL"
+)
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """Strings of a language.
+
+    Attributes:
+        symbols: Places in the alphabet, -1 after the end of a string, (strings, longest) int32.
+        lengths: Symbols of each string, the stop symbol not counted, (strings,) int64.
+    """
+
+    symbols: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the strings."""
+        return len(self.lengths)
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Strings:
+        """Give some of the strings."""
+        return Strings(self.symbols[rows], self.lengths[rows])
+
+    def texts(self, alphabet: Sequence[str]) -> list[str]:
+        """Write the strings as text, symbols separated by spaces."""
+        names = np.array(alphabet, dtype=object)[self.symbols]  # -1 takes any name, and is cut off
+        return [" ".join(row[:n]) for row, n in zip(names, self.lengths, strict=True)]
+
+
+def generator(seed: int, split: Split) -> np.random.Generator:
+    """Make the source of randomness of one set of strings."""
+    return np.random.default_rng([seed, SPLITS.index(split)])
+
+
+def first_strings(blocks: Iterator[Strings], n: int) -> Iterator[Strings]:
+    """Give the first so many strings."""
+    for block in blocks:
+        yield block.take(slice(n))
+        n -= len(block)
+        if n <= 0:
+            return
+
+
+def first_tokens(blocks: Iterator[Strings], n: int) -> Iterator[Strings]:
+    """Give the first strings that together have so many tokens, or a few more; stop symbols count."""
+    for block in blocks:
+        ends = np.cumsum(block.lengths + 1)
+        yield block.take(slice(int(np.searchsorted(ends, n)) + 1))
+        n -= int(ends[-1])
+        if n <= 0:
+            return
+
+
+def distinct(marks: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Sort numbers, each once."""
+    # `np.unique` would hash them, and numbers such as these make its hash slow.
+    ordered = np.sort(marks)
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(ordered)]]
+
+
+def among(marks: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Tell which numbers are among ascending ones."""
+    places = np.searchsorted(known, marks)
+    found: NDArray[np.bool_] = np.append(known, np.uint64(0))[places] == marks
+    return found & (places < len(known))
+
+
+def block_size(longest: int) -> int:
+    """Give the number of strings to sample together, at most so long each."""
+    return max(1, min(4096, BLOCK_SYMBOLS // longest))
+
+
+def brackets(n_types: int) -> tuple[str, ...]:
+    """Name opening brackets, `(1 (2 ...`, then the closing ones in the same order, `)1 )2 ...`."""
+    return tuple(f"{side}{i}" for side in "()" for i in range(1, n_types + 1))
+
+
+def open_types(prefix: Sequence[str], alphabet: Sequence[str], deepest: int | None = None) -> list[int]:
+    """Read the stack after a prefix of brackets: the types still open, from 0, the top one last.
+
+    Raises:
+        ValueError: A symbol is not in the alphabet, closes what is not open, or goes too deep.
+    """
+    n_types = len(alphabet) // 2
+    places = {symbol: place for place, symbol in enumerate(alphabet)}
+    stack: list[int] = []
+    for symbol in prefix:
+        place = places.get(symbol)
+        if place is None:
+            raise ValueError(f"{symbol!r} is not a symbol of the language")
+        if place < n_types:
+            stack.append(place)
+        elif not stack or stack.pop() != place - n_types:
+            raise ValueError(f"{symbol!r} closes what is not open in {' '.join(prefix)!r}")
+        if deepest is not None and len(stack) > deepest:
+            raise ValueError(f"more than {deepest} brackets are open in {' '.join(prefix)!r}")
+    return stack
+
+
+def check_ranges(language: object, **ranges: tuple[int, int]) -> None:
+    """Hold the settings of a language to what can be drawn.
+
+    Args:
+        language: The language.
+        ranges: Smallest and largest value of each setting.
+
+    Raises:
+        SuiteError: Names the setting, its value and what it may be.
+    """
+    sizes = dict.fromkeys(("train", "valid", "test"), (1, 10**9))
+    for name, (least, most) in {**ranges, **sizes, "seed": (0, 2**63 - 1)}.items():
+        value = getattr(language, name)
+        if not least <= value <= most:
+            raise SuiteError(f"{name}={value} is out of range.\n  Choose {name} from {least:,} to {most:,}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Dyck:
+    """Dyck-(k,m), sampled as Hewitt et al. sample it.
+
+    Where no bracket is open the string ends with probability 1/2; where m are open the last one is closed,
+    elsewhere it is closed with probability 1/2; all brackets that may be opened are equally likely.
+
+    Attributes:
+        k: Types of bracket.
+        m: Most brackets that are open at once.
+        train: Tokens of the training strings, stop symbols among them (published: 2,000 to 20,000,000).
+        valid: Tokens of the validation strings.
+        test: Tokens of the test strings.
+        seed: Of all strings.
+    """
+
+    source: ClassVar[str] = (
+        "Hewitt et al. 2020, RNNs can generate bounded hierarchical languages with optimal memory, EMNLP"
+    )
+    k: int
+    m: int
+    train: int = 2_000_000
+    valid: int = 20_000
+    test: int = 300_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot be drawn."""
+        check_ranges(self, k=(1, 4_096), m=(1, 100))
+
+    @property
+    def name(self) -> str:
+        """Name for files and tables."""
+        return f"dyck_k{self.k}_m{self.m}"
+
+    @property
+    def title(self) -> str:
+        """Name as a reader would cite it."""
+        return f"Dyck-({self.k},{self.m})"
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        """The opening brackets, then the closing ones in the same order."""
+        return brackets(self.k)
+
+    def window(self, split: Split) -> tuple[int, int]:
+        """Give the shortest and the longest string that is kept, in tokens, the stop symbol counted.
+
+        Test strings are longer than any training string. As lengths are odd, and a stop symbol that comes
+        before the shortest length is thrown away, the shortest strings have 3 tokens and 87 (m = 3).
+        """
+        longest = 8 * self.m * (self.m - 2) + 60
+        return (longest + 1, 2 * longest) if split == "test" else (1, longest)
+
+    def draw(self, split: Split) -> Iterator[Strings]:
+        """Draw strings, in blocks, until they have as many tokens as asked for."""
+        n_tokens = {"train": self.train, "valid": self.valid, "test": self.test}[split]
+        return first_tokens(self._blocks(split), n_tokens)
+
+    def _blocks(self, split: Split) -> Iterator[Strings]:
+        random = generator(self.seed, split)
+        shortest, longest = self.window(split)
+        while True:
+            yield self._sample(random, block_size(longest), shortest, longest)
+
+    def _sample(self, random: np.random.Generator, n: int, shortest: int, longest: int) -> Strings:
+        """Sample n strings, symbol by symbol all at once, and keep those that end in time."""
+        k, m = self.k, self.m
+        symbols = np.full((n, longest), -1, dtype=np.int32)
+        lengths = np.zeros(n, dtype=np.int64)
+        rows = np.arange(n)  # the strings that go on; depth and stack are theirs
+        depth, stack = np.zeros(n, dtype=np.int64), np.zeros((n, m), dtype=np.int32)
+        for position in range(longest):
+            # One draw in 2k decides both whether to close or end, and which bracket to open if not.
+            drawn = random.integers(0, 2 * k, len(rows), dtype=np.int32)
+            back = drawn < k
+            if position >= shortest:
+                ended = back & (depth == 0)
+                lengths[rows[ended]] = position
+                rows, depth, stack, drawn, back = (part[~ended] for part in (rows, depth, stack, drawn, back))
+            closes = (depth == m) | (back & (depth > 0))
+            top = np.where(closes, depth - 1, depth)
+            every = np.arange(len(rows))
+            kind = np.where(closes, stack[every, top], drawn % k)
+            stack[every, top] = kind
+            symbols[rows, position] = np.where(closes, k + kind, kind)
+            depth = np.where(closes, depth - 1, depth + 1)
+        kept = lengths > 0
+        return Strings(symbols[kept], lengths[kept])
+
+    def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
+        """Give the symbols that may follow a prefix.
+
+        Raises:
+            ValueError: No string of the language begins with the prefix.
+        """
+        stack = open_types(prefix, self.alphabet, self.m)
+        opening = self.alphabet[: self.k] if len(stack) < self.m else ()
+        return frozenset((*opening, self.alphabet[self.k + stack[-1]] if stack else STOP))
+
+
+# Blocks of test strings in a row that may all be training strings before we give up.
+FRUITLESS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralisedDyck:
+    """Bracket strings of one length, shaped by a random walk.
+
+    The walk goes from corner to corner of a square grid and never crosses the diagonal: one step opens a
+    bracket, the other closes one, and where both are possible each has probability 1/2. So not all strings
+    are equally likely. The type of every opening bracket is uniform.
+
+    Attributes:
+        pairs: Types of bracket.
+        length: Symbols of a string.
+        train_depth: Deepest nesting of training and validation strings; test strings are of any depth. The
+            paper trains on shallow strings and tests on deeper ones; where it draws the line it does not say.
+        train: Number of training strings.
+        valid: Number of validation strings.
+        test: Number of test strings. None of them is a training string.
+        seed: Of all strings.
+    """
+
+    source: ClassVar[str] = BERNARDY
+    pairs: int = 5
+    length: int = 20
+    train_depth: int = 3
+    train: int = 102_400
+    valid: int = 5_120
+    test: int = 5_120
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot be drawn."""
+        check_ranges(self, pairs=(2, 4_096), length=(2, 2_000), train_depth=(1, 1_000))
+        if self.length % 2:
+            raise SuiteError(
+                f"length={self.length} is odd, but brackets come in pairs.\n  Choose an even length."
+            )
+
+    @property
+    def name(self) -> str:
+        """Name for files and tables."""
+        return f"generalised_dyck_{self.pairs}_{self.length}"
+
+    @property
+    def title(self) -> str:
+        """Name as a reader would cite it."""
+        return f"Generalised Dyck, {self.pairs} pairs, length {self.length}"
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        """The opening brackets, then the closing ones in the same order."""
+        return brackets(self.pairs)
+
+    def draw(self, split: Split) -> Iterator[Strings]:
+        """Draw strings, in blocks.
+
+        Raises:
+            SuiteError: All test strings that are found are training strings.
+        """
+        if split == "test":
+            return first_strings(self._unseen(), self.test)
+        return first_strings(self._blocks(split), self.train if split == "train" else self.valid)
+
+    def _blocks(self, split: Split) -> Iterator[Strings]:
+        random = generator(self.seed, split)
+        opening = self.opening_probabilities(self.length if split == "test" else self.train_depth)
+        while True:
+            yield self._sample(random, block_size(self.length), opening)
+
+    def _unseen(self) -> Iterator[Strings]:
+        """Draw test strings that are not training strings."""
+        known = distinct(np.concatenate([_marks(block) for block in self.draw("train")]))
+        fruitless = 0
+        for block in self._blocks("test"):
+            new = ~among(_marks(block), known)
+            fruitless = 0 if new.any() else fruitless + 1
+            if fruitless == FRUITLESS:
+                raise SuiteError(
+                    f"{self.name}: every string is among the {self.train:,} training strings, so none "
+                    "is left for the test.\n  Choose a smaller train=, or a larger length= or pairs=."
+                )
+            yield block.take(new)
+
+    def opening_probabilities(self, deepest: int) -> NDArray[np.float64]:
+        """Give the probability that the next symbol opens a bracket, on walks that stay shallow.
+
+        Drawing walks without a limit and throwing away the deep ones gives the same strings; this way none is
+        thrown away.
+
+        Args:
+            deepest: Most brackets that may be open at once.
+
+        Returns:
+            By symbols so far and brackets open, (length, deepest + 1).
+        """
+        free = np.zeros((self.length, deepest + 2))  # without the limit
+        stays = np.zeros((self.length + 1, deepest + 2))  # probability to stay within the limit from here on
+        stays[self.length, 0] = 1
+        for position in reversed(range(self.length)):
+            for depth in range(deepest + 1):
+                opened = (position + depth) / 2
+                free[position, depth] = 1 if depth == 0 else 0 if opened >= self.length / 2 else 1 / 2
+                opens = free[position, depth]
+                after = stays[position + 1]
+                stays[position, depth] = opens * after[depth + 1] + (1 - opens) * after[depth - 1]
+        before, after = stays[:-1, :-1], stays[1:, 1:]
+        ratio = np.divide(after, before, out=np.zeros_like(after), where=before > 0)
+        opening: NDArray[np.float64] = free[:, :-1] * ratio
+        return opening
+
+    def _sample(self, random: np.random.Generator, n: int, opening: NDArray[np.float64]) -> Strings:
+        """Sample n strings, symbol by symbol all at once."""
+        symbols = np.empty((n, self.length), dtype=np.int32)
+        depth, stack = np.zeros(n, dtype=np.int64), np.zeros((n, opening.shape[1]), dtype=np.int32)
+        every = np.arange(n)
+        for position in range(self.length):
+            opens = random.random(n) < opening[position, depth]
+            top = np.where(opens, depth, depth - 1)
+            kind = np.where(opens, random.integers(0, self.pairs, n, dtype=np.int32), stack[every, top])
+            stack[every, top] = kind
+            symbols[:, position] = np.where(opens, kind, self.pairs + kind)
+            depth = np.where(opens, depth + 1, depth - 1)
+        return Strings(symbols, np.full(n, self.length))
+
+    def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
+        """Give the symbols that may follow a prefix.
+
+        Raises:
+            ValueError: No string of the language begins with the prefix.
+        """
+        stack = open_types(prefix, self.alphabet)
+        left = self.length - len(prefix)
+        if len(stack) > left:
+            raise ValueError(f"{' '.join(prefix)!r} cannot be closed within {self.length} symbols")
+        if left == 0:
+            return frozenset({STOP})
+        opening = self.alphabet[: self.pairs] if len(stack) < left else ()
+        return frozenset((*opening, *(self.alphabet[self.pairs + kind] for kind in stack[-1:])))
+
+
+def _marks(strings: Strings) -> NDArray[np.uint64]:
+    """Give every string a number; two that share one by chance cost the test set a string, no more."""
+    symbols = (strings.symbols + 1).astype(np.uint64)
+    marks = np.zeros(len(strings), dtype=np.uint64)
+    for column in symbols.T:
+        marks = marks * MULTIPLIER + column
+    return marks
+
+
+@dataclass(frozen=True, slots=True)
+class CrossSerial:
+    """C_k = { a^m b^n c^m d^n : m + n < k }; m and n may be 0, and all k(k+1)/2 strings are equally likely.
+
+    Attributes:
+        k: Training and validation strings are of C_k.
+        more: Test strings are of C_{k+more}, and what may follow a prefix is told by that language.
+        train: Number of training strings.
+        valid: Number of validation strings.
+        test: Number of test strings.
+        seed: Of all strings.
+    """
+
+    source: ClassVar[str] = BERNARDY
+    k: int
+    more: int = 2
+    train: int = 51_200
+    valid: int = 5_120
+    test: int = 5_120
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot be drawn."""
+        check_ranges(self, k=(1, 1_000), more=(0, 1_000))
+
+    @property
+    def name(self) -> str:
+        """Name for files and tables."""
+        return f"cross_serial_{self.k}_{self.k + self.more}"
+
+    @property
+    def title(self) -> str:
+        """Name as a reader would cite it."""
+        return f"Cross-serial dependencies, C_{self.k} to C_{self.k + self.more}"
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        """The four symbols."""
+        return ("a", "b", "c", "d")
+
+    def bound(self, split: Split) -> int:
+        """Give what m + n stays below."""
+        return self.k + self.more if split == "test" else self.k
+
+    def draw(self, split: Split) -> Iterator[Strings]:
+        """Draw strings, in blocks."""
+        n_strings = {"train": self.train, "valid": self.valid, "test": self.test}[split]
+        return first_strings(self._blocks(split), n_strings)
+
+    def _blocks(self, split: Split) -> Iterator[Strings]:
+        random = generator(self.seed, split)
+        bound = self.bound(split)
+        pairs = np.array([(m, n) for m in range(bound) for n in range(bound - m)])
+        while True:
+            m, n = pairs[random.integers(0, len(pairs), block_size(2 * bound))].T
+            # A symbol's place in the alphabet is the number of parts of the string that end before it.
+            ends = np.cumsum([m, n, m, n], axis=0)
+            positions = np.arange(max(1, 2 * (bound - 1)))
+            parts = (positions >= ends[:, :, None]).sum(axis=0)
+            yield Strings(np.where(parts < len(ends), parts, -1).astype(np.int32), ends[-1])
+
+    def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
+        """Give the symbols that may follow a prefix in C_{k+more}.
+
+        Raises:
+            ValueError: No string of the language begins with the prefix.
+        """
+        a, b, c, d = (list(prefix).count(symbol) for symbol in self.alphabet)
+        sorted_so = list(prefix) == ["a"] * a + ["b"] * b + ["c"] * c + ["d"] * d
+        counted = c <= a and d <= b and (d == 0 or c == a) and a + b < self.bound("test")
+        if not (sorted_so and counted):
+            raise ValueError(f"no string of {self.title} begins with {' '.join(prefix)!r}")
+        room = a + b + 1 < self.bound("test") and c == d == 0
+        follows = {
+            "a": room and b == 0,
+            "b": room,
+            "c": c < a and d == 0,
+            "d": c == a and d < b,
+            STOP: c == a and d == b,
+        }
+        return frozenset(symbol for symbol, possible in follows.items() if possible)
+
 
 Language = Dyck | GeneralisedDyck | CrossSerial
 

@@ -1,1 +1,224 @@
 """Read a grammar file, check it, expand it into items."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from itertools import combinations
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import GrammarError, SuiteError, suggest
+from tseval.items import refuse_unknown_cases
+from tseval.questions import Contrast
+from tseval.suites.grammar.grammar import Grammar, load_grammar, read_contrasts
+from tseval.suites.grammar.source import YamlDocument, describe, parse_yaml, read_grammar_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.items import Case
+    from tseval.suites.grammar.source import Lexicon
+
+
+SUITE_FILE = "suite.yaml"
+GRAMMAR_SUFFIX = ".jinja"
+SUITE_KEYS = ("title", "source", "terminator", "contrasts", "cases")
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFolder:
+    """A suite as it lies on disk: a folder of grammars, or one grammar alone.
+
+    Attributes:
+        name: The folder's or the file's name.
+        title: As a reader would cite it.
+        source: Reference, or None.
+        terminator: Token after every sentence, or None.
+        contrasts: The contrasts of the suite, or None for the default.
+        files: Case name to grammar file, in order.
+        unlisted: Grammar files in the folder that `suite.yaml` leaves out.
+        path: The folder or file.
+    """
+
+    name: str
+    title: str
+    source: str | None
+    terminator: str | None
+    contrasts: tuple[Contrast, ...] | None
+    files: Mapping[str, Path]
+    unlisted: tuple[Path, ...]
+    path: Path
+
+    def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
+        """Read the grammars of the given cases, or all, in the suite's order.
+
+        Raises:
+            SuiteError: There is no such case.
+            GrammarError: A file is malformed.
+        """
+        refuse_unknown_cases(self.name, self.files, cases)
+        lexicons: dict[Path, Lexicon] = {}
+        grammars = [
+            load_grammar(file, lexicons) for name, file in self.files.items() if not cases or name in cases
+        ]
+        first = grammars[0]
+        for grammar in grammars:
+            if (grammar.experiment is None) != (first.experiment is None):
+                one, other = (first, grammar) if grammar.experiment is None else (grammar, first)
+                raise GrammarError(
+                    f"it states predictions on regions, but {other.path.name} compares sentences.",
+                    one.path,
+                    1,
+                    "Put them into two folders: a suite is scored in one way.",
+                )
+        return grammars
+
+    def contrasts_of(self, grammar: Grammar) -> tuple[Contrast, ...]:
+        """Choose the contrasts that count for one case; none where it states predictions.
+
+        Raises:
+            GrammarError: The suite's contrasts fit none of its labels.
+        """
+        if grammar.experiment is not None:
+            return ()
+        if grammar.contrasts is not None:
+            return grammar.contrasts
+        if self.contrasts is None:
+            return tuple(Contrast(better, worse) for better, worse in combinations(grammar.labels, 2))
+        chosen = tuple(
+            contrast
+            for contrast in self.contrasts
+            if {contrast.better, contrast.worse} <= set(grammar.labels)
+        )
+        if not chosen:
+            raise GrammarError(
+                f"no contrast of the suite compares two of its labels ({', '.join(grammar.labels)}).",
+                grammar.path,
+                1,
+                f"Add 'contrasts:' here or in {SUITE_FILE}.",
+            )
+        return chosen
+
+
+def read_folder(path: Path) -> SuiteFolder:
+    """Find the grammars of a suite folder, or take one grammar file as a suite.
+
+    Raises:
+        SuiteError: There is no such path, or no grammar in it.
+        GrammarError: `suite.yaml` is malformed.
+    """
+    if path.is_file() and path.suffix == GRAMMAR_SUFFIX:
+        return SuiteFolder(path.stem, path.stem, None, ".", None, {path.stem: path}, (), path)
+    if not path.is_dir():
+        raise SuiteError(
+            f"{path}: not a suite.\n"
+            f"  A suite is a folder of {GRAMMAR_SUFFIX} grammars, or one {GRAMMAR_SUFFIX} file."
+        )
+    found = {file.stem: file for file in sorted(path.glob(f"*{GRAMMAR_SUFFIX}"))}
+    if not found:
+        raise SuiteError(f"{path}: no grammars.\n  Put at least one {GRAMMAR_SUFFIX} file into the folder.")
+    name = path.resolve().name
+    if not os.path.lexists(path / SUITE_FILE):
+        return SuiteFolder(name, name, None, ".", None, found, (), path)
+    document = parse_yaml(read_grammar_text(path / SUITE_FILE), path / SUITE_FILE)
+    document.check_keys(SUITE_KEYS)
+    files = _listed(document, found)
+    return SuiteFolder(
+        name=name,
+        title=document.text("title") or name,
+        source=document.text("source"),
+        terminator=document.text("terminator") if "terminator" in document.data else ".",
+        contrasts=read_contrasts(document, None),
+        files=files,
+        unlisted=tuple(file for case, file in found.items() if case not in files),
+        path=path,
+    )
+
+
+def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path]:
+    """Put the grammars into the order of `cases`; all of them by name where it is not given."""
+    cases = document.data.get("cases")
+    if cases is None:
+        return dict(found)
+    if not isinstance(cases, list) or not cases:
+        raise document.error(
+            f"'cases' is {describe(cases)}.", "cases", fix="List the grammar files without '.jinja'."
+        )
+    files: dict[str, Path] = {}
+    for position, case in enumerate(cases):
+        if not isinstance(case, str) or case not in found:
+            fix = suggest(str(case), found, "Grammars")
+            raise document.error(f"there is no grammar {case!r}.", "cases", position, fix=fix)
+        if case in files:
+            raise document.error(f"the case {case!r} stands twice.", "cases", position, fix="Keep one.")
+        files[case] = found[case]
+    return files
+
+
+def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:
+    """Write items as they come.
+
+    Args:
+        blocks: The items; a large case may come in several blocks.
+        format_: `tsv` (the case, then the sentences in label order, and the features of strings of formal
+            languages; no header), `jsonl` (one object per
+            item) or `parquet` (a column for every label and feature).
+        out: Where to.
+    """
+    {"tsv": _write_tsv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format_](blocks, out)
+
+
+def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:
+    for case in blocks:
+        columns: list[Any] = [case.sentences.column(label).combine_chunks() for label in case.labels]
+        if case.question.asks() is not None:
+            columns += _shown_features(case)
+        columns[-1] = pc.binary_join_element_wise(columns[-1], "", "\n")
+        lines = pc.binary_join_element_wise(case.name, *columns, "\t")
+        # The rows of a text column lie one after the other in memory: that is the file.
+        _, offsets, texts = lines.buffers()
+        if texts is not None:
+            out.write(memoryview(texts)[: np.frombuffer(offsets, dtype=np.int32)[case.n_items]])
+
+
+def _shown_features(case: Case) -> Iterator[Any]:
+    """Show the features of strings of a formal language, `depth=3`: these say little by themselves."""
+    for name in case.features.column_names:
+        values: Any = case.features[name].combine_chunks().cast(pa.string())
+        yield pc.binary_join_element_wise(name, values, "=")
+
+
+def _write_jsonl(blocks: Iterable[Case], out: IO[bytes]) -> None:
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    for case in blocks:
+        row = {
+            "construction": case.construction,
+            "phenomenon": case.phenomenon,
+            "dependency": case.dependency,
+        }
+        for item in case.items():
+            own = {"sentences": item.sentences, "features": item.features}
+            out.write(encode({"case": item.case, "item": item.index, **own, **row}).encode() + b"\n")
+
+
+def _write_parquet(blocks: Iterable[Case], out: IO[bytes]) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, and rarely wanted
+
+    # Cases differ in their features, so the columns are known only when all have been seen.
+    tables = [_as_table(case) for case in blocks]
+    pq.write_table(pa.concat_tables(tables, promote_options="permissive"), out)
+
+
+def _as_table(case: Case) -> pa.Table:
+    columns: dict[str, Any] = {"case": pa.repeat(case.name, case.n_items), "item": case.index}
+    for name in ("construction", "phenomenon", "dependency"):
+        columns[name] = pa.array([getattr(case, name)] * case.n_items, type=pa.string())
+    for table in (case.sentences, case.features):
+        columns |= {name: table.column(name) for name in table.column_names}
+    return pa.table(columns)

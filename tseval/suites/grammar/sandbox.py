@@ -14,8 +14,7 @@ from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tseval.errors import GrammarError
-from tseval.suites.grammar.lexicon import NUMBERS, Word
-from tseval.suites.grammar.source import LARGEST_NUMBER, describe
+from tseval.suites.grammar.source import LARGEST_NUMBER, NUMBERS, Word, describe
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping

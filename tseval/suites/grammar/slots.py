@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tseval.errors import GrammarError, suggest
-from tseval.suites.grammar.lexicon import NUMBERS, Lexicon, Word, find_class
-from tseval.suites.grammar.source import YamlDocument, YamlValue, describe
+from tseval.suites.grammar.source import NUMBERS, Lexicon, Word, YamlDocument, YamlValue, describe, find_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

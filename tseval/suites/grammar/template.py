@@ -11,18 +11,260 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jinja2 import meta, nodes
+from jinja2 import TemplateSyntaxError, UndefinedError, meta, nodes
 from jinja2.environment import Template
 from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
-from tseval.suites.grammar.code import RESULT, Code, SyntaxErrors
-from tseval.suites.grammar.language import FILTERS, check, harden, text_cost
-from tseval.suites.grammar.sandbox import Sandbox
+from tseval.suites.grammar.sandbox import Sandbox, as_entry, as_text
+from tseval.suites.grammar.source import LARGEST_NUMBER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from jinja2 import Environment
+
+    from tseval.items import Feature
+    from tseval.suites.grammar.slots import Binding
+
+
+# Where compiled code leaves the value of a feature; no author can choose a name with an underscore.
+RESULT = "_result"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Compiled code and the slots it depends on.
+
+    Attributes:
+        slots: Names of the slots it uses, in the order of the front matter.
+        line: Where it stands in the grammar file.
+    """
+
+    slots: tuple[str, ...]
+    line: int
+    _template: Template
+    _sandbox: Sandbox
+    _path: Path
+
+    def text(self, bindings: Mapping[str, Binding]) -> str:
+        """Render a fragment.
+
+        Raises:
+            GrammarError: The code fails or exceeds its budget; the message names the line.
+        """
+        text, _ = self._run(bindings)
+        return text
+
+    def value(self, bindings: Mapping[str, Binding]) -> Feature:
+        """Evaluate a feature.
+
+        Raises:
+            GrammarError: As in `text`, or the value is a list.
+        """
+        _, value = self._run(bindings)
+        if isinstance(value, (str, int, float, bool)):
+            return value
+        with self._located():
+            return as_text(value)
+
+    def entry(self, bindings: Mapping[str, Binding]) -> str:
+        """Evaluate a lexical factor: name the lexicon entry.
+
+        Raises:
+            GrammarError: As in `text`, or the value is neither a word nor a text.
+        """
+        _, value = self._run(bindings)
+        with self._located():
+            return as_entry(value)
+
+    def start_block(self) -> None:
+        """Allow the full rendering time again."""
+        self._sandbox.budget.start_block()
+
+    def _run(self, bindings: Mapping[str, Binding]) -> tuple[str, object]:
+        with self._located():
+            self._sandbox.budget.start_text()
+            context = self._template.new_context(dict(bindings))
+            text = "".join(self._template.root_render_func(context))
+            value = context.vars.get(RESULT, text)
+            if isinstance(value, str):
+                value.encode()  # an escape may have made half a character, which no output can hold
+            return text, value
+
+    def _located(self) -> Located:
+        return Located(self._path, self.line, self._template)
+
+
+class Located:
+    """Turn whatever goes wrong in a grammar's code into one message with the line."""
+
+    def __init__(self, path: Path, line: int, template: Template):
+        self._path, self._line, self._template = path, line, template
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is None or (isinstance(error, GrammarError) and error.path is not None):
+            return
+        line = self._line_of(error)
+        if isinstance(error, GrammarError):
+            raise GrammarError(error.message, self._path, line, error.fix) from None
+        if isinstance(error, RecursionError):
+            fix = "Look for a macro that calls itself."
+            raise GrammarError("macros are nested too deeply.", self._path, line, fix) from None
+        if isinstance(error, MemoryError):
+            fix = "Make its texts and lists shorter."
+            raise GrammarError("there is not enough memory for this.", self._path, line, fix) from None
+        if isinstance(error, UnicodeEncodeError):
+            fix = "Correct its \\u escape."
+            raise GrammarError("this text holds half a character.", self._path, line, fix) from None
+        if isinstance(error, UndefinedError):
+            raise GrammarError(f"{error.message}.", self._path, line, _UNDEFINED_FIX) from None
+        if isinstance(error, (TypeError, ValueError, LookupError, ArithmeticError)):
+            reason = str(error) or type(error).__name__
+            raise GrammarError(f"cannot be rendered: {reason}.", self._path, line, _TYPES_FIX) from None
+
+    def _line_of(self, error: BaseException) -> int:
+        """Find the innermost line of the template in the traceback."""
+        line, frame = self._line, error.__traceback__
+        for _ in range(50):
+            if frame is None:
+                break
+            if frame.tb_frame.f_globals.get("__jinja_template__") is self._template:
+                line = self._template.get_corresponding_lineno(frame.tb_lineno)
+            frame = frame.tb_next
+        return line
+
+
+_UNDEFINED_FIX = "Give every inline 'if' an 'else', and every macro its arguments."
+_TYPES_FIX = "Check the kinds of the values: words, text, numbers, lists."
+
+
+class SyntaxErrors:
+    """Turn Jinja's complaints about code into ours."""
+
+    def __init__(self, path: Path, line: int, fix: str | None):
+        self._path, self._line, self._fix = path, line, fix
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, GrammarError) and error.path is None:
+            raise GrammarError(error.message, self._path, error.line or self._line, error.fix) from None
+        if isinstance(error, TemplateSyntaxError):
+            message = (error.message or "syntax error").rstrip(".")
+            raise GrammarError(f"{message}.", self._path, max(error.lineno, self._line), self._fix) from None
+        if isinstance(error, (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError)):
+            message = "the code is nested too deeply or too large."
+            raise GrammarError(message, self._path, self._line, "Simplify it.") from None
+
+
+FILTERS = frozenset(
+    {"agree", "disagree", "match", "capitalize", "lower", "upper"}
+    | {"first", "last", "length", "join", "int"}
+)
+TESTS = frozenset({"odd", "even", "divisibleby", "in"})
+
+# Names that Jinja gives a meaning of its own, which a grammar has no use for.
+_JINJA_NAMES = frozenset({"self", "caller", "varargs", "kwargs"})
+
+_TAGS = {"Pow": "**", "FromImport": "import", "CallBlock": "call", "FilterBlock": "filter"} | {
+    "AssignBlock": "set block",
+    "ScopedEvalContextModifier": "autoescape",
+    "NSRef": "namespace",
+}
+_ALLOWED_NODES = frozenset(
+    {"Output", "TemplateData", "Name", "Const", "Tuple", "List", "Dict", "Pair", "CondExpr", "Filter"}
+    | {"Test", "Call", "Keyword", "Getattr", "Getitem", "Slice", "Concat", "Add", "Sub", "Mul", "Div"}
+    | {"FloorDiv", "Mod", "Neg", "Pos", "Not", "And", "Or", "Compare", "Operand", "For", "If", "Macro"}
+    | {"Assign", "Template"}
+)
+
+
+def check(tree: nodes.Node) -> None:
+    """Refuse every construct that a grammar has no use for.
+
+    Raises:
+        GrammarError: Names the construct and its line, without the file.
+    """
+    for node in tree.find_all(nodes.Node):
+        name = type(node).__name__
+        if name not in _ALLOWED_NODES or (isinstance(node, nodes.For) and node.recursive):
+            what = "a recursive loop" if isinstance(node, nodes.For) else f"'{_TAGS.get(name, name.lower())}'"
+            fix = "Use {{ }}, for, if, set, macro and + - * / // % ~."
+            raise GrammarError(f"{what} is not allowed.", fix=fix)
+        if (
+            isinstance(node, nodes.Const)
+            and isinstance(node.value, (int, float))
+            and abs(node.value) > LARGEST_NUMBER
+        ):
+            raise GrammarError("a number is too large.", line=node.lineno, fix="Numbers are for counting.")
+        word = _looked_up(node)
+        if isinstance(word, str) and word.startswith("_"):
+            raise GrammarError(
+                f"{word!r} may not be used.", line=node.lineno, fix="Names do not begin with an underscore."
+            )
+        if isinstance(node, (nodes.Name, nodes.Macro)) and word in _JINJA_NAMES:
+            fix = "Jinja gives it a meaning of its own: choose another name."
+            raise GrammarError(f"{word!r} may not be used.", line=node.lineno, fix=fix)
+        if isinstance(node, (nodes.Call, nodes.Filter, nodes.Test)) and (node.dyn_args or node.dyn_kwargs):
+            # A few characters would become millions of arguments, before any budget is asked.
+            fix = "Write the arguments one by one."
+            raise GrammarError("'*' and '**' cannot give arguments.", line=node.lineno, fix=fix)
+        if isinstance(node, (nodes.Filter, nodes.Test)):
+            what = "filter" if isinstance(node, nodes.Filter) else "test"
+            known = FILTERS if what == "filter" else TESTS
+            if node.name not in known:
+                fix = suggest(node.name, known, f"{what.capitalize()}s")
+                raise GrammarError(f"there is no {what} {node.name!r}.", line=node.lineno, fix=fix)
+
+
+def harden(node: nodes.Node, environment: Environment) -> None:
+    """Rewrite checked code so that loops, lists, `~` and comparisons are charged to the budget."""
+    for field, value in node.iter_fields():
+        children = value if isinstance(value, list) else [value]
+        hardened = [_hardened(child, environment) for child in children]
+        setattr(node, field, hardened if isinstance(value, list) else hardened[0])
+    if isinstance(node, nodes.For):
+        cost = nodes.Const(text_cost(node), lineno=node.lineno)
+        node.iter = _filter(node.iter, "counted_", [cost])
+    if isinstance(node, (nodes.Compare, nodes.Operand)):
+        node.expr = _filter(node.expr, "compared_", [])
+    node.set_environment(environment)
+
+
+def text_cost(node: nodes.Node) -> int:
+    """Bound the characters that one pass through a block prints by itself."""
+    return 1 + sum(len(data.data) for data in node.find_all(nodes.TemplateData))
+
+
+def _hardened(child: object, environment: Environment) -> object:
+    if isinstance(child, nodes.Node):
+        harden(child, environment)
+        if isinstance(child, nodes.Concat):
+            return _filter(nodes.List(child.nodes, lineno=child.lineno), "joined_", [])
+        if isinstance(child, (nodes.List, nodes.Dict)) or (
+            isinstance(child, nodes.Tuple) and child.ctx == "load"
+        ):
+            return _filter(child, "flat_", [])
+    return child
+
+
+def _looked_up(node: nodes.Node) -> object:
+    """Tell which name, attribute or key a node looks up, if it does."""
+    if isinstance(node, (nodes.Name, nodes.Macro)):
+        return node.name
+    if isinstance(node, nodes.Getattr):
+        return node.attr
+    return node.arg.value if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) else None
+
+
+def _filter(value: nodes.Node, name: str, arguments: list[nodes.Expr]) -> nodes.Filter:
+    return nodes.Filter(value, name, arguments, [], None, None, lineno=value.lineno)
 
 
 _LABEL = re.compile(r"([^\W\d]\w*)[ \t]*:(?=\s|$)")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tseval.questions import Question, Score
 
+
 # The phenomenon of every data set of agreement.
 AGREEMENT = "Subject-verb agreement"
 TableRow = tuple[str, str, str, str | None]

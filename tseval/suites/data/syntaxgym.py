@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tseval.questions.regions import Metric
 
+
 SYNTAXGYM_SOURCE = "Gauthier et al. 2020, SyntaxGym, ACL demonstrations"
 SYNTAXGYM_PHENOMENON = "SyntaxGym"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tseval.questions.pairs import ENDING
+from tseval.questions.regions import Regions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from nltk.tokenize import NLTKWordTokenizer
 
     from tseval.items import Case
-
-from tseval.questions.regions import Regions
 
 
 def spans(text: str, penn: bool) -> Iterator[tuple[int, int]]:

