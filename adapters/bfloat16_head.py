@@ -8,8 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from tseval.errors import ModelError
-from tseval.scoring.numerics.bfloat16 import NOTHING_GAINED, Bfloat16Matrix, has_fast_products
-from tseval.scoring.numerics.products import Rerouted, fast_products, linear
+from tseval.scoring.numerics import (
+    NOTHING_GAINED,
+    Bfloat16Matrix,
+    Rerouted,
+    fast_products,
+    has_fast_products,
+    linear,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

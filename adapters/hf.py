@@ -22,10 +22,9 @@ from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors
 from tseval.adapters.start_tokens import find_start, start_kind
 from tseval.adapters.word_marks import NOTE, Ended, corrections, find_marks, read_to_the_end
 from tseval.errors import ModelError
-from tseval.scoring.numerics.head import chosen_logits, log_shares, log_sums, log_sums_exp_, of_length
-from tseval.scoring.packing import attends, contexts_of, packed_batches, path_batches
+from tseval.scoring.numerics import chosen_logits, log_shares, log_sums, log_sums_exp_, of_length
 from tseval.scoring.protocol import ModelCard
-from tseval.scoring.trie import build_trie
+from tseval.scoring.trie import attends, build_trie, contexts_of, packed_batches, path_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,9 +35,8 @@ if TYPE_CHECKING:
 
     from tseval.adapters.hf_check import Method
     from tseval.adapters.pretrained import OptionValue, Pretrained
-    from tseval.scoring.packing import Batch, Contexts
     from tseval.scoring.protocol import Encoded
-    from tseval.scoring.trie import Trie
+    from tseval.scoring.trie import Batch, Contexts, Trie
 
 # What is asked besides the tokens themselves, where nothing is.
 NO_PARTS = np.empty((0, 0), dtype=np.float32)

@@ -19,7 +19,7 @@ import numpy as np
 from tseval.adapters.pieces import may_exceed
 from tseval.errors import ModelError, first_line, suggest
 from tseval.files import open_regular
-from tseval.scoring.numerics.device import pick_device
+from tseval.scoring.numerics import pick_device
 from tseval.scoring.protocol import ModelCard
 
 try:

@@ -28,7 +28,7 @@ from tseval.adapters.pieces import WHITE_SPACE, Pieces
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, ordinary_tokens, plain_errors, take_option
 from tseval.adapters.start_tokens import special_tokens
 from tseval.errors import ModelError
-from tseval.scoring.numerics.head import log_sum_exp_
+from tseval.scoring.numerics import log_sum_exp_
 from tseval.scoring.protocol import Encoded, ModelCard
 
 if TYPE_CHECKING:

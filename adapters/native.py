@@ -24,15 +24,19 @@ from tseval.models.published.word_model import load_published
 from tseval.models.shipped import bundled_checkpoints
 from tseval.models.tasks import TASKS
 from tseval.models.vocabulary import EOS, UNK
-from tseval.scoring.numerics.bfloat16 import (
+from tseval.scoring.numerics import (
     NOTHING_GAINED,
     Bfloat16Matrix,
     Bfloat16Products,
+    Rerouted,
+    best_words,
+    bfloat16_logprobs,
+    fast_products,
     has_fast_products,
+    log_normaliser,
+    pair_logits,
+    pick_device,
 )
-from tseval.scoring.numerics.device import pick_device
-from tseval.scoring.numerics.head import best_words, bfloat16_logprobs, log_normaliser, pair_logits
-from tseval.scoring.numerics.products import Rerouted, fast_products
 from tseval.scoring.protocol import Encoded, ModelCard
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tseval.adapters.native import NativeModel
 from tseval.errors import ModelError, suggest
 from tseval.models.oracles.automaton import build_automaton, refuse_sizes
 from tseval.models.oracles.dyck import ORACLES, Oracle, build_oracle
-from tseval.scoring.numerics.device import pick_device
+from tseval.scoring.numerics import pick_device
 from tseval.suites.formal.languages import brackets
 
 if TYPE_CHECKING:

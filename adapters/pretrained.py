@@ -16,7 +16,7 @@ from tseval.adapters.folders import check_saved, holds_tokenizer, place_in_train
 from tseval.adapters.hub import stays_here
 from tseval.adapters.lora import find_lora
 from tseval.errors import ModelError, shown, suggest
-from tseval.scoring.numerics.device import pick_device
+from tseval.scoring.numerics import pick_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

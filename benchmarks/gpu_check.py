@@ -23,7 +23,7 @@ from tabulate import tabulate
 
 import tseval
 from tseval.models.language_model import LanguageModel, Sizes
-from tseval.scoring.numerics.device import accelerator
+from tseval.scoring.numerics import accelerator
 from tseval.training.corpus import columns
 from tseval.training.schedule import Schedule
 from tseval.training.settings import Settings

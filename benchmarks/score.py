@@ -42,9 +42,8 @@ from tseval.adapters.native import NativeModel, ScoringPrecision
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
-from tseval.scoring import contexts, engine
-from tseval.scoring.scorers import recurrent, scorer_for
-from tseval.scoring.scorers import scorer as scorers
+from tseval.scoring import engine, scorers, trie
+from tseval.scoring.scorers import scorer_for
 from tseval.verdicts import sentences_of
 
 PADDED_BATCH = 64
@@ -157,8 +156,8 @@ def measure_trie(native: NativeModel, n_shards: int) -> dict[str, object]:
     timed(native, "encode", spent, "encode")
     timed(native, "advance", spent, "cell")
     timed(native, "logprobs", spent, "head")
-    timed(recurrent, "build_trie", spent, "trie")
-    timed(contexts, "take", spent, "gather")
+    timed(scorers, "build_trie", spent, "trie")
+    timed(trie, "take", spent, "gather")
     timed(scorers, "rows_of_words", spent, "table")
     parts = engine.shards(sentences_of(tseval.load_suite("marvin_linzen")))
     if n_shards:

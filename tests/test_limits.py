@@ -19,7 +19,7 @@ import tseval
 from tseval.errors import GrammarError, LimitError, RunError, SuiteError, TsevalError, shortened
 from tseval.files import Limits, limits
 from tseval.formats import numbered_lines, read_lines
-from tseval.scoring.scorers.scorer import check_lengths
+from tseval.scoring.scorers import check_lengths
 from tseval.suites import load_suite
 
 PAGE = Path(__file__).parents[1] / "docs/reliability.md"

@@ -21,8 +21,7 @@ from tseval.questions.scored import Normalised
 from tseval.report import render, told_of
 from tseval.runs import Manifest, Run, RunKey, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
-from tseval.scoring.engine import score_all
-from tseval.scoring.lengths import lengths_of
+from tseval.scoring.engine import lengths_of, score_all
 from tseval.scoring.scorers import scorer_for
 from tseval.verdicts import asked_in, check_score, judge, n_too_long, sentences_of
 

@@ -9,8 +9,8 @@ import torch
 from checkpoints import TEXT, save_causal, save_masked
 
 from tseval.adapters import open_model
-from tseval.scoring.numerics import bfloat16
-from tseval.scoring.numerics.bfloat16 import NOTHING_GAINED, has_fast_products
+from tseval.scoring import numerics
+from tseval.scoring.numerics import NOTHING_GAINED, has_fast_products
 from tseval.scoring.scorers import scorer_for
 from tseval.scoring.trie import build_trie
 
@@ -22,7 +22,7 @@ DTYPE = {"dtype": "bfloat16"}
 def manner(request, monkeypatch):
     """With the processor's instructions and without them."""
     if request.param == "plain":
-        monkeypatch.setattr(bfloat16, "_library", lambda: None)
+        monkeypatch.setattr(numerics, "_library", lambda: None)
     elif not has_fast_products(torch.device("cpu")):
         pytest.skip("this processor has no bfloat16 products")
     return request.param
@@ -84,7 +84,7 @@ def test_a_masked_model_gets_float32_logits_too(tmp_path, manner, kind):
 
 
 def test_only_who_asks_for_bfloat16_is_told_that_nothing_is_gained(tmp_path, monkeypatch):
-    monkeypatch.setattr(bfloat16, "_library", lambda: None)
+    monkeypatch.setattr(numerics, "_library", lambda: None)
     saved: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}", {}, "cpu")
     assert saved.card.protocol["dtype"] == "bfloat16"
     assert saved.warnings == []

@@ -15,10 +15,9 @@ from hostile_pickles import PICKLES
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
-from tseval.scoring.numerics.products import HAS_ONEDNN
-from tseval.scoring.packing import contexts_of
+from tseval.scoring.numerics import HAS_ONEDNN
 from tseval.scoring.scorers import scorer_for
-from tseval.scoring.trie import build_trie
+from tseval.scoring.trie import build_trie, contexts_of
 
 SENTENCES = sorted({*TEXT, "the author laugh .", "the pilots injured himself .", "the", "zebras ."})
 # How each kind is scored: whether contexts share rows, and whether the output matrix is applied by us.

@@ -80,7 +80,7 @@ def test_a_model_elsewhere_passes_the_kit(tmp_path, device, name):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", ["native lstm", "classifier number"])
 def test_memory_that_runs_out_at_random_changes_no_score(tmp_path, machine, monkeypatch, name, seed):
-    monkeypatch.setattr("tseval.scoring.contexts.CONTEXTS_AT_ONCE", 20)
+    monkeypatch.setattr("tseval.scoring.trie.CONTEXTS_AT_ONCE", 20)
     own = open_own(name, tmp_path, NAME)
     expected, _ = scored(own)
     machine.run_short(seed, times=3, apart=60)

@@ -10,7 +10,7 @@ import torch
 from second_device import NAME, REAL
 
 from tseval.errors import ModelError
-from tseval.scoring.numerics.device import accelerator, empty_caches, pick_device, widest_float
+from tseval.scoring.numerics import accelerator, empty_caches, pick_device, widest_float
 
 
 def test_it_refuses_operands_on_two_devices(machine):

@@ -17,7 +17,7 @@ from tseval.adapters import open_model
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.language_model import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
-from tseval.scoring.numerics.bfloat16 import NOTHING_GAINED
+from tseval.scoring.numerics import NOTHING_GAINED
 from tseval.scoring.scorers import scorer_for
 from tseval.verdicts import sentences_of
 

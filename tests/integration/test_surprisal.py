@@ -17,8 +17,7 @@ from in_process import call
 import tseval
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.shipped import bundled_checkpoints
-from tseval.report.surprisal import bar
-from tseval.scoring.surprisal import surprisals, word_surprisals
+from tseval.scoring.surprisal import bar, surprisals, word_surprisals
 
 TEXT = "the authors near the guard laugh .\n\n  the author blorfs .\n"
 

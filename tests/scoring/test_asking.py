@@ -9,9 +9,9 @@ import torch
 
 from tseval.errors import ModelError
 from tseval.questions.choices import Asked, Asks
-from tseval.scoring import asking
+from tseval.scoring import scorers
 from tseval.scoring.protocol import ModelCard
-from tseval.scoring.scorers import recurrent, scorer_for
+from tseval.scoring.scorers import scorer_for
 
 WORDS = ["a", "b", "c", "d", "e"]
 STRINGS = pa.array(sorted(["a b a c <eos>", "a b a a <eos>", "a b <eos>", "<eos>", "c c c c c c d <eos>"]))
@@ -72,8 +72,8 @@ def test_answers_are_those_of_the_models_own_probabilities(make_model, arch, sha
 def test_small_blocks_and_little_memory_change_no_answer(make_model, monkeypatch):
     native = make_model(WORDS)
     whole = ask_all(native)
-    monkeypatch.setattr(asking, "ALTERNATIVES", 8)
-    monkeypatch.setattr(recurrent, "STATE_BYTES", 4 * native.row_bytes)
+    monkeypatch.setattr(scorers, "ALTERNATIVES", 8)
+    monkeypatch.setattr(scorers, "STATE_BYTES", 4 * native.row_bytes)
     for one, other in zip(whole, ask_all(native), strict=True):
         for name in ("words", "right", "wrong"):
             assert one[name] == pytest.approx(other[name], abs=1e-6)

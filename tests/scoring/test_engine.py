@@ -14,10 +14,10 @@ from systems import needs_linux
 
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
-from tseval.scoring import contexts, engine
+from tseval.scoring import engine, scorers, trie
 from tseval.scoring.engine import shards
 from tseval.scoring.protocol import ModelCard
-from tseval.scoring.scorers import recurrent, scorer_for
+from tseval.scoring.scorers import scorer_for
 
 WORDS = [f"w{i}" for i in range(12)]
 
@@ -50,8 +50,8 @@ def test_every_word_scores_as_sentence_by_sentence(make_model, arch):
 def test_tiles_and_blocks_do_not_change_a_score(make_model, monkeypatch):
     native = make_model(WORDS)
     whole = scorer_for(native).score(sentences(500))
-    monkeypatch.setattr("tseval.scoring.numerics.head.TILE_LOGITS", {"cpu": 30})
-    monkeypatch.setattr(contexts, "CONTEXTS_AT_ONCE", 7)
+    monkeypatch.setattr("tseval.scoring.numerics.TILE_LOGITS", {"cpu": 30})
+    monkeypatch.setattr(trie, "CONTEXTS_AT_ONCE", 7)
     cut = scorer_for(native).score(sentences(500))
     np.testing.assert_allclose(whole["logprob"].to_numpy(), cut["logprob"].to_numpy(), atol=1e-5)
 
@@ -60,7 +60,7 @@ def test_the_budget_for_states_bounds_the_rows_and_changes_no_score(make_model, 
     native = make_model(WORDS)
     whole = scorer_for(native)
     expected = whole.score(sentences(500))["logprob"].to_numpy()
-    monkeypatch.setattr(recurrent, "STATE_BYTES", 20 * native.row_bytes)
+    monkeypatch.setattr(scorers, "STATE_BYTES", 20 * native.row_bytes)
     frugal = scorer_for(native)
     widest = []
     advance = native.advance

@@ -10,8 +10,7 @@ from small import make_case, make_suite
 
 import tseval
 from tseval.errors import ModelError
-from tseval.scoring.given import ABOVE_ZERO
-from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.scoring.protocol import ABOVE_ZERO, Encoded, ModelCard
 from tseval.scoring.surprisal import surprisals
 
 CARD = ModelCard("foreign", "test", "0" * 64, {}, {})

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tseval.scoring.packing import PADDING, attends, contexts_of, packed_batches, path_batches
-from tseval.scoring.trie import build_trie
+from tseval.scoring.trie import PADDING, attends, build_trie, contexts_of, packed_batches, path_batches
 
 START = 9
 SENTENCES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=7), min_size=1, max_size=40)

@@ -31,8 +31,7 @@ def command(good: str, bad: str, spec: str, model_args: str, form: str | None, d
             raise SuiteError(f"{name} is empty: give two sentences")
         if any("\ud800" <= letter <= "\udfff" for letter in sentence):
             raise SuiteError(f"{name} is not UTF-8 text: give two sentences")
-    from tseval.report.surprisal import as_picture, as_rows
-    from tseval.scoring.surprisal import surprisals
+    from tseval.scoring.surprisal import as_picture, as_rows, surprisals
 
     model = open_chosen(spec, model_args, device)
     with busy(f"asking {model.card.name}"):

@@ -24,8 +24,7 @@ SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
 def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str) -> None:
     """Read FILE, or standard input: tokenised text, one sentence a line."""
     sentences = _read(file)
-    from tseval.report.surprisal import as_picture, as_rows
-    from tseval.scoring.surprisal import surprisals, word_surprisals
+    from tseval.scoring.surprisal import as_picture, as_rows, surprisals, word_surprisals
 
     model = open_chosen(spec, model_args, device)
     with busy(f"asking {model.card.name}"):

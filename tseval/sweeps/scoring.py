@@ -13,7 +13,7 @@ from tseval.adapters import open_model
 from tseval.errors import first_line
 from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
 from tseval.items import cluster_by
-from tseval.scoring.numerics.device import accelerator, empty_caches, out_of_memory
+from tseval.scoring.numerics import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
 from tseval.sweeps.place import UnitRecord
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from tseval.scoring.contexts import take
-from tseval.scoring.numerics.device import accelerator
+from tseval.scoring.numerics import accelerator
 from tseval.scoring.protocol import RecurrentModel, TokenModel
+from tseval.scoring.trie import take
 from tseval.testing.scores import directly
 from tseval.testing.subject import fails, holds, not_applicable
 

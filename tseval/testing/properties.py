@@ -12,7 +12,6 @@ import pyarrow as pa
 import torch
 
 from tseval.errors import first_line
-from tseval.scoring.contexts import take
 from tseval.scoring.protocol import (
     ParticularModel,
     RecurrentModel,
@@ -22,6 +21,7 @@ from tseval.scoring.protocol import (
     TotalModel,
     WordModel,
 )
+from tseval.scoring.trie import take
 from tseval.testing.scores import as_in_a_run, directly, numbers_of, whole_sentences
 from tseval.testing.sentences import sample, with_other_ending
 from tseval.testing.subject import fails, holds, not_applicable

@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from tseval.scoring.contexts import take
 from tseval.scoring.protocol import RecurrentModel, SentenceModel, TokenModel
-from tseval.scoring.rows import pieces_of
-from tseval.scoring.scorers import scorer_for
+from tseval.scoring.scorers import pieces_of, scorer_for
+from tseval.scoring.trie import take
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

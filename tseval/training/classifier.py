@@ -14,7 +14,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from tseval.errors import TrainingError
 from tseval.models.checkpoint import save_checkpoint
-from tseval.scoring.numerics.device import widest_float
+from tseval.scoring.numerics import widest_float
 from tseval.training.curves import curves_path, watched_scalars, write_curves
 from tseval.training.examples import epoch_batches
 from tseval.training.language_model import READ_EVERY, provenance

@@ -10,8 +10,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from tseval.models.cells.window import column_sums
-from tseval.scoring.numerics.device import widest_float
-from tseval.scoring.numerics.products import ONEDNN_IS_FASTER, linear
+from tseval.scoring.numerics import ONEDNN_IS_FASTER, linear, widest_float
 
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx

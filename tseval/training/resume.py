@@ -18,7 +18,7 @@ import torch
 from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
 from tseval.models.safe_file import read_plain
-from tseval.scoring.numerics.device import out_of_memory
+from tseval.scoring.numerics import out_of_memory
 from tseval.training.corpus import STREAM_BLOCK
 from tseval.training.settings import ClassifierSettings, Settings
 

@@ -11,7 +11,7 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 from tseval.errors import TrainingError
-from tseval.scoring.numerics.products import HAS_ONEDNN, multiplies_bfloat16
+from tseval.scoring.numerics import HAS_ONEDNN, multiplies_bfloat16
 from tseval.training.curves import watched_scalars
 from tseval.training.loss import cross_entropy
 from tseval.training.optimisers import SGD, Adam

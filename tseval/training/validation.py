@@ -9,8 +9,7 @@ import torch
 
 from tseval.models.checkpoint import PackedType, stored_weights
 from tseval.models.language_model import LanguageModel
-from tseval.scoring.numerics.device import widest_float
-from tseval.scoring.numerics.head import chosen_logits, log_normaliser
+from tseval.scoring.numerics import chosen_logits, log_normaliser, widest_float
 
 if TYPE_CHECKING:
     from tseval.models.cells.cell import State

@@ -5,18 +5,19 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tseval.scoring.numerics import bfloat16
-from tseval.scoring.numerics.bfloat16 import (
+from tseval.scoring import numerics
+from tseval.scoring.numerics import (
     BLOCK,
     FEW,
     ROWS,
     Bfloat16Matrix,
     Bfloat16Products,
+    Rerouted,
+    bfloat16_logprobs,
     has_fast_products,
+    log_normaliser,
     rounded,
 )
-from tseval.scoring.numerics.head import bfloat16_logprobs, log_normaliser
-from tseval.scoring.numerics.products import Rerouted
 
 CPU = torch.device("cpu")
 needs_instructions = pytest.mark.skipif(
@@ -28,7 +29,7 @@ needs_instructions = pytest.mark.skipif(
 def manner(request, monkeypatch):
     """Everything holds with the processor's instructions and without them."""
     if request.param == "plain":
-        monkeypatch.setattr(bfloat16, "_library", lambda: None)
+        monkeypatch.setattr(numerics, "_library", lambda: None)
     elif not has_fast_products(CPU):
         pytest.skip("this processor has no bfloat16 products")
     return request.param

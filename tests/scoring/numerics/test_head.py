@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from tseval.scoring.numerics import head
-from tseval.scoring.numerics.head import best_words, chosen_logits, log_normaliser, pair_logits
+from tseval.scoring import numerics
+from tseval.scoring.numerics import best_words, chosen_logits, log_normaliser, pair_logits
 
 
 @pytest.mark.parametrize("tile", [1, 7, 50, 10**6])
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_tiles_give_the_log_softmax_without_overflow(monkeypatch, tile, scale):
-    monkeypatch.setattr(head, "TILE_LOGITS", {"cpu": tile})
+    monkeypatch.setattr(numerics, "TILE_LOGITS", {"cpu": tile})
     torch.manual_seed(0)
     hidden, weight, bias = torch.randn(6, 8) * scale, torch.randn(40, 8), torch.randn(40)
     words = torch.randint(0, 40, (6,))
@@ -21,7 +21,7 @@ def test_tiles_give_the_log_softmax_without_overflow(monkeypatch, tile, scale):
 
 @pytest.mark.parametrize("tile", [1, 50, 10**6])
 def test_the_best_word_is_the_first_of_equals_in_whatever_tile_it_stands(monkeypatch, tile):
-    monkeypatch.setattr(head, "TILE_LOGITS", {"cpu": tile})
+    monkeypatch.setattr(numerics, "TILE_LOGITS", {"cpu": tile})
     torch.manual_seed(0)
     # Whole numbers, so that equal logits are equal in every tile.
     hidden, weight, bias = (torch.randint(-9, 10, size).float() for size in ((6, 8), (40, 8), (40,)))

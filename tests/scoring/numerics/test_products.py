@@ -6,12 +6,12 @@ from torch import nn
 from torch.nn import functional as F
 from transformers.pytorch_utils import Conv1D
 
-from tseval.scoring.numerics import products
-from tseval.scoring.numerics.products import LEAST_ROWS, LEAST_WEIGHTS, fast_products, linear
+from tseval.scoring import numerics
+from tseval.scoring.numerics import LEAST_ROWS, LEAST_WEIGHTS, fast_products, linear
 
 CPU = torch.device("cpu")
 COLUMNS, OUTPUTS = 300, 1_000
-needs_onednn = pytest.mark.skipif(not products.HAS_ONEDNN, reason="PyTorch has no oneDNN for this processor")
+needs_onednn = pytest.mark.skipif(not numerics.HAS_ONEDNN, reason="PyTorch has no oneDNN for this processor")
 
 
 def draw(*shape):
@@ -142,7 +142,7 @@ def test_without_onednn_scores_are_the_same(monkeypatch):
     inputs, weight = draw(50, COLUMNS), draw(OUTPUTS, COLUMNS)
     with torch.inference_mode():
         ours = linear(inputs, weight)
-        monkeypatch.setattr(products, "HAS_ONEDNN", False)
+        monkeypatch.setattr(numerics, "HAS_ONEDNN", False)
         torch.testing.assert_close(linear(inputs, weight), ours, rtol=1e-5, atol=1e-4)
         with fast_products(CPU):
             assert torch.equal(F.linear(inputs, weight), linear(inputs, weight))

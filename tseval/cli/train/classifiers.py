@@ -27,7 +27,7 @@ from tseval.models.cells.cell import options_of
 from tseval.models.classifier import Classifier
 from tseval.models.language_model import Sizes
 from tseval.models.tasks import TASKS
-from tseval.scoring.numerics.device import pick_device
+from tseval.scoring.numerics import pick_device
 from tseval.suites import load_suite
 from tseval.training.classifier import train_classifier
 from tseval.training.examples import Examples, make_vocabulary, read_split

@@ -27,7 +27,7 @@ from tseval.report.curves import (
     write_error_figure,
     write_string_figure,
 )
-from tseval.scoring.numerics.device import pick_device
+from tseval.scoring.numerics import pick_device
 from tseval.suites import load_suite
 from tseval.training.curves import curves_path
 from tseval.training.early_evaluation import EarlyEvaluation, accuracy_path

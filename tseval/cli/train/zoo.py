@@ -148,7 +148,7 @@ def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:
 
 
 def _default_jobs() -> int:
-    from tseval.scoring.numerics.device import accelerator
+    from tseval.scoring.numerics import accelerator
 
     return os.cpu_count() or 1 if accelerator() is None else 1
 

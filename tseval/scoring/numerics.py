@@ -1,0 +1,509 @@
+"""Numerics that models and adapters share: devices, matrix products, output layers."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import platform
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from tseval.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    Kernel = Callable[[int, int, int, int, int, int, bool, int, int, int, bool], None]
+
+
+# oneDNN keeps code for every shape that it has met, by default for 1,024 of them: several hundred MB where
+# the number of rows varies. It reads this when it is first used.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
+# On other processors PyTorch chooses well itself.
+HAS_ONEDNN = platform.machine() in {"x86_64", "AMD64"} and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+# Than MKL, with large matrices in float32. Scoring does not ask: that would move its numbers, by rounding.
+ONEDNN_IS_FASTER = "AVX512" in torch.backends.cpu.get_cpu_capability()
+# oneDNN first brings a matrix into an order of its own; below these sizes that costs more than it gains.
+LEAST_ROWS, LEAST_WEIGHTS = 32, 2**18
+
+
+def multiplies_bfloat16() -> bool:
+    """Tell whether this processor has products in bfloat16; the question has no public name."""
+    return bool(torch.cpu._is_avx512_bf16_supported())
+
+
+def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Give x Wᵀ + b, as `torch.nn.functional.linear` does.
+
+    Args:
+        inputs: (..., columns).
+        weight: (outputs, columns).
+        bias: (outputs,), or None.
+
+    Returns:
+        (..., outputs).
+    """
+    if not _suits(inputs, weight):
+        return F.linear(inputs, weight, bias)
+    # Its operator has no public name; torch's own compiler calls it as well.
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
+    return result
+
+
+def _suits(inputs: Tensor, weight: Tensor) -> bool:
+    """Tell whether oneDNN can multiply these, and may be quicker."""
+    return (
+        HAS_ONEDNN
+        and not torch.is_grad_enabled()  # it knows no gradients
+        and inputs.device.type == weight.device.type == "cpu"
+        and inputs.dtype == weight.dtype == torch.float32
+        # Quantised and sparse weights have products of their own.
+        and type(weight) in {Tensor, nn.Parameter}
+        and weight.layout == torch.strided
+        and weight.dim() == 2
+        and weight.numel() >= LEAST_WEIGHTS
+        and inputs.numel() >= LEAST_ROWS * weight.shape[1]
+    )
+
+
+class Rerouted(TorchFunctionMode):
+    """Sends products that a model asks PyTorch for through another function.
+
+    Args:
+        multiply: As `linear`.
+    """
+
+    def __init__(self, multiply: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self._multiply = multiply
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        if not kwargs and func is F.linear:
+            return self._multiply(*args)
+        if not kwargs and func is torch.addmm:
+            added, inputs, matrix = args
+            if added.shape == matrix.shape[1:]:
+                return self._multiply(inputs, matrix.t(), added)
+            return self._multiply(inputs, matrix.t()).add_(added)
+        return func(*args, **(kwargs or {}))
+
+
+def fast_products(device: torch.device) -> AbstractContextManager[object]:
+    """Let all products of a model be made by `linear`, whatever modules it consists of.
+
+    Args:
+        device: Of the model; nothing changes but on a CPU.
+    """
+    return Rerouted(linear) if HAS_ONEDNN and device.type == "cpu" else nullcontext()
+
+
+# The name of a C++ function holds the types of its arguments: one with others would not be found.
+BRGEMM = "_ZN2at6native7cpublas6brgemmEllllllbPKN3c108BFloat16ES5_Pfb"
+RELEASE = "_ZN2at6native7cpublas14brgemm_releaseEb"
+# Either keeps oneDNN from instructions that the processor has; then the kernel would end the process.
+CAPS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+# Outputs and rows that the kernel gets at once: of 32 to 2,304 and 128 to 1,024 as fast as any.
+BLOCK, ROWS = 64, 512
+# It keeps code for every number of rows that it has met: this many for each size of matrix.
+FEW = 32
+NOTHING_GAINED = "bfloat16 makes nothing faster on this device: it has no such products with sums in float32"
+
+
+def rounded(tensor: Tensor) -> Tensor:
+    """Round numbers to bfloat16; the type stays float32."""
+    return tensor.bfloat16().float()
+
+
+@cache
+def _library() -> tuple[Kernel, Callable[[bool], None]] | None:
+    """Find the kernel, and what gives its registers back; None where it cannot be used."""
+    if not multiplies_bfloat16() or any(name in os.environ for name in CAPS):
+        return None
+    try:
+        library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
+        kernel, release = getattr(library, BRGEMM), getattr(library, RELEASE)
+    except (OSError, AttributeError):
+        return None
+    address, number, flag = ctypes.c_void_p, ctypes.c_int64, ctypes.c_bool
+    kernel.argtypes, kernel.restype = [*[number] * 6, flag, *[address] * 3, flag], None
+    release.argtypes, release.restype = [flag], None
+    return kernel, release
+
+
+def has_fast_products(device: torch.device) -> bool:
+    """Tell whether operands in bfloat16 are multiplied faster than in float32 on a device."""
+    return device.type == "cpu" and bool(torch.backends.mkldnn.enabled) and _library() is not None
+
+
+class Bfloat16Matrix:
+    """A matrix, rounded to bfloat16, that rows are multiplied with.
+
+    Args:
+        weight: (outputs, columns), of any type of float; it is copied.
+    """
+
+    def __init__(self, weight: Tensor) -> None:
+        self.shape = weight.shape
+        self.is_fast = has_fast_products(weight.device)
+        self._held = _blocks(weight) if self.is_fast else weight.to(torch.bfloat16)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def product(
+        self, inputs: Tensor, bias: Tensor | None = None, first: int = 0, stop: int | None = None
+    ) -> Tensor:
+        """Give x Wᵀ + b for outputs [first, stop) of W.
+
+        Args:
+            inputs: (rows, columns), bfloat16, or float32 to be rounded.
+            bias: (stop - first,), float32, or None.
+            first: A multiple of `BLOCK`.
+            stop: None for all that follow.
+
+        Returns:
+            (rows, stop - first), float32.
+        """
+        stop = len(self) if stop is None else min(stop, len(self))
+        inputs = inputs.to(torch.bfloat16)
+        if not self.is_fast:
+            return linear(inputs.float(), self._held[first:stop].float(), bias)
+        blocks = self._held[first // BLOCK : -(-stop // BLOCK)]
+        result = torch.empty(len(inputs), len(blocks) * BLOCK)
+        if bias is not None:
+            result[:, : stop - first] = bias
+        columns = 2 * blocks.shape[1]
+        if columns > inputs.shape[1]:
+            inputs = torch.nn.functional.pad(inputs, (0, columns - inputs.shape[1]))
+        _multiply(inputs.contiguous(), blocks, result, add=bias is not None)
+        return result[:, : stop - first]
+
+
+def _blocks(weight: Tensor) -> Tensor:
+    """Bring a matrix into the order of the instructions: (blocks, pairs of columns, `BLOCK` outputs) int32.
+
+    What is missing to whole blocks and pairs is filled up with zeros.
+    """
+    outputs, columns = weight.shape
+    whole = torch.zeros(-(-outputs // BLOCK) * BLOCK, columns + columns % 2, dtype=torch.bfloat16)
+    whole[:outputs, :columns] = weight
+    pairs = whole.view(torch.int32)
+    return pairs.view(-1, BLOCK, pairs.shape[1]).transpose(1, 2).contiguous()
+
+
+def _multiply(inputs: Tensor, blocks: Tensor, result: Tensor, add: bool) -> None:
+    """Write a product, or add it to what is there; each thread takes some of the blocks."""
+    workers = min(torch.get_num_threads(), len(blocks))
+    ends = [len(blocks) * i // workers for i in range(workers + 1)]
+    parts = [slice(*ends[i : i + 2]) for i in range(workers)]
+    if workers == 1:
+        _multiply_part(inputs, blocks, result, add, parts[0])
+    else:
+        list(_threads(workers).map(lambda part: _multiply_part(inputs, blocks, result, add, part), parts))
+
+
+@cache
+def _threads(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, "bfloat16")
+
+
+def _multiply_part(inputs: Tensor, blocks: Tensor, result: Tensor, add: bool, part: slice) -> None:
+    """Multiply with some of the blocks; while the kernel runs, other threads do."""
+    library = _library()
+    assert library is not None
+    kernel, release = library
+    columns, width = inputs.shape[1], result.stride(0)
+    # Bytes: 2 for a number of the operands, 4 for one of the result.
+    from_inputs, from_blocks, to_result = inputs.data_ptr(), blocks.data_ptr(), result.data_ptr()
+    spans = list(_spans(len(inputs)))
+    for block in range(part.start, part.stop):
+        matrix = from_blocks + 2 * block * BLOCK * columns
+        for first, rows in spans:
+            row, into = from_inputs + 2 * first * columns, to_result + 4 * (first * width + block * BLOCK)
+            kernel(rows, BLOCK, columns, columns, BLOCK, width, add, row, matrix, into, True)
+    release(True)
+
+
+def _spans(rows: int) -> Iterator[tuple[int, int]]:
+    """Cut rows into spans of few different sizes: first row and number of rows of each."""
+    cuts = [*range(0, rows, ROWS), rows - rows % FEW, rows]
+    for first, stop in pairwise(cuts):
+        if stop > first:
+            yield first, stop - first
+
+
+class Bfloat16Products:
+    """Products of a model in bfloat16, for `rerouted`.
+
+    Args:
+        weights: Matrices that stay as they are as long as the model; each is rounded once, when it is first
+            used. All others are rounded for each product.
+    """
+
+    def __init__(self, weights: Iterable[Tensor]) -> None:
+        self._lasting: dict[int, Bfloat16Matrix | None] = {weight.data_ptr(): None for weight in weights}
+
+    def linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """Give x Wᵀ + b, as `torch.nn.functional.linear` does, (..., columns) to (..., outputs)."""
+        matrix = self._matrix(weight)
+        product = matrix.product(inputs.reshape(-1, inputs.shape[-1]), bias)
+        return product.reshape(*inputs.shape[:-1], len(matrix))
+
+    def _matrix(self, weight: Tensor) -> Bfloat16Matrix:
+        place = weight.data_ptr()
+        matrix = self._lasting.get(place)
+        if matrix is None or matrix.shape != weight.shape:
+            matrix = Bfloat16Matrix(weight)
+            if place in self._lasting:
+                self._lasting[place] = matrix
+        return matrix
+
+
+# Logits held at once. On a CPU a tile stays in the cache between its matrix product and its exponentials
+# (2**20 measured fastest of 2**17 to 2**23, 95% of the speed of the product alone); a GPU wants large ones.
+TILE_LOGITS = {"cpu": 2**20}
+LOGITS_ON_ACCELERATOR = 2**26
+# Faster products leave a larger share to the exponentials: their tile fits into the second cache.
+BFLOAT16_TILE = 2**18
+LOG2_E = math.log2(math.e)
+# Logits computed for each that is asked for, from which on single dot products are quicker.
+DENSE = 4
+
+
+def _tiles(
+    hidden: Tensor, weight: Tensor | Bfloat16Matrix, bias: Tensor | None
+) -> Iterator[tuple[int, Tensor]]:
+    """Give the logits of a tile of the vocabulary at a time, (rows, words), with its first word id."""
+    at_once = TILE_LOGITS.get(hidden.device.type, LOGITS_ON_ACCELERATOR)
+    if isinstance(weight, Bfloat16Matrix):
+        at_once = BFLOAT16_TILE if weight.is_fast else at_once
+        width = max(BLOCK, at_once // max(1, len(hidden)) // BLOCK * BLOCK)
+        inputs = hidden.bfloat16()
+    else:
+        width = max(1, at_once // max(1, len(hidden)))
+    for first in range(0, len(weight), width):
+        words = slice(first, first + width)
+        part = None if bias is None else bias[words].to(hidden.dtype)
+        if isinstance(weight, Bfloat16Matrix):
+            yield first, weight.product(inputs, part, first, first + width)
+        else:
+            yield first, linear(hidden, weight[words].to(hidden.dtype), part)
+
+
+def log_normaliser(hidden: Tensor, weight: Tensor | Bfloat16Matrix, bias: Tensor | None) -> Tensor:
+    """Logarithm of the softmax's denominator, log Σ_v exp(w_v · h + b_v), for every row.
+
+    The sum runs over tiles of the vocabulary, each scaled by its own maximum, so that nothing overflows.
+
+    Args:
+        hidden: Outputs of the last layer, (rows, hidden).
+        weight: Output matrix, (vocabulary, hidden); each tile is brought to the type of `hidden`. With one in
+            bfloat16 the operands are rounded, and nothing else.
+        bias: Output bias, (vocabulary,), or None.
+
+    Returns:
+        (rows,), in the type of `hidden`.
+    """
+    return log_sums(hidden, weight, bias, hidden.new_empty(0, len(weight)))[0]
+
+
+def log_sums(
+    hidden: Tensor, weight: Tensor | Bfloat16Matrix, bias: Tensor | None, parts: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Give the same logarithm, and that of the sum over parts of the vocabulary only.
+
+    A part costs one more product with exponentials that are there already.
+
+    Args:
+        hidden: As for `log_normaliser`.
+        weight: Likewise.
+        bias: Likewise.
+        parts: 1 where a word belongs to a part, else 0, (parts, vocabulary), in the type of `hidden`.
+
+    Returns:
+        (rows,), the same to the bit whatever the parts, and (rows, parts); in the type of `hidden`.
+    """
+    total = hidden.new_full((len(hidden),), float("-inf"))
+    shares = hidden.new_full((len(hidden), len(parts)), float("-inf"))
+    scale = _quick_scale_ if isinstance(weight, Bfloat16Matrix) else _scale_
+    for first, logits in _tiles(hidden, weight, bias):
+        one, several = _log_sums_of(*scale(logits), parts[:, first : first + logits.shape[1]])
+        total, shares = torch.logaddexp(total, one), torch.logaddexp(shares, several)
+    return total, shares
+
+
+def log_sum_exp_(logits: Tensor) -> Tensor:
+    """Give log Σ_v exp(logit_v), (rows, words) to (rows,), without overflow; the logits are overwritten.
+
+    In place, because memory as large as the logits takes longer to get than to fill.
+    """
+    return log_sums_exp_(logits, logits.new_empty(0, logits.shape[1]))[0]
+
+
+def log_sums_exp_(logits: Tensor, parts: Tensor) -> tuple[Tensor, Tensor]:
+    """Give the same, and the same of parts of the words, (parts, words); (rows,) and (rows, parts)."""
+    return _log_sums_of(*_scale_(logits), parts)
+
+
+def _log_sums_of(scaled: Tensor, top: Tensor, parts: Tensor) -> tuple[Tensor, Tensor]:
+    """Sum exponentials that were scaled by the maximum of their row, all and by parts."""
+    return scaled.sum(1).log_().add_(top), (scaled @ parts.t()).log_().add_(top[:, None])
+
+
+def _scale_(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Give exp(logit - maximum) in place of the logits, and the maximum of each row."""
+    top = logits.amax(1)
+    return logits.sub_(top[:, None]).exp_(), top
+
+
+def _quick_scale_(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Do what `_scale_` does, by powers of 2, which PyTorch computes in a quarter of the time.
+
+    The last digits differ.
+    """
+    top = logits.amax(1)
+    return logits.sub_(top[:, None]).mul_(LOG2_E).exp2_(), top
+
+
+def of_length(parts: Tensor, n_words: int) -> Tensor:
+    """Cut parts of a vocabulary, (parts, words), or fill them up with words that belong to none."""
+    return nn.functional.pad(parts, (0, n_words - parts.shape[1]))
+
+
+def log_shares(chosen: Tensor, rows: Tensor, total: Tensor, sums: Tensor) -> Tensor:
+    """Lay the log-probabilities of words beside those of parts of the vocabulary in their place.
+
+    Args:
+        chosen: Logits of the words, (words,).
+        rows: Which row each word follows, (words,).
+        total: Logarithm of the softmax's denominator, (rows,).
+        sums: The same over each part, (rows, parts).
+
+    Returns:
+        (words, 1 + parts).
+    """
+    return torch.cat(((chosen - total[rows])[:, None], (sums - total[:, None])[rows]), dim=1)
+
+
+def best_words(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Most probable word for every row, the first of equals: (rows, hidden) to word ids (rows,)."""
+    top = hidden.new_full((len(hidden),), float("-inf"))
+    best = torch.zeros(len(hidden), dtype=torch.int64, device=hidden.device)
+    for first, logits in _tiles(hidden, weight, bias):
+        value, word = logits.max(1)
+        best = torch.where(value > top, first + word, best)
+        top = torch.maximum(top, value)
+    return best
+
+
+def pair_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, rows: Tensor, words: Tensor) -> Tensor:
+    """Logits of words after rows: (rows, hidden), row numbers and word ids (pairs,) to (pairs,).
+
+    Where many of all words are asked for, one matrix product is quicker than a dot product for each pair.
+    """
+    if len(hidden) * len(weight) > DENSE * len(rows):
+        return chosen_logits(hidden[rows], weight, bias, words)
+    logits = hidden @ weight.to(hidden.dtype).t()
+    chosen = logits[rows, words]
+    return chosen if bias is None else chosen + bias[words]
+
+
+def chosen_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor) -> Tensor:
+    """Logit of one word for every row: (rows, hidden), word ids (rows,) to (rows,)."""
+    logits = (hidden * weight[words]).sum(1)
+    return logits if bias is None else logits + bias[words]
+
+
+def bfloat16_logprobs(
+    hidden: Tensor, layer: nn.Linear, low: Bfloat16Matrix, rows: Tensor, words: Tensor
+) -> Tensor:
+    """Log-probabilities of words after rows, with the products of the normaliser in bfloat16.
+
+    The logit of the word itself is exact, in the normaliser too, where its rounded one is taken out: so no
+    words tie by rounding, the rounding of a probable word cancels, and no probability exceeds 1.
+
+    Args:
+        hidden: Outputs of the last layer, (rows, hidden), float32.
+        layer: The output layer, (vocabulary, hidden), float32.
+        low: Its matrix in bfloat16.
+        rows: Row numbers, (pairs,).
+        words: Word ids, (pairs,).
+
+    Returns:
+        (pairs,), float32, in nats.
+    """
+    shift = layer.bias[words] - log_normaliser(hidden, low, layer.bias)[rows]
+    before, after = hidden[rows], layer.weight[words]
+    exact = (before * after).sum(1) + shift
+    nearby = (rounded(before) * rounded(after)).sum(1) + shift
+    others = torch.expm1(nearby).neg_().clamp_min_(0).log_()
+    return exact - torch.logaddexp(others, exact)
+
+
+def accelerator() -> torch.device | None:
+    """Give the GPU, or whatever torch has besides the CPU on this machine."""
+    return torch.accelerator.current_accelerator(check_available=True)
+
+
+def pick_device(name: str) -> torch.device:
+    """Resolve a device name; `auto` is the accelerator where there is one.
+
+    Raises:
+        ModelError: If the device does not exist.
+    """
+    found = accelerator()
+    if name == "auto":
+        name = "cpu" if found is None else found.type
+    if not _computes(name):
+        here = "auto, cpu" if found is None else f"auto, cpu, {found.type}"
+        raise ModelError(f"device {name!r} cannot be used here. Devices: {here}.")
+    return torch.device(name)
+
+
+def _computes(name: str) -> bool:
+    """Tell whether a name is that of a device that is here, and holds numbers: torch's `meta` does not."""
+    try:
+        kind = torch.empty(0, device=name).device.type
+        return kind == "cpu" or bool(torch.get_device_module(kind).is_available())
+    except (RuntimeError, AssertionError):
+        return False
+
+
+def widest_float(device: torch.device) -> torch.dtype:
+    """Give the type for long sums: float64, or float32 on devices that lack it, such as Apple's GPUs."""
+    try:
+        return torch.empty(0, dtype=torch.float64, device=device).dtype
+    except (RuntimeError, TypeError):
+        return torch.float32
+
+
+def empty_caches() -> None:
+    """Give back the accelerator's memory that torch keeps although nothing is in it."""
+    found = accelerator()
+    if found is not None:
+        torch.get_device_module(found).empty_cache()
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Tell lack of memory, on either kind of device, from other faults."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    # torch's CPU allocator raises a plain RuntimeError, and so does what passes on the error of a device.
+    return any(said in str(error) for said in ("allocate memory", "out of memory"))

@@ -1,1 +1,0 @@
-"""Numerics that models and adapters share: devices, matrix products, output layers."""

@@ -1,0 +1,705 @@
+"""One scorer for each protocol that a model may offer; `scorer_for` finds it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from tseval.errors import ModelError, quoted_text
+from tseval.files import beyond, limits
+from tseval.scoring.numerics import empty_caches, out_of_memory
+from tseval.scoring.protocol import (
+    UNKNOWN,
+    BoundedModel,
+    CorrectingModel,
+    Encoded,
+    ParticularModel,
+    RecurrentModel,
+    ReportingModel,
+    SentenceModel,
+    TokenModel,
+    as_array,
+    as_numbers,
+    given_list,
+    not_finite,
+    refuse_misencoded,
+    refuse_no_model,
+)
+from tseval.scoring.trie import CONTEXTS_AT_ONCE, build_trie, logprobs_after, node_logprobs, visit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tseval.questions.choices import Asked, Asks
+    from tseval.scoring.protocol import (
+        Model,
+        ModelCard,
+        TotalModel,
+    )
+    from tseval.scoring.trie import Trie
+
+
+def refuse_empty(sentences: pa.StringArray) -> None:
+    """Refuse sentences without words.
+
+    Raises:
+        ModelError: One has none.
+    """
+    if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
+        raise ModelError("a sentence without words cannot be scored")
+
+
+def pieces_of(encoded: Encoded) -> np.ndarray:
+    """Give the number of tokens of each word, (words,) int64."""
+    if encoded.pieces is not None:
+        return encoded.pieces
+    return np.ones(int(encoded.lengths.sum()), dtype=np.int64)
+
+
+def sum_pieces(encoded: Encoded, logprobs: np.ndarray) -> np.ndarray:
+    """Sum the log-probabilities of tokens, (tokens,), to those of words, (words,) float32."""
+    if encoded.pieces is None:
+        return logprobs
+    word_of = np.repeat(np.arange(len(encoded.pieces)), encoded.pieces)
+    return np.bincount(word_of, weights=logprobs, minlength=len(encoded.pieces)).astype(np.float32)
+
+
+def rows_of_words(
+    sentences: pa.StringArray,
+    encoded: Encoded,
+    words: np.ndarray,
+    who: str,
+    corrections: np.ndarray | None = None,
+) -> pa.Table:
+    """Gather word log-probabilities, (words,), into one row per sentence.
+
+    Corrections are added to the words, and not to the sentence: they add up to how its last word ends and its
+    first one begins, which is no part of its probability. What they were added to stands beside the words, as
+    `pieces`.
+    """
+    starts = np.concatenate(([0], np.cumsum(encoded.lengths)))[:-1]
+    sums = np.add.reduceat(words.astype(np.float64), starts) if len(words) else np.empty(0)
+    if corrections is None:
+        return rows_of_sums(sentences, encoded, pa.array(words, pa.float32()), sums, who)
+    corrected = (words + corrections).astype(np.float32)
+    refuse_infinite_words(corrected, encoded.lengths, sentences, who)
+    table = rows_of_sums(sentences, encoded, pa.array(corrected, pa.float32()), sums, who)
+    offsets = pa.array(np.concatenate(([0], np.cumsum(encoded.lengths))), pa.int32())
+    return table.append_column("pieces", pa.ListArray.from_arrays(offsets, pa.array(words, pa.float32())))
+
+
+def refuse_infinite_words(
+    words: np.ndarray, lengths: np.ndarray, sentences: pa.StringArray, who: str
+) -> None:
+    """Refuse corrected words that are not finite.
+
+    Raises:
+        ModelError: Names the model and the sentence.
+    """
+    wrong = np.flatnonzero(~np.isfinite(words))
+    if len(wrong):
+        row = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
+        raise not_finite(float(words[wrong[0]]), sentences[row].as_py(), who)
+
+
+def rows_of_sums(
+    sentences: pa.StringArray, encoded: Encoded, words: pa.FloatArray, sums: np.ndarray, who: str
+) -> pa.Table:
+    """Lay out one row per sentence; `words`, (words,), are null where only the sums are known.
+
+    Raises:
+        ModelError: A sum is not finite; names the model, `who`, and the sentence.
+    """
+    if not np.isfinite(sums).all():
+        row = int(np.flatnonzero(~np.isfinite(sums))[0])
+        raise not_finite(float(sums[row]), sentences[row].as_py(), who)
+    offsets = np.concatenate(([0], np.cumsum(encoded.lengths)))
+    return pa.table(
+        {
+            "sentence": sentences,
+            "seen": encoded.seen,
+            "logprob": pa.array(sums, pa.float64()),
+            "words": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), words),
+            "n_unknown": pa.array(encoded.n_unknown, pa.int32()),
+        }
+    )
+
+
+def with_unscored(table: pa.Table, encoded: Encoded) -> pa.Table:
+    """Add the column `unscored`: the first token of each sentence, for a model that leaves it unscored."""
+    counts = encoded.token_counts
+    return table.append_column("unscored", pa.array(encoded.tokens[np.cumsum(counts) - counts], pa.int64()))
+
+
+def check_lengths(sentences: pa.StringArray) -> None:
+    """Refuse sentences that are whole texts: to score one would take minutes.
+
+    Raises:
+        LimitError: Names one of them by its beginning.
+    """
+    lengths = pc.utf8_length(sentences)
+    place = pc.index(pc.greater(lengths, pa.scalar(limits().sentence_chars)), pa.scalar(True)).as_py()
+    if place >= 0:
+        found = str(sentences[place])
+        what = f"a sentence of {len(found):,} characters; the limit is"
+        raise beyond("sentence_chars", f"{found[:40]!r}...", what)
+
+
+class Scorer(ABC):
+    """Scores shards of sentences with one model; remembers how much fitted into memory.
+
+    Args:
+        model: What is scored with.
+        memory: How much is scored at once.
+
+    Attributes:
+        gives_words: Whether the log-probabilities of single words are known.
+        n_contexts: Prefixes computed so far; for an opaque model, words, or sentences if it has no words.
+    """
+
+    gives_words = True
+
+    def __init__(self, model: Model, memory: Memory) -> None:
+        self.card: ModelCard = model.card
+        self.n_contexts = 0
+        self._memory = memory
+        noted = getattr(model, "warnings", None)  # any model may have some; it may grow
+        self._noted: list[str] = noted if isinstance(noted, list) else []
+        self._particular = model if isinstance(model, ParticularModel) else None
+        self._bounded = model if isinstance(model, BoundedModel) else None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the results should know: what the model has to say, then the shortages."""
+        return [*self._noted, *self._memory.shortages]
+
+    def check_sentences(self, sentences: pa.StringArray) -> None:
+        """Refuse sentences that are too long, or that the model does not read, before anything is scored.
+
+        Raises:
+            LimitError: One of them has more characters than are scored.
+            ModelError: Names one of them, and what to give the model instead.
+        """
+        check_lengths(sentences)
+        if self._particular is not None:
+            self._particular.check_sentences(sentences)
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences are longer than the model reads, (sentences,) bool.
+
+        Raises:
+            ModelError: The model says it of more or fewer sentences than there are.
+        """
+        if self._bounded is None:
+            return np.zeros(len(sentences), dtype=np.bool_)
+        found = np.asarray(self._bounded.too_long(sentences))
+        if found.shape != (len(sentences),) or found.dtype != np.bool_:
+            raise ModelError(
+                f"{self.card.name}: too_long gave an array of type {found.dtype} and shape {found.shape} "
+                f"instead of a truth value for each of {len(sentences)} sentences"
+            )
+        return found
+
+    def check_symbols(self, asks: Asks) -> None:
+        """Refuse to ask a model that cannot be asked about symbols, or does not know them.
+
+        Raises:
+            ModelError: Says which.
+        """
+        raise self._cannot_be_asked()
+
+    def score(self, sentences: pa.StringArray) -> pa.Table:
+        """Score one shard of distinct, sorted sentences.
+
+        Returns:
+            One row per sentence, in order: `sentence`, `seen` (its words as the model sees them),
+            `logprob` (nats, float64, the sum over its words), `words` (nats, float32, each word's),
+            `n_unknown`; where words were corrected, `pieces` too (nats, float32, what they were before), and
+            `logprob` is the sum over these; and `unscored`, its first token, if the model scores none of the
+            first tokens.
+
+        Raises:
+            ModelError: If the model gives something other than finite numbers, naming the sentence; or if
+                memory does not suffice even for the smallest batch.
+        """
+        encoded, logprobs, corrections = self.score_words(sentences)
+        words = sum_pieces(encoded, logprobs)
+        table = rows_of_words(sentences, encoded, words, self.card.name, corrections)
+        unscored = self.card.protocol.get("first_token") == "unscored" and len(encoded.tokens)
+        return with_unscored(table, encoded) if unscored else table
+
+    def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
+        """Score every token, as `score_tokens` does, and say what is missing to the words' log-probabilities.
+
+        Returns:
+            What `score_tokens` gives, and what is added to the sum over the tokens of each word, in nats,
+            (words,); None where nothing is.
+
+        Raises:
+            ModelError: As `score_tokens` does.
+        """
+        return *self.score_tokens(sentences), None
+
+    @abstractmethod
+    def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
+        """Score every token of distinct, sorted sentences.
+
+        Returns:
+            What the model sees, and the log-probability of each of its tokens (of each word, for a model
+            without tokens of its own), (tokens,) float32, in nats.
+
+        Raises:
+            ModelError: If a sentence has no words, or memory does not suffice even for the smallest batch.
+        """
+
+    def encoded(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the model's vocabulary.
+
+        Raises:
+            ModelError: The model says nothing of its tokens.
+        """
+        raise ModelError(
+            f"{self.card.name} gives one number for a sentence, and says nothing of its tokens.\n"
+            "  Normalise by words: --normalise words."
+        )
+
+    def token_keys(self, encoded: Encoded) -> list[str]:
+        """Name the tokens of encoded sentences as unigrams do: words as the model sees them, (tokens,)."""
+        return [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
+
+    def token_texts(self, encoded: Encoded) -> list[str]:
+        """Spell the tokens of encoded sentences for people to read, (tokens,)."""
+        return [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
+
+    def answer(self, sentences: pa.StringArray, asked: Asked) -> pa.Table:
+        """Score one shard of distinct, sorted sentences, and ask what is asked inside them.
+
+        Returns:
+            What `score` gives, and for every word `right` and `wrong`, what `Asks.compare` gives for
+            the ask before it (nats, float64, null where there is none).
+
+        Raises:
+            ModelError: The model cannot be asked, does not know a symbol, or gives a number that is not
+                finite, naming the sentence; or memory does not suffice even for the smallest batch.
+        """
+        raise self._cannot_be_asked()
+
+    def _cannot_be_asked(self) -> ModelError:
+        return ModelError(
+            f"{self.card.name} cannot say how probable several words are after one prefix, which this suite "
+            "asks.\n  Take a recurrent model: a checkpoint of tseval's own."
+        )
+
+
+# Log-probabilities of alternatives held at once.
+ALTERNATIVES = 2**16
+
+
+def ask(
+    model: RecurrentModel, trie: Trie, asks: Asks, asked: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Score every node of a trie, and find out what is asked after its contexts.
+
+    Args:
+        model: Advanced once for each context.
+        trie: Of the encoded sentences.
+        asks: What can be asked.
+        asked: For every node, what is asked after its context, -1 for nothing, (nodes,); never two different
+            things after the same context.
+
+    Returns:
+        For every node its log-probability, float32; and, as `Asks.compare` gives them, the two numbers of
+        what is asked after its context, not a number where nothing is. (nodes,) each.
+    """
+    symbols = model.encode(pa.array(asks.symbols, pa.string())).tokens
+    logprobs = np.empty(len(asked), dtype=np.float32)
+    right, wrong = np.full((2, len(asked)), np.nan)
+    for here in visit(model, trie, max(1, min(CONTEXTS_AT_ONCE, ALTERNATIVES // len(symbols)))):
+        logprobs[here.nodes] = logprobs_after(model, here.state, here.rows, here.tokens)
+        firsts = np.unique(here.rows, return_index=True)[1]
+        which = np.maximum.reduceat(asked[here.nodes], firsts)
+        rows = np.flatnonzero(which >= 0)
+        if len(rows):
+            pairs = np.repeat(rows, len(symbols)), np.tile(symbols, len(rows))
+            table = logprobs_after(model, here.state, *pairs).reshape(len(rows), len(symbols))
+            both = np.full((2, len(which)), np.nan)
+            both[:, rows] = asks.compare(which[rows], table)
+            both = np.where(asked[here.nodes] >= 0, both[:, here.rows], np.nan)
+            right[here.nodes], wrong[here.nodes] = both
+    return logprobs, right, wrong
+
+
+def refuse_unknown(model: RecurrentModel, symbols: Sequence[str]) -> None:
+    """Refuse to ask a model about symbols that it does not know.
+
+    Raises:
+        ModelError: Names them.
+    """
+    encoded = model.encode(pa.array(symbols, pa.string()))
+    unknown = [symbol for symbol, n in zip(symbols, encoded.n_unknown, strict=True) if n]
+    if unknown:
+        shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+        raise ModelError(
+            f"{model.card.name} does not know the symbols {shown}, so it cannot choose among them.\n"
+            "  Take a model that was trained on strings of this language."
+        )
+
+
+def refuse_infinite(sentences: pa.StringArray, asked: Sequence[np.ndarray], answers: np.ndarray) -> None:
+    """Refuse answers that are not finite: comparing them would decide nothing.
+
+    Args:
+        sentences: The sentences.
+        asked: For each sentence, what is asked before each word, -1 for nothing, (words,).
+        answers: A number for every word of every sentence, (words,).
+
+    Raises:
+        ModelError: Names the first sentence with such an answer.
+    """
+    wrong = np.flatnonzero((np.concatenate(asked) >= 0) & ~np.isfinite(answers))
+    if len(wrong):
+        ends = np.cumsum([len(one) for one in asked])
+        sentence = sentences[int(np.searchsorted(ends, wrong[0], side="right"))].as_py()
+        raise ModelError(
+            f"the model gives {answers[wrong[0]]} to what it should choose within {sentence!r}: not finite"
+        )
+
+
+T = TypeVar("T")
+
+
+class Memory:
+    """Remembers the size of batch that fitted.
+
+    Args:
+        at_once: What to begin with.
+        unit: What is counted, for the warnings: `sentences` or `tokens`.
+
+    Attributes:
+        shortages: A line for each time that memory did not suffice.
+    """
+
+    def __init__(self, at_once: int, unit: str) -> None:
+        self.at_once, self.unit = at_once, unit
+        self.shortages: list[str] = []
+
+    def whole(self, score: Callable[[int], T]) -> T:
+        """Call a function with the size of its batches, until they are small enough.
+
+        Raises:
+            ModelError: Not even the smallest batch fits.
+        """
+        while True:
+            try:
+                return score(self.at_once)
+            except (MemoryError, RuntimeError) as error:
+                self._halve(self.at_once, error)
+
+    def in_parts(self, n: int, part: Callable[[int, int], np.ndarray]) -> np.ndarray:
+        """Join what a function gives for parts [start, stop) of n, each small enough.
+
+        Raises:
+            ModelError: Not even the smallest part fits.
+        """
+        pieces: list[np.ndarray] = []
+        start = 0
+        while start < n:
+            stop = min(start + self.at_once, n)
+            try:
+                pieces.append(part(start, stop))
+            except (MemoryError, RuntimeError) as error:
+                self._halve(stop - start, error)
+            else:
+                start = stop
+        return np.concatenate(pieces)
+
+    def _halve(self, tried: int, error: MemoryError | RuntimeError) -> None:
+        """Go on with half of what was tried, if it was memory that did not suffice."""
+        if not out_of_memory(error):
+            raise error
+        if tried == 1:
+            raise ModelError("not enough memory to score even one sentence: try another --device")
+        self.at_once = tried // 2
+        empty_caches()
+        self.shortages.append(f"out of memory with {tried} {self.unit} at once; went on with {self.at_once}")
+
+
+# Memory for the states of two neighbouring levels of a trie.
+STATE_BYTES = 384 * 2**20
+
+
+class RecurrentScorer(Scorer):
+    """Scores with a model whose state after a prefix can be kept."""
+
+    def __init__(self, model: RecurrentModel) -> None:
+        super().__init__(model, Memory(max(1, STATE_BYTES // (2 * model.row_bytes)), "sentences"))
+        self._model = model
+
+    @torch.inference_mode()
+    def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
+        """Advance the model to every distinct context."""
+        refuse_empty(sentences)
+        encoded = self.encoded(sentences)
+
+        def words(trie: Trie, _: slice) -> np.ndarray:
+            return node_logprobs(self._model, trie)
+
+        return encoded, self._by_tries(encoded, words)
+
+    def check_symbols(self, asks: Asks) -> None:
+        """Refuse symbols that the model does not know."""
+        refuse_unknown(self._model, asks.symbols)
+
+    @torch.inference_mode()
+    def answer(self, sentences: pa.StringArray, asked: Asked) -> pa.Table:
+        """Ask after contexts while they are there."""
+        self.check_symbols(asked.asks)
+        encoded = self.encoded(sentences)
+        before = np.concatenate(asked.before)
+
+        def words(trie: Trie, part: slice) -> np.ndarray:
+            at_nodes = np.empty(int(trie.paths.max()) + 1, dtype=np.int64)
+            at_nodes[trie.paths] = before[part]
+            return np.stack(ask(self._model, trie, asked.asks, at_nodes), axis=1)
+
+        logprobs, right, wrong = self._by_tries(encoded, words).T
+        table = rows_of_words(sentences, encoded, logprobs.astype(np.float32), self.card.name)
+        offsets = pa.array(np.concatenate(([0], np.cumsum(encoded.lengths))), pa.int32())
+        for name, column in (("right", right), ("wrong", wrong)):
+            refuse_infinite(sentences, asked.before, column)
+            values = pa.array(column, pa.float64(), from_pandas=True)
+            table = table.append_column(name, pa.ListArray.from_arrays(offsets, values))
+        return table
+
+    def encoded(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the model's vocabulary."""
+        encoded = self._model.encode(sentences)
+        refuse_misencoded(encoded, sentences, self.card.name)
+        return encoded
+
+    def _by_tries(self, encoded: Encoded, score: Callable[[Trie, slice], np.ndarray]) -> np.ndarray:
+        """Score the nodes of a trie for each part that fits into memory; give what words get, (words, ...).
+
+        Args:
+            encoded: The sentences.
+            score: Gives a number, or several, for each node of a trie, told which words it is made of.
+        """
+        starts = np.concatenate(([0], np.cumsum(encoded.lengths)))
+
+        def part(start: int, stop: int) -> np.ndarray:
+            words = slice(starts[start], starts[stop])
+            trie = build_trie(encoded.tokens[words], encoded.lengths[start:stop])
+            self.n_contexts += trie.n_contexts
+            of_words: np.ndarray = score(trie, words)[trie.paths]
+            return of_words
+
+        return self._memory.in_parts(len(encoded.lengths), part)
+
+
+# Sentences that a model gets at a time.
+BATCH = 64
+
+
+class SentenceScorer(Scorer):
+    """Scores with a model that gives the log-probabilities of the words of sentences, and no more."""
+
+    def __init__(self, model: SentenceModel) -> None:
+        super().__init__(model, Memory(BATCH, "sentences"))
+        self._model = model
+
+    @torch.inference_mode()
+    def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
+        """Give the model sentences sorted by length; the tokens are words."""
+        refuse_empty(sentences)
+        texts = [str(text) for text in sentences.to_pylist()]
+        lengths = np.array([len(text.split()) for text in texts], dtype=np.int64)
+        order = np.argsort(lengths, kind="stable")
+
+        def part(start: int, stop: int) -> np.ndarray:
+            return self._batch([texts[i] for i in order[start:stop]])
+
+        by_length = self._memory.in_parts(len(texts), part)
+        self.n_contexts += len(by_length)
+        rows = np.split(by_length, np.cumsum(lengths[order])[:-1])
+        words = np.concatenate([rows[i] for i in np.argsort(order)])
+        seen, n_unknown = self._seen(sentences, texts)
+        return Encoded(seen, np.empty(0), lengths, n_unknown), words
+
+    def encoded(self, sentences: pa.StringArray) -> Encoded:
+        """Give the words; they are the tokens."""
+        texts = [str(text) for text in sentences.to_pylist()]
+        seen, n_unknown = self._seen(sentences, texts)
+        lengths = np.array([len(text.split()) for text in texts], dtype=np.int64)
+        return Encoded(seen, np.empty(0), lengths, n_unknown)
+
+    def _batch(self, batch: list[str]) -> np.ndarray:
+        """Score a batch, (words,) float32.
+
+        Raises:
+            ModelError: The model gives more or fewer numbers than there are words, or no numbers.
+        """
+        who = self.card.name
+        some = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
+        rows = given_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
+        if len(rows) != len(batch):
+            raise ModelError(f"{who} gave {len(rows)} rows of log-probabilities for {some}")
+        words = [
+            as_numbers(row, who, f"log-probabilities of the words of {quoted_text(text)}")
+            for text, row in zip(batch, rows, strict=True)
+        ]
+        for text, row in zip(batch, words, strict=True):
+            if len(row) != len(text.split()):
+                raise ModelError(
+                    f"{who} gave {len(row)} log-probabilities for the {len(text.split())} words of "
+                    f"{quoted_text(text)}"
+                )
+        with np.errstate(over="ignore"):  # what float32 does not hold is infinite, and told with its sentence
+            return np.concatenate(words).astype(np.float32)
+
+    def _seen(self, sentences: pa.StringArray, texts: list[str]) -> tuple[pa.StringArray, np.ndarray]:
+        """Give sentences as the model sees them, and the unknown words of each, if it can say."""
+        if not isinstance(self._model, ReportingModel):
+            return sentences, np.zeros(len(texts), dtype=np.int32)
+        what = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
+        shown = given_list(self._model.seen(texts), self.card.name, what)
+        if len(shown) != len(texts):
+            raise ModelError(f"{self.card.name} showed {len(shown)} sentences for {len(texts)}")
+        for text, as_seen in zip(texts, shown, strict=True):
+            if not isinstance(as_seen, str):
+                raise ModelError(f"{self.card.name} did not show the sentence {quoted_text(text)} as text")
+        n_unknown = np.array([str(text).split().count(UNKNOWN) for text in shown], dtype=np.int32)
+        return pa.array(shown, pa.string()), n_unknown
+
+
+class TokenScorer(Scorer):
+    """Scores with a model that splits words into pieces and reads batches of tokens.
+
+    Args:
+        model: What is scored with.
+        words: Whether single words matter: then they are corrected, if the model says by how much.
+    """
+
+    def __init__(self, model: TokenModel, words: bool) -> None:
+        super().__init__(model, Memory(model.batch_tokens, "tokens"))
+        self._model = model
+        self._correcting = model if words and isinstance(model, CorrectingModel) else None
+
+    @torch.inference_mode()
+    def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
+        """Let the model score a shard in batches small enough for memory."""
+        encoded = self.encoded(sentences)
+        given: object = self._memory.whole(lambda size: self._model.token_logprobs(encoded, size))
+        match given:
+            case (logprobs, int() | np.integer() as n_contexts):
+                self.n_contexts += int(n_contexts)
+                what = f"log-probabilities of the tokens of {_named(sentences)}"
+                return encoded, as_array(logprobs, len(encoded.tokens), self.card.name, what)
+        raise ModelError(
+            f"{self.card.name} gave no pair of log-probabilities and a number of contexts for "
+            f"{_named(sentences)}"
+        )
+
+    @torch.inference_mode()
+    def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
+        """Let the model score tokens and correct words, if it does and words matter."""
+        model = self._correcting
+        if model is None:
+            return super().score_words(sentences)
+        encoded = self.encoded(sentences)
+        given: object = self._memory.whole(lambda size: model.corrected_logprobs(encoded, size))
+        match given:
+            case (logprobs, corrections, int() | np.integer() as n_contexts):
+                self.n_contexts += int(n_contexts)
+                what, who = f"log-probabilities of the tokens of {_named(sentences)}", self.card.name
+                tokens = as_array(logprobs, len(encoded.tokens), who, what)
+                if corrections is not None:
+                    n_words = int(encoded.lengths.sum())
+                    corrections = as_array(
+                        corrections, n_words, who, f"corrections of the words of {_named(sentences)}"
+                    )
+                return encoded, tokens, corrections
+        raise ModelError(
+            f"{self.card.name} gave no log-probabilities, corrections and number of contexts for "
+            f"{_named(sentences)}"
+        )
+
+    def encoded(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the model's vocabulary."""
+        refuse_empty(sentences)
+        encoded = self._model.encode(sentences)
+        refuse_misencoded(encoded, sentences, self.card.name)
+        return encoded
+
+    def token_keys(self, encoded: Encoded) -> list[str]:
+        """Name the pieces by their numbers: what two pieces are spelt like may be the same."""
+        return [str(token) for token in encoded.tokens.tolist()]
+
+    def token_texts(self, encoded: Encoded) -> list[str]:
+        """Spell the pieces."""
+        return self._model.token_texts(encoded.tokens)
+
+
+def _named(sentences: pa.StringArray) -> str:
+    return f"the sentence {quoted_text(sentences[0].as_py())} and {len(sentences) - 1} others"
+
+
+class TotalScorer(Scorer):
+    """Scores with a model that says nothing of words; batches and memory are its own affair."""
+
+    gives_words = False
+
+    def __init__(self, model: TotalModel) -> None:
+        super().__init__(model, Memory(1, "sentences"))
+        self._model = model
+
+    @torch.inference_mode()
+    def score(self, sentences: pa.StringArray) -> pa.Table:
+        """Give the model the whole shard; `words` are null."""
+        refuse_empty(sentences)
+        texts = [str(text) for text in sentences.to_pylist()]
+        what = f"log-probabilities of {len(texts)} sentences, the first {quoted_text(texts[0])}"
+        totals = as_numbers(self._model.sentence_logprobs(texts), self.card.name, what)
+        if len(totals) != len(sentences):
+            raise ModelError(f"{self.card.name} gave {len(totals)} scores for {len(sentences)} sentences")
+        lengths = pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences)))
+        self.n_contexts += len(sentences)
+        n_words = np.asarray(lengths, dtype=np.int64)
+        words = pa.nulls(int(n_words.sum()), pa.float32())
+        none = np.zeros(len(sentences), dtype=np.int32)
+        return rows_of_sums(
+            sentences, Encoded(sentences, np.empty(0), n_words, none), words, totals, self.card.name
+        )
+
+    def score_tokens(self, sentences: pa.StringArray) -> NoReturn:
+        """Refuse: nothing is known of tokens."""
+        raise ModelError(f"{self.card.name} gives one number for a sentence, and nothing of its words")
+
+
+__all__ = ["Scorer", "scorer_for"]
+
+
+def scorer_for(model: object, *, words: bool = False) -> Scorer:
+    """Give the scorer of a model, the one of the richest protocol that it offers.
+
+    Args:
+        model: Satisfies a protocol of `tseval.scoring.protocol`.
+        words: Whether single words matter. Where a model splits words into pieces, the numbers of words are
+            then probabilities, at the cost of a little more computing; else they are sums over pieces, which
+            is all that whole sentences need.
+
+    Raises:
+        ModelError: It offers none.
+    """
+    if isinstance(model, RecurrentModel):
+        return RecurrentScorer(model)
+    if isinstance(model, TokenModel):
+        return TokenScorer(model, words)
+    if isinstance(model, SentenceModel):
+        return SentenceScorer(model)
+    refuse_no_model(model, "what should be scored")
+    return TotalScorer(cast("TotalModel", model))
