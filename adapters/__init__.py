@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tseval.adapters.plugins import GROUP, load_adapter, not_yet_installed
 from tseval.errors import ModelError, suggest
-from tseval.models.shipped import bundled_checkpoints
+from tseval.models.checkpoint import bundled_checkpoints
 from tseval.scoring.protocol import refuse_no_model
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tseval.formats import Json
-    from tseval.models.oracles.automaton import Automaton
+    from tseval.models.oracles import Automaton
     from tseval.scoring.protocol import Encoded
 
 StackState = tuple[torch.Tensor, ...]

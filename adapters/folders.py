@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import LimitError, ModelError
 from tseval.formats import ContentError, read_json
-from tseval.models.published.stored_tensors import STATE_LIMITS
-from tseval.models.published.torch_file import read_object
+from tseval.models.pickles import STATE_LIMITS, read_object
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,12 +17,10 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError, suggest
-from tseval.models.checkpoint import Checkpoint, load_checkpoint
-from tseval.models.language_model import count_parameters
-from tseval.models.published.torch_file import holds_object
-from tseval.models.published.word_model import load_published
-from tseval.models.shipped import bundled_checkpoints
-from tseval.models.tasks import TASKS
+from tseval.models.checkpoint import Checkpoint, bundled_checkpoints, load_checkpoint
+from tseval.models.network import TASKS, count_parameters
+from tseval.models.pickles import holds_object
+from tseval.models.published import load_published
 from tseval.models.vocabulary import EOS, UNK
 from tseval.scoring.numerics import (
     NOTHING_GAINED,

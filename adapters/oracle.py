@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from tseval.adapters.automaton import AutomatonModel, SecondOrderModel
 from tseval.adapters.native import NativeModel
 from tseval.errors import ModelError, suggest
-from tseval.models.oracles.automaton import build_automaton, refuse_sizes
-from tseval.models.oracles.dyck import ORACLES, Oracle, build_oracle
+from tseval.models.oracles import ORACLES, Oracle, build_automaton, build_oracle, refuse_sizes
 from tseval.scoring.numerics import pick_device
 from tseval.suites.formal.languages import brackets
 

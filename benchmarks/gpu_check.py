@@ -22,7 +22,7 @@ import torch
 from tabulate import tabulate
 
 import tseval
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.scoring.numerics import accelerator
 from tseval.training.corpus import columns
 from tseval.training.schedule import Schedule

@@ -40,7 +40,7 @@ from torch.nn import functional as F
 import tseval
 from tseval.adapters.native import NativeModel, ScoringPrecision
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.scoring import engine, scorers, trie
 from tseval.scoring.scorers import scorer_for

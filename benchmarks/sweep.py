@@ -47,8 +47,8 @@ MODELS = """if True:
     import sys, torch
     from pathlib import Path
     from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-    from tseval.models.shipped import bundled_checkpoints
-    from tseval.models.language_model import LanguageModel, Sizes
+    from tseval.models.checkpoint import bundled_checkpoints
+    from tseval.models.network import LanguageModel, Sizes
     folder, models, hidden = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     words = load_checkpoint(bundled_checkpoints()["lstm"]).vocabulary
     for i in range(models):

@@ -38,7 +38,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tseval.models.cells import CELLS
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.training.language_model import compile_loops
 from tseval.training.schedule import Schedule
 from tseval.training.settings import Settings

@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import ANY
 
 from tseval.adapters.native import open_checkpoint
-from tseval.models.published.word_model import load_published
+from tseval.models.published import load_published
 from tseval.runs.reading import Run, _load
 
 VOCABULARY = "vocab.txt"

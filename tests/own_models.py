@@ -10,9 +10,7 @@ import torch
 
 from tseval.adapters import open_model
 from tseval.models.checkpoint import save_checkpoint
-from tseval.models.classifier import Classifier
-from tseval.models.language_model import LanguageModel, Sizes
-from tseval.models.tasks import TASKS
+from tseval.models.network import TASKS, Classifier, LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.testing.sentences import default_sentences
 

@@ -16,7 +16,7 @@ from killing import files_below
 from tseval.evidence.evidence import gather
 from tseval.evidence.file import evidence_bytes
 from tseval.models.checkpoint import save_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.runs import read_run
 

@@ -16,7 +16,7 @@ from small import make_case, make_run, make_suite
 from systems import needs_linux
 
 from tseval.models.checkpoint import save_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 
 pytestmark = needs_linux

@@ -10,9 +10,7 @@ from tseval.adapters import open_model
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import save_checkpoint
-from tseval.models.classifier import Classifier
-from tseval.models.language_model import Sizes
-from tseval.models.tasks import TASKS
+from tseval.models.network import TASKS, Classifier, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.scoring.protocol import RecurrentModel
 from tseval.scoring.scorers import scorer_for

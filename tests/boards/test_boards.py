@@ -22,7 +22,7 @@ from tseval.boards.verify import board_suite, verify_entry
 from tseval.errors import BoardError, SuiteError
 from tseval.evaluation import evaluate
 from tseval.evidence.file import evidence_bytes, read_evidence
-from tseval.models.shipped import bundled_checkpoints
+from tseval.models.checkpoint import bundled_checkpoints
 from tseval.report import build_table, open_sources, render
 from tseval.report.table import read_board
 from tseval.runs import Manifest, Run, read_run

@@ -22,7 +22,7 @@ from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
 from tseval.evidence.file import read_evidence
 from tseval.models.checkpoint import save_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language

@@ -8,7 +8,7 @@ from own_models import open_own
 from second_device import NAME
 
 from tseval.models.cells import CELLS
-from tseval.models.tasks import TASKS
+from tseval.models.network import TASKS
 from tseval.questions.choices import Asked, Asks
 from tseval.scoring.scorers import scorer_for
 from tseval.testing import check_model

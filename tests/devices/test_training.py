@@ -12,8 +12,7 @@ from small_training import WORDS, Quiet, interrupt, stream
 from tseval.errors import TrainingError
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
-from tseval.models.classifier import Classifier
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import Classifier, LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.training.classifier import train_classifier
 from tseval.training.early_evaluation import EarlyEvaluation, accuracy_path

@@ -15,8 +15,7 @@ from in_process import call
 
 from tseval.cli.convert import command as convert
 from tseval.errors import ModelError
-from tseval.models.checkpoint import load_checkpoint
-from tseval.models.shipped import bundled_checkpoints
+from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
 
 WRITE = Path(__file__).parents[1] / "models" / "published" / "write.py"
 SELECTION = ["--case", "simple_agrmt"]

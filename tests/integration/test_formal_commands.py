@@ -10,7 +10,7 @@ import torch
 from in_process import call
 
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language

@@ -13,8 +13,7 @@ from lm_eval.api.instance import Instance
 
 import tseval
 from tseval.harness.model import TsevalLM
-from tseval.models.checkpoint import load_checkpoint
-from tseval.models.shipped import bundled_checkpoints
+from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
 from tseval.suites import load_suite
 
 pytestmark = pytest.mark.slow

@@ -20,7 +20,7 @@ import tseval
 from tseval.adapters.native import NativeModel
 from tseval.errors import SuiteError
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.verdicts import sentences_of
 

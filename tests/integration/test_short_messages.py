@@ -7,7 +7,7 @@ from stopped_runs import start_and_stop
 from systems import needs_posix
 
 from tseval.models.checkpoint import save_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.testing.report import Finding, Result
 

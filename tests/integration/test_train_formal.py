@@ -7,7 +7,7 @@ import pytest
 from in_process import call
 
 from tseval.models.checkpoint import load_checkpoint
-from tseval.models.language_model import count_parameters
+from tseval.models.network import count_parameters
 
 
 def train(cwd, suite, *extra, arch="lstm", out="model.pt"):

@@ -12,7 +12,7 @@ from in_process import call
 from tseval.adapters.automaton import AutomatonModel, SecondOrderModel
 from tseval.adapters.oracle import open_oracle
 from tseval.errors import ModelError
-from tseval.models.oracles.automaton import IMPOSSIBLE, build_automaton
+from tseval.models.oracles import IMPOSSIBLE, build_automaton
 from tseval.suites.formal.languages import Dyck, brackets
 
 NAMES = ["dyck-automaton", "dyck-second-order"]

@@ -8,8 +8,7 @@ import pytest
 from supplied import TEXT, TEXT_SAMPLE, needs_text
 
 import tseval
-from tseval.models.checkpoint import load_checkpoint
-from tseval.models.shipped import BUNDLED_CHECKPOINTS
+from tseval.models.checkpoint import BUNDLED_CHECKPOINTS, load_checkpoint
 from tseval.training.corpus import columns, encode_text
 from tseval.training.validation import mean_loss
 from tseval.training.windows import Columns

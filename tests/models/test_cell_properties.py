@@ -8,13 +8,10 @@ import torch
 from torch import nn
 
 from tseval.models.cells import CELLS
-from tseval.models.cells.abdrnn import AblatedDecayRNN
-from tseval.models.cells.ablated_lstm import AblatedLSTM
-from tseval.models.cells.drnn import DecayRNN
+from tseval.models.cells.decay import EIRNN, AblatedDecayRNN, DecayRNN, SlackedDecayRNN
 from tseval.models.cells.drnn_cnn import ConvolutionalDecayRNN
-from tseval.models.cells.eirnn import EIRNN
+from tseval.models.cells.lstm import AblatedLSTM
 from tseval.models.cells.onlstm import ONLSTM
-from tseval.models.cells.sdrnn import SlackedDecayRNN
 from tseval.models.cells.urn import URN
 
 INPUT, HIDDEN, BATCH, TIME = 7, 12, 3, 6

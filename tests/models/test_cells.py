@@ -10,8 +10,7 @@ from torch import nn
 
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
-from tseval.models.language_model import LanguageModel, Sizes
-from tseval.models.undrawn import Undrawn
+from tseval.models.network import LanguageModel, Sizes, Undrawn
 
 BATCH, TIME, INPUT = 3, 6, 7
 HIDDEN = 24  # four of them are inhibitory, and the ON-LSTM makes three chunks of eight

@@ -12,8 +12,7 @@ from equations import class_logprobs
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-from tseval.models.classifier import Classifier
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import Classifier, LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "near"), lowercase=True)

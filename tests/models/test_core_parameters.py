@@ -8,7 +8,7 @@ import torch
 from equations import KNOWN
 
 from tseval.models.cells import CELLS
-from tseval.models.language_model import LanguageModel, Sizes, count_parameters
+from tseval.models.network import LanguageModel, Sizes, count_parameters
 from tseval.report.table import BUNDLED_BOARDS, read_board
 
 PAGE = Path(__file__).parents[2] / "docs/architectures.md"

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-from tseval.models.oracles.dyck import ORACLES, Oracle, build_oracle
-from tseval.models.oracles.walk import read_stack, walk
+from tseval.models.oracles import ORACLES, Oracle, build_oracle, read_stack, walk
 
 EVERY = [(kind, code) for kind in ORACLES for code in ("one-hot", "log")]
 SIZES = [(1, 1), (1, 4), (3, 1), (5, 4), (64, 5)]

@@ -21,9 +21,8 @@ from torch import nn
 
 import tseval
 from tseval.errors import ModelError
-from tseval.models.published.inert_pickle import MAX_INSTRUCTIONS
-from tseval.models.published.stored_tensors import MAX_PICKLE
-from tseval.models.published.word_model import load_published
+from tseval.models.pickles import MAX_INSTRUCTIONS, MAX_PICKLE
+from tseval.models.published import load_published
 from tseval.scoring.scorers import scorer_for
 
 HERE = Path(__file__).parent

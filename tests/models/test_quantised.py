@@ -10,10 +10,8 @@ import torch
 from in_process import call
 
 from tseval.errors import ModelError
-from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-from tseval.models.classifier import Classifier
-from tseval.models.language_model import LanguageModel, Sizes
-from tseval.models.quantised import STEPS, dequantise, quantise
+from tseval.models.checkpoint import STEPS, dequantise, load_checkpoint, quantise, save_checkpoint
+from tseval.models.network import Classifier, LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "laughs", "laugh", "."), True)

@@ -10,7 +10,7 @@ from tseval.errors import ModelError
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "laughs", "."), lowercase=True)

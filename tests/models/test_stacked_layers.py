@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from tseval.models.cells import CELLS
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 
 
 def make(arch, dropout=0.0, layers=2):

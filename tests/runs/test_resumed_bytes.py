@@ -7,7 +7,7 @@ import torch
 import tseval
 from tseval.adapters.native import NativeModel
 from tseval.models.checkpoint import Checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.runs import RunWriter
 from tseval.runs.files import part_bytes, read_part, to_parquet

@@ -3,7 +3,7 @@ import torch
 
 from tseval.adapters.native import NativeModel
 from tseval.models.checkpoint import Checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 
 

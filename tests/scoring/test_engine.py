@@ -198,7 +198,7 @@ def test_the_cpu_allocator_running_dry_is_survived():
         import resource, pyarrow as pa, torch
         from tseval.adapters.native import NativeModel
         from tseval.models.checkpoint import Checkpoint
-        from tseval.models.language_model import LanguageModel, Sizes
+        from tseval.models.network import LanguageModel, Sizes
         from tseval.models.vocabulary import Vocabulary
         from tseval.scoring.scorers import recurrent, scorer_for
 

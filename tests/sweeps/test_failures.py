@@ -17,7 +17,7 @@ from sweeping import Sweeps, results_of
 from systems import needs_linux, needs_posix
 
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.runs import read_run
 from tseval.suites import load_suite
 from tseval.sweeps import scoring

@@ -4,7 +4,7 @@ import pytest
 import torch
 from small_training import WORDS, Quiet, stream
 
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.training.language_model import Destination, train_language_model
 from tseval.training.settings import Settings
 

@@ -15,9 +15,7 @@ from small_training import Quiet
 
 from tseval.errors import TrainingError
 from tseval.models.checkpoint import load_checkpoint
-from tseval.models.classifier import Classifier
-from tseval.models.language_model import Sizes
-from tseval.models.tasks import TASKS
+from tseval.models.network import TASKS, Classifier, Sizes
 from tseval.training.classifier import train_classifier, validate
 from tseval.training.examples import Examples, epoch_batches, make_vocabulary, read_split
 from tseval.training.language_model import Destination

@@ -13,7 +13,7 @@ from small_training import WORDS, Quiet, assert_same, curves, interrupt, outcome
 from tseval.errors import TrainingError
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.training.corpus import columns
 from tseval.training.schedule import Schedule
 from tseval.training.settings import Settings

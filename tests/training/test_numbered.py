@@ -320,7 +320,7 @@ from tseval.training.corpus import count_words, map_text
 from tseval.training.language_model import windows_of
 from tseval.training.resume import identify
 from tseval.training.settings import Settings
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 
 files, megabytes = [Path(name) for name in sys.argv[2:]], int(sys.argv[1])
 model = LanguageModel(Sizes("srn", 9, embedding=4, hidden=4, layers=1))

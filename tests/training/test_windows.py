@@ -8,7 +8,7 @@ import torch
 from small_training import WORDS, Quiet, assert_same, interrupt, outcome
 
 from tseval.models.checkpoint import load_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.training.validation import mean_loss
 from tseval.training.windows import Columns, Lines
 

@@ -10,7 +10,7 @@ import torch
 from tseval.adapters import open_model
 from tseval.evaluation import evaluate
 from tseval.models.checkpoint import save_checkpoint
-from tseval.models.language_model import LanguageModel, Sizes
+from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.runs import read_run
 from tseval.runs.files import digest, to_parquet

@@ -11,8 +11,7 @@ from tseval.adapters import open_model
 from tseval.evaluation import evaluate
 from tseval.items import suite_digest
 from tseval.models.checkpoint import save_checkpoint
-from tseval.models.classifier import Classifier
-from tseval.models.language_model import Sizes
+from tseval.models.network import Classifier, Sizes
 from tseval.runs.key import RunKey
 from tseval.suites import load_suite
 from tseval.verifying import verify_run

@@ -61,8 +61,8 @@ def command(old: Path, new: Path, vocab: Path | None, stored: PackedType, valid:
 def _read(old: Path, vocab: Path | None) -> Checkpoint:
     """Open a pickle with its words, or a checkpoint, which has them."""
     from tseval.models.checkpoint import load_checkpoint
-    from tseval.models.published.torch_file import holds_object
-    from tseval.models.published.word_model import load_published
+    from tseval.models.pickles import holds_object
+    from tseval.models.published import load_published
 
     if not holds_object(old):
         read = load_checkpoint(old)  # says what is wrong with the file, if anything is
@@ -81,7 +81,7 @@ def _read(old: Path, vocab: Path | None) -> Checkpoint:
 def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> float | None:
     """Measure what will be on disk, or keep the perplexity of a checkpoint whose numbers stay."""
     from tseval.models.checkpoint import fingerprint, stored_weights
-    from tseval.models.language_model import LanguageModel
+    from tseval.models.network import LanguageModel
     from tseval.training.corpus import columns, encode_text
     from tseval.training.validation import as_stored, mean_loss, perplexity
     from tseval.training.windows import Columns

@@ -76,7 +76,7 @@ def _known_words(spec: str) -> Callable[[str], bool]:
 
 def _bundled(name: str) -> Path:
     """Find a checkpoint that comes with tseval."""
-    from tseval.models.shipped import bundled_checkpoints
+    from tseval.models.checkpoint import bundled_checkpoints
 
     known = bundled_checkpoints()
     if name not in known:

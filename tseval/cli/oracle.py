@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tseval.models.oracles.walk import Step
+    from tseval.models.oracles import Step
 
 
 @click.command()
@@ -32,9 +32,8 @@ def command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: 
     KIND is dyck-srn or dyck-lstm, the constructions of Hewitt et al. (2020).
     """
     from tseval.models.checkpoint import save_checkpoint
-    from tseval.models.language_model import count_parameters
-    from tseval.models.oracles.dyck import Oracle, build_oracle
-    from tseval.models.oracles.walk import walk
+    from tseval.models.network import count_parameters
+    from tseval.models.oracles import Oracle, build_oracle, walk
     from tseval.suites.formal.languages import brackets
 
     if output:

@@ -1,8 +1,4 @@
-"""Checkpoints: plain data on disk, with a fingerprint over all that decides a score.
-
-A `.pt` checkpoint is a dictionary that loads with `weights_only=True`; a `.safetensors` checkpoint holds
-the same, everything but the weights as JSON in its header. `safe_file` reads both.
-"""
+"""The checkpoints that come with tseval. Names are answered from here, without torch."""
 
 from __future__ import annotations
 
@@ -10,27 +6,105 @@ import hashlib
 import io
 import json
 import math
+import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import torch
 from safetensors.torch import save as safetensors_bytes
 from torch import Tensor
 
 from tseval.errors import ModelError, counted, shortened, shown
 from tseval.files import write_whole
-from tseval.models.classifier import Classifier
-from tseval.models.language_model import LanguageModel, Network, Sizes, all_finite
-from tseval.models.quantised import dequantise, quantise
-from tseval.models.safe_file import read_plain
-from tseval.models.undrawn import Undrawn
+from tseval.models.network import Classifier, LanguageModel, Network, Sizes, Undrawn, all_finite
+from tseval.models.pickles import read_plain
 from tseval.models.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from tseval.formats import Json
+
+
+STEPS = 8.5  # to a row's root mean square
+SCALE = ".scale"  # what follows the name of a matrix in that of its scales
+_MOST = 127
+_LEAST_SCALE = torch.finfo(torch.float16).tiny
+_LEAST_BITS = 1  # that a Huffman code takes for a number
+
+
+def quantise(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, int]]:
+    """Compress matrices into whole numbers; other weights go to float16.
+
+    Args:
+        weights: By name, float, on the CPU.
+
+    Returns:
+        What goes to disk, for a matrix (rows, columns) its compressed numbers as uint8 (bytes,) and its
+        scales as float16 (rows,); and the columns of each matrix by name.
+    """
+    stored: dict[str, Tensor] = {}
+    columns: dict[str, int] = {}
+    for name, tensor in weights.items():
+        if tensor.dim() != 2:
+            stored[name] = tensor.half()
+            continue
+        matrix = tensor.float()
+        step = matrix.square().mean(1, keepdim=True).sqrt() / STEPS
+        step = torch.maximum(step, matrix.abs().amax(1, keepdim=True) / _MOST).clamp_min(_LEAST_SCALE).half()
+        numbers = (matrix / step.float()).round().clamp(-_MOST, _MOST).to(torch.int8)
+        code = zlib.compressobj(9, strategy=zlib.Z_HUFFMAN_ONLY)
+        packed = code.compress(numbers.numpy().tobytes()) + code.flush()
+        stored[name] = torch.from_numpy(np.frombuffer(packed, np.uint8).copy())
+        stored[name + SCALE] = step.squeeze(1)
+        columns[name] = tensor.shape[1]
+    return stored, columns
+
+
+def dequantise(stored: Mapping[str, Tensor], columns: object) -> dict[str, Tensor]:
+    """Give weights as they score: s·q in float32, which is exact.
+
+    Args:
+        stored: By name, as `quantise` gave them.
+        columns: Of the matrices, by name, as a header holds them.
+
+    Raises:
+        ModelError: If the two do not fit together.
+    """
+    if not isinstance(columns, dict):
+        raise ModelError("'quantised' does not give the columns of matrices by name")
+    weights = dict(stored)
+    for name, width in columns.items():
+        packed, scales = weights.get(name), weights.pop(f"{name}{SCALE}", None)
+        if packed is None or scales is None:
+            raise ModelError(f"{name!r} is quantised, but its numbers or its scales are not there")
+        if (
+            packed.dtype != torch.uint8
+            or packed.dim() != 1
+            or scales.dtype != torch.float16
+            or scales.dim() != 1
+        ):
+            raise ModelError(f"{name!r} is quantised, but not as bytes with a float16 scale for each row")
+        numbers = _numbers(name, packed, len(scales) * width if type(width) is int else -1)
+        weights[name] = numbers.reshape(len(scales), -1).float() * scales.float().unsqueeze(1)
+    return weights
+
+
+def _numbers(name: str, packed: Tensor, count: int) -> Tensor:
+    """Decompress exactly so many numbers, and never more than an honest file could hold."""
+    if not 0 < count * _LEAST_BITS <= 8 * len(packed):
+        raise ModelError(f"{name!r} is too short for its rows and columns")
+    code = zlib.decompressobj()
+    try:
+        plain = code.decompress(packed.numpy().tobytes(), count)
+    except zlib.error:
+        raise ModelError(f"{name!r} is damaged: its numbers cannot be decompressed") from None
+    if len(plain) != count or not code.eof or code.unused_data:
+        raise ModelError(f"{name!r} does not hold as many numbers as its rows and columns say")
+    return torch.from_numpy(np.frombuffer(plain, np.int8).copy())
+
 
 CHECKPOINT_FORMAT = "tseval-checkpoint"
 CHECKPOINT_VERSION = 1
@@ -296,3 +370,11 @@ def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
             )
     if broken := all_finite(weights):
         raise ModelError(f"{broken!r} holds NaN or infinite weights: the model cannot be scored")
+
+
+BUNDLED_CHECKPOINTS = Path(__file__).parent / "bundled"
+
+
+def bundled_checkpoints() -> dict[str, Path]:
+    """List the checkpoints that come with tseval, by name."""
+    return {path.stem: path for path in sorted(BUNDLED_CHECKPOINTS.glob("*.pt"))}

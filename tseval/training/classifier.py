@@ -37,7 +37,7 @@ from tseval.training.windows import Window
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tseval.models.classifier import Classifier
+    from tseval.models.network import Classifier
     from tseval.models.vocabulary import Vocabulary
     from tseval.training.examples import Examples
     from tseval.training.language_model import Destination, Listener

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tseval.models.language_model import Network
+    from tseval.models.network import Network
     from tseval.training.windows import Window
 
 CurveRow = dict[str, int | float | None]

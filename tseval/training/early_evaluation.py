@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.items import Suite
-    from tseval.models.language_model import LanguageModel
+    from tseval.models.network import LanguageModel
     from tseval.models.vocabulary import Vocabulary
     from tseval.runs import Run
 

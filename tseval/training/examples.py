@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tseval.items import Suite
-    from tseval.models.tasks import Task
+    from tseval.models.network import Task
 
 Labelled = tuple[str, int]  # a text, and its class
 

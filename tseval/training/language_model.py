@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.models.language_model import LanguageModel
+    from tseval.models.network import LanguageModel
     from tseval.models.vocabulary import Vocabulary
     from tseval.training.corpus import Stream
     from tseval.training.settings import ClassifierSettings, Settings

@@ -20,7 +20,7 @@ class Preset:
     """Sizes and settings that stand in for the defaults.
 
     Attributes:
-        sizes: Fields of `tseval.models.language_model.Sizes`.
+        sizes: Fields of `tseval.models.network.Sizes`.
         settings: Fields of `tseval.training.settings.Settings`.
         source: Where they are published.
         derived: Gives further sizes from architecture, hidden size and language, if any.

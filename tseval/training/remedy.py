@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tseval.models.language_model import Network
+    from tseval.models.network import Network
 
 TRY = "Lower --learning-rate or --clip."
 

@@ -17,7 +17,7 @@ import torch
 
 from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
-from tseval.models.safe_file import read_plain
+from tseval.models.pickles import read_plain
 from tseval.scoring.numerics import out_of_memory
 from tseval.training.corpus import STREAM_BLOCK
 from tseval.training.settings import ClassifierSettings, Settings
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from tseval.formats import Json
-    from tseval.models.language_model import Network
+    from tseval.models.network import Network
     from tseval.models.vocabulary import Vocabulary
     from tseval.training.corpus import Stream
     from tseval.training.curves import CurveRow

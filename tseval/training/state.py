@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from tseval.models.language_model import LanguageModel
+    from tseval.models.network import LanguageModel
     from tseval.training.schedule import Schedule
     from tseval.training.settings import Precision
 

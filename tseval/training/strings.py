@@ -13,7 +13,7 @@ from tseval.training.windows import Lines
 
 if TYPE_CHECKING:
     from tseval.items import Suite
-    from tseval.models.language_model import LanguageModel
+    from tseval.models.network import LanguageModel
     from tseval.models.vocabulary import Vocabulary
     from tseval.runs import Run
 

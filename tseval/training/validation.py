@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from tseval.models.checkpoint import PackedType, stored_weights
-from tseval.models.language_model import LanguageModel
+from tseval.models.network import LanguageModel
 from tseval.scoring.numerics import chosen_logits, log_normaliser, widest_float
 
 if TYPE_CHECKING:

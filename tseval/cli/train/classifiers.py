@@ -24,9 +24,7 @@ from tseval.cli.train.options import (
 from tseval.cli.train.run import Bar, build, describe_model, finished, origin_of, reserved
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
-from tseval.models.classifier import Classifier
-from tseval.models.language_model import Sizes
-from tseval.models.tasks import TASKS
+from tseval.models.network import TASKS, Classifier, Sizes
 from tseval.scoring.numerics import pick_device
 from tseval.suites import load_suite
 from tseval.training.classifier import train_classifier

@@ -16,7 +16,7 @@ from tseval.cli.train.run import Bar, build, describe_model, finished, origin_of
 from tseval.cli.train.text import chosen_language, read_training_text
 from tseval.errors import SuiteError, TsevalError
 from tseval.files import write_text
-from tseval.models.language_model import LanguageModel
+from tseval.models.network import LanguageModel
 from tseval.report.curves import (
     curve_numbers,
     error_numbers,

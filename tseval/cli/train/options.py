@@ -13,7 +13,7 @@ from tseval.errors import ModelError
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
 from tseval.models.checkpoint import StoredType
-from tseval.models.language_model import Sizes
+from tseval.models.network import Sizes
 from tseval.training.presets import PRESETS
 from tseval.training.settings import Optimiser, Precision, RateSchedule, Settings
 

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tseval.errors import TrainingError
 from tseval.files import remove_lock, take_lock
 from tseval.models.checkpoint import load_checkpoint
-from tseval.models.language_model import Network, count_parameters
+from tseval.models.network import Network, count_parameters
 from tseval.training.resume import resume_path
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tseval.formats import Json
-    from tseval.models.language_model import Sizes
+    from tseval.models.network import Sizes
     from tseval.training.settings import ClassifierSettings, Settings
 
 LINE_EVERY = 60.0  # seconds between lines where there is no terminal

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tseval.models.cells.abdrnn import AblatedDecayRNN
-from tseval.models.cells.ablated_lstm import AblatedLSTM
-from tseval.models.cells.drnn import DecayRNN
+from tseval.models.cells.decay import EIRNN, AblatedDecayRNN, DecayRNN, SlackedDecayRNN
 from tseval.models.cells.drnn_cnn import ConvolutionalDecayRNN
-from tseval.models.cells.eirnn import EIRNN
 from tseval.models.cells.gru import GRU
-from tseval.models.cells.lstm import LSTM
+from tseval.models.cells.lstm import LSTM, AblatedLSTM
 from tseval.models.cells.onlstm import ONLSTM
-from tseval.models.cells.sdrnn import SlackedDecayRNN
 from tseval.models.cells.srn import SRN
 from tseval.models.cells.urn import URN
 

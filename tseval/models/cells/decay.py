@@ -1,18 +1,24 @@
-"""What the Decay RNN and its variants share: a state that decays at a learned rate."""
+"""The excitatory-inhibitory RNN."""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from tseval.models.cells.cell import AdditiveCell, State, require
+from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
 from tseval.models.cells.window import aten, tanh_
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from torch import Tensor
+
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 # The derivative of the loss before the activation, from that after it and from the activation's value.
@@ -117,3 +123,196 @@ class DecayCell(AdditiveCell):
 def logit(share: float) -> float:
     """Invert the sigmoid."""
     return math.log(share / (1 - share))
+
+
+INHIBITORY = "0.2:last"  # as in Bhatt et al. 2020
+_CHOICE = re.compile(
+    r"(?P<share>0(\.[0-9]{1,9})?|1(\.0{1,9})?):(?P<place>first|last|drawn:(?P<seed>[0-9]{1,18}))"
+)
+
+
+def dale_signs(hidden: int, inhibitory: str = INHIBITORY) -> Tensor:
+    """Diagonal of D, (hidden,): -1 for the inhibitory units, +1 for the others.
+
+    D multiplies from the right, so it signs columns, the outgoing weights of a unit.
+
+    Args:
+        hidden: Number of units.
+        inhibitory: Which of them inhibit, `SHARE:PLACE`: floor(share * hidden) units, the `last`, the
+            `first`, or as many `drawn:SEED`, the same in every layer and wherever the model is opened.
+
+    Source: Bhatt et al. 2020, section 4; Song et al. 2016: the last fifth. Departure: the published program
+    of Bhatt et al. leaves noise off D's diagonal; here D is exact.
+
+    Raises:
+        ModelError: If the choice cannot be read.
+    """
+    chosen = _CHOICE.fullmatch(inhibitory)
+    demand = "a share from 0 to 1 and a place, such as 0.2:last, 0.2:first or 0.2:drawn:7"
+    require("inhibitory", inhibitory, chosen is not None, demand)
+    assert chosen is not None
+    count = int(Decimal(chosen["share"]) * hidden)
+    signs = torch.ones(hidden)
+    if signs.is_meta:  # only the options are being checked
+        return signs
+    if chosen["seed"] is not None:
+        signs[_drawn(hidden, count, int(chosen["seed"]))] = -1
+    else:
+        signs[slice(count) if chosen["place"] == "first" else slice(hidden - count, hidden)] = -1
+    return signs
+
+
+def _drawn(hidden: int, count: int, seed: int) -> list[int]:
+    """Draw units without a generator, whose numbers another version of its library may change."""
+    lots = {unit: hashlib.sha256(f"{seed} {unit}".encode()).digest() for unit in range(hidden)}
+    return sorted(lots, key=lots.__getitem__)[:count]
+
+
+class DecayRNN(DecayCell):
+    """Recurrent network whose state decays at a learned rate, under Dale's law.
+
+    c_t = (ReLU(W) D) h_{t-1} + U x_t + b
+    h_t = f(α h_{t-1} + (1 - α) c_t)
+
+    Source: Bhatt et al. 2020, section 4.
+
+    Args:
+        input_size: Width of a word vector.
+        hidden_size: Width of the state.
+        initial_alpha: See `DecayCell`.
+        alpha_bound: See `DecayCell`.
+        activation: See `DecayCell`.
+        inhibitory: Which units inhibit; see `dale_signs`.
+    """
+
+    later_options = ("inhibitory",)
+    signs: Tensor
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        initial_alpha: float = 0.8,
+        alpha_bound: str = "sigmoid",
+        activation: str = "tanh",
+        inhibitory: str = INHIBITORY,
+    ) -> None:
+        super().__init__(
+            input_size,
+            hidden_size,
+            initial_alpha=initial_alpha,
+            alpha_bound=alpha_bound,
+            activation=activation,
+        )
+        # Derived from the options and the size, so it is no part of a checkpoint.
+        self.register_buffer("signs", dale_signs(hidden_size, inhibitory), persistent=False)
+
+    def add_recurrent(self) -> None:
+        """Add W."""
+        self.recurrent = recurrent_matrix(self.hidden_size, self.hidden_size)
+
+    def recurrent_weight(self) -> Tensor:
+        """ReLU(W) D, (hidden, hidden)."""
+        return self.recurrent.relu() * self.signs
+
+
+class SlackedDecayRNN(DecayCell):
+    """Decay RNN without Dale's law: a unit may excite some units and inhibit others.
+
+    c_t = W h_{t-1} + U x_t + b
+    h_t = f(α h_{t-1} + (1 - α) c_t)
+
+    Source: Bhatt et al. 2020, section 4. See `DecayCell` for α.
+    """
+
+    def add_recurrent(self) -> None:
+        """Add W."""
+        self.recurrent = recurrent_matrix(self.hidden_size, self.hidden_size)
+
+    def recurrent_weight(self) -> Tensor:
+        """W, (hidden, hidden)."""
+        return self.recurrent
+
+
+class AblatedDecayRNN(DecayCell):
+    """Decay RNN whose only memory is the decay: units do not see each other.
+
+    h_t = f(α h_{t-1} + (1 - α) (U x_t + b))
+
+    Source: Bhatt et al. 2020, section 4. See `DecayCell` for α.
+    """
+
+    def recurrent_weight(self) -> None:
+        """There is none."""
+        return
+
+
+class EIRNN(AdditiveCell):
+    """Excitatory and inhibitory rate units that leak at a fixed rate, with noise while training.
+
+    r_{t-1} = relu(s_{t-1})
+    s_t     = (1 - β) s_{t-1} + β ((ReLU(W) D) r_{t-1} + U x_t + b) + √(2 β σ²) N(0, 1)
+
+    The state is (r, s); r is the output. Without self-connections the diagonal of W is masked, always, so
+    that training cannot bring them back.
+
+    Source: Song, Yang & Wang 2016, the discretised dynamics; β as in Bansal et al. 2020 (0.17 and 0.001).
+    Departure: the published program of Bansal et al. has β = 0.005 and no noise.
+
+    Args:
+        input_size: Width of a word vector.
+        hidden_size: Number of units.
+        beta: β, the share of the state that is renewed at every word.
+        sigma: σ, strength of the noise in training; 0 for none.
+        self_connections: Whether a unit may drive itself.
+        inhibitory: Which units inhibit; see `dale_signs`.
+    """
+
+    n_states = 2
+    later_options = ("inhibitory",)
+    mask: Tensor
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        beta: float = 0.17,
+        sigma: float = 0.15,
+        self_connections: bool = False,
+        inhibitory: str = INHIBITORY,
+    ) -> None:
+        require("beta", beta, 0 < beta <= 1, "above 0 and at most 1")
+        require("sigma", sigma, 0 <= sigma < math.inf, "a finite number, 0 or above")
+        super().__init__(input_size, hidden_size, hidden_size)
+        self.beta, self.sigma = beta, sigma
+        self.recurrent = recurrent_matrix(hidden_size, hidden_size)
+        mask = dale_signs(hidden_size, inhibitory).repeat(hidden_size, 1)
+        if not self_connections:
+            mask.fill_diagonal_(0)
+        # Derived from the options and the size, so it is no part of a checkpoint.
+        self.register_buffer("mask", mask, persistent=False)
+
+    def recurrent_weight(self) -> Tensor:
+        """ReLU(W) D, (hidden, hidden), with a zero diagonal unless there are self-connections."""
+        return self.recurrent.relu() * self.mask
+
+    @property
+    def update_parameters(self) -> Sequence[Tensor]:
+        """There are none."""
+        return ()
+
+    def update(self, drive: Tensor, state: State) -> State:
+        """Advance the state; see `AdditiveCell.update`."""
+        s = torch.lerp(state[1], drive, self.beta)
+        if self.training and self.sigma:
+            s = s + math.sqrt(2 * self.beta) * self.sigma * torch.randn_like(s)
+        return s.relu(), s
+
+    def update_backward(
+        self, _: Tensor, __: State, after: State, slopes: State, /
+    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+        """Carry the gradient back through one `update`; see `Recurrence`. The noise adds nothing to it."""
+        slope = torch.ops.aten.threshold_backward(slopes[0], after[0], 0) + slopes[1]
+        return slope * self.beta, (torch.zeros_like(slope), slope * (1 - self.beta)), ()

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
-from tseval.models.cells.dale import INHIBITORY, dale_signs
-from tseval.models.cells.decay import ACTIVATIONS, DERIVATIVES, logit
+from tseval.models.cells.decay import ACTIVATIONS, DERIVATIVES, INHIBITORY, dale_signs, logit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,23 +1,45 @@
-"""Word-level recurrent networks around any of the cells, and the language model among them."""
+"""Networks without first weights, for weights that are read from a file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
 
 from tseval.errors import ModelError, suggest
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import LARGEST, complete_options, is_narrow
 from tseval.models.cells.window import thinned
-from tseval.models.tasks import TASKS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tseval.models.cells.cell import Cell, Option, State
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A choice between two classes.
+
+    Attributes:
+        labels: Words that stand for the classes, in the order of the classifier's outputs. They end a
+            sentence, after the words that the classifier reads.
+        methods: Methods `SUITE:METHOD` that make such sentences of a suite, the usual one first.
+    """
+
+    labels: tuple[str, str]
+    methods: tuple[str, ...]
+
+
+TASKS = {
+    "number": Task(("<singular>", "<plural>"), ("number", "number_profile")),
+    "grammaticality": Task(("<grammatical>", "<ungrammatical>"), ("judgement", "judgement_both")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +56,7 @@ class Sizes:
         tied: Whether the output layer shares its matrix with the embedding; needs embedding == hidden.
         options: What can be chosen about the cell (the keyword-only arguments of its constructor). The
             defaults are filled in, so that a checkpoint does not depend on them.
-        task: What a classifier was trained for, a name in `tseval.models.tasks.TASKS`; None for a language
+        task: What a classifier was trained for, a name in `tseval.models.network.TASKS`; None for a language
             model.
     """
 
@@ -239,3 +261,61 @@ def all_finite(weights: Mapping[str, Tensor]) -> str | None:
         if not torch.isfinite(tensor).all():
             return name
     return None
+
+
+class Classifier(Network):
+    """A network whose outputs are the two classes of a task, read off the state after the last word.
+
+    There is no start symbol: the first word meets the fresh state.
+
+    Source: Linzen et al. 2016; Bhatt et al. 2020, section 6.
+
+    Args:
+        sizes: Architecture, shapes and task.
+        initial_range: Word vectors start uniform within ± this.
+    """
+
+    def __init__(self, sizes: Sizes, initial_range: float = 0.1) -> None:
+        assert sizes.task is not None, "the sizes of a language model"
+        super().__init__(sizes, initial_range)
+        self.task: Task = TASKS[sizes.task]
+
+    def classify(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """Score the classes of a batch of word sequences.
+
+        What stands behind the last word of a sequence does not reach its state, so that sequences may be
+        padded with any word.
+
+        Args:
+            words: Word ids, (time, batch).
+            lengths: Words of each sequence, from 1 to time, (batch,).
+
+        Returns:
+            Logits, (batch, classes).
+        """
+        outputs, _ = self(words, self.initial_state(words.shape[1]))
+        last = outputs[lengths - 1, torch.arange(len(lengths), device=lengths.device)]
+        return self.logits(last)
+
+
+DRAWS = {nn.init.kaiming_uniform_, nn.init.normal_, nn.init.uniform_, Tensor.normal_, Tensor.uniform_}
+
+
+class Undrawn(TorchFunctionMode):
+    """Make parameters without drawing them: they hold anything until weights are put into them.
+
+    What a cell computes from its sizes is computed. Drawn numbers would only be written over; on the meta
+    device, which has none, torch loads its whole compiler before it does not draw them.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        kwargs = kwargs or {}
+        if func in DRAWS:
+            return args[0] if args else cast("Tensor", kwargs["tensor"])
+        return func(*args, **kwargs)

@@ -1,9 +1,4 @@
-"""The word language models of Gulordava et al. 2018 and Marvin & Linzen 2018, as they were published.
-
-Both come from PyTorch's example `word_language_model`: a pickled module with the attributes `encoder`
-(Embedding), `rnn` (LSTM, GRU or RNN), `decoder` (Linear) and `drop` (Dropout), perhaps inside a DataParallel.
-Its words are in a text file of their own.
-"""
+"""Files of torch, read without running what they say: published modules, and plain data of our own."""
 
 from __future__ import annotations
 
@@ -12,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import ModelError
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
-from tseval.models.language_model import Sizes
-from tseval.models.published.inert_pickle import Pickled, quoted
-from tseval.models.published.stored_tensors import StoredTensor, TorchFile, find_tensor
-from tseval.models.published.torch_file import read_object
+from tseval.models.network import Sizes
+from tseval.models.pickles import Pickled, StoredTensor, TorchFile, find_tensor, quoted, read_object
 from tseval.models.vocabulary import read_words
 
 if TYPE_CHECKING:
@@ -23,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.models.cells.cell import Option
+
 
 # Kind of recurrent layer, as torch names it, to our cell of the same equation, with its options.
 PUBLISHED_CELLS: dict[str, tuple[str, dict[str, Option]]] = {

@@ -1,1 +1,0 @@
-"""Networks whose weights are set by a published construction, not learnt: they know a language exactly."""
