@@ -7,20 +7,152 @@ entry-point group `tseval.adapters`; the model satisfies one of the protocols of
 
 from __future__ import annotations
 
+import json
 import re
-from importlib.metadata import EntryPoint, entry_points
+import tomllib
+import traceback
+from importlib import import_module
+from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+from urllib.parse import unquote, urlparse
 
-from tseval.adapters.plugins import GROUP, load_adapter, not_yet_installed
-from tseval.errors import ModelError, suggest
+from tseval.errors import ModelError, TsevalError, first_line, suggest
 from tseval.models.checkpoint import bundled_checkpoints
 from tseval.scoring.protocol import refuse_no_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from importlib.metadata import Distribution, EntryPoint
 
     from tseval.scoring.protocol import Model
+
+    Opener = Callable[[str, Mapping[str, str], str], Model]
+    from collections.abc import Mapping
+
+
+GROUP = "tseval.adapters"
+READ_ONCE = "Entry points are read when a package is installed"
+
+
+def load_adapter(entry: EntryPoint) -> Opener:
+    """Import an adapter.
+
+    Raises:
+        ModelError: It cannot be imported. Names the package, what went wrong, and what to do.
+    """
+    dist = entry.dist
+    package = "" if dist is None else f" of the package {dist.name} {dist.version}"
+    where = f"the adapter {entry.name!r}{package} ({entry.value})"
+    try:
+        module = import_module(entry.module)
+    except TsevalError:
+        raise  # an adapter that lacks its library says itself what to install
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if f"{entry.module}.".startswith(f"{missing}."):
+            raise ModelError(
+                f"{where} cannot be imported: there is no module {missing}.\n"
+                f"  {READ_ONCE}: if the module was moved or renamed, {_install_again(dist)}."
+            ) from None
+        top = missing.partition(".")[0]
+        raise ModelError(
+            f"{where} cannot be imported: {first_line(error)}.\n  Install what it needs: pip install {top}."
+        ) from None
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # SystemExit speaks too
+        raise ModelError(
+            f"{where} cannot be imported: {said}{_place(error)}.\n"
+            f"  Try another version of it, or {_install_again(dist)}."
+        ) from error
+    found: object = module
+    for name in entry.attr.split("."):
+        if not hasattr(found, name):
+            raise ModelError(
+                f"{where} is not there: {entry.module} has no {entry.attr}.\n"
+                f"  {READ_ONCE}: if the function was renamed, {_install_again(dist)}."
+            )
+        found = getattr(found, name)
+    return cast("Opener", found)
+
+
+def is_outside(entry: EntryPoint) -> bool:
+    """Tell adapters of other packages from tseval's own."""
+    return entry.dist is None or entry.dist.name != "tseval"
+
+
+def not_yet_installed(scheme: str) -> str:
+    """Say why an adapter that someone has written is not found: it was registered after the installation.
+
+    Returns:
+        The end of a message, or nothing where no such adapter is known.
+    """
+    for name, folder in _checkouts():
+        if scheme in _registered(folder):
+            where = folder / "pyproject.toml"
+            return (
+                f"\n  {where} registers {scheme!r}, but {name} was installed before it did."
+                f"\n  {READ_ONCE}: pip install -e {folder}"
+            )
+    module = scheme.replace("-", "_")
+    if module.isidentifier() and (Path(__file__).parent / f"{module}.py").exists():
+        return (
+            f"\n  There is a module adapters/{module}.py, but no entry point {scheme!r}: put its line under "
+            f'[project.entry-points."{GROUP}"] in pyproject.toml.'
+            f"\n  {READ_ONCE}: then pip install -e . again."
+        )
+    return ""
+
+
+def _checkouts() -> Iterator[tuple[str, Path]]:
+    """Give name and folder of every package that is installed from a folder in which it can be edited."""
+    own = Path(__file__).parents[2]
+    if (own / "pyproject.toml").exists() and (own / "adapters").exists():
+        yield "tseval", own
+    for dist in distributions():
+        origin = _origin(dist)
+        if origin is not None and origin[1]:
+            yield dist.name, origin[0]
+
+
+def _registered(folder: Path) -> set[str]:
+    """Read which adapters a project's `pyproject.toml` names."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+        return set(project["entry-points"][GROUP])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _origin(dist: Distribution) -> tuple[Path, bool] | None:
+    """Give the folder that a package was installed from, if it was one, and whether it is edited there."""
+    try:
+        origin = json.loads(dist.read_text("direct_url.json") or "null")
+        url = urlparse(origin["url"])
+        if url.scheme != "file" or "dir_info" not in origin:
+            return None
+        return Path(unquote(url.path)), bool(origin["dir_info"].get("editable"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _install_again(dist: Distribution | None) -> str:
+    if dist is None:
+        return "install it again"
+    origin = _origin(dist)
+    if origin is None:
+        return f"install it again: pip install --force-reinstall --no-deps {dist.name}"
+    folder, editable = origin
+    return f"install it again: pip install {'-e ' if editable else ''}{folder}"
+
+
+def _place(error: BaseException) -> str:
+    """Say where an exception was raised; a syntax error says so itself."""
+    if isinstance(error, SyntaxError):
+        return ""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f" ({frame.filename}:{frame.lineno})"
+
 
 # What may be the name of a model on the hub, and what is surely a file.
 ON_THE_HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")

@@ -1,42 +1,258 @@
 """Causal language models of transformers: `hf:PATH_OR_ID`.
 
 Words are split into pieces by the model's tokenizer. The log-probability of a sentence is the sum over its
-pieces (chain rule); that of a word needs more (`tseval.adapters.word_marks`). Every distinct beginning is
+pieces (chain rule); that of a word needs more (`tseval.adapters.words`). Every distinct beginning is
 read once: many of them share a row in which each attends to its own beginnings only, at the positions it has
 in its sentence. Not every architecture allows that, so each model is held to its own plain forward pass, when
-it is opened and for sentences of the lengths that it is given (`tseval.adapters.hf_check`).
+it is opened and for sentences of the lengths that it is given (`tseval.adapters.hf`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from tseval.adapters.bfloat16_head import ModelProducts, no_gain, refuse_precision
-from tseval.adapters.hf_check import ALL_METHODS, LENGTH, ROW_CONTEXTS, choose_method
-from tseval.adapters.pieces import WHITE_SPACE, Pieces
-from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors, take_option
-from tseval.adapters.start_tokens import find_start, start_kind
-from tseval.adapters.word_marks import NOTE, Ended, corrections, find_marks, read_to_the_end
+from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, ordinary_tokens, plain_errors, take_option
+from tseval.adapters.words import (
+    NOTE,
+    WHITE_SPACE,
+    Ended,
+    Pieces,
+    corrections,
+    find_marks,
+    find_start,
+    read_to_the_end,
+    start_kind,
+)
 from tseval.errors import ModelError
-from tseval.scoring.numerics import chosen_logits, log_shares, log_sums, log_sums_exp_, of_length
+from tseval.scoring.numerics import (
+    NOTHING_GAINED,
+    Bfloat16Matrix,
+    Rerouted,
+    chosen_logits,
+    fast_products,
+    has_fast_products,
+    linear,
+    log_shares,
+    log_sums,
+    log_sums_exp_,
+    of_length,
+)
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import attends, build_trie, contexts_of, packed_batches, path_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
     from torch import Tensor
-    from transformers import PretrainedConfig
+    from transformers import PretrainedConfig, PreTrainedModel
 
-    from tseval.adapters.hf_check import Method
     from tseval.adapters.pretrained import OptionValue, Pretrained
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Batch, Contexts, Trie
+
+
+# Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
+ROW_CONTEXTS = 128
+LENGTH = 24  # tokens of the longest sentence that is compared at first, as far as the model reads so many
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way of scoring.
+
+    Attributes:
+        packed: Many contexts share a row; otherwise one sentence a row, rows of equal length together.
+        tiled_head: The output matrix is applied by us; otherwise the model's own logits are used.
+        shared: What two sentences have in common is read once; otherwise each is read whole.
+    """
+
+    packed: bool
+    tiled_head: bool
+    shared: bool = True
+
+    @property
+    def name(self) -> str:
+        """For the manifest."""
+        apart = "rows of equal length" if self.shared else "each sentence whole"
+        rows = "packed tree" if self.packed else apart
+        return f"{rows}, {'tiled' if self.tiled_head else 'own'} head"
+
+
+ALL_METHODS = tuple(
+    Method(packed, tiled, shared)
+    for packed, shared in ((True, True), (False, True), (False, False))
+    for tiled in (True, False)
+)
+
+
+class Scoring(Protocol):
+    """What is compared: a model that can score a trie by any method."""
+
+    opened: Pretrained
+    start: int | None
+
+    def score_by(
+        self, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
+    ) -> tuple[np.ndarray, int]:
+        """Score the tokens of sentences by one method."""
+        ...
+
+
+@torch.inference_mode()
+def choose_method(
+    scoring: Scoring, methods: Sequence[Method], length: int, batch_tokens: int
+) -> tuple[Method, str | None]:
+    """Take the first method whose log-probabilities are those of the plain forward pass.
+
+    Args:
+        scoring: The model.
+        methods: What may be taken, the fastest first.
+        length: Tokens of the longest sentence to compare, as far as the model reads so many.
+        batch_tokens: Tokens to read at once, as in a run.
+
+    Returns:
+        The method, and why it is not the fastest of these, if it is not.
+
+    Raises:
+        ModelError: If the model reads words that are yet to come, or no method agrees.
+    """
+    tolerance = scoring.opened.tolerance
+    most = (scoring.opened.longest or length + 1) - 1  # beside a start symbol
+    sentences = _sentences(scoring, min(length, most), min(ROW_CONTEXTS, batch_tokens))
+    expected = [_plain(scoring, sentence) for sentence in sentences]
+    half = len(sentences[0]) // 2  # up to where the second goes on in another way
+    if not np.allclose(expected[0][:half], expected[1][:half], atol=tolerance, rtol=0):
+        raise ModelError(
+            "the model's prediction of a word depends on the words after it: it is not a causal model.\n"
+            "  A masked model is opened by mlm:, one that was trained as causal with is_decoder=true."
+        )
+    reasons: list[str] = []
+    for method in methods:
+        difference = _difference(scoring, method, sentences, np.concatenate(expected), batch_tokens)
+        if difference <= tolerance:
+            why = f"scored by {method.name}: {reasons[0]}" if reasons else None
+            return method, why
+        reasons.append(
+            f"{method.name} differs from the plain forward pass by {difference:.1g} nats"
+            if np.isfinite(difference)
+            else f"{method.name} fails"
+        )
+    raise ModelError(f"the model cannot be scored reliably: {'; '.join(reasons)}")
+
+
+def _difference(
+    scoring: Scoring, method: Method, sentences: list[np.ndarray], expected: np.ndarray, batch_tokens: int
+) -> float:
+    """Give the largest difference from the plain forward pass; infinite if a method fails."""
+    output = scoring.opened.model.get_output_embeddings()
+    if method.tiled_head and (type(output) is not nn.Linear or output.weight.is_meta):
+        return float("inf")
+    counts = np.array([len(sentence) for sentence in sentences])
+    try:
+        found, _ = scoring.score_by(method, np.concatenate(sentences), counts, batch_tokens)
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception:  # a model that does not know masks or positions may raise anything
+        return float("inf")
+    difference = np.abs(found - expected).max()
+    return float(difference) if np.isfinite(difference) else float("inf")
+
+
+def _sentences(scoring: Scoring, longest: int, row: int) -> list[np.ndarray]:
+    """Make up sentences that part after few and after many tokens, and meet again.
+
+    The second parts from the first half-way. The third has, behind another first token, the tokens of the
+    first at the same places. The others part anywhere, and every second one is half as long. Together they
+    fill more than one packed row, so that a wrong mask, a wrong position and a wrong path all show.
+    """
+    ordinary = ordinary_tokens(scoring.opened)
+    draw = np.random.default_rng(0)
+    stem = draw.choice(ordinary, longest)
+    sentences = [
+        stem,
+        np.concatenate((stem[: longest // 2], draw.choice(ordinary, longest - longest // 2))),
+        np.concatenate((draw.choice(ordinary, 1), stem[1:])),
+    ]
+    n_contexts = 2 * longest
+    while n_contexts < 1.5 * max(row, 2 * longest):
+        length = max(1, longest // (1 + len(sentences) % 2))
+        shared = int(draw.integers(length))
+        sentences.append(np.concatenate((stem[:shared], draw.choice(ordinary, length - shared))))
+        n_contexts += length - shared
+    return sentences
+
+
+def _plain(scoring: Scoring, sentence: np.ndarray) -> np.ndarray:
+    """Score one sentence by the model's own forward pass; 0 for a first token that follows nothing."""
+    ids = sentence if scoring.start is None else np.concatenate(([scoring.start], sentence))
+    logits: Tensor = scoring.opened.model(
+        input_ids=torch.from_numpy(ids)[None].to(scoring.opened.model.device)
+    ).logits
+    table = logits[0, :-1].float().log_softmax(-1).cpu()
+    found = table[torch.arange(len(ids) - 1), torch.from_numpy(ids[1:])].numpy()
+    return found if scoring.start is not None else np.concatenate(([0.0], found))
+
+
+class ModelProducts:
+    """How the products of a model are made: by the quicker library, and in its own type but for the logits.
+
+    A model in bfloat16 would round its logits to eight binary digits, and probable words would tie. Its
+    output matrix is kept once more, in the order in which the processor multiplies.
+
+    Args:
+        model: On its device.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self._device = model.device
+        output = model.get_output_embeddings()
+        is_plain = type(output) is nn.Linear and output.weight.device.type == "cpu"
+        self._output = output.weight if is_plain and output.weight.dtype == torch.bfloat16 else None
+        self._matrix: Bfloat16Matrix | None = None
+
+    @property
+    def output(self) -> Bfloat16Matrix | None:
+        """The output matrix, if its numbers are bfloat16 and lie on the CPU."""
+        if self._matrix is None and self._output is not None:
+            self._matrix = Bfloat16Matrix(self._output)
+        return self._matrix
+
+    def rerouted(self) -> AbstractContextManager[object]:
+        """Let all products inside be made so, whatever modules the model consists of."""
+        return fast_products(self._device) if self._output is None else Rerouted(self._linear)
+
+    def _linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        if self._output is None or weight.data_ptr() != self._output.data_ptr() or self.output is None:
+            return linear(inputs, weight, bias)
+        logits = self.output.product(inputs.flatten(0, -2), None if bias is None else bias.float())
+        return logits.view(*inputs.shape[:-1], len(self.output))
+
+
+def refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
+    """Say how a model of transformers is asked for another precision.
+
+    Raises:
+        ModelError: It is asked for as for a checkpoint of tseval's own.
+    """
+    if "precision" in arguments:
+        raise ModelError(
+            f"{scheme}: a model of transformers computes in the type of its weights: leave --precision out, "
+            f"and give --model-args dtype={arguments['precision']}"
+        )
+
+
+def no_gain(arguments: Mapping[str, str], device: torch.device) -> list[str]:
+    """Warn where bfloat16 was asked for, on a processor that multiplies it no faster."""
+    asked = arguments.get("dtype", "").removeprefix("torch.") == "bfloat16"
+    return [NOTHING_GAINED] if asked and device.type == "cpu" and not has_fast_products(device) else []
+
 
 # What is asked besides the tokens themselves, where nothing is.
 NO_PARTS = np.empty((0, 0), dtype=np.float32)

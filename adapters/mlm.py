@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import torch
 
-from tseval.adapters.bfloat16_head import ModelProducts, no_gain, refuse_precision
-from tseval.adapters.pieces import WHITE_SPACE, Pieces
+from tseval.adapters.hf import ModelProducts, no_gain, refuse_precision
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, ordinary_tokens, plain_errors, take_option
-from tseval.adapters.start_tokens import special_tokens
+from tseval.adapters.words import WHITE_SPACE, Pieces, special_tokens
 from tseval.errors import ModelError
 from tseval.scoring.numerics import log_sum_exp_
 from tseval.scoring.protocol import Encoded, ModelCard

@@ -7,15 +7,132 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tseval.adapters.automaton import AutomatonModel, SecondOrderModel
-from tseval.adapters.native import NativeModel
+import torch
+
+from tseval.adapters.native import NativeModel, encode_words
 from tseval.errors import ModelError, suggest
 from tseval.models.oracles import ORACLES, Oracle, build_automaton, build_oracle, refuse_sizes
+from tseval.models.vocabulary import EOS, UNK
 from tseval.scoring.numerics import pick_device
+from tseval.scoring.protocol import ModelCard
 from tseval.suites.formal.languages import brackets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy as np
+    import pyarrow as pa
+
+    from tseval.formats import Json
+    from tseval.models.oracles import Automaton
+    from tseval.scoring.protocol import Encoded
+
+
+StackState = tuple[torch.Tensor, ...]
+STEEPNESS = 40.0  # H: σ(±20) is 1 and 2e-9 in float32
+
+
+class AutomatonModel:
+    """An automaton, ready to be advanced prefix by prefix.
+
+    Args:
+        automaton: Its tables.
+    """
+
+    def __init__(self, automaton: Automaton) -> None:
+        self.automaton = automaton
+        self.card = self._card("automaton", automaton.name, automaton.n_stacks)
+
+    def _card(self, architecture: str, name: str, hidden: int) -> ModelCard:
+        protocol: dict[str, Json] = {
+            "start": EOS,
+            "state": "fresh",
+            "unknown": UNK,
+            "lowercase": False,
+            "dtype": "float32",
+        }
+        return ModelCard(
+            name=name,
+            kind=architecture,
+            fingerprint=self.automaton.fingerprint,
+            protocol=protocol,
+            details={
+                "architecture": architecture,
+                "hidden": hidden,
+                "vocabulary": len(self.automaton.vocabulary),
+                "device": "cpu",
+            },
+        )
+
+    def __repr__(self) -> str:
+        return self.card.show(self)
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory that one row of a state takes."""
+        return 8
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the vocabulary."""
+        return encode_words(self.automaton.vocabulary.ids(), sentences)
+
+    def start(self) -> StackState:
+        """Give the state before a string, one row."""
+        return (torch.zeros(1, 1, dtype=torch.int64),)
+
+    def advance(self, state: StackState, tokens: np.ndarray) -> StackState:
+        """Read one more symbol in every row."""
+        after = self.automaton.after[state[0][:, 0].numpy(), tokens]
+        return (torch.from_numpy(after.astype("int64"))[:, None],)
+
+    def logprobs(self, state: StackState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Give log-probabilities of next symbols, (words,) float32, in nats."""
+        found: np.ndarray = self.automaton.logprobs[state[0][:, 0].numpy()[rows], tokens]
+        return found
+
+
+class SecondOrderModel(AutomatonModel):
+    """A second-order RNN that runs an automaton, ready to be advanced prefix by prefix.
+
+    After word x its units are σ(H Σ_j W_ijx h_j − H/2), W_ijx being 1 where x leads from state j to state i
+    and else 0: the unit of the automaton's state is on, all others are off. The output layer has the
+    automaton's log-probabilities for weights. Source: Omlin & Giles 1996, whose further
+    weights of -H hold a network together that is to be trained.
+
+    Args:
+        automaton: Its tables.
+    """
+
+    def __init__(self, automaton: Automaton) -> None:
+        super().__init__(automaton)
+        name = automaton.name.replace("automaton", "second-order")
+        self.card = self._card("second-order", name, len(automaton.after))
+        # A word's matrix has a single 1 in each column; the place of it is all that is kept.
+        self._after = torch.from_numpy(automaton.after.astype("int64").T.copy())
+        self._output = torch.from_numpy(automaton.logprobs)
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory that one row of a state takes."""
+        return 4 * len(self.automaton.after)
+
+    def start(self) -> StackState:
+        """Give the state before a string, one row: the unit of the empty stack is on."""
+        units = torch.zeros(1, len(self.automaton.after))
+        units[:, 0] = 1
+        return (units,)
+
+    def advance(self, state: StackState, tokens: np.ndarray) -> StackState:
+        """Read one more symbol in every row."""
+        (units,) = state
+        drives = torch.zeros_like(units).scatter_add(1, self._after[torch.from_numpy(tokens).long()], units)
+        return (torch.sigmoid(STEEPNESS * (drives - 1 / 2)),)
+
+    def logprobs(self, state: StackState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Give log-probabilities of next symbols, (words,) float32, in nats."""
+        found: np.ndarray = (state[0] @ self._output).log_softmax(1).numpy()[rows, tokens]
+        return found
+
 
 AUTOMATA = {"dyck-automaton": AutomatonModel, "dyck-second-order": SecondOrderModel}
 USAGE = "Give --model-args k=4,m=3 and, if not log, code=one-hot."

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
+import json
+import warnings
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
 from torch import nn
 
-from tseval.adapters.folders import check_saved, holds_tokenizer, place_in_training, refuse_hostile
-from tseval.adapters.hub import stays_here
-from tseval.adapters.lora import find_lora
-from tseval.errors import ModelError, shown, suggest
+from tseval.errors import LimitError, ModelError, shown, suggest
+from tseval.formats import ContentError, checked, read_json
+from tseval.models.pickles import STATE_LIMITS, read_object
 from tseval.scoring.numerics import pick_device
 
 if TYPE_CHECKING:
@@ -23,7 +25,178 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from tseval.formats import Json
     from tseval.scoring.protocol import Encoded
+
+
+PICKLED_WEIGHTS = "*_model*.bin"  # of a model, or of an adapter to one
+TOKENIZER = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "*.vocab", "merges.txt")
+
+
+def refuse_hostile(where: str, folder: Path) -> None:
+    """Refuse a folder that holds pipes or devices before transformers waits for them, or hostile pickles.
+
+    Torch's own reader executes nothing in a pickle of weights, but takes any memory that it asks for.
+
+    Args:
+        where: What to call it in messages.
+        folder: The folder; if it is none, nothing is refused.
+
+    Raises:
+        ModelError: Names the file.
+    """
+    with suppress(OSError):  # what cannot be looked at is told by transformers
+        for path in folder.iterdir():
+            if path.exists() and not path.is_file() and not path.is_dir():
+                raise ModelError(f"{where}: holds {path.name!r}, which is not a regular file")
+            if path.is_file() and path.match(PICKLED_WEIGHTS):
+                try:
+                    read_object(path, frozenset(), STATE_LIMITS)
+                except ModelError as error:
+                    raise ModelError(f"{where}: {path.name}: {error}") from None
+
+
+def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
+    """Refuse folders that lack a model or its tokenizer; of what is no folder, the hub knows more.
+
+    Raises:
+        ModelError: Says what is missing.
+    """
+    if folder.is_dir() and not (folder / "config.json").exists():
+        raise ModelError(
+            f"{where} holds no config.json: it is no saved model.\n"
+            "  Save one there with save_pretrained(), or give the folder that holds it."
+        )
+    if tokenizer.is_dir() and not holds_tokenizer(tokenizer):
+        raise ModelError(
+            f"{where} holds no tokenizer, neither tokenizer.json nor a vocabulary.\n"
+            "  Save it beside the model: AutoTokenizer.from_pretrained(BASE).save_pretrained(FOLDER)."
+        )
+
+
+def place_in_training(folder: Path) -> dict[str, str | int]:
+    """Say of a checkpoint that the Trainer of transformers saved how far the training had come.
+
+    Returns:
+        `step`, and `folder`, the name of the one that the checkpoint lies in; nothing of another folder.
+    """
+    try:
+        state = read_json(folder / "trainer_state.json")
+    except (OSError, LimitError, ContentError):
+        return {}
+    step = state.get("global_step") if isinstance(state, dict) else None
+    if not isinstance(step, int) or isinstance(step, bool):
+        return {}
+    return {"step": step, "folder": folder.resolve().parent.name}
+
+
+def holds_tokenizer(folder: Path) -> bool:
+    """Tell whether a folder holds files of a tokenizer."""
+    return any(next(folder.glob(pattern), None) for pattern in TOKENIZER)
+
+
+ANSWER_SECONDS = 1.5  # in which a hub that can be reached answers
+
+
+def stays_here(rest: str) -> bool:
+    """Tell whether a model must be opened without asking the hub: it is a folder, or the hub does not answer.
+
+    Args:
+        rest: Folder, or id on the hub.
+    """
+    return Path(rest).exists() or not _answers()
+
+
+def _answers() -> bool:
+    """Ask the hub for nothing; any answer will do.
+
+    In a thread of its own that is left behind: the search for a name cannot be given a time.
+    """
+    from huggingface_hub import constants, get_session  # noqa: PLC0415  optional, and heavy
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    answered: list[bool] = []
+
+    def ask() -> None:
+        try:
+            get_session().head(constants.ENDPOINT, timeout=ANSWER_SECONDS)
+            answered.append(True)
+        except Exception:  # whatever keeps it from being reached
+            return
+
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(ANSWER_SECONDS)
+    return bool(answered)
+
+
+CONFIG = "adapter_config.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Which model is changed: a folder or an id on the hub, and which revision of it, if any."""
+
+    base_model_name_or_path: str
+    revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lora:
+    """A change of a model.
+
+    Attributes:
+        folder: Where it lies.
+        base: What it changes.
+        settings: All else that its configuration says.
+    """
+
+    folder: Path
+    base: Base
+    settings: dict[str, Json]
+
+    def apply(self, model: PreTrainedModel) -> PreTrainedModel:
+        """Add the change to the weights of its base: what comes is a model like any other."""
+        import peft  # noqa: PLC0415  optional, and heavy
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", "Found missing adapter keys")
+            changed = peft.PeftModel.from_pretrained(model, str(self.folder))
+            return cast("PreTrainedModel", changed.merge_and_unload())
+
+    def fingerprint(self, of_base: str, of_files: str) -> str:
+        """Give the SHA-256 over the base and the change, its files and settings; not where they lie."""
+        told = json.dumps([of_base, of_files, self.settings], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()
+
+
+def find_lora(scheme: str, rest: str) -> Lora | None:
+    """Tell whether a folder holds a change of a model, and of which.
+
+    Raises:
+        ModelError: It does, and does not say of which; or peft, which opens it, is not installed.
+    """
+    where, file = f"{scheme}:{rest}", Path(rest, CONFIG)
+    if not file.is_file():
+        return None
+    refuse_hostile(where, file.parent)
+    try:
+        content = read_json(file)
+        base = checked(content, Base)
+    except ContentError as error:
+        raise ModelError(f"{where}: {CONFIG}: {error}") from None
+    try:
+        import peft  # noqa: F401, PLC0415  optional, and heavy
+    except ImportError:
+        raise ModelError(
+            f"{where} holds no model but a change (LoRA) of {base.base_model_name_or_path}.\n"
+            "  To open it: pip install peft; or save both as one: merge_and_unload(), then save_pretrained()."
+        ) from None
+    said = cast("dict[str, Json]", content)
+    return Lora(file.parent, base, {name: said[name] for name in said if name not in Base.__slots__})
+
 
 # Arguments that say where to find a model; the fingerprint says which one was found.
 WHERE = ("revision", "subfolder", "cache_dir", "token", "local_files_only")

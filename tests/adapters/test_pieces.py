@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from tseval.adapters.pieces import Pieces
+from tseval.adapters.words import Pieces
 from tseval.errors import ModelError
 
 BPE = bpe_tokenizer()

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from in_process import call
 
-from tseval.adapters.automaton import AutomatonModel, SecondOrderModel
-from tseval.adapters.oracle import open_oracle
+from tseval.adapters.oracle import AutomatonModel, SecondOrderModel, open_oracle
 from tseval.errors import ModelError
 from tseval.models.oracles import IMPOSSIBLE, build_automaton
 from tseval.suites.formal.languages import Dyck, brackets

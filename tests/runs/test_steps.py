@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tseval.adapters.folders import place_in_training
+from tseval.adapters.pretrained import place_in_training
 from tseval.runs.steps import progress_of, training_of
 from tseval.scoring.protocol import ModelCard
 

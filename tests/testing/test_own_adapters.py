@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from own_models import CLASSIFIERS, HEAVY, KINDS, NATIVE, OTHERS, open_own
 
-from tseval.adapters import adapters
-from tseval.adapters.plugins import is_outside
+from tseval.adapters import adapters, is_outside
 from tseval.errors import ModelError
 from tseval.testing import check_model
 

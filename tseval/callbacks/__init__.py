@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tseval.adapters.live import as_causal, undisturbed
+    from tseval.adapters.native import as_causal, undisturbed
     from tseval.callbacks.during import evaluate_during
     from tseval.callbacks.trainer import TransformersCallback
 
@@ -27,9 +27,9 @@ __all__ = ["TransformersCallback", "as_causal", "evaluate_during", "undisturbed"
 # Name to module: imported on first use, since only one of them needs transformers.
 _MODULES = {
     "TransformersCallback": "tseval.callbacks.trainer",
-    "as_causal": "tseval.adapters.live",
+    "as_causal": "tseval.adapters.native",
     "evaluate_during": "tseval.callbacks.during",
-    "undisturbed": "tseval.adapters.live",
+    "undisturbed": "tseval.adapters.native",
 }
 
 if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from tseval.adapters.live import undisturbed
+from tseval.adapters.native import undisturbed
 from tseval.errors import RunError
 from tseval.evaluation import carry_out, make_plan
 from tseval.runs import remove_other

@@ -36,7 +36,7 @@ def command() -> None:
 
 def _opened_by(entry: EntryPoint) -> str:
     """Name the function that opens models, and what is wrong with a package from outside."""
-    from tseval.adapters.plugins import is_outside, load_adapter
+    from tseval.adapters import is_outside, load_adapter
 
     if is_outside(entry):
         try:

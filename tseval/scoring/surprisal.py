@@ -70,7 +70,7 @@ def word_surprisals(
     """Compute the surprisal of every word: of a word of several tokens not always the sum over these.
 
     Where a model's tokenizer marks how words begin, its tokens also begin longer words, and the sum is
-    corrected (`tseval.adapters.word_marks`).
+    corrected (`tseval.adapters.words`).
 
     Args:
         model: As for `surprisals`.
