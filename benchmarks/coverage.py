@@ -28,13 +28,16 @@ import click
 import numpy as np
 from tabulate import tabulate
 
-from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.differences import compare, differences
-from tseval.analysis.inference.estimates import estimate
-from tseval.analysis.inference.factors import Factors
-from tseval.analysis.inference.mean_ranks import mean_rank_intervals
-from tseval.analysis.inference.rank_sets import rank_sets
-from tseval.analysis.inference.seeds import differences_of_seeds, mean_of_seeds, ranks_of_seeds
+from tseval.analysis.design import Design, Factors, estimate
+from tseval.analysis.differences import (
+    compare,
+    differences,
+    differences_of_seeds,
+    mean_of_seeds,
+    mean_rank_intervals,
+    rank_sets,
+    ranks_of_seeds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

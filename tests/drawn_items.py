@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.factors import Factors
+from tseval.analysis.design import Design, Factors
 
 
 def crossed(*levels):

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from tseval.analysis.against import against
+from tseval.analysis.comparisons import against
 from tseval.errors import RunError
 
 PER_ROW = 60

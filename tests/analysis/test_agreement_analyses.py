@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tseval.analysis.attractors import by_non_attractors, joint_grid
-from tseval.analysis.inference.differences import holm
-from tseval.analysis.pairwise import mcnemar, pairwise
-from tseval.analysis.profiles import profile
-from tseval.analysis.selection import select
+from tseval.analysis.accuracy import select
+from tseval.analysis.agreement import by_non_attractors, joint_grid, profile
+from tseval.analysis.comparisons import mcnemar, pairwise
+from tseval.analysis.differences import holm
 from tseval.errors import SuiteError
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 from supplied import TABLE4
 
-from tseval.analysis.means import means
-from tseval.analysis.ranks import cut, mean, rank_rows
+from tseval.analysis.accuracy import cut, mean, means, rank_rows
 from tseval.report.table import BUNDLED_BOARDS, read_board
 
 SETS = {

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from tseval.analysis.seed_means import seed_means
+from tseval.analysis.comparisons import seed_means
 
 N_VERBS, PER_VERB = 6, 20
 

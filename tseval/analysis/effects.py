@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.accuracy import ROW
-from tseval.analysis.answers import items_of_rows
-from tseval.analysis.inference.averages import average
-from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.factors import Factors
+from tseval.analysis.accuracy import ROW, items_of_rows
+from tseval.analysis.design import Design, Factors
+from tseval.analysis.differences import average
 from tseval.errors import SuiteError
 from tseval.items import ENTRY
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.analysis.answers import Answers
+    from tseval.analysis.accuracy import Answers
 
 NATS_PER_BIT = log(2)
 EFFECT = ("effect", "effect_low", "effect_high", "effect_se")

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tseval.analysis.clustered import ESTIMATED, count_clustered, marks
-from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.estimates import estimate
-from tseval.analysis.inference.factors import Factors
-from tseval.analysis.seed_means import seed_means
-from tseval.analysis.selection import require_features
+from tseval.analysis.accuracy import require_features
+from tseval.analysis.comparisons import ESTIMATED, count_clustered, marks, seed_means
+from tseval.analysis.design import Design, Factors, estimate
 from tseval.errors import RunError
 
 if TYPE_CHECKING:

@@ -10,10 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tseval.analysis.accuracy import ROW, in_table_order
-from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.estimates import estimate
-from tseval.analysis.inference.factors import FEWEST_LEVELS, Factors
-from tseval.analysis.inference.quantiles import quantile
+from tseval.analysis.design import FEWEST_LEVELS, Design, Factors, estimate, quantile
 from tseval.items import ENTRY
 
 if TYPE_CHECKING:
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.analysis.inference.estimates import Estimate
+    from tseval.analysis.design import Estimate
 
 # An accuracy of fewer items says nothing about their word.
 FEWEST_ITEMS = 5

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import COUNTS, ROW, as_names, tally
-from tseval.analysis.answers import estimate_means
-from tseval.analysis.inference.differences import ERROR_RATE, holm
-from tseval.analysis.inference.quantiles import upper_tail
-from tseval.analysis.means import row_sets
+from tseval.analysis.accuracy import COUNTS, ROW, as_names, estimate_means, row_sets, tally
+from tseval.analysis.design import upper_tail
+from tseval.analysis.differences import ERROR_RATE, holm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tseval.analysis.inference.estimates import Estimate
+    from tseval.analysis.design import Estimate
 
 _ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
 

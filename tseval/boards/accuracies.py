@@ -6,8 +6,7 @@ from fractions import Fraction
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from tseval.analysis.means import row_sets
-from tseval.analysis.ranks import cut
+from tseval.analysis.accuracy import cut, row_sets
 from tseval.report.document import spread_beside
 from tseval.report.opened import for_analysis
 from tseval.report.seeds import seeds_table

@@ -166,7 +166,7 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
     GOLD and PARSED are tables of examples by `tseval data agreement`, of gold trees and of parsed trees of
     the same sentences.
     """
-    from tseval.analysis.found_examples import EQUAL, compare_examples
+    from tseval.analysis.agreement import EQUAL, compare_examples
     from tseval.report.analyses import found_examples
     from tseval.suites.agreement.published import read_examples
 

@@ -24,7 +24,7 @@ DEVICE = click.option("--device", default="auto", show_default=True, help="auto,
 BY = click.option("--by", multiple=True, metavar="FEATURE",
                   callback=lambda _context, _option, given: _listed(given),
                   help="Break rows down by a feature; several as A,B, or by repeating it.")  # fmt: skip
-# The default is `tseval.analysis.pairwise.DEFAULT_MARGIN`, which takes too long to import for a help text.
+# The default is `tseval.analysis.comparisons.DEFAULT_MARGIN`, which takes too long to import for a help text.
 MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=True, metavar="SHARE",
                              help="The smallest difference of accuracies that matters.")  # fmt: skip
 COLUMNS_OPTION = click.option("--columns", metavar="good=NAME,bad=NAME,...",

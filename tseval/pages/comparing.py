@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tseval.analysis.answers import factors_of_any
-from tseval.analysis.clustered import paired_differences
-from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.differences import compare
-from tseval.analysis.pairwise import DEFAULT_MARGIN
+from tseval.analysis.accuracy import factors_of_any
+from tseval.analysis.comparisons import DEFAULT_MARGIN, paired_differences
+from tseval.analysis.design import Design
+from tseval.analysis.differences import compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.analysis.answers import Answers
-    from tseval.analysis.inference.differences import Difference
+    from tseval.analysis.accuracy import Answers
+    from tseval.analysis.differences import Difference
     from tseval.report.table import Table
 
 OUTCOMES = ("better", "worse", "equivalent", "undecided")

@@ -10,7 +10,7 @@ from math import isnan
 from numbers import Real
 from typing import TYPE_CHECKING
 
-from tseval.analysis.pairwise import DEFAULT_MARGIN
+from tseval.analysis.comparisons import DEFAULT_MARGIN
 from tseval.errors import plain
 from tseval.pages.comparing import OUTCOMES, compare_pairs
 from tseval.pages.facts import BADGES, bibtex

@@ -18,7 +18,7 @@ from tseval.report.layout import row_labels
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.analysis.inference.estimates import Estimate
+    from tseval.analysis.design import Estimate
     from tseval.items import Suite
     from tseval.pages.items import ShownItem
     from tseval.pages.parts import Breakdown

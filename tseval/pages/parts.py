@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.estimates import estimate
+from tseval.analysis.design import Design, estimate
 from tseval.items import ENTRY, RESERVED_NAMES
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from tseval.analysis.answers import Answers
-    from tseval.analysis.inference.estimates import Estimate
+    from tseval.analysis.accuracy import Answers
+    from tseval.analysis.design import Estimate
 
 MOST_VALUES = 8
 

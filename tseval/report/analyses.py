@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tseval.analysis.accuracy import ROW, as_names
-from tseval.analysis.attractors import ATTRACTORS, OTHERS, N, by_non_attractors, joint_grid
-from tseval.analysis.confidence import with_intervals
+from tseval.analysis.agreement import (
+    ATTRACTORS,
+    OTHERS,
+    VARIES,
+    N,
+    by_non_attractors,
+    joint_grid,
+    profile,
+    with_words,
+)
+from tseval.analysis.comparisons import with_intervals
 from tseval.analysis.effects import AVERAGED, CONDITION, REGION, mean_effects, mean_surprisals
 from tseval.analysis.formal import (
     by_feature,
@@ -18,7 +27,6 @@ from tseval.analysis.formal import (
     headline_interval,
     measure_of,
 )
-from tseval.analysis.profiles import VARIES, profile, with_words
 from tseval.analysis.ratings import ALL_SENTENCES, correlate, points
 from tseval.errors import SuiteError, plain
 from tseval.report.document import (
@@ -532,7 +540,7 @@ def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
     """Tabulate how good the examples of a parse are.
 
     Args:
-        rows: As `tseval.analysis.found_examples.compare_examples` gives them.
+        rows: As `tseval.analysis.agreement.compare_examples` gives them.
         gold: Name of the gold table.
         parsed: Name of the table from the parse.
     """

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.against import against
-from tseval.analysis.attractors import N
-from tseval.analysis.pairwise import DEFAULT_MARGIN, pairwise
-from tseval.analysis.selection import require_features
+from tseval.analysis.accuracy import require_features
+from tseval.analysis.agreement import N
+from tseval.analysis.comparisons import DEFAULT_MARGIN, against, pairwise
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import Field, Grid, Line, difference, probability, whole
@@ -25,7 +24,7 @@ from tseval.runs.manifest_file import NAME
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tseval.analysis.against import Against
+    from tseval.analysis.comparisons import Against
     from tseval.report.document import Document
     from tseval.report.opened import Opened
 
@@ -101,7 +100,7 @@ def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str =
     """Say how to read differences, their intervals and the words for them.
 
     Args:
-        rows: In the columns of `tseval.analysis.pairwise.COMPARED`.
+        rows: In the columns of `tseval.analysis.comparisons.COMPARED`.
         margin: The smallest difference that matters.
         family: What tests are corrected over.
         both: For whom items have to be decidable.

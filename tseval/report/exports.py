@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.accuracy import COUNTS, ROW
-from tseval.analysis.inference.estimates import Estimate
-from tseval.analysis.inference.factors import FEWEST_LEVELS
-from tseval.analysis.selection import entry_columns
+from tseval.analysis.accuracy import COUNTS, ROW, entry_columns
+from tseval.analysis.design import FEWEST_LEVELS, Estimate
 from tseval.errors import RunError, plain
 from tseval.files import to_utf8, write_output
 from tseval.report.formats import cell

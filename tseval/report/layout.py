@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import COUNTS, ROW, decidable
+from tseval.analysis.accuracy import COUNTS, ROW, SECTIONS, decidable
 from tseval.analysis.effects import EFFECT
-from tseval.analysis.means import SECTIONS
 from tseval.report.document import (
     NONE,
     Document,
@@ -32,8 +31,8 @@ from tseval.report.table import is_low
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tseval.analysis.inference.estimates import Estimate
-    from tseval.analysis.means import Mean
+    from tseval.analysis.accuracy import Mean
+    from tseval.analysis.design import Estimate
     from tseval.report.table import Column, Key, Table
 
     CellsOf = Callable[[Table], list[list[object]]]

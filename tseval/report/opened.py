@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import no_accuracy
-from tseval.analysis.clustered import share_entries
-from tseval.analysis.inference.factors import FEWEST_LEVELS
-from tseval.analysis.selection import select
+from tseval.analysis.accuracy import no_accuracy, select
+from tseval.analysis.comparisons import share_entries
+from tseval.analysis.design import FEWEST_LEVELS
 from tseval.errors import RunError
 from tseval.report.document import Document, Field, interval, share
 from tseval.report.sources import open_sources
@@ -58,7 +57,7 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, ra
 
     Args:
         names: Run directories.
-        where: Which items, as `tseval.analysis.selection.select` takes it.
+        where: Which items, as `tseval.analysis.accuracy.select` takes it.
         rated: Whether the analysis is about ratings of sentences.
 
     Raises:
@@ -83,7 +82,7 @@ def for_analysis(
 
     Args:
         runs: Over one suite.
-        where: Which items, as `tseval.analysis.selection.select` takes it.
+        where: Which items, as `tseval.analysis.accuracy.select` takes it.
         rated: Whether the analysis is about ratings of sentences.
 
     Raises:

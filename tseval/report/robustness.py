@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tseval.analysis.accuracy import ROW
-from tseval.analysis.inference.factors import FEWEST_LEVELS
-from tseval.analysis.means import SECTIONS
+from tseval.analysis.accuracy import ROW, SECTIONS
+from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
 from tseval.errors import RunError
 from tseval.report.document import NONE, Field, Grid, Line, interval, share, whole

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import ROW
-from tseval.analysis.seed_means import SEED_COLUMNS, seed_means
-from tseval.analysis.selection import require_features
+from tseval.analysis.accuracy import ROW, require_features
+from tseval.analysis.comparisons import SEED_COLUMNS, seed_means
 from tseval.errors import RunError
 from tseval.report.document import Field, Grid, Line, rank_set, share, spread_beside
 from tseval.report.figures import LineOf, Panel
@@ -22,7 +21,7 @@ from tseval.report.table import not_told_apart
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tseval.analysis.seed_means import SeedTable
+    from tseval.analysis.comparisons import SeedTable
     from tseval.report.document import Document
     from tseval.report.opened import Opened
 

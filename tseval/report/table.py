@@ -14,12 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.accuracy import ROW, as_names, exact_accuracy, in_table_order
-from tseval.analysis.answers import estimate_means, rank_models
+from tseval.analysis.accuracy import (
+    ROW,
+    as_names,
+    cut,
+    estimate_means,
+    exact_accuracy,
+    in_table_order,
+    mean,
+    means,
+    rank_models,
+    rank_rows,
+)
+from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.effects import EFFECT
-from tseval.analysis.inference.factors import FEWEST_LEVELS
-from tseval.analysis.means import means
-from tseval.analysis.ranks import cut, mean, rank_rows
 from tseval.boards.printed import (
     MOST_DECIMALS,
     Human,
@@ -35,9 +43,8 @@ from tseval.report.document import RUN_DECIMALS, share, spread_beside
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tseval.analysis.answers import Answers, Ranking
-    from tseval.analysis.inference.rank_sets import RankSets
-    from tseval.analysis.means import Mean
+    from tseval.analysis.accuracy import Answers, Mean, Ranking
+    from tseval.analysis.differences import RankSets
     from tseval.formats import Json
     from tseval.runs import Run
 

@@ -26,7 +26,7 @@ from tseval.runs.writing import is_free
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tseval.analysis.answers import Answers
+    from tseval.analysis.accuracy import Answers
     from tseval.runs.key import RunKey
 
 

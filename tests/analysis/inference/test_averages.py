@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 from statsmodels.stats.sandwich_covariance import cov_cluster
 
-from tseval.analysis.inference.averages import average
+from tseval.analysis.differences import average
 
 
 def draw(n_levels, per_level, spread, seed=0):

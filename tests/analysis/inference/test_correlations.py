@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tseval.analysis.inference.correlations import pearson, spearman
-from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.factors import Factors
+from tseval.analysis.design import Design, Factors
+from tseval.analysis.ratings import pearson, spearman
 
 BOTH: dict[str, Any] = {"pearson": (pearson, stats.pearsonr), "spearman": (spearman, stats.spearmanr)}
 

@@ -6,9 +6,8 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
-from tseval.analysis.inference.estimates import estimate
-from tseval.analysis.inference.rank_sets import rank_sets
-from tseval.analysis.inference.seeds import ranks_of_seeds
+from tseval.analysis.design import estimate
+from tseval.analysis.differences import rank_sets, ranks_of_seeds
 
 LEVELS, STRENGTHS = (20, 14, 10), (0.5, 0.5, 0.5)
 SIMULATIONS = 300

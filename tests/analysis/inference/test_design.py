@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2groups
 
-from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.factors import Factors
+from tseval.analysis.design import Design, Factors
 
 
 def variance_of_mean(values, design):

@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.sandwich_covariance import cov_cluster
 from statsmodels.stats.weightstats import ttost_paired
 
-from tseval.analysis.inference.differences import compare, differences, holm
+from tseval.analysis.differences import compare, differences, holm
 from tseval.errors import RunError
 
 

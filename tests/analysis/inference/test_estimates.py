@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from scipy.stats import t as student
 
-from tseval.analysis.inference.estimates import estimate, score_interval
-from tseval.analysis.inference.quantiles import quantile
+from tseval.analysis.design import estimate, quantile, score_interval
 
 
 def of_all(correct, design):

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tseval.analysis.inference.design import Design
-from tseval.analysis.inference.estimates import estimate
-from tseval.analysis.inference.factors import Factors
+from tseval.analysis.design import Design, Factors, estimate
 from tseval.boards.entry import entry_runs
 
 LSTM = Path(__file__).parents[3] / "leaderboards/zoo-wide/entries/lstm"

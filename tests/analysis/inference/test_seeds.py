@@ -3,10 +3,14 @@ import pytest
 from drawn_items import design_of, draw_items
 from scipy.stats import t as student
 
-from tseval.analysis.inference.differences import differences
-from tseval.analysis.inference.estimates import estimate, score_interval
-from tseval.analysis.inference.rank_sets import rank_sets
-from tseval.analysis.inference.seeds import differences_of_seeds, mean_of_seeds, ranks_of_seeds
+from tseval.analysis.design import estimate, score_interval
+from tseval.analysis.differences import (
+    differences,
+    differences_of_seeds,
+    mean_of_seeds,
+    rank_sets,
+    ranks_of_seeds,
+)
 
 
 def test_seeds_that_agree_on_every_item_are_as_one_run():

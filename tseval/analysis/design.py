@@ -1,19 +1,79 @@
-"""Which items share which entries, and the variance that follows from it."""
+"""How sure a number is where items share words: intervals, differences and ranks, clustered by lexicon entry.
+
+`factors` and `design` say which items share which entries, `estimates` gives accuracies and their means
+with intervals, `differences` sets two models against each other, `rank_sets` and `mean_ranks` say which
+ranks a model may have, `seeds` averages over random seeds. Everything works on whole columns.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.inference.factors import FEWEST_LEVELS, Factors
+from tseval.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+
+# With fewer entries, nothing can be said about those that were not drawn: the factor stays fixed.
+FEWEST_LEVELS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """The lexicon entries of items, as whole numbers.
+
+    Attributes:
+        names: One name per factor: `subject`, `verb`, ...
+        codes: (items, factors), the entry of each item, counted from 0; -1 where an item has none.
+    """
+
+    names: tuple[str, ...]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, entries: pd.DataFrame) -> Factors:
+        """Give every entry of each factor a number.
+
+        Args:
+            entries: One row per item, one column per factor; missing where an item has no entry. Without
+                columns, items are independent.
+        """
+        codes = np.empty(entries.shape, np.int64)
+        for place, (_, column) in enumerate(entries.items()):
+            codes[:, place] = pd.factorize(column)[0]
+        return cls(tuple(map(str, entries.columns)), codes)
+
+    @classmethod
+    def of_verdicts(cls, verdicts: pd.DataFrame) -> Factors:
+        """Read the lexical factors of verdicts from their columns, `verb.entry` and the like.
+
+        Args:
+            verdicts: As `tseval.verdicts.judge` gives them; without such a column, items are independent.
+        """
+        names = [name for name in map(str, verdicts.columns) if name.endswith(ENTRY)]
+        return cls.of(verdicts[names].rename(columns=lambda name: name.removesuffix(ENTRY)))
+
+    def take(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> Factors:
+        """Keep the items that are chosen, or those at some places."""
+        return Factors(self.names, self.codes[items])
+
+    def keep(self, places: list[int]) -> Factors:
+        """Keep some factors, by their places."""
+        return Factors(tuple(self.names[place] for place in places), self.codes[:, places])
+
+    def levels(self, counted: NDArray[np.bool_]) -> dict[str, int]:
+        """Count the entries that each factor has among the items that count; none, and it is left out."""
+        counts = (np.count_nonzero(np.bincount(column + 1)[1:]) for column in self.codes[counted].T)
+        return {name: int(n) for name, n in zip(self.names, counts, strict=True) if n}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,3 +268,112 @@ def _join(cells: Cells, codes: NDArray[np.int64]) -> Cells:
         of_item[shared] = found + 1
         return Cells(-cells.sign, of_item, len(names))
     return Cells(-cells.sign, of_item, 0)
+
+
+# Within ± this lie 95% of a standard normal distribution.
+Z = 1.959963984540054
+
+
+@cache
+def quantile(df: float | None) -> float:
+    """Give the number within ± of which 95% of a distribution lie.
+
+    Args:
+        df: Degrees of freedom of Student's t; None for the normal distribution.
+    """
+    if df is None:
+        return Z
+    from scipy.special import stdtrit  # noqa: PLC0415 - slow to import
+
+    # Its last bits depend on the mathematical library; with twelve decimals tables are equal everywhere.
+    return round(float(stdtrit(df, 0.975)), 12)
+
+
+def upper_tail(t: float, df: float) -> float:
+    """Give the probability of a larger t, exact far out too."""
+    from scipy.special import stdtr  # noqa: PLC0415 - slow to import
+
+    return float(stdtr(df, -t))
+
+
+def normal_scores(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the values of a standard normal variable that are exceeded as rarely as those of t."""
+    from scipy.special import ndtri, stdtr  # noqa: PLC0415 - slow to import
+
+    rare = np.maximum(stdtr(df, -np.abs(t)), np.finfo(np.float64).tiny)
+    return np.asarray(np.copysign(ndtri(rare), t))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An accuracy, or a mean of accuracies, and how sure it is.
+
+    Attributes:
+        value: The accuracy, or the mean over rows, each counted once.
+        se: Its standard error; 0 where all verdicts of each row are alike.
+        low: Lower end of its 95% interval.
+        high: Upper end.
+        df: Degrees of freedom of the quantile; None for the normal one, where items are independent.
+        n_items: Number of decidable items.
+        n_eff: How many independent items the items are worth.
+        clusters: Factors whose entries are regarded as drawn, with their numbers of entries.
+        fixed: Factors with too few entries for that.
+    """
+
+    value: float
+    se: float
+    low: float
+    high: float
+    df: float | None
+    n_items: int
+    n_eff: float
+    clusters: dict[str, int]
+    fixed: tuple[str, ...]
+
+
+def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: Design) -> Estimate | None:
+    """Estimate the accuracy of a row, or the mean over rows, each counted once.
+
+    Items are a sample of all that their lexicon could have made: the interval is for accuracy with other
+    entries of the same kind. It is Wilson's, for as many items as these are worth, n_eff = p(1 - p) / V,
+    with the quantile of t for one less than the smallest factor has entries; never narrower than if items
+    were independent. Where all verdicts are alike V is 0, and the items are worth `Design.fewest_words`.
+
+    Args:
+        correct: (items,).
+        decidable: (items,), which items count.
+        design: Rows and entries of the items. A row in which nothing is decidable is left out.
+
+    Returns:
+        None where no item is decidable.
+    """
+    if not decidable.any():
+        return None
+    among = design.among(decidable)
+    means, influence = among.deviations(correct[decidable, None].astype(np.float64))
+    p, variance = float(means[0]), float(among.variance(influence)[0])
+    independent = float((influence**2).sum(axis=0)[0])
+    n_items = len(influence)
+    if independent == 0:
+        n_eff = among.fewest_words()
+    elif variance == independent and among.rows.min() == among.rows.max():
+        n_eff = float(n_items)
+    else:
+        n_eff = p * (1 - p) / variance
+    low, high = score_interval(p, n_eff, quantile(among.df))
+    return Estimate(p, sqrt(variance), low, high, among.df, n_items, n_eff, among.clusters, among.fixed)
+
+
+def score_interval(p: float, n: float, quantile: float) -> tuple[float, float]:
+    """Give the ends of Wilson's interval of a share, for any number of items and any quantile.
+
+    It holds the shares π from which p lies no further than the quantile times √(π(1 - π)/n).
+
+    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", JASA
+    22(158); in the order of operations of scipy's `binomtest`, with which it agrees to the last bit.
+    `scipy.stats` itself takes longer to import than a table to print.
+    """
+    scale = 2 * (n + quantile**2)
+    centre = (2 * n * p + quantile**2) / scale
+    half = quantile / scale * sqrt(4 * n * p * (1 - p) + quantile**2)
+    return 0.0 if p == 0 else centre - half, 1.0 if p == 1 else centre + half

@@ -1,0 +1,214 @@
+"""How good agreement examples from parsed trees are, against those from gold trees of the same sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from tseval.analysis.accuracy import COUNTS, require_features
+from tseval.analysis.comparisons import count_clustered
+from tseval.analysis.design import Design, Factors, estimate
+from tseval.errors import SuiteError
+from tseval.items import POSITION, WORD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+N, ATTRACTORS, OTHERS = "n_intervening", "n_attractors", "n_non_attractors"
+_FIX = "Take a suite whose items say it: agreement, or a file that tseval data agreement wrote."
+
+
+def joint_grid(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Count verdicts for every number of intervening nouns and of attractors among them.
+
+    Args:
+        verdicts: One row per item and contrast, with `n_intervening` and `n_attractors`; rows in which one
+            is missing are left out.
+
+    Returns:
+        A row for every n up to the largest there is and every k from 0 to n, without items too: `n_items`,
+        `n_correct`, `n_tied`, `n_undecidable`; `accuracy`, the correct share of the decidable items, and
+        what `count_clustered` tells of it, which is missing where no item is decidable.
+
+    Raises:
+        SuiteError: The suite has not both features.
+    """
+    known = _known(verdicts)
+    cells = [(n, k) for n in range(int(known[N].max()) + 1) for k in range(n + 1)]
+    return _count(known, [N, ATTRACTORS], cells)
+
+
+def by_non_attractors(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Count verdicts for every number of intervening nouns that are no attractors.
+
+    Args:
+        verdicts: As for `joint_grid`; the caller holds distance and attractors fixed.
+
+    Returns:
+        A row for every number up to the largest there is, in the columns of `joint_grid`.
+
+    Raises:
+        SuiteError: The suite has not both features.
+    """
+    known = _known(verdicts)
+    known = known.assign(**{OTHERS: known[N] - known[ATTRACTORS]})
+    return _count(known, [OTHERS], [(n,) for n in range(int(known[OTHERS].max()) + 1)])
+
+
+def _known(verdicts: pd.DataFrame) -> pd.DataFrame:
+    require_features(verdicts, (N, ATTRACTORS), _FIX)
+    return verdicts.dropna(subset=[N, ATTRACTORS])
+
+
+def _count(verdicts: pd.DataFrame, by: list[str], cells: Sequence[tuple[int, ...]]) -> pd.DataFrame:
+    """Count verdicts in the given cells, in their order."""
+    counts = count_clustered(verdicts, by)
+    counts.index = pd.MultiIndex.from_frame(counts.index.to_frame(index=False).astype("int64"))
+    counts = counts.reindex(pd.MultiIndex.from_tuples(cells, names=by))
+    return counts.fillna(dict.fromkeys(COUNTS, 0)).astype(dict.fromkeys(COUNTS, "int64")).reset_index()
+
+
+VARIES = "varies"
+_FIX_profiles = (
+    "A profile needs a run of a suite's :profile (language models) or :number_profile (classifiers):\n"
+    "  tseval run --model MODEL --suite agreement:profile --case pp"
+)
+
+
+def with_words(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
+    """Keep the items of a profile with so many words before the verb, so that places mean the same in all.
+
+    Args:
+        verdicts: Of a run on `SUITE:profile` or `SUITE:number_profile`.
+        words: How many.
+
+    Raises:
+        SuiteError: The run is of no profile, or no item has so many; names those that items have.
+    """
+    require_features(verdicts, (POSITION, WORD), _FIX_profiles)
+    lengths = verdicts.groupby(["case", "item"])[POSITION].transform("max").astype("int64")
+    if not (lengths == words).any():
+        known = ", ".join(map(str, sorted(lengths.unique())))
+        raise SuiteError(f"no item has {words} words before the verb.\n  There are items with {known}.")
+    return verdicts[lengths == words]
+
+
+def profile(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Average the confidence in the correct answer, by case and number of words read.
+
+    The confidence of one item is its share of the probability of both answers, the logistic function of
+    `better_score - worse_score`. Undecidable verdicts are left out.
+
+    Args:
+        verdicts: Of a run on `SUITE:profile` or `SUITE:number_profile`.
+
+    Returns:
+        One row per case and position, both in order: `n_items`, `confidence` (mean, 0 to 1), `word`, the
+        word that the first item has there, and `varies`, whether others have another one.
+
+    Raises:
+        SuiteError: The run is of no profile, or the model could decide nothing.
+    """
+    require_features(verdicts, (POSITION, WORD), _FIX_profiles)
+    decided = verdicts[~verdicts["undecidable"].astype(bool)]
+    if decided.empty:
+        raise SuiteError(
+            "nothing in these runs can be decided: the model knows neither answer.\n"
+            "  Language models answer SUITE:profile, classifiers SUITE:number_profile."
+        )
+    confidence = expit((decided["better_score"] - decided["worse_score"]).astype("float64"))
+    groups = decided.assign(confidence=confidence).groupby(["case", POSITION], sort=False)
+    rows = groups.agg(
+        n_items=("confidence", "size"),
+        confidence=("confidence", "mean"),
+        word=(WORD, "first"),
+        varies=(WORD, "nunique"),
+    ).reset_index()
+    rows[VARIES] = rows[VARIES] > 1
+    order = {case: place for place, case in enumerate(verdicts["case"].unique())}
+    rows = rows.assign(order=rows["case"].map(order)).sort_values(["order", POSITION])
+    return rows.drop(columns="order").astype({POSITION: "int64"}).reset_index(drop=True)
+
+
+VERB = ["sentence", "verb_index"]
+EQUAL = ["subj_index", "number", "n_attractors"]
+
+
+def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
+    """Count what was found of the gold examples, and what of the found ones is right, by attractors.
+
+    A verb is the same if its sentence and its position are. An example is equal if besides the subject's
+    position, the number and the number of attractors are.
+
+    Args:
+        gold: Examples of gold trees, with the columns of `VERB` and `EQUAL`.
+        parsed: Examples of parsed trees of the same sentences.
+
+    Returns:
+        A row for all examples (`n_attractors` missing) and one for each number of attractors, which is that
+        of the gold tree for what is counted of gold examples, and that of the parsed tree for what is counted
+        of parsed ones. `n_gold`, `n_parsed`: examples. `n_found`: gold ones whose verb was found; `n_right`:
+        parsed ones whose verb is a gold one's; `n_same_number`: of those found, with the number they have.
+        `n_equal`: equal ones. For `verb` and for `equal` the shares `precision_...` and `recall_...` with the
+        ends of their 95% intervals (`..._low`, `..._high`), in which the examples of a sentence go together,
+        and `f1_...`, their harmonic mean; missing where nothing can be counted.
+
+    Raises:
+        SuiteError: The two have no sentence in common.
+    """
+    gold, parsed = (frame[VERB + EQUAL].drop_duplicates(VERB) for frame in (gold, parsed))
+    if not set(gold["sentence"]) & set(parsed["sentence"]):
+        raise SuiteError(
+            "the two tables have no sentence in common, and sentences are compared word for word.\n"
+            "  Parse the words of the treebank: tseval data parse TREEBANK.conllu -o FILE.conllu"
+        )
+    gold, parsed = _marked(gold, parsed), _marked(parsed, gold)
+    kinds = sorted({*gold["n_attractors"], *parsed["n_attractors"]})
+    rows = [_row(gold, parsed)]
+    rows += [_row(*(frame[frame["n_attractors"] == kind] for frame in (gold, parsed))) for kind in kinds]
+    attractors = pd.Series([None, *kinds], dtype="Int64", name="n_attractors")
+    return pd.concat([attractors, pd.DataFrame(rows)], axis=1)
+
+
+def _marked(own: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """Say of each example whether the others have its verb, its verb with this number, and all of it."""
+    both = own.merge(others, on=VERB, how="left", suffixes=("", "_there"))
+    same = {name: (both[name] == both[f"{name}_there"]).to_numpy() for name in EQUAL}
+    verb = both["number_there"].notna().to_numpy()
+    return own.assign(verb=verb, same_number=same["number"], equal=np.all([*same.values()], axis=0))
+
+
+def _row(gold: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, int | float | None]:
+    """Count examples, and give precision, recall and F1 of the verbs and of whole examples."""
+    row: dict[str, int | float | None] = {
+        "n_gold": len(gold),
+        "n_parsed": len(parsed),
+        "n_found": int(gold["verb"].sum()),
+        "n_right": int(parsed["verb"].sum()),
+        "n_same_number": int(gold["same_number"].sum()),
+        "n_equal": int(gold["equal"].sum()),
+    }
+    for what in ("verb", "equal"):
+        precision, recall = _share(parsed, what), _share(gold, what)
+        for measure, values in (("precision", precision), ("recall", recall)):
+            for end, value in zip(("", "_low", "_high"), values, strict=True):
+                row[f"{measure}_{what}{end}"] = value
+        row[f"f1_{what}"] = _harmonic(precision[0], recall[0])
+    return row
+
+
+def _share(examples: pd.DataFrame, what: str) -> tuple[float | None, float | None, float | None]:
+    """Give the share of examples that are so, and the ends of its interval, clustered by sentence."""
+    design = Design.of(Factors.of(examples[["sentence"]]))
+    found = estimate(examples[what].to_numpy(bool), np.ones(len(examples), bool), design)
+    return (None, None, None) if found is None else (found.value, found.low, found.high)
+
+
+def _harmonic(precision: float | None, recall: float | None) -> float | None:
+    if precision is None or recall is None:
+        return None
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0

@@ -1,0 +1,462 @@
+"""Means over the random seeds of an architecture, row by row of a table and over its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from tseval.analysis.accuracy import count_groups, row_places, row_sets
+from tseval.analysis.design import Design, Factors, estimate, quantile
+from tseval.analysis.differences import (
+    compare,
+    degrees,
+    differences_of_seeds,
+    holm,
+    mean_of_seeds,
+    ranks_of_seeds,
+)
+from tseval.items import ENTRY, POSITION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tseval.analysis.design import Estimate
+    from tseval.analysis.differences import Difference, RankSets
+
+
+# What is told of an estimate, as `Estimate` has it.
+ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
+
+
+def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Give every run the lexical factors that any of them knows.
+
+    They are over the same items, so what one says of them holds for all: for a run that was made before
+    factors were kept, and for one in which `--cluster` named others.
+
+    Args:
+        verdicts: Name of a model to its verdicts; the same items in the same order for all.
+    """
+    known: dict[str, pd.Series] = {}
+    for frame in verdicts.values():
+        for name in frame.columns[frame.columns.str.endswith(ENTRY)]:
+            known.setdefault(name, frame[name])
+    return {
+        model: frame.assign(**{name: known[name].array for name in known.keys() - set(frame.columns)})
+        for model, frame in verdicts.items()
+    }
+
+
+def marks(verdicts: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Give what is right among verdicts, and what is decidable, (items,) each."""
+    correct: NDArray[np.bool_] = verdicts["correct"].to_numpy(bool)
+    undecidable: NDArray[np.bool_] = verdicts["undecidable"].to_numpy(bool)
+    return correct, ~undecidable
+
+
+def marks_of_seeds(seeds: Sequence[pd.DataFrame]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Give what each seed gets right, (items, seeds), and what is decidable for all of them, (items,)."""
+    marked = [marks(verdicts) for verdicts in seeds]
+    correct = np.stack([one for one, _ in marked], axis=1)
+    return correct, np.logical_and.reduce([known for _, known in marked])
+
+
+def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Count the verdicts of each group, with intervals that know which items share words.
+
+    Args:
+        verdicts: One row per item and contrast; its columns `NAME.entry` are the lexical factors. Without
+            them items are independent, and the interval is Wilson's.
+        by: What makes a group.
+
+    Returns:
+        A row for each group in order of first appearance, as `tseval.analysis.accuracy.count_groups` gives
+        them, and the columns of `ESTIMATED`. They are missing where no item is decidable; `df` is missing
+        where items are independent.
+    """
+    factors, (correct, decidable) = Factors.of_verdicts(verdicts), marks(verdicts)
+    counts = count_groups(verdicts, by)
+    group = verdicts.groupby([*by], sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    rows = []
+    for place in range(len(counts)):
+        own = group == place
+        rows.append(_told(estimate(correct[own], decidable[own], Design.of(factors.take(own)))))
+    found = pd.DataFrame(rows, counts.index, [*ESTIMATED])
+    return counts.join(found.astype(dict.fromkeys(ESTIMATED[:-2], "float64")))
+
+
+def _told(found: Estimate | None) -> tuple[object, ...]:
+    if found is None:
+        return (None,) * len(ESTIMATED)
+    return (
+        found.value, found.low, found.high, found.se, found.df, found.n_eff, found.clusters, found.fixed,
+    )  # fmt: skip
+
+
+def paired_differences(
+    marked: Mapping[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]],
+    pairs: Sequence[tuple[str, str]],
+    design: Design,
+) -> list[Difference | None]:
+    """Set pairs of models or means over seeds against each other, each on what is decidable for both of it.
+
+    Args:
+        marked: Name of each model to its `marks`, or of each architecture to its `marks_of_seeds`.
+        pairs: Whom to compare; the first of a pair comes first among the models too.
+        design: Rows and entries of the items.
+
+    Returns:
+        One for each pair; None where no item is decidable for both.
+    """
+    # Most models can decide the same items; what these share is worked out once.
+    alike: dict[bytes, list[tuple[str, str]]] = {}
+    for one, other in pairs:
+        alike.setdefault((marked[one][1] & marked[other][1]).tobytes(), []).append((one, other))
+    found: dict[tuple[str, str], Difference] = {}
+    for both, own in alike.items():
+        decidable = np.frombuffer(both, bool)
+        if decidable.any():
+            named = {name for pair in own for name in pair}
+            names = [name for name in marked if name in named]
+            correct = [marked[name][0][decidable].reshape(decidable.sum(), -1) for name in names]
+            of_pairs = differences_of_seeds(correct, design.among(decidable))
+            found |= dict(zip(combinations(names, 2), of_pairs, strict=True))
+    return [found.get(pair) for pair in pairs]
+
+
+def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Add the ends of an interval to the mean confidences of a profile.
+
+    The 95% interval of the mean over items, clustered by lexicon entry and never narrower than Student's for
+    items that are independent; cut to 0 and 1.
+
+    Args:
+        rows: Of `tseval.analysis.agreement.profile`.
+        verdicts: What they were made from.
+
+    Returns:
+        The rows with `low`, `high` and the standard error `se`, missing where there is one item only, and
+        the factors: `clusters`, each with its number of entries, and `fixed`, those with too few.
+    """
+    decided = verdicts[~verdicts["undecidable"].astype(bool)]
+    gaps = (decided["better_score"] - decided["worse_score"]).to_numpy("float64")
+    confidence, factors = expit(gaps), Factors.of_verdicts(decided)
+    case, position = decided["case"].to_numpy(), decided[POSITION].to_numpy("int64")
+    found = []
+    for name, place in zip(rows["case"], rows[POSITION], strict=True):
+        own = (case == name) & (position == place)
+        design = Design.of(factors.take(own))
+        found.append((*_interval(confidence[own], design), design.clusters, design.fixed))
+    names = ["low", "high", "se"]
+    told = pd.DataFrame(found, rows.index, [*names, "clusters", "fixed"])
+    return rows.join(told.astype(dict.fromkeys(names, "float64")))
+
+
+def _interval(
+    values: NDArray[np.float64], design: Design
+) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Give the ends of the interval of a mean, and its standard error."""
+    n_items = len(values)
+    if n_items < 2:
+        return None, None, None
+    means, influence = design.deviations(values[:, None])
+    independent = n_items / (n_items - 1) * float((influence**2).sum())
+    se = sqrt(max(independent, float(design.covariance(influence)[0, 0])))
+    half = quantile(degrees(design)) * se
+    return max(0.0, float(means[0]) - half), min(1.0, float(means[0]) + half), se
+
+
+# The smallest difference of accuracies that matters, where nobody says another.
+DEFAULT_MARGIN = 0.02
+COMPARED = (
+    "difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "margin", "outcome",
+    "clusters", "fixed",
+)  # fmt: skip
+_TYPES = dict.fromkeys(("difference", "se", "low", "high", "p", "p_holm", "p_beyond", "margin"), "float64")
+_COUNTED = ("both", "only_first", "only_second", "neither")
+PAIR_COLUMNS = ("first", "second", "n_items", *COMPARED, *_COUNTED, "p_mcnemar", "p_mcnemar_holm")
+
+
+def pairwise(
+    verdicts: Mapping[str, pd.DataFrame], by: str | None = None, margin: float = DEFAULT_MARGIN
+) -> pd.DataFrame:
+    """Compare all pairs of models on the same items.
+
+    Args:
+        verdicts: Name of a model to its verdicts; the same items in the same order for all.
+        by: A feature; there is a table for each of its values, after the one over all items.
+        margin: The smallest difference of accuracies that matters, between 0 and 1.
+
+    Returns:
+        One row per table and pair of models: the value of `by` (missing over all items), the two models,
+        `n_items` decidable for both; how much more of them the first gets right, as `compared` tells it; how
+        many of them both, one alone or neither got right, `p_mcnemar` of McNemar's exact test (two-sided),
+        and `p_mcnemar_holm`, corrected over the pairs of the table.
+
+    Raises:
+        RunError: The margin is no difference of accuracies.
+    """
+    first = next(iter(verdicts.values()))
+    tables = [(None, pd.Series(data=True, index=first.index))]
+    if by is not None:
+        tables += [
+            (value, (first[by] == value).fillna(False)) for value in sorted(first[by].dropna().unique())
+        ]
+    found = [
+        _table({name: frame[chosen.to_numpy(bool)] for name, frame in verdicts.items()}, margin)
+        for _, chosen in tables
+    ]
+    frame = pd.concat(found, ignore_index=True)
+    # Beside the missing value of the first table, whole numbers would turn into fractions.
+    values = [value for (value, _), own in zip(tables, found, strict=True) for _ in range(len(own))]
+    frame.insert(0, by or "all", pd.Series(values, dtype=object))
+    return frame
+
+
+def _table(verdicts: Mapping[str, pd.DataFrame], margin: float) -> pd.DataFrame:
+    """Compare all pairs on the items of one table."""
+    marked = {name: marks(frame) for name, frame in verdicts.items()}
+    pairs = list(combinations(marked, 2))
+    design = Design.of(Factors.of_verdicts(next(iter(verdicts.values()))))
+    frame = pd.DataFrame(pairs, columns=["first", "second"])
+    frame = frame.join(pd.DataFrame([_count(marked[one], marked[other]) for one, other in pairs]))
+    frame = frame.join(compared(paired_differences(marked, pairs, design), margin))
+    tested = [mcnemar(*both) for both in zip(frame["only_first"], frame["only_second"], strict=True)]
+    return frame.assign(p_mcnemar=tested, p_mcnemar_holm=holm(tested))[[*PAIR_COLUMNS]]
+
+
+def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
+    """Say what is known of each pair of a table, at an error rate of 5% for all of them together.
+
+    Args:
+        found: The differences of the pairs; None where no item is decidable for both models.
+        margin: The smallest difference of accuracies that matters, between 0 and 1.
+
+    Returns:
+        A row for each pair, in the columns of `COMPARED`: `difference`, what the first gets right more than
+        the second, its standard error, 95% interval and degrees of freedom; `p`, that of no difference;
+        `p_holm`, corrected; `p_beyond`, that of a difference of the `margin` or more, corrected; `outcome`,
+        in a word, for the first; `clusters` and `fixed`, the factors. All are missing where a pair has none.
+
+    Raises:
+        RunError: The margin is no difference of accuracies.
+    """
+    words = iter(compare([one for one in found if one is not None], margin))
+    rows: list[tuple[object, ...]] = []
+    for one in found:
+        if one is None:
+            rows.append((None,) * len(COMPARED))
+            continue
+        told = next(words)
+        rows.append(
+            (
+                one.value, one.se, one.low, one.high, one.df, one.p, told.p_holm, told.p_beyond, margin,
+                told.word,                one.clusters, one.fixed,
+            )
+        )  # fmt: skip
+    told_of = pd.DataFrame(rows, columns=[*COMPARED]).astype(_TYPES)
+    # Whole numbers, where all of them are, and where there are none.
+    whole = all(one is None or float(one.df).is_integer() for one in found)
+    return told_of.astype({"df": "Int64" if whole else "Float64"})
+
+
+def _count(
+    first: tuple[NDArray[np.bool_], NDArray[np.bool_]], second: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+) -> dict[str, int]:
+    """Count what both models, one alone or neither gets right, of the items that both can decide."""
+    decidable = first[1] & second[1]
+    one, other = first[0][decidable], second[0][decidable]
+    cells = dict(zip(_COUNTED, (one & other, one & ~other, ~one & other, ~one & ~other), strict=True))
+    return {"n_items": len(one), **{name: int(cell.sum()) for name, cell in cells.items()}}
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Give the two-sided p of McNemar's exact test; 1 where the two never differ.
+
+    Where two models are equally good, an item that one of them alone gets right is as likely to be the one's
+    as the other's, whatever the others are: items are regarded as independent.
+    """
+    from scipy.stats import binomtest  # noqa: PLC0415 - slow to import
+
+    discordant = only_first + only_second
+    return float(binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """How models, or the means over seeds of architectures, differ from one of them.
+
+    Attributes:
+        reference: The model or architecture that all others are compared with.
+        rows: The rows of the table: `dependency`, `phenomenon`, `construction`, `contrast`, features, and of
+            the reference `accuracy`, of all that its seeds can decide, and `spread`, the standard deviation
+            between seeds; missing where nothing is decidable, the spread also where there is one seed.
+        of_rows: For each other model a frame with a line for each row: `n_items`, decidable for all seeds of
+            both, and the columns of `tseval.analysis.comparisons.COMPARED`.
+        means: The sets of rows that means are over: `over`, `n_rows`, `accuracy` and `spread` of means that
+            count each row once.
+        of_means: For each other model a frame with a line for each of these sets, as in `of_rows`. A set has
+            no difference where one of its rows has none.
+    """
+
+    reference: str
+    rows: pd.DataFrame
+    of_rows: Mapping[str, pd.DataFrame]
+    means: pd.DataFrame
+    of_means: Mapping[str, pd.DataFrame]
+
+
+def against(
+    groups: Mapping[str, Sequence[pd.DataFrame]], reference: str, by: Sequence[str], margin: float
+) -> Against:
+    """Compare models, or architectures by their means over seeds, on the items that are decidable for both.
+
+    Tests are corrected by Holm over all models and rows, and likewise over all models and means.
+
+    Args:
+        groups: Name of a model to its verdicts alone, or of an architecture to those of each of its seeds;
+            two names or more, the same items in the same order for all.
+        reference: One of the names.
+        by: Features that rows are broken down by.
+        margin: The smallest difference of accuracies that matters, between 0 and 1.
+
+    Raises:
+        RunError: The margin is no difference of accuracies.
+    """
+    first = groups[reference][0]
+    keys, row_of = row_places(first, by)
+    others = [name for name in groups if name != reference]
+    # What is told is of the others, so they come before the one that all are compared with.
+    marked = {name: marks_of_seeds(groups[name]) for name in (*others, reference)}
+    factors, pairs = Factors.of_verdicts(first), [(name, reference) for name in others]
+    sets = list(row_sets(keys))
+    found: dict[str, list[Difference | None]] = {name: [] for name in others}
+    for rows in (*([row] for row in range(len(keys))), *(rows for _, rows in sets)):
+        own = np.isin(row_of, rows)
+        within = {name: (correct[own], known[own]) for name, (correct, known) in marked.items()}
+        of_pairs = paired_differences(within, pairs, Design.of(factors.take(own), row_of[own]))
+        for name, one in zip(others, of_pairs, strict=True):
+            lacks_a_row = len(rows) > 1 and any(found[name][row] is None for row in rows)
+            found[name].append(None if lacks_a_row else one)
+    levels = _accuracies(*marked[reference], row_of)
+    of_sets = np.array([[own[rows].mean() for own in levels.T] for _, rows in sets])
+    heads = pd.DataFrame([(over, len(rows)) for over, rows in sets], columns=["over", "n_rows"])
+    return Against(
+        reference,
+        keys.assign(**_over_seeds(levels)),
+        _tell({name: own[: len(keys)] for name, own in found.items()}, margin),
+        heads.assign(**_over_seeds(of_sets)),
+        _tell({name: own[len(keys) :] for name, own in found.items()}, margin),
+    )
+
+
+def _accuracies(
+    correct: NDArray[np.bool_], decidable: NDArray[np.bool_], row_of: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Give the accuracy of each seed on each row, (rows, seeds), not a number where nothing is decidable."""
+    n_rows = int(row_of.max()) + 1
+    n_items = np.bincount(row_of[decidable], minlength=n_rows)[:, None]
+    right = [np.bincount(row_of[decidable], own[decidable], n_rows) for own in correct.T]
+    accuracies: NDArray[np.float64] = np.full((n_rows, len(right)), np.nan)
+    return np.divide(np.stack(right, axis=1), n_items, out=accuracies, where=n_items > 0)
+
+
+def _over_seeds(accuracies: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Give mean and spread of accuracies, (rows, seeds); of one seed there is no spread."""
+    spread = accuracies.std(axis=1, ddof=1) if accuracies.shape[1] > 1 else np.full(len(accuracies), np.nan)
+    return {"accuracy": accuracies.mean(axis=1), "spread": spread}
+
+
+def _tell(found: Mapping[str, Sequence[Difference | None]], margin: float) -> dict[str, pd.DataFrame]:
+    """Say what is known of differences, all of which are one family of tests; a frame for each model."""
+    flat = [one for own in found.values() for one in own]
+    told = compared(flat, margin)
+    told.insert(0, "n_items", [0 if one is None else one.n_items for one in flat])
+    size = len(flat) // len(found)
+    return {
+        name: told.iloc[place * size : (place + 1) * size].reset_index(drop=True)
+        for place, name in enumerate(found)
+    }
+
+
+SEED_COLUMNS = (
+    "n_seeds", "n_items", "accuracy", "spread", "low", "high", "se", "df", "clusters", "fixed",
+)  # fmt: skip
+_NUMBERS = ("accuracy", "spread", "low", "high", "se", "df")
+
+
+@dataclass(frozen=True, slots=True)
+class SeedTable:
+    """Architectures side by side, each the mean over its seeds.
+
+    Attributes:
+        rows: The rows of the table: `dependency`, `phenomenon`, `construction`, `contrast`, features.
+        of_rows: For each architecture a frame with a line for each row, in the columns of `SEED_COLUMNS`:
+            `n_items`, decidable for all its seeds; `accuracy`, the mean over seeds; `spread`, the standard
+            deviation between them; the 95% interval of the mean for other seeds and other words, its standard
+            error and degrees of freedom; the factors. All is missing where nothing is decidable; with one
+            seed there is no spread, and the interval is for other words alone.
+        means: The sets of rows that means are over: `over` and `n_rows`.
+        of_means: For each architecture a frame with a line for each of these sets, each row counted once. It
+            is missing where one of its rows is.
+        ranks: The ranks that they may have by the mean of all rows, undecidable items wrong, in their order;
+            None of a single one.
+    """
+
+    rows: pd.DataFrame
+    of_rows: Mapping[str, pd.DataFrame]
+    means: pd.DataFrame
+    of_means: Mapping[str, pd.DataFrame]
+    ranks: RankSets | None
+
+
+def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] = ()) -> SeedTable:
+    """Average over seeds.
+
+    Args:
+        groups: Name of an architecture to the verdicts of each of its seeds; the same items in the same order
+            for all.
+        by: Features that rows are broken down by.
+    """
+    first = next(iter(groups.values()))[0]
+    rows, row_of = row_places(first, by)
+    sets = list(row_sets(rows))
+    factors = Factors.of_verdicts(first)
+    of_rows, of_means, of_all = {}, {}, []
+    for name, seeds in groups.items():
+        correct, decidable = marks_of_seeds(seeds)
+        found = []
+        for places in (*([row] for row in range(len(rows))), *(places for _, places in sets)):
+            own = np.isin(row_of, places) & decidable
+            whole = len(np.unique(row_of[own])) == len(places)
+            design = Design.of(factors.take(own), row_of[own])
+            found.append(_mean(correct[own], design) if whole else (len(seeds), *(None,) * 9))
+        frame = pd.DataFrame(found, columns=[*SEED_COLUMNS]).astype(dict.fromkeys(_NUMBERS, "float64"))
+        of_rows[name] = frame[: len(rows)]
+        of_means[name] = frame[len(rows) :].reset_index(drop=True)
+        of_all.append(correct)
+    heads = pd.DataFrame([(over, len(places)) for over, places in sets], columns=["over", "n_rows"])
+    ranks = ranks_of_seeds(of_all, Design.of(factors, row_of)) if len(groups) > 1 else None
+    return SeedTable(rows, of_rows, heads, of_means, ranks)
+
+
+def _mean(correct: NDArray[np.bool_], design: Design) -> tuple[object, ...]:
+    """Give what is known of a mean over seeds, or of one seed, in the order of `SEED_COLUMNS`."""
+    n_items, n_seeds = correct.shape
+    factors = design.clusters, design.fixed
+    if n_seeds > 1:
+        mean = mean_of_seeds(correct, design)
+        return (
+            n_seeds, n_items, mean.value, mean.spread, mean.low, mean.high, mean.se, mean.df, *factors,
+        )  # fmt: skip
+    one = estimate(correct[:, 0], np.ones(n_items, bool), design)
+    assert one is not None
+    return n_seeds, n_items, one.value, None, one.low, one.high, one.se, one.df, *factors

@@ -1,0 +1,642 @@
+"""The mean arithmetic rank of models over the rows of a table, with an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import nan, sqrt
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from tseval.analysis.design import normal_scores, quantile, score_interval, upper_tail
+from tseval.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tseval.analysis.design import Design
+
+
+ERROR_RATE = 0.05
+Outcome = Literal["better", "worse", "equivalent", "undecided"]
+# Of a variance; below it, what is left of a difference of variances is rounding.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much more of the same items one model gets right than another, or the mean of one's seeds.
+
+    Attributes:
+        value: Accuracy of the first less that of the second, or the mean of this over rows.
+        se: Its standard error.
+        low: Lower end of its 95% interval.
+        high: Upper end.
+        df: Degrees of freedom of t; a whole number, but for means over seeds.
+        p: Probability of a difference at least as large, in either direction, if the models were equally
+            good.
+        n_items: Number of items.
+        clusters: Factors whose entries are regarded as drawn, with their numbers of entries.
+        fixed: Factors with too few entries for that.
+    """
+
+    value: float
+    se: float
+    low: float
+    high: float
+    df: float
+    p: float
+    n_items: int
+    clusters: dict[str, int]
+    fixed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, value: float, se: float, df: float, design: Design) -> Difference:
+        """Work out interval and p of a difference from its standard error."""
+        half = quantile(df) * se
+        return cls(
+            value=value,
+            se=se,
+            low=max(-1.0, value - half),
+            high=min(1.0, value + half),
+            df=df,
+            p=min(1.0, 2 * upper_tail(abs(value) / se, df)),
+            n_items=len(design.rows),
+            clusters=design.clusters,
+            fixed=design.fixed,
+        )
+
+    def p_beyond(self, margin: float) -> float:
+        """Test whether the difference may be as large as a margin, by two one-sided tests.
+
+        Returns:
+            The larger of both p: of a difference this low if it were `margin`, and this high if it were
+            `-margin`. Where it is small, the models are equivalent but for the margin.
+
+        Source: Schuirmann 1987, "A comparison of the two one-sided tests procedure and the power approach
+        for assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and
+        Biopharmaceutics.
+        """
+        return upper_tail((margin - abs(self.value)) / self.se, self.df)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is known of a pair of models, among all pairs of a table.
+
+    Attributes:
+        p_holm: `Difference.p`, corrected for the number of pairs.
+        p_beyond: `Difference.p_beyond`, corrected likewise.
+        word: What this says of the first model. `equivalent` where any difference is smaller than the margin,
+            though there may be one; else `better` or `worse` where there is one; else `undecided`.
+    """
+
+    p_holm: float
+    p_beyond: float
+    word: Outcome
+
+
+def differences(correct: NDArray[np.bool_], design: Design) -> list[Difference]:
+    """Set all pairs of models against each other.
+
+    Args:
+        correct: (items, models), what each model gets right.
+        design: Rows and entries of these items; a mean over several rows counts each row once.
+
+    Returns:
+        One for each pair, in the order of `itertools.combinations`: the first model against all after it, ...
+    """
+    means, errors, _ = paired_errors(correct, design)
+    df = degrees(design)
+    return [
+        Difference.of(float(means[one] - means[other]), float(errors[one, other]), df, design)
+        for one, other in combinations(range(len(means)), 2)
+    ]
+
+
+def paired_errors(
+    correct: NDArray[np.bool_] | NDArray[np.float64], design: Design
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Estimate the standard error of the difference between any two models.
+
+    Entries are drawn anew; the variance is never less than if items were independent, where it is that of
+    the paired t-test. Where a difference is the same for all items of a row its variance shows nothing;
+    what is taken then is the variance if each entry were wholly right or wholly wrong, and models differed
+    as often as they may.
+
+    Args:
+        correct: (items, models), what each model gets right, or in which share of its seeds.
+        design: Rows and entries of these items.
+
+    Returns:
+        Means, (models,); standard errors of their differences, (models, models), 0 on the diagonal; and a
+        covariance of the means, (models, models), from which to take how differences are correlated: the sum
+        of the clustered one, less what is negative of it, and the independent one.
+    """
+    n_items = len(correct)
+    values = correct.astype(np.float64)
+    means, influence = design.deviations(values)
+    clustered = design.covariance(influence)
+    independent = influence.T @ influence * (n_items / max(n_items - 1, 1))
+    variances = np.maximum(of_differences(clustered), of_differences(independent))
+    sizes = np.diag(independent)
+    worst, weighted = design.fewest_words(), values * design.weights()[:, None]
+    often = means[:, None] + means - 2 * (weighted.T @ values)
+    for one, other in np.argwhere(variances <= _ROUNDING * (sizes[:, None] + sizes)):
+        share = min(max(float(often[one, other]), 0.0), 1.0)
+        variances[one, other] = score_interval(share, worst, quantile(degrees(design)))[1] / worst
+    errors = np.sqrt(variances)
+    np.fill_diagonal(errors, 0)
+    scales, axes = np.linalg.eigh(clustered)
+    return means, errors, (axes * np.maximum(scales, 0)) @ axes.T + independent
+
+
+def degrees(design: Design) -> int:
+    """Give the degrees of freedom of a difference: those of the smallest factor, or of the items."""
+    return max(len(design.rows) - 1, 1) if design.df is None else design.df
+
+
+def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
+    """Say in a word what is known of each pair of a table, at an error rate of 5% for all pairs together.
+
+    Args:
+        pairs: The differences of all pairs of the table.
+        margin: The smallest difference of accuracies that matters, between 0 and 1.
+
+    Raises:
+        RunError: The margin is no such difference.
+
+    Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+    Statistics.
+    """
+    if not 0 < margin < 1:
+        raise RunError(
+            f"a margin is a difference of accuracies, between 0 and 1, and {margin:g} is not.\n"
+            "  Give the smallest difference that matters, such as 0.02."
+        )
+    different = holm([one.p for one in pairs])
+    within = holm([one.p_beyond(margin) for one in pairs])
+    return [
+        Comparison(p, beyond, _word(one.value, p, beyond))
+        for one, p, beyond in zip(pairs, different, within, strict=True)
+    ]
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Correct several p for their number, step by step from the smallest; the order is kept."""
+    adjusted, largest = [0.0] * len(p), 0.0
+    for step, place in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        largest = max(largest, min(1.0, (len(p) - step) * p[place]))
+        adjusted[place] = largest
+    return adjusted
+
+
+def _word(value: float, p: float, beyond: float) -> Outcome:
+    if beyond < ERROR_RATE:
+        return "equivalent"
+    if p < ERROR_RATE:
+        return "better" if value > 0 else "worse"
+    return "undecided"
+
+
+def of_differences(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the variance of the difference of any two, (columns, columns)."""
+    variances = np.diag(covariance)
+    return variances[:, None] + variances - 2 * covariance
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """A mean over items, and how sure it is.
+
+    Attributes:
+        value: The mean.
+        se: Its standard error; not a number for a single item.
+        low: Lower end of its 95% interval, likewise.
+        high: Upper end, likewise.
+        df: Degrees of freedom of t.
+        n_items: Number of items.
+        clusters: Factors whose entries are regarded as drawn, with their numbers of entries.
+        fixed: Factors with too few entries for that.
+    """
+
+    value: float
+    se: float
+    low: float
+    high: float
+    df: int
+    n_items: int
+    clusters: dict[str, int]
+    fixed: tuple[str, ...]
+
+
+def average(values: NDArray[np.float64], design: Design) -> Average | None:
+    """Estimate a mean over items that share words.
+
+    Entries are drawn anew; the variance is never less than if items were independent, where the interval is
+    that of the t-test.
+
+    Args:
+        values: Of any unit, (items,); those that are not numbers are left out.
+        design: Entries of the items, which stand in one row.
+
+    Returns:
+        None where there is no number.
+    """
+    known = ~np.isnan(values)
+    if not known.any():
+        return None
+    among, n_items = design.among(known), int(known.sum())
+    means, influence = among.deviations(values[known, None])
+    independent = float((influence**2).sum()) * n_items / max(n_items - 1, 1)
+    se = nan if n_items == 1 else sqrt(max(float(among.variance(influence)[0]), independent))
+    value, df = float(means[0]), degrees(among)
+    half = quantile(df) * se
+    return Average(value, se, value - half, value + half, df, n_items, among.clusters, among.fixed)
+
+
+_DRAWS = 10_000
+# The same table gives the same sets, whatever the order of its columns.
+_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RankSets:
+    """The ranks that models may have, all of them right together with 95% confidence.
+
+    Attributes:
+        means: (models,), what they are ranked by.
+        low: The best rank that each may have; 1 is best.
+        high: The worst rank that each may have.
+        better: (models, models), whether the model of the row is known to be better than that of the column.
+    """
+
+    means: NDArray[np.float64]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    better: NDArray[np.bool_]
+
+    def tied(self) -> list[tuple[int, ...]]:
+        """Group neighbours of whom no two are told apart, best first; a model may be in several groups."""
+        order = np.argsort(-self.means, kind="stable")
+        apart = (self.better | self.better.T)[np.ix_(order, order)]
+        groups: list[tuple[int, ...]] = []
+        end = 0
+        for start in range(len(order)):
+            stop = start + 1
+            while stop < len(order) and not apart[start : stop + 1, start : stop + 1].any():
+                stop += 1
+            if stop > max(end, start + 1):
+                groups.append(tuple(int(model) for model in order[start:stop]))
+            end = max(end, stop)
+        return groups
+
+
+def rank_sets(correct: NDArray[np.bool_], design: Design) -> RankSets:
+    """Find the ranks that models may have.
+
+    Args:
+        correct: (items, models), what each model gets right.
+        design: Rows and entries of the items; over several rows, models are ranked by their means.
+    """
+    means, errors, covariance = paired_errors(correct, design)
+    return ranks_that_may_be(means, errors, covariance, degrees(design))
+
+
+def ranks_that_may_be(
+    means: NDArray[np.float64], errors: NDArray[np.float64], covariance: NDArray[np.float64], df: float | None
+) -> RankSets:
+    """Find the ranks that models may have from the standard errors of their differences.
+
+    For any two models it is tested whether the first is better. The critical value is the quantile of the
+    largest of all these statistics if all models were equally good, by simulation; once some models are
+    told apart, it is that of the others, until nothing changes. A model's best rank is after all that are
+    better than it, its worst before all that are worse.
+
+    Args:
+        means: (models,).
+        errors: Standard errors of the differences, (models, models).
+        covariance: Of the means, (models, models); how differences are correlated is taken from it.
+        df: Degrees of freedom of t; None for the normal distribution.
+    """
+    n_models = len(means)
+    order = np.lexsort((np.diag(covariance), -means))
+    drawn, spread = _equally_good(covariance[np.ix_(order, order)], df)
+    gaps, scale = ((means[:, None] - means)[np.ix_(order, order)], errors[np.ix_(order, order)])
+    statistics = np.divide(gaps, scale, out=np.zeros_like(gaps), where=scale > 0)
+    pairs = ~np.eye(n_models, dtype=bool)
+    untold = pairs.copy()
+    while untold.any():
+        critical = np.quantile(_largest(drawn, spread, untold), 1 - ERROR_RATE)
+        found = untold & (statistics > critical)
+        if not found.any():
+            break
+        untold &= ~found
+    place = np.argsort(order)
+    better = (pairs & ~untold)[np.ix_(place, place)]
+    return RankSets(
+        means=means,
+        low=tuple(int(n) for n in 1 + better.sum(axis=0)),
+        high=tuple(int(n) for n in n_models - better.sum(axis=1)),
+        better=better,
+    )
+
+
+def _equally_good(
+    covariance: NDArray[np.float64], df: float | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Draw means of models that are equally good.
+
+    Returns:
+        (draws, models), in units that make differences distributed as t, and the standard deviations of the
+        differences, (models, models).
+    """
+    n_models = len(covariance)
+    random = np.random.default_rng(_SEED)
+    # Models whose verdicts never vary have no correlation to go by; so little moves no other.
+    covariance = covariance + np.eye(n_models) * (1e-6 * covariance.trace() + 1e-100)
+    scales, axes = np.linalg.eigh(covariance)
+    root = (axes * np.sqrt(np.maximum(scales, 0))) @ axes.T
+    drawn = random.standard_normal((_DRAWS, n_models)) @ root
+    if df is not None:
+        drawn /= np.sqrt(random.chisquare(df, _DRAWS) / df)[:, None]
+    return drawn, np.sqrt(np.maximum(of_differences(covariance), 0))
+
+
+def _largest(
+    drawn: NDArray[np.float64], spread: NDArray[np.float64], pairs: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Give the largest standardised difference of the given pairs, for every draw."""
+    largest = np.full(len(drawn), -np.inf)
+    for model, others in enumerate(pairs):
+        if others.any():
+            gaps = (drawn[:, [model]] - drawn[:, others]) / spread[model, others]
+            np.maximum(largest, gaps.max(axis=1), out=largest)
+    return largest
+
+
+@dataclass(frozen=True, slots=True)
+class SeedMean:
+    """The mean accuracy of several seeds.
+
+    Attributes:
+        value: Mean over seeds of accuracies, or of their means over rows.
+        of_seeds: The accuracy of each seed.
+        spread: Standard deviation between seeds.
+        se: Standard error of the mean, seeds and entries drawn anew.
+        low: Lower end of its 95% interval.
+        high: Upper end.
+        df: Degrees of freedom of t.
+    """
+
+    value: float
+    of_seeds: tuple[float, ...]
+    spread: float
+    se: float
+    low: float
+    high: float
+    df: float
+
+
+def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
+    """Average over seeds, with an interval for other seeds and other lexicon entries.
+
+    Its variance is that between seeds, by the number of seeds, and that of each item's mean over seeds,
+    clustered by entry. How seeds differ on single entries is part of both, so the interval is rather too
+    wide than too narrow. The degrees of freedom are Satterthwaite's.
+
+    Args:
+        correct: (items, seeds), two seeds or more.
+        design: Rows and entries of the items, all decidable.
+
+    Source: Satterthwaite 1946, "An approximate distribution of estimates of variance components", Biometrics
+    Bulletin 2(6).
+    """
+    n_seeds = correct.shape[1]
+    of_seeds, _ = design.deviations(correct.astype(np.float64))
+    means, influence = design.deviations(correct.mean(axis=1, keepdims=True))
+    value, spread = float(means[0]), float(of_seeds.std(ddof=1))
+    of_entries = float(design.variance(influence)[0])
+    of_mean = spread**2 / n_seeds
+    variance = of_entries + of_mean
+    df, n_eff = float(degrees(design)), design.fewest_words()
+    if variance:
+        df = variance**2 / (of_mean**2 / (n_seeds - 1) + of_entries**2 / df)
+        n_eff = value * (1 - value) / variance
+    low, high = score_interval(value, n_eff, quantile(df))
+    return SeedMean(value, tuple(map(float, of_seeds)), spread, sqrt(variance), low, high, df)
+
+
+def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> RankSets:
+    """Find the ranks that architectures may have by their means over seeds.
+
+    They hold for other seeds and other entries. As the degrees of freedom of differences are others for every
+    pair, each statistic is turned into the normal score of its probability. Of an architecture with one seed
+    nothing is known of others: its rank is that of this very model.
+
+    Args:
+        architectures: (items, seeds) each, what every seed gets right.
+        design: Rows and entries of the items.
+
+    Source: Mogstad et al. 2024 (`rank_sets`).
+    """
+    if all(correct.shape[1] == 1 for correct in architectures):
+        return rank_sets(np.concatenate(architectures, axis=1), design)
+    apart = _Apart.of(architectures, design)
+    gaps = apart.means[:, None] - apart.means
+    t = np.divide(gaps, apart.errors, out=np.zeros_like(gaps), where=apart.errors > 0)
+    scores = normal_scores(t, apart.df)
+    errors = np.divide(gaps, scores, out=apart.errors.copy(), where=scores != 0)
+    return ranks_that_may_be(apart.means, errors, apart.covariance, None)
+
+
+def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> list[Difference]:
+    """Set all pairs of architectures against each other, by their means over seeds.
+
+    Intervals and tests are for other seeds and other entries. Of an architecture with one seed nothing is
+    known of others: what is told is of this very model.
+
+    Args:
+        architectures: (items, seeds) each, what every seed gets right.
+        design: Rows and entries of the items.
+
+    Returns:
+        One for each pair, in the order of `itertools.combinations`: the first against all after it, ...
+    """
+    if all(correct.shape[1] == 1 for correct in architectures):
+        return differences(np.concatenate(architectures, axis=1), design)
+    apart = _Apart.of(architectures, design)
+    return [
+        Difference.of(
+            float(apart.means[one] - apart.means[other]),
+            float(apart.errors[one, other]),
+            float(apart.df[one, other]),
+            design,
+        )
+        for one, other in combinations(range(len(architectures)), 2)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Apart:
+    """How far the means of any two architectures may be apart by their seeds and their words.
+
+    The variance of a difference is that of the items' means over seeds, clustered by entry, and for each of
+    the two that between its seeds, by their number. The degrees of freedom are Satterthwaite's, of entries
+    and of the fewer seeds: with those of all seeds of the two, too much is told apart where seeds differ
+    much.
+
+    Attributes:
+        means: (architectures,), over seeds and items.
+        errors: Standard errors of their differences, (architectures, architectures), 0 on the diagonal.
+        df: Degrees of freedom of these.
+        covariance: A covariance of the means, from which to take how differences are correlated.
+
+    Source: Satterthwaite 1946 (`mean_of_seeds`).
+    """
+
+    means: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    df: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, architectures: Sequence[NDArray[np.bool_]], design: Design) -> _Apart:
+        of_items = np.stack([correct.mean(axis=1) for correct in architectures], axis=1)
+        means, of_words, covariance = paired_errors(of_items, design)
+        of_seeds, degrees_of_seeds = np.zeros(len(means)), np.full(len(means), np.inf)
+        for place, correct in enumerate(architectures):
+            if (n_seeds := correct.shape[1]) > 1:
+                accuracies, _ = design.deviations(correct.astype(np.float64))
+                of_seeds[place] = accuracies.var(ddof=1) / n_seeds
+                degrees_of_seeds[place] = n_seeds - 1
+        of_both = of_seeds[:, None] + of_seeds
+        np.fill_diagonal(of_both, 0)
+        variances = of_words**2 + of_both
+        fewer = np.minimum(degrees_of_seeds[:, None], degrees_of_seeds)
+        squares = of_words**4 / degrees(design) + of_both**2 / fewer
+        df = np.divide(variances**2, squares, out=np.ones_like(squares), where=squares > 0)
+        return cls(means, np.sqrt(variances), df, covariance + np.diag(of_seeds))
+
+
+_DRAWS_mean_ranks = 1_000
+_AT_ONCE = 100
+_SEED_mean_ranks = 0
+# Counts of items stay exact up to 16 million, and ties with them.
+_Counts = np.float32
+
+
+def mean_rank_intervals(
+    correct: NDArray[np.bool_], design: Design
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Say between which mean ranks each model would lie with other lexicon entries.
+
+    Entries are drawn with replacement, factor by factor, the same for all rows and models; an item counts
+    as often as all its entries were drawn together, an item that has none as often as a draw of its own
+    says. In each draw the models are ranked in every row (1, 2, 2, 4) and their ranks averaged. Models that
+    are nearly equal change places in the draws, which pulls their mean ranks together; so an interval
+    always reaches to the mean rank that the model has.
+
+    Args:
+        correct: (items, models), what each model gets right.
+        design: Rows and entries of the items.
+
+    Returns:
+        Lower and upper ends of 95% intervals, (models,) each; the same on every call.
+
+    Source: Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics 1(2); percentile intervals.
+    """
+    codes = design.drawn
+    lone = np.asarray((codes < 0).all(axis=1))
+    items_of_rows = (np.flatnonzero(design.rows == row) for row in np.unique(design.rows))
+    rows = [_Row.of(items, correct, codes, lone) for items in items_of_rows]
+    sizes, n_lone = [int(column.max()) + 1 for column in codes.T], int(lone.sum())
+    as_they_are = _mean_ranks(rows, [_as_they_are(sizes, n_lone)])
+    drawn = _mean_ranks(rows, _draws(sizes, n_lone))
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    return np.minimum(low, as_they_are[0]), np.maximum(high, as_they_are[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """How often everything was drawn, some draws at a time.
+
+    Attributes:
+        entries: Of each factor, (entries + 1, draws); the last line is for items without an entry, whose
+            code is -1.
+        lone: Of each item that has none at all, (lone items, draws).
+    """
+
+    entries: tuple[NDArray[np.float32], ...]
+    lone: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The items of one row of the table.
+
+    Attributes:
+        correct: What each model gets right of them, (items, models).
+        entries: Factor to the entry that each item has of it, (items,); factors that none has are left out.
+        lone: Which of the items have none at all.
+        places: Which lone items of the design these are.
+    """
+
+    correct: NDArray[np.float32]
+    entries: Mapping[int, NDArray[np.int64]]
+    lone: NDArray[np.int64]
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        items: NDArray[np.int64],
+        correct: NDArray[np.bool_],
+        codes: NDArray[np.int64],
+        lone: NDArray[np.bool_],
+    ) -> _Row:
+        """Take the items of one row from all, with their entries and which have none."""
+        return cls(
+            correct[items].astype(_Counts),
+            {factor: column for factor, column in enumerate(codes[items].T) if (column >= 0).any()},
+            np.flatnonzero(lone[items]),
+            (np.cumsum(lone) - 1)[items[lone[items]]],
+        )
+
+    def right(self, draws: _Draws) -> NDArray[np.float32]:
+        """Count what each model gets right in each draw, (draws, models)."""
+        times = np.ones((len(self.correct), draws.lone.shape[1]), _Counts)
+        for factor, column in self.entries.items():
+            times *= draws.entries[factor][column]
+        times[self.lone] = draws.lone[self.places]
+        return times.T @ self.correct
+
+
+def _as_they_are(sizes: Sequence[int], n_lone: int) -> _Draws:
+    """Take every entry once, of as many as each factor has, and every item without one."""
+    entries = tuple(np.ones((size + 1, 1), _Counts) for size in sizes)
+    return _Draws(entries, np.ones((n_lone, 1), _Counts))
+
+
+def _draws(sizes: Sequence[int], n_lone: int) -> Iterator[_Draws]:
+    """Draw as many as there are, with replacement."""
+    random = np.random.default_rng(_SEED_mean_ranks)
+    for _ in range(_DRAWS_mean_ranks // _AT_ONCE):
+        drawn = [random.multinomial(size, np.full(size, 1 / size), _AT_ONCE).T for size in sizes]
+        entries = tuple(np.vstack([times, np.ones(_AT_ONCE)]).astype(_Counts) for times in drawn)
+        yield _Draws(entries, random.poisson(1, (n_lone, _AT_ONCE)).astype(_Counts))
+
+
+def _mean_ranks(rows: Sequence[_Row], chunks: Iterable[_Draws]) -> NDArray[np.float64]:
+    """Average the ranks over rows, for every draw: (draws, models)."""
+    found = []
+    for draws in chunks:
+        ranks = 0
+        for row in rows:
+            right = row.right(draws)
+            ranks = ranks + 1 + (right[:, None, :] > right[:, :, None]).sum(axis=2)
+        found.append(ranks / len(rows))
+    return np.concatenate(found)
