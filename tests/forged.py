@@ -19,13 +19,11 @@ from tseval.boards.entry import About, entry_runs, rows_of
 from tseval.boards.folder import add_entries, new_board
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
-from tseval.evidence.file import evidence_bytes, read_evidence
+from tseval.evidence import evidence_bytes, read_evidence
 from tseval.report import build_table, render
 from tseval.runs import Run, read_run
-from tseval.runs.files import digest, to_parquet
-from tseval.runs.key import RunKey
-from tseval.runs.manifest import count_sentences, count_verdicts
-from tseval.runs.seal import seal
+from tseval.runs.directory import digest, to_parquet
+from tseval.runs.manifest import RunKey, count_sentences, count_verdicts, seal
 from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 

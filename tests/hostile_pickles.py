@@ -14,7 +14,7 @@ from unittest.mock import ANY
 
 from tseval.adapters.native import open_checkpoint
 from tseval.models.published import load_published
-from tseval.runs.reading import Run, _load
+from tseval.runs import Run, _load
 
 VOCABULARY = "vocab.txt"
 

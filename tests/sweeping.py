@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from killing import files_below
 
-from tseval.evidence.evidence import gather
-from tseval.evidence.file import evidence_bytes
+from tseval.evidence import evidence_bytes, gather
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary

@@ -17,7 +17,7 @@ from tseval.errors import RunError, SuiteError, TrainingError
 from tseval.formats import ContentError, read_parquet
 from tseval.report.curves import read_curves, read_error_curves
 from tseval.runs import read_run
-from tseval.runs.seal import seal
+from tseval.runs.manifest import seal
 from tseval.suites.agreement.published import read_examples
 
 TYPES: dict[str, pa.DataType] = {"step": pa.int64(), "accuracy": pa.float64(), "suite": pa.string()}

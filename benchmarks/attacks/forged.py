@@ -147,7 +147,7 @@ def tables(draw: random.Random, here: Path) -> str | None:
 
 
 def _seal(path: Path, content: dict[str, object]) -> None:
-    from tseval.runs.seal import seal  # noqa: PLC0415 - brings pyarrow along
+    from tseval.runs.manifest import seal  # noqa: PLC0415 - brings pyarrow along
 
     content["seal"] = asdict(seal(content))  # type: ignore[arg-type] # JSON
     path.write_text(json.dumps(content))

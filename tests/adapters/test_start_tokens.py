@@ -13,7 +13,7 @@ from tokenizers import processors
 import tseval
 from tseval.adapters import open_model
 from tseval.errors import ModelError
-from tseval.runs.files import part_bytes, read_part
+from tseval.runs.directory import part_bytes, read_part
 from tseval.scoring.engine import Part
 from tseval.scoring.scorers import scorer_for
 from tseval.suites import load_suite

@@ -21,14 +21,13 @@ from tseval.boards.folder import add_entries, new_board
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.errors import BoardError, SuiteError
 from tseval.evaluation import evaluate
-from tseval.evidence.file import evidence_bytes, read_evidence
+from tseval.evidence import evidence_bytes, read_evidence
 from tseval.models.checkpoint import bundled_checkpoints
 from tseval.report import build_table, open_sources, render
 from tseval.report.table import read_board
 from tseval.runs import Manifest, Run, read_run
-from tseval.runs.files import digest
-from tseval.runs.manifest import count_verdicts, dump_manifest
-from tseval.runs.manifest_file import load_manifest
+from tseval.runs.directory import digest
+from tseval.runs.manifest import count_verdicts, dump_manifest, load_manifest
 from tseval.suites import load_suite
 
 

@@ -17,7 +17,7 @@ from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import LONGEST_TEXT
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
-from tseval.evidence.fetching import LARGEST_EVIDENCE, kept_evidence
+from tseval.evidence import LARGEST_EVIDENCE, kept_evidence
 from tseval.suites import load_suite
 
 PAIRS = [("the author laughs .", "the author laugh ."), ("the pilots smile .", "the pilots smiles .")]

@@ -10,7 +10,7 @@ from forged import board_of_pairs
 
 from tseval.adapters import open_model
 from tseval.boards.verify import board_suite, verify_entry
-from tseval.runs.seal import seal
+from tseval.runs.manifest import seal
 
 N_EDITS = 150
 # What a submitter says of a model and who checked it: shown as said, and held to nothing.

@@ -20,7 +20,7 @@ from tseval.boards.verify import verify_entry
 from tseval.boards.written import write_pages
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
-from tseval.evidence.file import read_evidence
+from tseval.evidence import read_evidence
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary

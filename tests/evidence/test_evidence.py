@@ -11,8 +11,7 @@ from small import make_case, make_suite, score
 from tseval.adapters import open_model
 from tseval.errors import EvidenceError
 from tseval.evaluation import evaluate
-from tseval.evidence.evidence import Evidence, gather, scored_again
-from tseval.evidence.file import evidence_bytes, read_evidence
+from tseval.evidence import Evidence, evidence_bytes, gather, read_evidence, scored_again
 from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 

@@ -18,7 +18,7 @@ from tseval.errors import ModelError
 from tseval.evaluation import refuse_too_long
 from tseval.report import build_table, render
 from tseval.runs import Run, read_run
-from tseval.runs.files import digest, to_parquet
+from tseval.runs.directory import digest, to_parquet
 from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest
 from tseval.verdicts import judge, sentences_of
 from tseval.verifying import verify_run

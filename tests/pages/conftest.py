@@ -17,11 +17,10 @@ from tseval.boards.definition import read_definition, suite_of
 from tseval.boards.entry import About, Checked, Entry, SplitSuite, entry_run, rows_of, write_entry
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
-from tseval.evidence.file import evidence_bytes, read_evidence
+from tseval.evidence import evidence_bytes, read_evidence
 from tseval.runs import Manifest
-from tseval.runs.files import digest
-from tseval.runs.manifest import count_verdicts, dump_manifest
-from tseval.runs.manifest_file import load_manifest
+from tseval.runs.directory import digest
+from tseval.runs.manifest import count_verdicts, dump_manifest, load_manifest
 from tseval.suites import load_suite
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -10,7 +10,7 @@ from tseval.models.checkpoint import Checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.runs import RunWriter
-from tseval.runs.files import part_bytes, read_part, to_parquet
+from tseval.runs.directory import part_bytes, read_part, to_parquet
 from tseval.scoring import engine
 from tseval.scoring.engine import Part
 from tseval.suites import load_suite

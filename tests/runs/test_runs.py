@@ -23,7 +23,7 @@ from tseval.runs import (
     read_run,
     start_run,
 )
-from tseval.runs.seal import seal
+from tseval.runs.manifest import seal
 from tseval.scoring.engine import Part
 
 TESTS = Path(__file__).parents[1]

@@ -11,7 +11,7 @@ from small import make_case, make_key, make_run, make_suite, score
 
 from tseval.errors import RunError
 from tseval.runs import find_interrupted, read_run, start_run
-from tseval.runs.seal import seal
+from tseval.runs.manifest import seal
 from tseval.scoring.engine import Part
 
 SUITE = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tseval.adapters.pretrained import place_in_training
-from tseval.runs.steps import progress_of, training_of
+from tseval.runs import progress_of, training_of
 from tseval.scoring.protocol import ModelCard
 
 

@@ -13,7 +13,7 @@ from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
 from tseval.runs import read_run
-from tseval.runs.files import digest, to_parquet
+from tseval.runs.directory import digest, to_parquet
 from tseval.runs.manifest import count_verdicts, dump_manifest
 from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language

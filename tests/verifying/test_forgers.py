@@ -19,7 +19,7 @@ from tseval.adapters import open_model
 from tseval.evaluation import evaluate
 from tseval.formats import ContentError, read_parquet
 from tseval.runs import read_run
-from tseval.runs.files import to_parquet
+from tseval.runs.directory import to_parquet
 from tseval.suites import find_suite, load_suite
 from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
 from tseval.verdicts import judge

@@ -12,7 +12,7 @@ from tseval.evaluation import evaluate
 from tseval.items import suite_digest
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import Classifier, Sizes
-from tseval.runs.key import RunKey
+from tseval.runs.manifest import RunKey
 from tseval.suites import load_suite
 from tseval.verifying import verify_run
 

@@ -17,9 +17,8 @@ from tseval.evaluation import evaluate
 from tseval.items import ENTRY, as_entries, cluster_by
 from tseval.report import Format, build_table, render
 from tseval.runs import Run, read_run
-from tseval.runs.files import digest, read_intact, to_parquet
-from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest
-from tseval.runs.seal import seal
+from tseval.runs.directory import digest, read_intact, to_parquet
+from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest, seal
 from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 from tseval.verifying import verify_run

@@ -18,7 +18,7 @@ from tseval.boards.folder import BOARD_LOCK, links_in, unfit
 from tseval.boards.verify import board_suite, verify_entry
 from tseval.boards.written import ACCURACIES, BOARD_PAGE, pages
 from tseval.errors import AwayError, BoardError, LimitError, TrainingError, TsevalError, first_line, shortened
-from tseval.evidence.fetching import LARGEST_EVIDENCE
+from tseval.evidence import LARGEST_EVIDENCE
 from tseval.files import PARTIAL, read_bytes
 from tseval.report.curves import read_curves
 

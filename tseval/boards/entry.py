@@ -11,16 +11,13 @@ from tseval.analysis.accuracy import COUNTS, ROW, count
 from tseval.boards.definition import check_written, read_definition, read_written, suite_of, write_yaml
 from tseval.boards.printed import PrintedRow  # noqa: TC001 - the type of a field that is checked
 from tseval.errors import BoardError, EvidenceError, RunError, reason
-from tseval.evidence.evidence import scored_again
-from tseval.evidence.fetching import EvidenceAddress, fetch_evidence
-from tseval.evidence.file import read_evidence
-from tseval.evidence.prefixes import split_words
+from tseval.evidence import EvidenceAddress, fetch_evidence, read_evidence, scored_again, split_words
 from tseval.files import PARTIAL
 from tseval.formats import ContentError
 from tseval.runs import Manifest, Run
-from tseval.runs.files import digest, read_intact
-from tseval.runs.manifest_file import NAME as MANIFEST
-from tseval.runs.manifest_file import load_manifest
+from tseval.runs.directory import digest, read_intact
+from tseval.runs.manifest import NAME as MANIFEST
+from tseval.runs.manifest import load_manifest
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from tseval.evidence.prefixes import Words
+    from tseval.evidence import Words
     from tseval.items import Suite
 
 ENTRY_FOLDERS = "entries"

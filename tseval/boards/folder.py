@@ -31,14 +31,19 @@ from tseval.boards.entry import (
 )
 from tseval.boards.written import write_pages
 from tseval.errors import BoardError
-from tseval.evidence.evidence import gather
-from tseval.evidence.fetching import LARGEST_EVIDENCE, EvidenceAddress, check_address, keep_evidence
-from tseval.evidence.file import evidence_bytes
+from tseval.evidence import (
+    LARGEST_EVIDENCE,
+    EvidenceAddress,
+    check_address,
+    evidence_bytes,
+    gather,
+    keep_evidence,
+)
 from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_text, write_whole
 from tseval.runs import read_run
-from tseval.runs.files import digest
+from tseval.runs.directory import digest
+from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
-from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.suites import available_suites, load_suite
 from tseval.suites.grammar.cache import afresh
 from tseval.verifying import verify_run

@@ -18,10 +18,10 @@ from tseval.boards.entry import (
 )
 from tseval.boards.published import published_entry
 from tseval.errors import BoardError, EvidenceError, LimitError, RunError, counted, first_line
-from tseval.evidence.file import read_evidence
+from tseval.evidence import read_evidence
 from tseval.questions.scored import split_measure
+from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts
-from tseval.runs.manifest_file import NAME as MANIFEST
 from tseval.suites.grammar.cache import afresh
 from tseval.verifying.claim import Claim, check_known_score, hold_files
 from tseval.verifying.ladder import Ladder

@@ -17,7 +17,7 @@ from tseval.report import build_table, render
 from tseval.report.document import interval, mean_rank, rank_set, share
 from tseval.report.formats import code, markdown
 from tseval.report.table import BUNDLED_BOARDS, board_text, bundled_boards, column_of, read_board
-from tseval.runs.kept import keep_runs
+from tseval.runs import keep_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

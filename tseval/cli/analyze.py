@@ -19,13 +19,13 @@ from tseval.errors import RunError
 from tseval.report import FORMATS, Format
 from tseval.report.figures import CHANCE, Panel, check_figure_names, draw_panels, write_figure
 from tseval.report.opened import Opened, open_runs
-from tseval.runs.steps import CLOCKS
+from tseval.runs import CLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tseval.report.document import Document
-    from tseval.runs.steps import Clock
+    from tseval.runs import Clock
 
 ANALYSING = "analysing runs"
 NOTHING_TO_DRAW = "no model could decide any of these items, so there is nothing to draw."

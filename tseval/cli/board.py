@@ -63,7 +63,7 @@ def add(
     """Add each RUN to a BOARD, if all hold. What is said of the model is said of each."""
     from tseval.boards.entry import About, read_entry
     from tseval.boards.folder import add_entries
-    from tseval.evidence.fetching import kept_evidence
+    from tseval.evidence import kept_evidence
 
     for folder in add_entries(board, runs, About(**about), name, url):  # type: ignore[arg-type]
         click.echo(folder, err=True)

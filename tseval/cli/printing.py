@@ -11,8 +11,8 @@ from tseval.cli.terminal import width_of
 from tseval.errors import RunError
 from tseval.files import write_text
 from tseval.report.render import render
-from tseval.runs.files import RUN_FILES
-from tseval.runs.manifest_file import NAME as MANIFEST
+from tseval.runs.directory import RUN_FILES
+from tseval.runs.manifest import NAME as MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,12 +13,11 @@ from tseval.cli.printing import print_or_write, say_without_moment
 from tseval.cli.progress import busy
 from tseval.report import FORMATS, Format, Table, open_sources, told_of
 from tseval.report.opened import open_runs
-from tseval.runs import runs_below
-from tseval.runs.steps import CLOCKS
+from tseval.runs import CLOCKS, runs_below
 
 if TYPE_CHECKING:
     from tseval.report.document import Document
-    from tseval.runs.steps import Clock
+    from tseval.runs import Clock
 
 
 @click.command("table")

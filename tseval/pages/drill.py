@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tseval.pages.items import ShownItem
     from tseval.pages.parts import Breakdown
     from tseval.report.table import Table
-    from tseval.runs.kept import Kept
+    from tseval.runs import Kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import RunError
-from tseval.evidence.evidence import whole_column
+from tseval.evidence import whole_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

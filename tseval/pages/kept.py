@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from tseval.report import build_table
 from tseval.report.table import Board
-from tseval.runs.kept import keep_runs
+from tseval.runs import keep_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tseval.report import Table
-    from tseval.runs import Run
-    from tseval.runs.kept import Kept
+    from tseval.runs import Kept, Run
 
 
 def tabulate_once(sources: Sequence[Run | Board]) -> tuple[list[Kept | None], Table]:

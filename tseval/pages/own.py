@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.items import Suite
-    from tseval.runs.kept import Kept
+    from tseval.runs import Kept
 
 
 def write_report(

@@ -19,7 +19,7 @@ from tseval.report.layout import headed, row_labels
 from tseval.report.opened import INTERVAL, interval_note, open_runs, tell
 from tseval.report.seeds import about_seeds, seeds_of, with_spread
 from tseval.runs import runs_below
-from tseval.runs.manifest_file import NAME
+from tseval.runs.manifest import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

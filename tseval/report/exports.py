@@ -20,7 +20,7 @@ from tseval.report.formats import cell
 from tseval.report.layout import recorded, row_labels
 from tseval.report.sources import open_sources
 from tseval.report.table import Board, build_table
-from tseval.runs.manifest_file import NAME as MANIFEST
+from tseval.runs.manifest import NAME as MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

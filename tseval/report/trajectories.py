@@ -15,15 +15,15 @@ from tseval.report.document import RUN_DECIMALS, Document, Field, Grid, Line, in
 from tseval.report.figures import LineOf
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import interval_note
-from tseval.runs.steps import progress_of, training_of
+from tseval.runs import progress_of, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tseval.analysis.trajectories import Emergence, Trajectory
     from tseval.report.opened import Opened
+    from tseval.runs import Clock
     from tseval.runs.manifest import Manifest
-    from tseval.runs.steps import Clock
 
 
 CHANCE_OF_PAIRS = 0.5

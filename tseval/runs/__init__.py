@@ -1,10 +1,298 @@
 """Run directories: written atomically, resumed after a kill, read by everything that comes later."""
 
-from tseval.runs.key import RunKey
-from tseval.runs.leftovers import clear_begun
-from tseval.runs.manifest import Manifest
-from tseval.runs.reading import Run, find_interrupted, read_run, runs_below
-from tseval.runs.writing import RunWriter, fresh_directory, remove_other, start_run
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import pandas as pd
+import pyarrow as pa
+
+from tseval.analysis.accuracy import ROW, as_names, no_accuracy, refuse_unknown_features, tally
+from tseval.analysis.effects import effects, with_effects
+from tseval.analysis.ratings import correlate
+from tseval.errors import LimitError, RunError, counted, shown
+from tseval.formats import ContentError, read_parquet
+from tseval.items import ENTRY
+from tseval.runs.directory import (
+    PARTS,
+    VERDICTS,
+    RunWriter,
+    clear_begun,
+    clear_complete,
+    fresh_directory,
+    is_free,
+    read_intact,
+    read_sentences,
+    remove_other,
+    start_run,
+)
+from tseval.runs.manifest import NAME, Manifest, RunKey, load_manifest, miscounted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tseval.analysis.accuracy import Answers
+    from tseval.scoring.protocol import ModelCard
+
+
+@dataclass(frozen=True)
+class Run:
+    """A scored suite.
+
+    Attributes:
+        name: Name of the run's directory, or of the model where there is none.
+        manifest: What was scored, with what, how.
+        load_sentences: Gives the scored sentences.
+        load_verdicts: Gives the verdicts.
+        path: The run's directory, as it was named; None where there is none.
+    """
+
+    name: str
+    manifest: Manifest
+    load_sentences: Callable[[], pa.Table]
+    load_verdicts: Callable[[], pa.Table]
+    path: Path | None = None
+
+    def __repr__(self) -> str:
+        key, n_sentences = self.manifest.key, self.manifest.counts.sentences
+        what = f"{key.model} on {key.suite}"
+        return shown(self, self.name, what, counted(n_sentences, "sentence"), f"score {key.score}")
+
+    @classmethod
+    def of(cls, manifest: Manifest, scored: pa.Table, verdicts: pa.Table) -> Run:
+        """Make a run that stands in no directory."""
+        return cls(manifest.key.model, manifest, lambda: scored, lambda: verdicts)
+
+    @cached_property
+    def sentences(self) -> pd.DataFrame:
+        """One row per distinct sentence: `sentence`, `seen`, `logprob`, `words` (nats), `n_unknown`."""
+        return _frame(self.load_sentences())
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """One row per item and contrast, with all features."""
+        return _frame(self.load_verdicts())
+
+    @cached_property
+    def rated(self) -> bool:
+        """Whether it is over rated sentences: nothing in it is right or wrong."""
+        counts = self.manifest.counts
+        if counts.correct or counts.tied or not counts.contrasts:
+            return False
+        return self.load_verdicts()["correct"].null_count == counts.contrasts
+
+    def tally(self, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Answers]:
+        """Count verdicts as `table` does, and keep from which items each row is made.
+
+        Where regions are compared, rows have the columns of `tseval.analysis.effects.EFFECT` too. Only what
+        all that takes is read, and nothing else of the verdicts is kept.
+
+        Raises:
+            SuiteError: The suite has no such feature.
+            RunError: The run is over rated sentences, which have no accuracy.
+        """
+        if self.rated:
+            raise no_accuracy(self.name)
+        table = self.load_verdicts()
+        refuse_unknown_features(as_names(by), table.column_names)
+        regions = self.manifest.key.score == "regions"
+        needed = {*ROW, *as_names(by), "correct", "tie", "undecidable"}
+        needed |= {"better_score", "worse_score"} if regions else set()
+        names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
+        verdicts = _frame(table.select(names))
+        rows, answers = tally(verdicts, by)
+        return with_effects(rows, answers, effects(verdicts)) if regions else rows, answers
+
+    def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
+        """Count verdicts per construction, and per value of a feature or several, as `tally` does.
+
+        Of rated sentences, correlate scores with ratings (`tseval.analysis.ratings.correlate`).
+
+        Raises:
+            SuiteError: The suite has no such feature.
+        """
+        return correlate(self.verdicts, by) if self.rated else self.tally(by)[0]
+
+
+def read_run(path: str | Path) -> Run:
+    """Read a complete run; its tables are read when they are used.
+
+    What a process left that was killed at the very end is cleared away, where that can be.
+
+    Raises:
+        RunError: The directory is not a run, or the run is incomplete, damaged, or from a newer tseval.
+    """
+    path = Path(path)
+    manifest = load_manifest(path)
+    if not isinstance(manifest, Manifest):
+        parts = len(list((path / PARTS).glob("*.parquet")))
+        raise RunError(
+            f"{path} holds an incomplete run (parts saved: {parts}).\n"
+            f"  Go on with it: tseval run, with the options it was started with, --resume --out {path}."
+        )
+    clear_complete(path)
+    load = partial(_load, path, manifest)
+    return Run(
+        name=path.resolve().name,
+        manifest=manifest,
+        load_sentences=partial(load, "sentences.parquet"),
+        load_verdicts=partial(load, "verdicts.parquet"),
+        path=path,
+    )
+
+
+def runs_below(folder: Path) -> tuple[list[Path], list[Path]]:
+    """List the run directories in a folder and in those within it, by name; none for a run itself.
+
+    Returns:
+        Those to read, and those of runs that are not finished.
+    """
+    complete: list[Path] = []
+    unfinished: list[Path] = []
+    if not (folder / NAME).exists():
+        for path in sorted(file.parent for depth in ("*", "*/*") for file in folder.glob(f"{depth}/{NAME}")):
+            (unfinished if _is_unfinished(path) else complete).append(path)
+    return complete, unfinished
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Tell a run that goes on or was interrupted; what cannot be read is told by whoever reads it."""
+    try:
+        return not isinstance(load_manifest(path), Manifest)
+    except (RunError, LimitError):
+        return False
+
+
+def find_interrupted(root: Path, key: RunKey) -> Path | None:
+    """Find the newest interrupted run with this key below a root; runs in progress do not count."""
+    found = []
+    for file in root.glob(f"*/{NAME}"):
+        path = file.parent
+        try:
+            manifest = load_manifest(path)
+            ours = not isinstance(manifest, Manifest) and manifest.key == key
+        except (RunError, LimitError):
+            continue  # a directory that cannot be read is not one to resume
+        if ours and is_free(path):
+            found.append((file.stat().st_mtime_ns, path))
+    return max(found)[1] if found else None
+
+
+def _load(path: Path, manifest: Manifest, name: str) -> pa.Table:
+    """Read one table, and hold it to the digest and the counts in the manifest."""
+    content = read_intact(path, manifest.files, name)
+    try:
+        sentences = name == "sentences.parquet"
+        table = read_sentences(content) if sentences else read_parquet(content, VERDICTS)
+    except ContentError as error:
+        wrong = "is no Parquet file" if error.what.startswith("not a") else f"is not tseval's: {error}"
+        raise RunError(f"{path / name} {wrong}.\n  Score the run again, into a new directory.") from None
+    if field := miscounted(manifest.counts, name, table):
+        raise RunError(
+            f"{path / NAME} was edited: {field} does not follow from {name}.\n"
+            "  Score the run again, into a new directory."
+        )
+    return table
+
+
+# Whole numbers and truth values stay what they are beside missing values (pandas would make floats).
+_NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    return table.to_pandas(types_mapper=_NULLABLE.get)
+
+
+_NEEDED = {*ROW, "case", "item", "better_score", "worse_score", "correct", "tie", "undecidable"}
+
+
+class Kept:
+    """A run whose verdicts are read once; features, which are the suite's, are not kept.
+
+    Args:
+        run: What is read.
+        before: Another run; columns that are the same in both are kept once.
+    """
+
+    def __init__(self, run: Run, before: Kept | None) -> None:
+        self.run, self._before = run, before
+        self._verdicts: pa.Table | None = None
+
+    def verdicts(self) -> pa.Table:
+        """Give the verdicts, without features."""
+        if self._verdicts is None:
+            table = self.run.load_verdicts()
+            names = [name for name in table.column_names if name in _NEEDED or name.endswith(ENTRY)]
+            self._verdicts = table.select(names)
+            if self._before is not None:
+                known = self._before.verdicts()
+                both = set(names) & set(known.column_names)
+                same = {name for name in both if table[name].equals(known[name])}
+                columns = [(known if name in same else table)[name] for name in names]
+                self._verdicts = pa.table(columns, names)
+        return self._verdicts
+
+    def for_table(self) -> Run:
+        """Give the run as tables read it."""
+        return replace(self.run, load_verdicts=self.verdicts)
+
+
+def keep_runs(runs: Sequence[Run]) -> list[Kept]:
+    """Keep the verdicts of runs over one suite, from their first use on."""
+    kept: list[Kept] = []
+    for run in runs:
+        kept.append(Kept(run, kept[-1] if kept else None))
+    return kept
+
+
+Clock = Literal["step", "tokens"]
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
+
+# How names say a step: `checkpoint-500`, `drnn_step1000`, `step143000-tokens300B`, `ckpt.5k`. An epoch is
+# none.
+_MARK = re.compile(
+    r"(?<![^\W_])(?:global[-_]?step|steps?|checkpoint|ckpt|iter(?:ation)?)[-_.=]?(\d{1,12})(k?)(?![^\W_])",
+    re.IGNORECASE,
+)
+_SEPARATORS = "-_.@/ "
+
+
+def progress_of(card: ModelCard, over: Clock = "step") -> int | None:
+    """Say how far the training of a model had come; None where nothing says so.
+
+    What the model itself knows comes first: the course of the training in a checkpoint of tseval's own,
+    `trainer_state.json` beside one of transformers' Trainer, the moment of a callback. Else its revision,
+    then its name, may say a step.
+
+    Args:
+        card: Of the model, as in the manifest of a run.
+        over: Optimiser steps (of tseval's own trainings: windows), or tokens learnt from.
+    """
+    known = card.details.get(over)
+    if isinstance(known, int) and not isinstance(known, bool):
+        return known
+    if over == "step":
+        for text in (card.details.get("revision"), card.name):
+            if isinstance(text, str) and (mark := _MARK.search(text)):
+                return int(mark[1]) * (1000 if mark[2] else 1)
+    return None
+
+
+def training_of(card: ModelCard) -> str:
+    """Name the training that a model is a checkpoint of: its own name, without the step.
+
+    Where the name says a step and nothing else, as `checkpoint-500` does, it is the folder that it lies in.
+    """
+    mark = _MARK.search(card.name)
+    if mark is None:
+        return card.name
+    before, after = card.name[: mark.start()].rstrip(_SEPARATORS), card.name[mark.end() :].strip(_SEPARATORS)
+    return "-".join(part for part in (before, after) if part) or str(card.details.get("folder") or card.name)
+
 
 __all__ = [
     "Manifest",

@@ -1,27 +1,164 @@
-"""The manifest of a run: what was scored, with what, how, and what came of it."""
+"""Read `manifest.json`, and say which field of it is wrong."""
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping  # noqa: TC003 - manifests are read into it
-from dataclasses import asdict, dataclass, fields, replace
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, cast
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import counted, shown
-from tseval.formats import Json  # noqa: TC001 - manifests are read into it
-from tseval.runs.key import RunKey  # noqa: TC001 - manifests are read into it
-from tseval.runs.seal import FIELD, Seal, seal
+from tseval.errors import RunError, counted, shown
+from tseval.formats import (
+    ContentError,
+    Json,
+    checked,
+    read_json,
+)
 from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from collections.abc import Mapping
+    from pathlib import Path
 
+    from tseval.formats import Json
     from tseval.items import Suite
     from tseval.scoring.engine import Scored
+
+
+# Characters that would break the one line of a signature or forge a part of it.
+UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff|]")
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """The identity of a run. Two runs with equal keys hold equal numbers.
+
+    The names of suite and model are for readers; the digests decide.
+
+    Attributes:
+        suite: Name of the suite.
+        suite_digest: SHA-256 of the suite.
+        model: Name of the model.
+        fingerprint: SHA-256 of the model's weights and vocabulary.
+        score: What sentences are compared by (`tseval.questions`).
+        terminator: Token appended to every sentence, or None.
+        items: `all`, or how items were selected: `limit=100`.
+        tseval: Version of tseval.
+        protocol: The adapter's presentation of sentences: start symbol, unknown words, dtype, ...
+    """
+
+    suite: str = field(compare=False)
+    suite_digest: str
+    model: str = field(compare=False)
+    fingerprint: str
+    score: str
+    terminator: str | None
+    items: str
+    tseval: str
+    protocol: Mapping[str, Json]
+
+    def __repr__(self) -> str:
+        return shown(self, f"{self.model} on {self.suite}", f"score {self.score}", f"items {self.items}")
+
+    @property
+    def signature(self) -> str:
+        """The key on one line, digests shortened, in the manner of sacreBLEU.
+
+        Source: Post 2018, "A Call for Clarity in Reporting BLEU Scores", WMT.
+        """
+        parts = {
+            "suite": f"{self.suite}@{self.suite_digest[:8]}",
+            "model": f"{self.model}@{self.fingerprint[:8]}",
+            "score": self.score,
+            **{name: _text(value) for name, value in sorted(self.protocol.items())},
+            "terminator": _text(self.terminator),
+            "items": self.items,
+            "tseval": self.tseval,
+        }
+        return "|".join(f"{UNSAFE.sub('?', name)}:{UNSAFE.sub('?', value)}" for name, value in parts.items())
+
+    def differences(self, other: RunKey) -> list[str]:
+        """Say in which parts another key differs, each as `part: ours, not theirs`."""
+        # A part that is missing is not one that is null, and 1 is not true.
+        ours, theirs = (
+            {name: json.dumps(value, sort_keys=True) for name, value in key.parts().items()}
+            for key in (self, other)
+        )
+        return [
+            f"{name}: {_shown(ours.get(name))}, not {_shown(theirs.get(name))}"
+            for name in ours | theirs
+            if ours.get(name) != theirs.get(name)
+        ]
+
+    @property
+    def hidden(self) -> set[str]:
+        """The parts of the protocol that have the name of another part of the key, and would stand for it."""
+        return set(self.protocol) & {part.name for part in fields(self)}
+
+    def parts(self) -> dict[str, Json]:
+        """Give what decides, by name, the protocol's parts among them."""
+        decisive = {part.name for part in fields(self) if part.compare} - {"protocol"}
+        return {name: value for name, value in self.to_mapping().items() if name in decisive} | dict(
+            self.protocol
+        )
+
+    def to_mapping(self) -> dict[str, Json]:
+        """Give the key as it stands in a manifest."""
+        return {part.name: getattr(self, part.name) for part in fields(self)} | {
+            "protocol": dict(self.protocol)
+        }
+
+
+def _shown(part: str | None) -> str:
+    """Give a part that is compared, or say that there is none."""
+    return "nothing" if part is None else _text(json.loads(part))
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+FIELD = "seal"
+DIGITS = 16  # of each field's digest: enough to name an edit
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Digests over canonical JSON: sorted keys, no spaces, ASCII.
+
+    Attributes:
+        manifest: SHA-256 of everything but the seal.
+        fields: The start of the SHA-256 of each field, by name.
+    """
+
+    manifest: str
+    fields: Mapping[str, str]
+
+
+def seal(content: Mapping[str, Json]) -> Seal:
+    """Seal the content of a manifest; a seal in it does not count."""
+    sealed = {name: value for name, value in content.items() if name != FIELD}
+    return Seal(_digest(sealed), {name: _digest(value)[:DIGITS] for name, value in sealed.items()})
+
+
+def broken(content: Mapping[str, Json], stated: Seal) -> list[str]:
+    """Name the fields of a manifest that are not what was sealed, if there are any."""
+    found = seal(content)
+    names = sorted(found.fields.keys() | stated.fields.keys())
+    edited = [name for name in names if found.fields.get(name) != stated.fields.get(name)]
+    return edited or ([] if found.manifest == stated.manifest else [FIELD])
+
+
+def _digest(value: Json) -> str:
+    return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
 
 MANIFEST_FORMAT = 1
 
@@ -199,3 +336,100 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+SELECTED = re.compile(r"(\d+) selected")
+
+
+def contradiction(manifest: Manifest) -> str | None:
+    """Name a field of a manifest that does not follow from the others, with what it should follow from."""
+    key, suite, model, counts = manifest.key, manifest.suite, manifest.model, manifest.counts
+    selected = SELECTED.fullmatch(key.items)
+    decided = counts.correct + counts.tied + counts.undecidable
+    follows = {
+        "signature from key": manifest.signature == key.signature,
+        "suite.name from key.suite": suite.name == key.suite,
+        "suite.digest from key.suite_digest": suite.digest == key.suite_digest,
+        "suite.terminator from key.terminator": suite.terminator == key.terminator,
+        "suite.complete from key.items": suite.complete == (key.items == "all"),
+        "suite.sample from suite.complete": suite.sample is None or not suite.complete,
+        "suite.n_items from key.items": not selected or int(selected[1]) == suite.n_items,
+        "model.name from key.model": model.name == key.model,
+        "model.fingerprint from key.fingerprint": model.fingerprint == key.fingerprint,
+        "model.protocol from key.protocol": model.protocol == key.protocol,
+        "key.protocol from what a protocol says": not key.hidden,
+        "counts.items from suite.n_items": counts.items == suite.n_items,
+        "counts.contrasts from suite.n_contrasts": counts.contrasts == suite.n_contrasts,
+        "counts.correct from counts.contrasts": decided <= counts.contrasts,
+        "counts.too_long from counts.undecidable": 0 <= counts.too_long <= max(counts.undecidable, 0),
+        "counts.resumed_sentences from counts.sentences": counts.resumed_sentences <= counts.sentences,
+    }
+    return next((what for what, holds in follows.items() if not holds), None)
+
+
+def miscounted(counts: Counts, name: str, table: pa.Table) -> str | None:
+    """Name a count that does not follow from a table of the run, by the table's file name."""
+    count = {"sentences.parquet": count_sentences, "verdicts.parquet": count_verdicts}[name]
+    try:
+        found: Mapping[str, int] = count(table)
+    except (KeyError, pa.ArrowException):
+        return "counts"  # such a table holds nothing that could be counted
+    return next((f"counts.{part}" for part, value in found.items() if getattr(counts, part) != value), None)
+
+
+NAME = "manifest.json"
+
+_AGAIN = "Run tseval run again into a new directory."
+
+
+def load_manifest(directory: Path) -> Manifest | Begun:
+    """Read the manifest of a complete or interrupted run.
+
+    Both are held to their seals, and a complete one to itself; of an interrupted one the key alone counts.
+
+    Raises:
+        RunError: The directory is not a run, or its manifest is damaged, edited, or from a newer tseval.
+    """
+    file = directory / NAME
+    try:
+        content = read_json(file)
+    except (FileNotFoundError, NotADirectoryError):
+        raise RunError(f"{directory} is not a run: it has no {NAME}.") from None
+    except OSError as error:
+        raise RunError(f"{file}: {error.strerror}.") from None
+    except ContentError as error:
+        said = error.what.removeprefix("not a JSON file ")
+        raise RunError(f"{file} is damaged: it is not JSON {said}.\n  {_AGAIN}") from None
+    version = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(version, int) or version < 1:
+        raise RunError(f"{file} is not the manifest of a run: it states no format.\n  {_AGAIN}")
+    if version > MANIFEST_FORMAT:
+        raise RunError(
+            f"{file} has format {version}, and this tseval reads formats up to {MANIFEST_FORMAT}.\n"
+            "  It was written by a newer tseval: upgrade to read it."
+        )
+    key = content.get("key")
+    if isinstance(key, dict) and key.keys() - {part.name for part in fields(RunKey)}:
+        raise RunError(f"{file} is damaged: 'key' is wrong.\n  {_AGAIN}")
+    try:
+        complete = content.get("status") == "complete"
+        manifest = checked(content, Manifest) if complete else checked(content, Begun)
+    except ContentError as error:
+        raise RunError(f"{file} is damaged: {error.where} is missing or wrong.\n  {_AGAIN}") from None
+    _refuse_edited(file, manifest, content)
+    return manifest
+
+
+def _refuse_edited(file: Path, manifest: Manifest | Begun, content: dict[str, Json]) -> None:
+    """Refuse a manifest that is not what was sealed, or that contradicts itself."""
+    try:
+        edited = broken(content, manifest.seal) if manifest.seal else []
+        found = contradiction(manifest) if isinstance(manifest, Manifest) else None
+    except RecursionError:
+        raise RunError(f"{file} is damaged: it is nested without end.\n  {_AGAIN}") from None
+    if edited:
+        are = "is" if len(edited) == 1 else "are"
+        raise RunError(f"{file} was edited: {', '.join(edited)} {are} not what was sealed.\n  {_AGAIN}")
+    if found:
+        field, _, source = found.partition(" from ")
+        raise RunError(f"{file} was edited: {field} does not follow from {source}.\n  {_AGAIN}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from tseval.errors import LimitError
 from tseval.files import remove_lock, take_lock, write_whole
 from tseval.formats import ContentError, checked, read_json
-from tseval.runs.leftovers import PARTS
+from tseval.runs.directory import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

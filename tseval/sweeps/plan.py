@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import RunError, suggest
 from tseval.formats import ContentError, Json, checked, read_yaml
-from tseval.runs.writing import safe_name
+from tseval.runs.directory import safe_name
 from tseval.suites import check_suite_spec
 from tseval.sweeps.expansion import expand_braces, matching_files
 from tseval.sweeps.unit import Options, SweepUnit

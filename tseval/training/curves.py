@@ -9,7 +9,7 @@ import torch
 
 from tseval.files import write_whole
 from tseval.models.cells.cell import Cell
-from tseval.runs.files import to_parquet
+from tseval.runs.directory import to_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

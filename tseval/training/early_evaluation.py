@@ -15,7 +15,7 @@ from tseval.files import write_whole
 from tseval.formats import ContentError, read_parquet
 from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
 from tseval.runs import runs_below
-from tseval.runs.files import to_parquet
+from tseval.runs.directory import to_parquet
 from tseval.training.strings import headline_error, string_loss
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from tseval.errors import EvidenceError, LimitError, RunError
-from tseval.evidence.evidence import Evidence, gather, whole_column
+from tseval.evidence import Evidence, gather, whole_column
 from tseval.questions import SCORES
 from tseval.questions.scored import split_measure
 from tseval.runs import read_run
-from tseval.runs.files import RUN_FILES, read_intact
-from tseval.runs.manifest_file import NAME
+from tseval.runs.directory import RUN_FILES, read_intact
+from tseval.runs.manifest import NAME
 from tseval.verifying.report import Wrong
 
 if TYPE_CHECKING:

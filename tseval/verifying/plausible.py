@@ -8,15 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.evidence.evidence import flat_column, whole_column
-from tseval.evidence.prefixes import split_words
+from tseval.evidence import flat_column, split_words, whole_column
 from tseval.verdicts import asked_in
 from tseval.verifying.report import Wrong
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tseval.evidence.prefixes import Words
+    from tseval.evidence import Words
     from tseval.questions.choices import Asked
     from tseval.verifying.claim import Claim
     from tseval.verifying.recompute import Again

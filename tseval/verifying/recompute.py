@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, ModelError, SuiteError, first_line
-from tseval.evidence.evidence import scored_again
+from tseval.evidence import scored_again
 from tseval.items import ENTRY, cluster_by, suite_digest
 from tseval.questions.scored import split_measure
 from tseval.report import render, told_of
 from tseval.runs import Run
-from tseval.runs.consistency import SELECTED
-from tseval.runs.manifest_file import NAME as MANIFEST
+from tseval.runs.manifest import NAME as MANIFEST
+from tseval.runs.manifest import SELECTED
 from tseval.suites import load_suite
 from tseval.suites.grammar.cache import afresh
 from tseval.suites.grammar.expand import choose_rows

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tseval.evaluation import make_plan
 from tseval.questions.choices import Asked
-from tseval.runs.manifest_file import NAME as MANIFEST
+from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge
 from tseval.verifying.report import Wrong

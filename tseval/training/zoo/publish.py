@@ -22,7 +22,7 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report.curves import read_curves, write_curves_figure
 from tseval.runs import Manifest, read_run
-from tseval.runs.manifest_file import load_manifest
+from tseval.runs.manifest import load_manifest
 from tseval.suites.grammar.cache import afresh
 from tseval.training.curves import curves_path
 from tseval.training.zoo.extend import check_kept, models_to_keep

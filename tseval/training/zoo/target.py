@@ -13,7 +13,7 @@ from tseval.boards.folder import BOARD_LOCK, write_beside
 from tseval.errors import BoardError, LimitError, TrainingError
 from tseval.files import PARTIAL, read_bytes, remove_lock, sync_directory, take_lock, write_whole
 from tseval.report.table import read_board
-from tseval.runs.manifest_file import NAME as MANIFEST
+from tseval.runs.manifest import NAME as MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping

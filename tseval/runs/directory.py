@@ -5,26 +5,191 @@ from __future__ import annotations
 import re
 import time
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tseval.errors import RunError
-from tseval.files import PARTIAL, open_regular, remove_lock, take_lock, to_utf8, write_whole
-from tseval.formats import ContentError
-from tseval.runs.files import digest, part_bytes, read_intact, read_part, to_parquet
-from tseval.runs.leftovers import BEFORE_MANIFEST, PARTS, RUN_LOCK, clear_complete, remove_parts
-from tseval.runs.manifest import Begun, Manifest, dump_manifest
-from tseval.runs.manifest_file import NAME, load_manifest
+from tseval.files import PARTIAL, open_regular, read_bytes, remove_lock, take_lock, to_utf8, write_whole
+from tseval.formats import ContentError, read_parquet
+from tseval.runs.manifest import NAME, Begun, Manifest, dump_manifest, load_manifest
+from tseval.scoring.engine import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    import pyarrow as pa
+    from tseval.runs.manifest import RunKey
 
-    from tseval.runs.key import RunKey
-    from tseval.scoring.engine import Part
+
+CONTEXTS = b"contexts"
+# All data files of a complete run.
+RUN_FILES = ("sentences.parquet", "verdicts.parquet", "table.md", "table.csv")
+
+# What tables hold; verdicts have a column for every feature besides.
+SENTENCES: dict[str, pa.DataType] = {
+    "sentence": pa.string(),
+    "seen": pa.string(),
+    "logprob": pa.float64(),
+    "words": pa.list_(pa.float32()),
+    "n_unknown": pa.int32(),
+}
+# Beside them stand, where something is asked inside sentences, what the right and the wrong symbols have;
+# where words were corrected, the sums over their pieces, of which the sentence's is made; first tokens, where
+# the model leaves them unscored; and where scores were normalised, what they were normalised by.
+SOMETIMES: dict[str, pa.DataType] = {
+    **dict.fromkeys(("right", "wrong"), pa.list_(pa.float64())),
+    "pieces": pa.list_(pa.float32()),
+    "unscored": pa.int64(),
+    "n_tokens": pa.int32(),
+    "unigram_logprob": pa.float64(),
+}
+VERDICTS: dict[str, pa.DataType] = {
+    "case": pa.string(),
+    "item": pa.int64(),
+    **dict.fromkeys(("construction", "phenomenon", "dependency", "contrast"), pa.string()),
+    **dict.fromkeys(("better_score", "worse_score"), pa.float64()),
+    **dict.fromkeys(("correct", "tie", "undecidable"), pa.bool_()),
+}
+
+
+def to_parquet(table: pa.Table) -> bytes:
+    """Give the bytes of a parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue().to_pybytes()
+
+
+def read_sentences(content: bytes) -> pa.Table:
+    """Read scored sentences.
+
+    Raises:
+        ContentError: The bytes are something else.
+    """
+    return read_parquet(content, SENTENCES | SOMETIMES, needed=SENTENCES)
+
+
+def part_bytes(part: Part) -> bytes:
+    """Give the bytes of a saved part; the number of its contexts stands in the metadata of the file."""
+    return to_parquet(part.table.replace_schema_metadata({CONTEXTS: str(part.n_contexts)}))
+
+
+def read_part(content: bytes) -> Part:
+    """Read a saved part as it was scored, so that a resumed run writes the very bytes of an undisturbed one.
+
+    Raises:
+        ContentError: The bytes are something else.
+    """
+    table = read_sentences(content)
+    noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
+    return Part(table.cast(_as_scored(table.schema)), int(noted) if noted.isdigit() else 0)
+
+
+def _as_scored(schema: pa.Schema) -> pa.Schema:
+    """Call the entries of lists `item` again: parquet calls them `element`, and the name would be written."""
+    types = {one.name: one.type for one in schema}
+    return pa.schema(
+        (name, pa.list_(kind.value_type) if pa.types.is_list(kind) else kind) for name, kind in types.items()
+    )
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 of a file's bytes, in hex."""
+    return sha256(content).hexdigest()
+
+
+def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
+    """Read one file of a complete run and hold it to the digest in the manifest.
+
+    Raises:
+        RunError: The file is missing, damaged or edited.
+        LimitError: It is too large.
+    """
+    try:
+        content = read_bytes(path / name)
+    except OSError as error:
+        raise RunError(f"{path / name}: {error.strerror}.\n  The run is damaged: score it again.") from None
+    if digest(content) != files.get(name):
+        raise RunError(
+            f"{path / name} is not the file the manifest describes: it was damaged or edited.\n"
+            "  Score the run again, into a new directory."
+        )
+    return content
+
+
+RUN_LOCK = ".lock"
+PARTS = "parts"
+# A part: its number, and the start of its digest.
+_PART = re.compile(rf"\d{{6,}}-[0-9a-f]+\.parquet({re.escape(PARTIAL)})?")
+# All that a run may hold before its first manifest.
+BEFORE_MANIFEST = {RUN_LOCK, PARTS, f"{NAME}{PARTIAL}"}
+
+# What `fresh_directory` calls a run.
+_NAMED = re.compile(r".+--.+--\d{8}T\d{6}(-\d+)?")
+
+
+def clear_begun(root: Path) -> None:
+    """Remove the directories below a root that tseval named, and was killed in before the first manifest.
+
+    Nothing was scored in them. One that another process works in stays, as does what may not be removed.
+    """
+    for path in sorted(root.glob("*/")):
+        if _NAMED.fullmatch(path.name):
+            with suppress(OSError):
+                _remove_begun(path)
+
+
+def _remove_begun(path: Path) -> None:
+    """Remove a directory in which nothing but the start was made, unless a process works there."""
+    held = take_lock(path / RUN_LOCK) if _is_begun(path) else None
+    if held is None:
+        return
+    begun = _is_begun(path)  # looked at again: before we held the lock, it may have become more
+    if begun:
+        (path / f"{NAME}{PARTIAL}").unlink(missing_ok=True)
+        remove_parts(path)
+    remove_lock(path / RUN_LOCK, held)
+    if begun:
+        path.rmdir()
+
+
+def _is_begun(path: Path) -> bool:
+    """Tell whether a directory holds no more than a run does before its first manifest."""
+    return {entry.name for entry in path.iterdir()} <= BEFORE_MANIFEST
+
+
+def clear_complete(path: Path) -> None:
+    """Clear what a process left that was killed after the run was complete, before it had cleared up itself.
+
+    Where that may not be written, or the process is still at it, everything stays: the run is whole.
+    """
+    if not (path / RUN_LOCK).exists() and not (path / PARTS).exists():
+        return
+    with suppress(OSError):
+        held = take_lock(path / RUN_LOCK)
+        if held is not None:
+            remove_parts(path)
+            remove_lock(path / RUN_LOCK, held)
+
+
+def remove_parts(path: Path) -> None:
+    """Remove the saved parts of a run whose lock is held; what tseval did not write stays.
+
+    So does all that a link leads to: it was not made by tseval, and may lie in anybody's folder.
+    """
+    parts = path / PARTS
+    if parts.is_symlink():
+        return
+    with suppress(OSError):
+        for part in parts.iterdir():
+            if _PART.fullmatch(part.name):
+                part.unlink()
+        parts.rmdir()
+
 
 ATTEMPTS = 200  # to lock a directory, within half a second
 
