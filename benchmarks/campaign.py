@@ -41,7 +41,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 # What commands import when they need it, beside all modules of tseval but those that bring lm-eval along.
 NEEDED = ("conllu", "filelock", "matplotlib.backends.backend_svg", "platformdirs", "torch._dynamo", "attacks")
-NOT_NEEDED = ("tseval.__main__", "tseval.harness", "tseval.adapters.lm_eval_backend")
+NOT_NEEDED = ("tseval.__main__", "tseval.lm_eval_tasks", "tseval.adapters.lm_eval_backend")
 EVERY = 60  # seconds between two lines about the progress, where they cannot be overwritten
 _said = [-math.inf]
 

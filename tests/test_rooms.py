@@ -42,7 +42,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.report": NUMBERS | {"matplotlib", "pandas", "tabulate"},
     "tseval.evaluation": NUMBERS,
     "tseval.testing": NUMBERS | {"torch"},
-    "tseval.harness": NUMBERS | {"lm_eval", "yaml"},
+    "tseval.lm_eval_tasks": NUMBERS | {"lm_eval", "yaml"},
     "tseval.callbacks": {"torch", "transformers"},
     "tseval.babylm": NUMBERS | {"scipy"},
     "tseval.verifying": NUMBERS,

@@ -11,7 +11,7 @@ from tseval.questions import Contrast
 from tseval.scoring.protocol import ModelCard
 from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language
-from tseval.testing.report import Finding, Report, Result
+from tseval.testing import Finding, Report, Result
 
 LONG = "a name that somebody\nhas made far too long " * 9
 CASE = make_case("simple", [("the author laughs", "the author laugh")] * 3, features={"noun": ["author"] * 3})

@@ -12,8 +12,7 @@ from in_process import call
 from sound_models import Whole
 from supplied import BABYLM
 
-from tseval.babylm.running import plan_tasks, results_folder
-from tseval.babylm.tasks import load_tasks
+from tseval.babylm import load_tasks, plan_tasks, results_folder
 from tseval.errors import ModelError, SuiteError
 from tseval.runs import read_run
 

@@ -7,7 +7,7 @@ import pytest
 from in_process import call
 from own_models import open_own
 
-from tseval.testing.check import CLAIMS
+from tseval.testing import CLAIMS
 
 
 def test_a_sound_model_passes_with_a_table():

@@ -12,7 +12,7 @@ from in_process import call
 from lm_eval.api.instance import Instance
 
 import tseval
-from tseval.harness.model import TsevalLM
+from tseval.lm_eval_tasks import TsevalLM
 from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
 from tseval.suites import load_suite
 

@@ -14,7 +14,7 @@ from tseval.cli.progress import busy, progress_bar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tseval.babylm.predictions import TaskResult
+    from tseval.babylm import TaskResult
 
 
 @click.command()
@@ -32,14 +32,14 @@ def command(
 
     A folder that is missing is named, and the exit code is then 1.
     """
-    from tseval.babylm.running import (
+    from tseval.babylm import (
         PIPELINE_OPTIONS,
+        load_tasks,
         plan_tasks,
         results_folder,
         score_task,
         write_summary,
     )
-    from tseval.babylm.tasks import load_tasks
 
     with busy(f"reading {data}", quiet):
         tasks, missing = load_tasks(data)

@@ -23,7 +23,7 @@ def command(arguments: tuple[str, ...]) -> None:
     except ImportError:
         raise ModelError('lm-eval is not here: pip install "tseval[lm-eval]"') from None
 
-    import tseval.harness.model  # noqa: F401 - registers itself
+    import tseval.lm_eval_tasks  # noqa: F401 - registers itself
 
     sys.argv = ["lm_eval", *arguments]
     with unguarded():

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tseval.adapters.native import NativeModel
 from tseval.analysis.accuracy import COUNTS, count
-from tseval.callbacks.during import evaluate_during
+from tseval.callbacks import evaluate_during
 from tseval.errors import TrainingError, first_line
 from tseval.files import write_whole
 from tseval.formats import ContentError, read_parquet

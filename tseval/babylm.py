@@ -1,0 +1,474 @@
+"""The zero-shot tasks of the BabyLM challenge (Choshen et al. 2026), and the predictions that are handed in.
+
+The protocol is that of its evaluation pipeline of 2025 and 2026, `sentence_zero_shot`. docs/babylm.md says
+what each task compares, and what shows that the predictions are the same.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import spearmanr
+
+from tseval.errors import ModelError, RunError, SuiteError
+from tseval.evaluation import carry_out, make_plan
+from tseval.files import read_bytes, write_text
+from tseval.formats import stem_of
+from tseval.items import Case, Suite, suite_digest
+from tseval.questions.regions import Prediction, Region, Regions
+from tseval.questions.scored import ScoredSentences
+from tseval.suites.data.continuations import text_of
+from tseval.suites.data.pairs import read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tseval.suites.data.pairs import DataRecord
+
+    Reader = Callable[[str, DataRecord, str], "Choice"]
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tseval.runs import Run
+
+    Answer = dict[str, str | float]
+    from collections.abc import Callable
+
+    from tseval.evaluation import Plan
+    from tseval.scoring.protocol import Model
+
+
+COMPS_FILES = {
+    "comps_base": "base",
+    "comps_wugs": "wugs",
+    "comps_wugs_dist-before": "wugs_dist_before",
+    "comps_wugs_dist-in-between": "wugs_dist_in_between",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One of the texts of a choice.
+
+    Attributes:
+        prefix: What is given, as it stands before the rest; empty where the whole text is compared.
+        rest: What is compared.
+        answer: What the pipeline writes down where this one is chosen.
+    """
+
+    prefix: str
+    rest: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One item of a task.
+
+    Attributes:
+        place: `file:line`, for messages.
+        subset: Over which accuracy is counted first; the `UID` of the pipeline.
+        options: The right one first.
+        ratio: How often people chose the first, where that is known.
+    """
+
+    place: str
+    subset: str
+    options: tuple[Candidate, ...]
+    ratio: float | None = None
+
+
+def read_blimp_pair(place: str, record: DataRecord, stem: str) -> Choice:
+    """Read a pair of filtered BLiMP, or of its supplement, whose records name no paradigm."""
+    subset = text_of(place, record, "UID") if "field" in record else stem
+    texts = [text_of(place, record, name) for name in ("sentence_good", "sentence_bad")]
+    return Choice(place, subset, tuple(Candidate("", text, text) for text in texts))
+
+
+def read_ewok_line(place: str, record: DataRecord, stem: str) -> Choice:
+    """Read half an item of EWoK, two targets after the first context; the other half has its own line."""
+    context, subset = text_of(place, record, "Context1"), text_of(place, record, "Domain")
+    targets = [f" {text_of(place, record, name)}" for name in ("Target1", "Target2")]
+    return Choice(place, subset, tuple(Candidate(context, target, target) for target in targets))
+
+
+def read_boxes(place: str, record: DataRecord, stem: str) -> Choice:
+    """Read an item of entity tracking: what a box contains, after so many operations."""
+    prefix, options = text_of(place, record, "input_prefix"), record.get("options")
+    if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
+        raise SuiteError(f"{place}: options are no list of texts, but {options!r}")
+    number = record.get("numops")
+    if not isinstance(number, int):
+        raise SuiteError(f"{place}: numops is no whole number, but {number!r}")
+    texts = cast("list[str]", options)
+    return Choice(place, f"{stem}_{number}_ops", tuple(Candidate(prefix, text, text) for text in texts))
+
+
+def read_wug(place: str, record: DataRecord, stem: str) -> Choice:
+    """Read two forms of a made-up word, with the share of people who chose the first."""
+    texts = text_of(place, record, "sentences").split("\t")
+    ratio = record.get("ratio")
+    try:
+        share = float(cast("str", ratio))
+        if not isfinite(share):
+            raise ValueError
+    except (OverflowError, TypeError, ValueError):
+        raise SuiteError(f"{place}: ratio is no number, but {ratio!r}") from None
+    return Choice(place, stem, tuple(Candidate("", text, text) for text in texts), share)
+
+
+def read_comps_pair(place: str, record: DataRecord, stem: str) -> Choice:
+    """Read a property after two concepts."""
+    if stem not in COMPS_FILES:
+        raise SuiteError(f"{place}: no file of COMPS is called {stem}.\n  Files: {', '.join(COMPS_FILES)}.")
+    prefixes = [text_of(place, record, f"prefix_{what}") for what in ("acceptable", "unacceptable")]
+    rest = f" {text_of(place, record, 'property_phrase')}"
+    return Choice(
+        place, COMPS_FILES[stem], tuple(Candidate(prefix, rest, prefix + rest) for prefix in prefixes)
+    )
+
+
+BABYLM_SOURCE = "Choshen et al. 2026, BabyLM Turns 4 and Goes Multilingual, arXiv 2602.20092"
+BOX_SPLITS = ("regular_", "ambiref_", "move_contents_")  # of entity tracking, each counted once
+
+
+@dataclass(frozen=True, slots=True)
+class BabylmTask:
+    """A task of the pipeline.
+
+    Attributes:
+        name: As the pipeline calls it; two tasks may share a name.
+        full: Its folder in the full data.
+        fast: Its folder in the data for checkpoints; None where it is not among them.
+        read: Reads one record.
+    """
+
+    name: str
+    full: str
+    fast: str | None
+    read: Reader
+
+    @property
+    def correlates(self) -> bool:
+        """Whether probabilities are correlated with what people chose, and no answer is right."""
+        return self.read is read_wug
+
+
+BABYLM_TASKS = (
+    BabylmTask("blimp", "blimp_filtered", "blimp_fast", read_blimp_pair),
+    BabylmTask("blimp", "supplement_filtered", "supplement_fast", read_blimp_pair),
+    BabylmTask("ewok", "ewok_filtered", "ewok_fast", read_ewok_line),
+    BabylmTask("entity_tracking", "entity_tracking", "entity_tracking_fast", read_boxes),
+    BabylmTask("wug_adj", "wug_adj_nominalization", "wug_adj_nominalization", read_wug),
+    BabylmTask("wug_past", "wug_past_tense", "wug_past_tense", read_wug),
+    BabylmTask("comps", "comps", None, read_comps_pair),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTask:
+    """A task with its items.
+
+    Attributes:
+        task: Which.
+        folder: Name of its folder.
+        choices: Its items, subset by subset.
+        suite: The same as a suite: a case for each subset, its items in order.
+    """
+
+    task: BabylmTask
+    folder: str
+    choices: Sequence[Choice]
+    suite: Suite
+
+
+def load_tasks(data: Path) -> tuple[list[LoadedTask], list[str]]:
+    """Read all tasks of a folder of BabyLM's data, full or fast.
+
+    Returns:
+        The tasks that are there, and the names of the folders that are not.
+
+    Raises:
+        SuiteError: There are none; a record is wrong, with its file and line.
+    """
+    is_fast = any(
+        (data / str(task.fast)).is_dir() for task in BABYLM_TASKS if task.fast not in {None, task.full}
+    )
+    names = {task: task.fast if is_fast else task.full for task in BABYLM_TASKS}
+    there = {task: name for task, name in names.items() if name and (data / name).is_dir()}
+    missing = [name for task, name in names.items() if name and task not in there]
+    if not there:
+        raise SuiteError(
+            f"{data}: none of BabyLM's tasks is here: {', '.join(task.full for task in BABYLM_TASKS)}.\n"
+            "  Name the folder full_eval or fast_eval of its evaluation data."
+        )
+    return [_load(task, data / name) for task, name in there.items()], missing
+
+
+def _load(task: BabylmTask, folder: Path) -> LoadedTask:
+    files = sorted(file for file in folder.iterdir() if file.suffix == ".jsonl")
+    found: dict[str, list[Choice]] = {}
+    for file in files:
+        for place, record in read_records(file):
+            choice = task.read(place, record, task.name if task.correlates else stem_of(file))
+            found.setdefault(choice.subset, []).append(choice)
+    if not found:
+        raise SuiteError(f"{folder}: holds no items.\n  Its files end in .jsonl.")
+    cases = [_case(task, subset, own) for subset, own in found.items()]
+    suite = Suite(
+        name=f"babylm_{folder.name}",
+        title=f"BabyLM, {folder.name}",
+        source=BABYLM_SOURCE,
+        terminator=None,
+        cases=tuple(cases),
+        digest=suite_digest(None, cases),
+        score="regions",
+    )
+    return LoadedTask(task, folder.name, [choice for own in found.values() for choice in own], suite)
+
+
+def _case(task: BabylmTask, subset: str, choices: Sequence[Choice]) -> Case:
+    """Make a case of a subset: the label `right` for the first option, `wrong 1` and so on for the others."""
+    n_options = len(choices[0].options)
+    for choice in choices:
+        _check(choice, choices[0])
+    labels = ["right", *(f"wrong {n}" for n in range(1, n_options))]
+    texts = {
+        label: [choice.options[at].prefix + choice.options[at].rest for choice in choices]
+        for at, label in enumerate(labels)
+    }
+    lengths = {
+        label: [[len(part.split()) for part in (o.prefix, o.rest)] for o in (c.options[at] for c in choices)]
+        for at, label in enumerate(labels)
+    }
+    formula = " & ".join(f"[(2;%right%) < (2;%{label}%)]" for label in labels[1:])
+    kind = pa.list_(pa.int64())
+    ratios = {"ratio": pa.array([choice.ratio for choice in choices], pa.float64())}
+    return Case(
+        name=subset,
+        construction=subset,
+        phenomenon=task.name,
+        dependency=None,
+        question=Regions(
+            (Prediction("right > wrong" if n_options == 2 else "right > all others", formula),),
+            pa.table({label: pa.array(own, kind) for label, own in lengths.items()}),
+        ),
+        index=pa.array(range(len(choices)), pa.int64()),
+        sentences=pa.table({label: pa.array(own, pa.string()) for label, own in texts.items()}),
+        features=pa.table(ratios if task.correlates else {}),
+    )
+
+
+def _check(choice: Choice, first: Choice) -> None:
+    """Refuse an item that cannot be asked, or not like the others of its subset."""
+    if len(choice.options) < 2 or len(choice.options) != len(first.options):
+        raise SuiteError(
+            f"{choice.place}: {len(choice.options)} texts to choose from, but {len(first.options)} in "
+            f"{first.place}.\n  The items of a subset have equally many, two at least."
+        )
+    for option in choice.options:
+        if not option.rest.split():
+            raise SuiteError(f"{choice.place}: there is a text without words to choose")
+        if option.prefix and not (option.prefix[-1].isspace() or option.rest[0].isspace()):
+            raise SuiteError(
+                f"{choice.place}: {option.rest[:40]!r} begins inside a word.\n"
+                "  A space must stand before it, or end what it follows."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What came out of a task.
+
+    Attributes:
+        predictions: Subset to its answers, as the pipeline writes them.
+        measure: `accuracy`, or `spearman`: the rank correlation with what people chose.
+        score: Mean over the subsets, or over the splits of entity tracking and the subsets in each; a
+            correlation is over all items, and None where all numbers of one side are equal.
+        subsets: Accuracy of each subset; none of a correlation.
+        n_items: Number of items.
+        n_tied: Of these, how many have another option as probable as the first, and none more probable.
+    """
+
+    predictions: Mapping[str, list[Answer]]
+    measure: str
+    score: float | None
+    subsets: Mapping[str, float]
+    n_items: int
+    n_tied: int
+
+
+def predict(loaded: LoadedTask, run: Run) -> TaskResult:
+    """Choose the most probable option of every item.
+
+    Args:
+        loaded: The task.
+        run: On its suite.
+    """
+    scored = ScoredSentences(run.load_sentences())
+    answered, subsets, n_tied = {}, {}, 0
+    first, human, model = 0, [], []
+    for case in loaded.suite.cases:
+        own = loaded.choices[first : first + case.n_items]
+        first += case.n_items
+        scores = _scores(case, scored)
+        chosen = scores.argmax(axis=1)
+        n_tied += int(((scores == scores[:, :1]).sum(axis=1) > 1)[chosen == 0].sum())
+        answered[case.name] = list(_answers(case.name, own, chosen))
+        subsets[case.name] = float((chosen == 0).mean())
+        if loaded.task.correlates:
+            shares = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))[:, 0]
+            for answer, share in zip(answered[case.name], shares.tolist(), strict=True):
+                answer["prob"] = share
+            human += [choice.ratio for choice in own if choice.ratio is not None]
+            model += shares.tolist()
+    if loaded.task.correlates:
+        score = float(spearmanr(model, human).statistic) if len(set(model)) > 1 < len(set(human)) else None
+        return TaskResult(answered, "spearman", score, {}, len(loaded.choices), n_tied)
+    splits = BOX_SPLITS if loaded.task.name == "entity_tracking" else ("",)
+    return TaskResult(answered, "accuracy", _mean(subsets, splits), subsets, len(loaded.choices), n_tied)
+
+
+def _scores(case: Case, scored: ScoredSentences) -> NDArray[np.float64]:
+    """Give the log-probability of what is compared of every option, in nats, (items, options)."""
+    question = case.question
+    assert isinstance(question, Regions)
+    columns = [
+        scored.words.sums_within(
+            scored.find(cast("pa.StringArray", case.sentences[label].combine_chunks())),
+            *question.span(Region(2, label)),
+        )
+        for label in case.labels
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _answers(subset: str, choices: Sequence[Choice], chosen: NDArray[np.int64]) -> Iterator[Answer]:
+    for number, (choice, at) in enumerate(zip(choices, chosen.tolist(), strict=True)):
+        yield {"id": f"{subset}_{number}", "pred": choice.options[at].answer}
+
+
+def _mean(subsets: Mapping[str, float], splits: Sequence[str]) -> float:
+    """Average accuracies, those of subsets whose names begin alike first."""
+    groups = [[value for name, value in subsets.items() if name.startswith(split)] for split in splits]
+    return float(np.mean([np.mean(values) for values in groups if values]))
+
+
+PREDICTIONS, SUMMARY, RUN = "predictions.json", "tseval.json", "run"
+# How the pipeline reads a text: special tokens are those that the tokenizer adds by itself, and white space
+# stays; a continuation is the sum over its pieces, and of a masked model one piece is masked at a time.
+PIPELINE_OPTIONS = {
+    "hf": {"bos": "tokenizer", "words": "pieces", "white_space": "kept"},
+    "mlm": {"pll": "original", "white_space": "kept"},
+}
+
+
+def results_folder(out: Path, spec: str, revision: str) -> Path:
+    """Give the folder of a model's zero-shot results, named as the pipeline names it.
+
+    Args:
+        out: Of all results.
+        spec: The model, as `--model` has it.
+        revision: Of the model, `main` where none was chosen.
+    """
+    scheme, _, rest = spec.rpartition(":")
+    # The pipeline, too, takes what follows the last period for an ending.
+    name = Path(rest).stem or Path(rest).resolve().stem
+    return out / name / revision / "zero_shot" / ("mlm" if scheme == "mlm" else "causal")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    """A task that can be scored, and nothing stands in its place.
+
+    Attributes:
+        loaded: The task.
+        plan: How it is scored.
+        place: Folder of its predictions.
+    """
+
+    loaded: LoadedTask
+    plan: Plan
+    place: Path
+
+
+def plan_tasks(model: Model, tasks: Sequence[LoadedTask], where: Path) -> list[PlannedTask]:
+    """Find out what must be scored, and refuse what cannot be, before anything is.
+
+    Args:
+        model: As `tseval.load_model` gives it.
+        tasks: What to score.
+        where: As `results_folder` gives it.
+
+    Raises:
+        ModelError: The model does not score single words, or does not read so far.
+        RunError: A place holds predictions of another program.
+    """
+    planned = []
+    for loaded in tasks:
+        plan = make_plan(model, loaded.suite)
+        if len(plan.too_long):
+            raise ModelError(
+                f"{loaded.folder}: {len(plan.too_long):,} texts are longer than {model.card.name} reads, "
+                f"the first {str(plan.too_long[0])[:40]!r}.\n  A prediction is needed for every item: leave "
+                "that folder out, or take a model that reads longer texts."
+            )
+        place = where / loaded.task.name / loaded.folder
+        if (place / PREDICTIONS).exists() and not (place / RUN).exists():
+            raise RunError(_of_another(place / PREDICTIONS))
+        planned.append(PlannedTask(loaded, plan, place))
+    return planned
+
+
+def score_task(planned: PlannedTask, progress: Callable[[int, int], None] | None = None) -> TaskResult:
+    """Score a task, going on with what was scored before, and write its predictions.
+
+    Args:
+        planned: The task.
+        progress: Called with the numbers of sentences done and of all.
+
+    Raises:
+        RunError: Its place holds a run or predictions of another model.
+    """
+    run = carry_out(planned.plan, planned.place / RUN, resume=True, progress=progress)
+    result = predict(planned.loaded, run)
+    _write(planned.place / PREDICTIONS, result)
+    return result
+
+
+def write_summary(model: Model, results: Mapping[str, TaskResult], where: Path) -> None:
+    """Write the scores of tasks, by the name of their folder, and what they were made with."""
+    tasks = {
+        folder: {
+            result.measure: result.score,
+            "items": result.n_items,
+            "ties": result.n_tied,
+            "subsets": dict(result.subsets),
+        }
+        for folder, result in results.items()
+    }
+    card = model.card
+    about = {"name": card.name, "fingerprint": card.fingerprint, "protocol": dict(card.protocol)}
+    write_text(where / SUMMARY, json.dumps({"model": about, "tasks": tasks}, indent=1) + "\n")
+
+
+def _write(path: Path, result: TaskResult) -> None:
+    """Write predictions, but not over others."""
+    text = json.dumps({name: {"predictions": own} for name, own in result.predictions.items()})
+    if path.exists() and read_bytes(path) != text.encode():
+        raise RunError(_of_another(path))
+    write_text(path, text)
+
+
+def _of_another(path: Path) -> str:
+    return (
+        f"{path} holds predictions of another model or program, and is left as it is.\n"
+        "  Name another folder with --out, or move the file away."
+    )

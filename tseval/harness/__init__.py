@@ -1,1 +1,0 @@
-"""tseval inside lm-eval: its models as a model of lm-eval, its suites as tasks of lm-eval."""
