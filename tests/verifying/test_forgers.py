@@ -24,11 +24,8 @@ from tseval.suites import find_suite, load_suite
 from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
 from tseval.verdicts import judge
 from tseval.verifying import verify_run
-from tseval.verifying.claim import claim_of_run
-from tseval.verifying.plausible import check_plausible
-from tseval.verifying.recompute import recompute
-from tseval.verifying.report import Wrong
-from tseval.verifying.rescore import chosen
+from tseval.verifying.claim import Wrong, claim_of_run
+from tseval.verifying.levels import check_plausible, chosen, recompute
 
 NOUNS = ("author", "guard", "chef", "pilot", "minister", "senator", "skater", "dancer")
 VERBS = (("laughs", "laugh"), ("smiles", "smile"), ("swims", "swim"), ("is", "are"), ("has", "have"))

@@ -23,10 +23,9 @@ from tseval.questions.scored import split_measure
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.suites.grammar.cache import afresh
-from tseval.verifying.claim import Claim, check_known_score, hold_files
-from tseval.verifying.ladder import Ladder
-from tseval.verifying.recompute import Again, hold_sizes, verdicts_of
-from tseval.verifying.report import Check, Verification, Wrong
+from tseval.verifying import Ladder
+from tseval.verifying.claim import Check, Claim, Verification, Wrong, check_known_score, hold_files
+from tseval.verifying.levels import Again, hold_sizes, verdicts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

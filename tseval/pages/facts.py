@@ -21,7 +21,7 @@ BADGES: dict[Badge, str] = {
     "rescored": "the model was asked again about a share of the sentences that nobody could choose",
     "re-run": "the model was asked again about all sentences",
 }
-# What levels of verification (`tseval.verifying.report`) are shown as, the lowest first.
+# What levels of verification (`tseval.verifying.claim`) are shown as, the lowest first.
 _SHOWN: dict[str, Badge] = {
     "published": "published", "whole": "reported", "recomputed": "recomputed", "plausible": "recomputed",
     "rescored": "rescored", "rerun": "re-run",

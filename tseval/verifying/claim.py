@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from tseval.errors import EvidenceError, LimitError, RunError
+from tseval.errors import EvidenceError, LimitError, RunError, shown
 from tseval.evidence import Evidence, gather, whole_column
 from tseval.questions import SCORES
 from tseval.questions.scored import split_measure
 from tseval.runs import read_run
 from tseval.runs.directory import RUN_FILES, read_intact
 from tseval.runs.manifest import NAME
-from tseval.verifying.report import Wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,8 +19,83 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tseval.formats import Json
     from tseval.questions import Score
     from tseval.runs import Manifest, RunKey
+
+
+# whole       every file is the one that the manifest describes, and the manifest agrees with itself
+# recomputed  the suite, expanded again, and the evidence give these verdicts and these tables
+# plausible   no log-probability is above 0, and what may follow a prefix has no more than all probability
+# rescored    the model gives the same log-probabilities for a share of the sentences that nobody could choose
+# rerun       it does so for all of them
+VerifyLevel = Literal["whole", "recomputed", "plausible", "rescored", "rerun"]
+VERIFY_LEVELS: tuple[VerifyLevel, ...] = get_args(VerifyLevel)
+
+
+class Wrong(Exception):  # noqa: N818 - not an error of ours: what a check is there to find
+    """Something that is not as it is claimed to be.
+
+    Args:
+        what: What is wrong, and where.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One level that was checked.
+
+    Attributes:
+        level: Which.
+        ok: Whether it holds.
+        found: What was seen, in a line.
+    """
+
+    level: VerifyLevel
+    ok: bool
+    found: str
+
+    def __repr__(self) -> str:
+        return shown(self, self.level, "holds" if self.ok else "wrong")
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a verification found; it ends with the first level that is wrong.
+
+    Attributes:
+        name: Of the run or entry.
+        what: What it claims to be: model and suite.
+        checks: In the order of the levels.
+    """
+
+    name: str
+    what: str
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return all(check.ok for check in self.checks)
+
+    @property
+    def level(self) -> VerifyLevel | None:
+        """The last level that holds; None where the first is wrong."""
+        return next((check.level for check in reversed(self.checks) if check.ok), None)
+
+    def to_mapping(self) -> dict[str, Json]:
+        """Give the report as plain data."""
+        checks: list[Json] = [{"level": c.level, "ok": c.ok, "found": c.found} for c in self.checks]
+        return {"name": self.name, "what": self.what, "ok": self.ok, "level": self.level, "checks": checks}
+
+    def __repr__(self) -> str:
+        return shown(self, self.name, f"verified: {self.level}" if self.ok else "wrong")
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.what}"]
+        lines += [f"  {c.level:<11} {'' if c.ok else 'WRONG: '}{c.found}" for c in self.checks]
+        return "\n".join(lines)
+
 
 _TABLES = ("table.md", "table.csv")
 # How far two computations of one number may differ, in nats: by their last bits alone.

@@ -1,0 +1,641 @@
+"""Levels rescored and rerun: the model is asked again, about a share of the sentences or all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import EvidenceError, ModelError, SuiteError, first_line
+from tseval.evaluation import make_plan
+from tseval.evidence import flat_column, scored_again, split_words, whole_column
+from tseval.items import ENTRY, cluster_by, suite_digest
+from tseval.questions.choices import Asked
+from tseval.questions.scored import split_measure
+from tseval.report import render, told_of
+from tseval.runs import Run
+from tseval.runs.manifest import NAME as MANIFEST
+from tseval.runs.manifest import SELECTED
+from tseval.scoring.engine import score_all
+from tseval.suites import load_suite
+from tseval.suites.grammar.cache import afresh
+from tseval.suites.grammar.expand import choose_rows
+from tseval.verdicts import asked_in, judge, n_too_long, sentences_of
+from tseval.verifying.claim import Wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from tseval.evidence import Words
+    from tseval.items import Case, Suite
+    from tseval.runs.manifest import SuiteFacts
+    from tseval.verifying.claim import Claim
+
+    _Rows = NDArray[np.int64]
+    from tseval.scoring.protocol import Model, ModelCard
+
+
+_DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A claim, computed again.
+
+    Attributes:
+        suite: Expanded from its grammar or data, never from a cache.
+        scored: Its sentences with the evidence.
+        verdicts: What follows.
+    """
+
+    suite: Suite
+    scored: pa.Table
+    verdicts: pa.Table
+
+
+def recompute(claim: Claim, spec: str | None) -> Again:
+    """Expand the suite, judge the evidence, and compare everything that is claimed.
+
+    Args:
+        claim: What is to follow.
+        spec: Where the suite is; None for the name that the claim states.
+
+    Raises:
+        SuiteError: There is no such suite here, so that nothing can be said.
+        Wrong: The suite is another one, or something claimed does not follow.
+    """
+    if by := split_measure(claim.key.score)[1]:
+        raise SuiteError(
+            f"{claim.name} has scores normalised by {by}, and the numbers of a model's tokens do not follow "
+            "from suite and evidence.\n  Verify a run without --normalise, of the same sentences."
+        )
+    suite = _suite_again(claim, spec)
+    if suite.digest != claim.key.suite_digest or suite.terminator != claim.key.terminator:
+        raise Wrong(
+            f"the suite {suite.name} has the digest {suite.digest[:8]}, expanded again, "
+            f"but the claim is of {claim.key.suite_digest[:8]}"
+        )
+    hold_sizes(claim.manifest.suite, suite)
+    sentences, too_long = _scored_ones(claim, sentences_of(suite))
+    if not sentences.equals(claim.sentences):
+        raise Wrong(f"its sentences are not those of the suite: {_first_other(claim.sentences, sentences)}")
+    try:
+        scored = scored_again(claim.evidence, sentences)
+    except EvidenceError as error:
+        raise Wrong(f"the evidence {error}") from None
+    compare_sentences(claim.scored, scored)
+    verdicts = verdicts_of(partial(judge, _with_factors(suite, claim), scored, claim.score, too_long))
+    left_out = n_too_long(suite, scored, too_long)
+    if left_out != claim.manifest.counts.too_long:
+        stated = claim.manifest.counts.too_long
+        raise Wrong(
+            f"{left_out:,} contrasts have a sentence that was not scored, but too_long says {stated:,}"
+        )
+    compare_verdicts(claim.verdicts, verdicts)
+    again = Again(suite, scored, verdicts)
+    for name, text in claim.tables.items():
+        if _table_again(claim, again, name) != text:
+            raise Wrong(_other_table(claim, name))
+    return again
+
+
+def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
+    """Hold what is said of a suite's size to the suite.
+
+    Raises:
+        Wrong: It has another one.
+    """
+    for name in ("n_items", "n_contrasts"):
+        if (said := getattr(stated, name)) != (follows := getattr(suite, name)):
+            raise Wrong(f"{MANIFEST}: suite.{name} is {said:,}, but the suite has {follows:,}")
+
+
+def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
+    """Judge scored sentences.
+
+    Raises:
+        Wrong: A log-probability is not finite, or the suite cannot be judged so.
+    """
+    try:
+        return judged()
+    except (ModelError, SuiteError) as error:
+        raise Wrong(str(error).partition("\n")[0]) from None
+
+
+def _scored_ones(claim: Claim, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
+    """Part the sentences of a suite from those said to be too long, which only a model can confirm."""
+    if not claim.manifest.counts.too_long:
+        return sentences, sentences[:0]
+    scored = pc.is_in(sentences, value_set=claim.sentences)
+    return sentences.filter(scored), sentences.filter(pc.invert(scored))
+
+
+def _suite_again(claim: Claim, spec: str | None) -> Suite:
+    """Load the suite without a cache; of a part, the items that the verdicts name.
+
+    A claim names its suite. It does not say where on this machine one is: only whoever verifies does.
+    """
+    try:
+        with afresh():
+            suite = load_suite(
+                spec or refuse_path(claim.key.suite),
+                seed=claim.manifest.suite.seed or 0,
+                columns=claim.manifest.suite.columns,
+            )
+    except SuiteError as error:
+        raise SuiteError(
+            f"{first_line(error)}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"
+        ) from None
+    if (seed := claim.manifest.suite.seed) is not None and suite.seed is None:
+        raise Wrong(f"{MANIFEST}: suite.seed is {seed}, but no seed chooses sentences of {suite.name}")
+    if claim.manifest.suite.complete:
+        return suite
+    if not SELECTED.fullmatch(claim.key.items):
+        raise Wrong(f"{MANIFEST}: key.items is {claim.key.items!r}, which says of no items how many they are")
+    cases = tuple(_chosen(suite, claim))
+    if claim.manifest.suite.sample is not None:
+        _refuse_other_draw(suite, cases, claim.manifest.suite.sample)
+    return replace(suite, cases=cases, digest=suite_digest(suite.terminator, cases), complete=False)
+
+
+def refuse_path(name: str) -> str:
+    """Give the name of a suite, if it is no path.
+
+    Raises:
+        SuiteError: It is one.
+    """
+    if set(name) & {"/", "\\", "\0"} or name in {"", ".", ".."}:
+        raise SuiteError(f"{name!r} is the path of a suite, not its name.")
+    return name
+
+
+def _with_factors(suite: Suite, claim: Claim) -> Suite:
+    """Give the suite the lexical factors of the claim: those of `--cluster`, or its own; old runs have none.
+
+    Raises:
+        Wrong: The columns that are said to have been named are no such columns.
+    """
+    if not knows_factors(claim):
+        return replace(suite, cases=tuple(replace(case, entries=pa.table({})) for case in suite.cases))
+    try:
+        return cluster_by(suite, claim.manifest.suite.clusters or ())
+    except SuiteError as error:
+        raise Wrong(f"suite.clusters: {first_line(error)}") from None
+
+
+def knows_factors(claim: Claim) -> bool:
+    """Tell whether a run is from when there were lexical factors: it has some, or says which were chosen."""
+    chosen = claim.manifest.suite.clusters
+    return chosen is not None or any(name.endswith(ENTRY) for name in claim.verdicts.column_names)
+
+
+def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
+    names = claim.verdicts["case"].combine_chunks()
+    known = {case.name: case for case in suite.cases}
+    for name in pc.unique(names).to_pylist():
+        if name not in known:
+            raise Wrong(f"the suite {suite.name} has no case {name!r}")
+        items = pc.unique(claim.verdicts["item"].filter(pc.equal(names, name)))
+        index = known[name].index
+        strange = items.filter(pc.invert(pc.is_in(items, value_set=index)))
+        if len(strange):
+            raise Wrong(f"the case {name!r} has no item {strange[0].as_py()}")
+        # In some views an item has several rows.
+        yield known[name].take(np.flatnonzero(pc.is_in(index, value_set=items)).tolist())
+
+
+def _refuse_other_draw(suite: Suite, cases: Sequence[Case], stated: str) -> None:
+    """Draw items again as they are said to have been drawn; of a draw, `--limit` takes the first.
+
+    Raises:
+        Wrong: They are others: somebody chose them.
+    """
+    said = _DRAW.fullmatch(stated)
+    for case in cases:
+        whole = next(one for one in suite.cases if one.name == case.name)
+        rows = choose_rows(whole.n_items, None, int(said[1]), int(said[2])) if said else ()
+        if not case.index.equals(whole.index.take(pa.array(rows[: len(case.index)], pa.int64()))):
+            raise Wrong(
+                f"suite.sample is {stated!r}, but the items of {case.name!r} are not those of that draw"
+            )
+
+
+def _first_other(claimed: pa.StringArray, found: pa.StringArray) -> str:
+    if len(claimed) != len(found):
+        return f"{len(claimed):,} instead of {len(found):,}"
+    row = pc.index(pc.not_equal(claimed, found), pa.scalar(True)).as_py()
+    return f"{claimed[row].as_py()!r} instead of {found[row].as_py()!r}"
+
+
+def compare_sentences(claimed: pa.Table, found: pa.Table) -> None:
+    """Compare all that is said of sentences; `n_unknown`, which only the model knows, is left.
+
+    Raises:
+        Wrong: A cell differs, or a column is missing or of something else.
+    """
+    known = [*found.column_names, "n_unknown"]
+    if more := [name for name in claimed.column_names if name not in known]:
+        raise Wrong(f"the sentences have a column {more[0]!r} that follows from nothing")
+    for name in found.column_names:
+        _compare_column(claimed, found, name, lambda row: repr(found["sentence"][row].as_py()), "sentences")
+
+
+def compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
+    """Compare verdicts cell by cell, and name the first that differs.
+
+    Raises:
+        Wrong: One differs, or there are other columns or rows.
+    """
+    if claimed.num_rows != found.num_rows:
+        raise Wrong(f"there are {claimed.num_rows:,} verdicts, but {found.num_rows:,} follow")
+
+    def place(row: int) -> str:
+        case, item, contrast = (found[name][row].as_py() for name in ("case", "item", "contrast"))
+        return f"{case}[{item}] {contrast}"
+
+    for name in found.column_names:
+        _compare_column(claimed, found, name, place, "verdicts")
+    if more := [name for name in claimed.column_names if name not in found.column_names]:
+        raise Wrong(f"the verdicts have a column {more[0]!r} that the suite does not know")
+
+
+def _compare_column(
+    claimed: pa.Table, found: pa.Table, name: str, place: Callable[[int], str], what: str
+) -> None:
+    if name not in claimed.column_names:
+        raise Wrong(f"the {what} have no column {name!r}")
+    of_claim, kind = claimed[name].type, found[name].type
+    if name.endswith(ENTRY):  # two dictionaries of one column may be in different orders
+        of_claim, kind = _unfolded(of_claim), _unfolded(kind)
+    if of_claim != kind:
+        raise Wrong(f"{what}: column {name!r} holds {of_claim}, but {kind} follows")
+    follows, stated = (table[name].cast(kind).combine_chunks() for table in (found, claimed))
+    if stated.equals(follows):
+        return
+    differs = np.array([a != b for a, b in zip(stated.to_pylist(), follows.to_pylist(), strict=True)])
+    if not differs.any():
+        return
+    row = int(differs.argmax())
+    raise Wrong(
+        f"{what}: {name} of {place(row)} is {stated[row].as_py()}, but {follows[row].as_py()} follows "
+        f"({int(differs.sum()):,} differ)"
+    )
+
+
+def _unfolded(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
+
+
+def _table_again(claim: Claim, again: Again, name: str) -> str:
+    """Print the table of verdicts that were computed again, under the run's own name and signature."""
+    run = Run(claim.name, claim.manifest, lambda: again.scored, lambda: again.verdicts)
+    return render(told_of([run]), "csv" if name.endswith("csv") else "md")
+
+
+def _other_table(claim: Claim, name: str) -> str:
+    """Say that a table does not follow, and, where another tseval is said to have written it, that."""
+    wrote, here = claim.manifest.versions.get("tseval"), version("tseval")
+    if wrote == here:
+        return f"{name} is not the table of these verdicts"
+    return (
+        f"{name} is not the table of these verdicts as tseval {here} prints it; tseval {wrote} is said to "
+        "have written it. What follows, tseval table prints"
+    )
+
+
+# How far the probabilities of what may follow a prefix may sum above 1, by rounding.
+ABOVE_ONE = 1e-4
+# Adapters whose words are made of pieces: the pieces of `laugh` begin `laughs` too, so words may exceed 1.
+PIECED = frozenset({"hf", "mlm", "lm-eval"})
+# Those that read word by word from the left, and look every word up alone.
+BY_WORDS = frozenset({"native", "ngram"})
+_NUMBERS = ("logprob", "pieces", "right", "wrong")
+_OF_PIECES = {"pieces", "unscored"}
+_MAY_BE_NOTHING = {"right", "wrong"}  # where no symbol is right, or none wrong
+
+
+def check_plausible(claim: Claim, again: Again) -> str:
+    """Hold evidence to what any probabilities must be.
+
+    Raises:
+        Wrong: One is above 0 or not finite, a prefix has two numbers, or what may follow it more than all.
+    """
+    evidence, kind = claim.evidence, claim.manifest.model.kind
+    for name in [name for name in _NUMBERS if name in evidence.table.column_names]:
+        values = pc.drop_null(evidence.table[name]).to_numpy()  # nothing is asked before most words
+        what = "a log-probability" if name == "logprob" else f"a log-probability in {name!r}"
+        finite = np.isfinite(values) | (np.isneginf(values) if name in _MAY_BE_NOTHING else False)
+        if not finite.all():
+            raise Wrong(f"{what} is not finite")
+        if values.max(initial=-1.0) > ABOVE_ONE:
+            raise Wrong(f"{what} is {values.max()}, above 0")
+    said = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
+    if evidence.unit == "sentence" and kind in BY_WORDS:
+        raise Wrong(f"there is one number for each sentence, but a model of kind {kind!r} gives words")
+    words = split_words(whole_column(again.scored, "sentence"))
+    if kind not in BY_WORDS and evidence.unit != "sentence":
+        _check_first_tokens(claim, again.scored, words)
+    if evidence.unit != "prefix" and kind not in BY_WORDS:
+        return f"{said}; each {evidence.unit} has its own, and nothing ties them together"
+    looks = split_words(whole_column(again.scored, "seen")).texts.dictionary_encode()
+    if kind in BY_WORDS:
+        if of_pieces := sorted(_OF_PIECES & set(evidence.table.column_names)):
+            raise Wrong(
+                f"there is a column {of_pieces[0]!r}, but words of a model of kind {kind!r} have no pieces"
+            )
+        _check_looks(words, looks)
+    most = _check_prefixes(claim, again, words, looks)
+    return said if kind in PIECED else f"{said}; what may follow a prefix has at most {most:.4f}"
+
+
+def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
+    """Hold the first tokens that have no number to the protocol, and to first words: pieces end with a word.
+
+    Those of two sentences that differ make an item undecidable.
+    """
+    unscored = claim.key.protocol.get("first_token") == "unscored"
+    if unscored != ("unscored" in scored.column_names):
+        raise Wrong(
+            "the protocol leaves first tokens unscored, but there is no column 'unscored' that names them"
+            if unscored
+            else "there is a column 'unscored', but the protocol does not leave first tokens unscored"
+        )
+    if not unscored:
+        return
+    tokens = whole_column(scored, "unscored").to_numpy()
+    firsts = words.texts.take(pa.array(words.starts, pa.int64()))
+    expected = _of_first(firsts.dictionary_encode().indices.to_numpy(), tokens)
+    if (other := expected != tokens).any():
+        at = int(other.argmax())
+        text, one, two = firsts[at].as_py(), expected[at], tokens[at]
+        raise Wrong(f"the first token of the word {text!r} is {one} here, {two} there")
+
+
+def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: ignore[type-arg]
+    """Refuse one word that is seen as two: unknown here and known there, it makes items undecidable."""
+    texts = words.texts.dictionary_encode()
+    word, look = (one.indices.to_numpy().astype(np.int64) for one in (texts, looks))
+    expected = _of_first(word, look)
+    if (other := expected != look).any():
+        at = int(other.argmax())
+        name, one, two = (
+            texts.dictionary[word[at]],
+            looks.dictionary[expected[at]],
+            looks.dictionary[look[at]],
+        )
+        raise Wrong(f"the model sees {name.as_py()!r} as {one.as_py()!r} here, as {two.as_py()!r} there")
+
+
+def _of_first(key: _Rows, values: _Rows) -> _Rows:
+    """Give, at every place, the value that stands at the first place with the same key, (places,)."""
+    first = np.zeros(int(key.max(initial=0)) + 1, dtype=np.int64)
+    first[key[::-1]] = values[::-1]
+    return first[key]
+
+
+def _check_prefixes(
+    claim: Claim,
+    again: Again,
+    words: Words,
+    looks: pa.DictionaryArray,  # type: ignore[type-arg]
+) -> float:
+    """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum.
+
+    What looks alike to the model is one prefix.
+    """
+    scored = again.scored
+    look = looks.indices.to_numpy().astype(np.int64)
+    last = words.starts + words.lengths - 1
+    if pieced := "pieces" in scored.column_names:  # what follows a last word with a period is not asked
+        look[last] += len(looks.dictionary)
+    node, before = _nodes(look, words)
+    first = np.zeros(int(node.max(initial=0)) + 1, dtype=np.int64)
+    first[node[::-1]] = np.arange(len(node))[::-1]
+    for name in ("words", "pieces") if pieced else ("words",):
+        values = pc.list_flatten(scored[name]).to_numpy().astype(np.float64)
+        apart = np.abs(values - values[first[node]])
+        if apart.max(initial=0.0) > claim.last_bits:
+            sentence = _sentence_with(scored, words, int(apart.argmax()))
+            raise Wrong(f"a prefix of {sentence!r} has two numbers, {apart.max():.3g} nats apart")
+    if (asked := asked_in(again.suite, whole_column(scored, "sentence"))) is not None:
+        _check_answers(scored, words, asked, before, claim.last_bits)
+    if claim.manifest.model.kind in PIECED:
+        return 0.0
+    values = pc.list_flatten(scored["words"]).to_numpy().astype(np.float64)
+    events = first[1:]
+    if "task" in claim.key.protocol:  # a classifier: the answers stand last, and words before them are given
+        given = np.ones(len(values), dtype=np.bool_)
+        given[last] = False
+        if values[given].any():
+            sentence = _sentence_with(scored, words, int(np.flatnonzero(given & (values != 0))[0]))
+            raise Wrong(f"a word of {sentence!r} that is no answer has a log-probability other than 0")
+        events = events[~given[events]]
+    sums = np.bincount(before[events], weights=np.exp(values[events]))
+    if sums.max(initial=0.0) > 1 + ABOVE_ONE:
+        at = int(events[before[events] == int(sums.argmax())].min())
+        row = int(np.searchsorted(words.starts, at, side="right")) - 1
+        prefix = " ".join(_sentence_with(scored, words, at).split(" ")[: at - int(words.starts[row])])
+        raise Wrong(f"what may follow {prefix!r} has {sums.max():.4g} of all probability")
+    return float(sums.max(initial=0.0))
+
+
+def _check_answers(scored: pa.Table, words: Words, asked: Asked, before: _Rows, last_bits: float) -> None:
+    """Hold what was answered inside sentences to what was asked there, and to each other after one prefix.
+
+    Raises:
+        Wrong: An answer is missing or is to nothing, two after one prefix differ, or one cannot be.
+    """
+    here = np.concatenate(asked.before) >= 0
+    places = np.flatnonzero(here)
+    _, first, prefix = np.unique(before[places], return_index=True, return_inverse=True)
+    answers = {}
+    for name in ("right", "wrong"):
+        column = flat_column(scored, name)
+        if (astray := column.is_valid().to_numpy(zero_copy_only=False) != here).any():
+            sentence = _sentence_with(scored, words, int(astray.argmax()))
+            raise Wrong(f"{name!r} should hold a number where the suite asks, and only there: {sentence!r}")
+        answers[name] = values = column.to_numpy(zero_copy_only=False)[places]
+        others = values[first][prefix]
+        with np.errstate(invalid="ignore"):  # where both are no probability at all
+            apart = np.where(values == others, 0.0, np.abs(values - others))
+        if apart.max(initial=0.0) > last_bits:
+            sentence = _sentence_with(scored, words, int(places[apart.argmax()]))
+            raise Wrong(f"a prefix of {sentence!r} has two answers, {apart.max():.3g} nats apart in {name!r}")
+    if (share := asked.asks.share) is None:
+        both = np.exp(answers["right"]) + np.exp(answers["wrong"])
+        if both.max(initial=0.0) > 1 + ABOVE_ONE:
+            raise Wrong(f"a right and a wrong symbol have {both.max():.4g} of all probability")
+    elif not np.allclose(answers["wrong"], np.log(share), rtol=0.0, atol=1e-9):
+        raise Wrong(f"'wrong' should be the least share, {np.log(share):.6g} nats, wherever the suite asks")
+
+
+def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:
+    """Give the number, from 1, of the prefix that each word ends, and of that before it or 0, (words,)."""
+    node, before = np.zeros_like(look), np.zeros_like(look)
+    n_looks, n_nodes = int(look.max(initial=0)) + 1, 0
+    reached = np.zeros(len(words.lengths), dtype=np.int64)
+    alive, depth = np.flatnonzero(words.lengths > 0), 0
+    while len(alive):
+        here = words.starts[alive] + depth
+        found = pa.array(reached[alive] * n_looks + look[here]).dictionary_encode()
+        before[here] = reached[alive]
+        node[here] = reached[alive] = found.indices.to_numpy().astype(np.int64) + n_nodes + 1
+        n_nodes += len(found.dictionary)
+        depth += 1
+        alive = alive[words.lengths[alive] > depth]
+    return node, before
+
+
+def _sentence_with(scored: pa.Table, words: Words, at: int) -> str:
+    """Give the sentence of a word."""
+    row = int(np.searchsorted(words.starts, at, side="right")) - 1
+    return str(scored["sentence"][row].as_py())
+
+
+_NUMBERS_rescore = ("logprob", "words", "pieces", "right", "wrong")
+# What tables show of a model.
+_SHOWN = ("parameters", "core_parameters", "validation_perplexity")
+# How many verdicts more the claim may have correct than the model's own numbers, where all are asked for: a
+# share of all, and a few where there are few.
+MOST_GAINED, _FEW = 0.005, 3
+
+
+def chosen(claim: Claim, sentences: pa.StringArray, share: float, draw: str = "") -> NDArray[np.int64]:
+    """Choose a share of the sentences, at least one, by hash: of the draw, suite, model and sentence.
+
+    The draw is made by whoever verifies, after the evidence was: without it, all that decides would be known
+    to whoever makes numbers up, who would then leave the chosen sentences alone. So if the numbers of n
+    sentences were made up, one of them is found with probability 1 - (1 - share)**n, at each draw anew.
+    """
+    salt = f"{draw} {claim.key.suite_digest} {claim.key.fingerprint} ".encode()
+    texts = (str(text).encode() for text in sentences.to_pylist())
+    drawn = [int.from_bytes(sha256(salt + text).digest()[:8]) for text in texts]
+    bar = share * 2.0**64
+    rows = np.flatnonzero(np.array([number < bar for number in drawn]))
+    return rows if len(rows) else np.array([int(np.argmin(drawn))])
+
+
+def rescore(
+    claim: Claim,
+    again: Again,
+    model: Model,
+    share: float,
+    draw: str,
+    progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """Score sentences with the model again, and compare.
+
+    Raises:
+        ModelError: The model cannot be asked.
+        Wrong: It is another model, sees other words, or gives other numbers.
+    """
+    plan = make_plan(model, again.suite, claim.score)
+    if other := plan.key.differences(replace(claim.key, tseval=plan.key.tseval)):
+        raise Wrong(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
+    _compare_cards(claim.manifest.model, plan.card)
+    if not plan.sentences.equals(claim.sentences):
+        raise Wrong(
+            f"this model reads {len(plan.sentences):,} of the suite's sentences, and too long for it are "
+            f"{len(plan.too_long):,}, but {len(claim.sentences):,} are claimed to be read"
+        )
+    rows = chosen(claim, plan.sentences, share, draw)
+    asked = None if plan.asked is None else Asked(plan.asked.asks, [plan.asked.before[row] for row in rows])
+    taken = pa.array(rows, pa.int64())
+    scored = score_all(plan.scorer, plan.sentences.take(taken), asked, None, progress).table
+    claimed = claim.scored.take(taken)
+    _compare_seen(claimed, scored)
+    numbers = [name for name in _NUMBERS_rescore if name in scored.column_names]
+    if stranger := [
+        name for name in _NUMBERS_rescore if name in claimed.column_names and name not in numbers
+    ]:
+        raise Wrong(f"the sentences have a column {stranger[0]!r} that this model does not give")
+    worst = max(_largest_difference(name, claimed, scored, claim.last_bits) for name in numbers)
+    said = (
+        f"{len(rows):,} of {len(plan.sentences):,} sentences, largest difference {worst:.2g} nats "
+        f"(at most {claim.last_bits:g})"
+    )
+    if share < 1:
+        return f"{said}; drawn by {draw}"
+    return f"{said}; {_fall_otherwise(claim, again, judge(again.suite, scored, claim.score, plan.too_long))}"
+
+
+def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
+    """Compare what is said of a model beside its key: how it is checked, and what tables show of it."""
+    if stated.kind != found.kind:
+        raise Wrong(f"{MANIFEST}: model.kind is {stated.kind!r}, but this model is of kind {found.kind!r}")
+    for name in _SHOWN:
+        if stated.details.get(name) != found.details.get(name):
+            said, follows = (card.details.get(name) for card in (stated, found))
+            raise Wrong(f"{MANIFEST}: model.details.{name} is {said!r}, but this model says {follows!r}")
+
+
+def _fall_otherwise(claim: Claim, again: Again, verdicts: pa.Table) -> str:
+    """Count the verdicts that fall otherwise by the model's own numbers, which differ in their last bits.
+
+    Raises:
+        Wrong: More of them favour the claim than last bits do.
+    """
+    # Of rated sentences nothing is right or wrong.
+    both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
+    stated, found = (np.equal(column, True).astype(np.int64) for column in both)
+    n_other, gained = int((stated != found).sum()), int((stated - found).sum())
+    if gained > MOST_GAINED * len(stated) + _FEW:
+        raise Wrong(
+            f"{n_other:,} of {len(stated):,} verdicts fall otherwise by the model's own numbers, and the "
+            f"claim has {gained:,} more correct: last bits do not favour anyone so"
+        )
+    return f"{n_other:,} of {len(stated):,} verdicts fall otherwise"
+
+
+def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
+    same = pc.equal(claimed["seen"], scored["seen"])
+    if not pc.all(same).as_py():
+        row = pc.index(same, pa.scalar(False)).as_py()
+        raise Wrong(
+            f"the model sees {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, "
+            f"not as {claimed['seen'][row].as_py()!r}"
+        )
+    unknown, stated = (
+        scored["n_unknown"],
+        claimed["n_unknown"] if "n_unknown" in claimed.column_names else None,
+    )
+    if stated is not None and stated != unknown:  # entries do not hold it
+        raise Wrong("n_unknown is not the number of words that the model does not know")
+    first, said = (
+        table["unscored"] if "unscored" in table.column_names else None for table in (scored, claimed)
+    )
+    if first != said:
+        raise Wrong("the first tokens that the model leaves unscored are not those of the claim")
+
+
+def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, tolerance: float) -> float:
+    """Compare a column of numbers, or of lists of them; the sum over a sentence may differ for each word."""
+    if name not in claimed.column_names:
+        raise Wrong(f"the sentences have no column {name!r}, which this model gives")
+    lengths = pc.list_value_length(scored["words"]).to_numpy()
+    stated, found = (_flat(table, name) for table in (claimed, scored))
+    rows = np.arange(len(lengths)) if name == "logprob" else np.repeat(np.arange(len(lengths)), lengths)
+    difference = np.abs(np.nan_to_num(stated) - np.nan_to_num(found))
+    allowed = tolerance * (lengths if name == "logprob" else np.ones(len(stated)))
+    if (difference > allowed).any():
+        at = int((difference - allowed).argmax())
+        sentence = scored["sentence"][int(rows[at])].as_py()
+        raise Wrong(
+            f"the model gives {found[at]:.6g} nats in {sentence!r}, where {stated[at]:.6g} is claimed"
+        )
+    return 0.0 if name == "logprob" else float(difference.max(initial=0.0))
+
+
+def _flat(table: pa.Table, name: str) -> NDArray[np.float64]:
+    column = table[name]
+    flat = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+    return flat.to_numpy().astype(np.float64)
