@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from tseval.boards.entry import About, entry_runs, rows_of
+from tseval.boards import About, entry_runs, rows_of
 from tseval.boards.folder import add_entries, new_board
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate

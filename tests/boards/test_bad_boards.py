@@ -18,9 +18,8 @@ from systems import needs_posix
 from terminals import on_a_terminal
 
 from tseval.adapters import open_model
+from tseval.boards import About, Definition, Entry
 from tseval.boards.check import wrong_with_board
-from tseval.boards.definition import Definition
-from tseval.boards.entry import About, Entry
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.report.table import Board, read_board

@@ -13,12 +13,9 @@ import yaml
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import verify
-from tseval.boards.check import wrong_with_board
-from tseval.boards.definition import read_definition
-from tseval.boards.entry import About, entry_folders, entry_runs, read_entry, rows_of
+from tseval.boards import About, check, entry_folders, entry_runs, read_definition, read_entry, rows_of
+from tseval.boards.check import board_suite, verify_entry, wrong_with_board
 from tseval.boards.folder import add_entries, new_board
-from tseval.boards.verify import board_suite, verify_entry
 from tseval.errors import BoardError, SuiteError
 from tseval.evaluation import evaluate
 from tseval.evidence import evidence_bytes, read_evidence
@@ -100,9 +97,7 @@ def test_an_honest_board_has_nothing_wrong_and_its_entries_verify(made, model):
 def test_all_entries_of_a_board_are_verified_against_one_expansion_of_its_suite(root, monkeypatch):
     shutil.copytree(root / "board", root / "other")
     expanded = []
-    monkeypatch.setattr(
-        verify, "board_suite", lambda board: expanded.append(board.name) or board_suite(board)
-    )
+    monkeypatch.setattr(check, "board_suite", lambda board: expanded.append(board.name) or board_suite(board))
     assert call("verify", root / "board", root / "other").returncode == 0
     assert expanded == ["board", "other"]
     rewrite(root / "other" / "board.yaml", digest="0" * 64)  # a board over another suite than the first

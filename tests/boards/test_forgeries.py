@@ -9,7 +9,7 @@ import yaml
 from forged import board_of_pairs
 
 from tseval.adapters import open_model
-from tseval.boards.verify import board_suite, verify_entry
+from tseval.boards.check import board_suite, verify_entry
 from tseval.runs.manifest import seal
 
 N_EDITS = 150

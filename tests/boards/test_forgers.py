@@ -12,12 +12,9 @@ from forged import board_of_pairs, edit_json, evidence_forged, seal_anew, with_k
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards.check import wrong_with_board
-from tseval.boards.definition import read_definition
-from tseval.boards.entry import About
-from tseval.boards.folder import add_entries, new_board
-from tseval.boards.verify import verify_entry
-from tseval.boards.written import write_pages
+from tseval.boards import About, read_definition
+from tseval.boards.check import verify_entry, wrong_with_board
+from tseval.boards.folder import add_entries, new_board, write_pages
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
 from tseval.evidence import read_evidence

@@ -13,12 +13,9 @@ from in_process import call
 from small import with_field
 from supplied import BLIMP_HUMANS
 
-from tseval.boards.check import wrong_with_board
-from tseval.boards.definition import read_definition
-from tseval.boards.entry import About
+from tseval.boards import About, published_board, read_definition
+from tseval.boards.check import verify_entry, wrong_with_board
 from tseval.boards.folder import add_entries
-from tseval.boards.published import published_board
-from tseval.boards.verify import verify_entry
 from tseval.errors import BoardError
 from tseval.report import build_table, render
 from tseval.report.table import BUNDLED_BOARDS, read_board

@@ -6,12 +6,10 @@ import pytest
 from in_process import call
 
 from tseval.adapters import open_model
+from tseval.boards import DEFINITION, About, sources
 from tseval.boards.check import wrong_with_board
-from tseval.boards.definition import DEFINITION
-from tseval.boards.entry import About
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
-from tseval.report import sources
 from tseval.report.table import BUNDLED_BOARDS
 from tseval.suites import load_suite
 

@@ -13,8 +13,17 @@ import pytest
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards.definition import read_definition, suite_of
-from tseval.boards.entry import About, Checked, Entry, SplitSuite, entry_run, rows_of, write_entry
+from tseval.boards import (
+    About,
+    Checked,
+    Entry,
+    SplitSuite,
+    entry_run,
+    read_definition,
+    rows_of,
+    suite_of,
+    write_entry,
+)
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.evidence import evidence_bytes, read_evidence

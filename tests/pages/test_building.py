@@ -11,7 +11,7 @@ from small import make_case, make_run, make_suite
 from systems import needs_posix
 
 from tseval.adapters import open_model
-from tseval.boards.entry import About, Checked, Entry
+from tseval.boards import About, Checked, Entry
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.pages.facts import bibtex, facts_of

@@ -7,7 +7,7 @@ import yaml
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards.entry import About, Checked, read_entry, write_entry
+from tseval.boards import About, Checked, read_entry, write_entry
 from tseval.boards.folder import add_entries, new_board
 from tseval.errors import BoardError
 from tseval.evaluation import evaluate

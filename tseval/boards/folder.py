@@ -1,36 +1,47 @@
-"""A board as a folder: begin one, add entries."""
+"""A repository for a public board: the board, what a forge runs, and what submitters are told."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
+from importlib.metadata import version
 from pathlib import Path
+from shlex import quote
+from statistics import fmean, stdev
+from string import Template
 from typing import TYPE_CHECKING
 
-from tseval.boards.definition import (
+from tabulate import tabulate
+
+from tseval.analysis.accuracy import cut, row_sets
+from tseval.boards import (
     BOARD_FILES_FORMAT,
     DEFINITION,
-    Definition,
-    read_definition,
-    suite_spec,
-    write_definition,
-)
-from tseval.boards.entry import (
     ENTRY_FILE,
     ENTRY_FOLDERS,
     ENTRY_NAME,
     EVIDENCE,
     About,
     Checked,
+    Definition,
     Entry,
+    entry_folders,
+    entry_runs,
+    published_board,
+    published_entry,
+    read_definition,
+    read_entry,
     rows_of,
+    suite_spec,
+    write_definition,
     write_entry,
 )
-from tseval.boards.written import write_pages
-from tseval.errors import BoardError
+from tseval.errors import BoardError, plain, suggest
 from tseval.evidence import (
     LARGEST_EVIDENCE,
     EvidenceAddress,
@@ -40,7 +51,23 @@ from tseval.evidence import (
     keep_evidence,
 )
 from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_text, write_whole
-from tseval.runs import read_run
+from tseval.report import build_table, render
+from tseval.report.document import interval, mean_rank, rank_set, share, spread_beside
+from tseval.report.formats import code, markdown
+from tseval.report.opened import for_analysis
+from tseval.report.seeds import seeds_table
+from tseval.report.table import (
+    BUNDLED_BOARDS,
+    Board,
+    BoardModel,
+    BoardRow,
+    board_text,
+    bundled_boards,
+    column_of,
+    read_board,
+    refuse_unlike,
+)
+from tseval.runs import keep_runs, read_run
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
@@ -52,7 +79,306 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.questions import Score
+    from tseval.report import Table
+    from tseval.report.document import Document
+    from tseval.report.table import Column, Key
     from tseval.runs import Run
+
+
+def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[str]]:
+    """Put a board's entries under the headings of its table: seeds together, others alone."""
+    heading = {name: arch for arch, names in definition.seeds.items() for name in names}
+    groups: dict[str, list[str]] = {}
+    for name in entries:
+        groups.setdefault(heading.get(name, name), []).append(name)
+    return groups
+
+
+def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | None:
+    """Tabulate a board's entries as means over seeds, with intervals and the ranks that they may have.
+
+    Returns:
+        The table; None where no two entries are seeds of one architecture.
+
+    Raises:
+        RunError: The runs are over different items.
+    """
+    of_name = {run.name: run for run in runs}
+    groups = in_groups(definition, of_name)
+    if len(groups) == len(runs):
+        return None
+    flat = for_analysis([of_name[name] for several in groups.values() for name in several])
+    names = iter(flat.verdicts)
+    return seeds_table(flat, {arch: [next(names) for _ in several] for arch, several in groups.items()})
+
+
+def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[Column]]) -> Board:
+    """Make the board of runs, with accuracies cut to its decimals.
+
+    Args:
+        name: The board's short name.
+        definition: What it is over.
+        groups: Heading to the columns of its runs; of several, the mean is taken.
+
+    Raises:
+        RunError: The runs are over different items.
+    """
+    flat = [column for several in groups.values() for column in several]
+    refuse_unlike(flat)
+    exact = {heading: [column.exact(()) for column in several] for heading, several in groups.items()}
+    rows = zip(flat[0].keys(()), flat[0].rows["n_items"], strict=True)
+    decimals = definition.decimals
+    return Board(
+        name=name,
+        title=definition.title,
+        source=definition.source or definition.title,
+        suite=flat[0].suite,
+        score=definition.score,
+        decimals=decimals,
+        models=tuple(
+            BoardModel(
+                heading, _mean_perplexity(several), several[0].parameters, _spread_of_means(several, decimals)
+            )
+            for heading, several in groups.items()
+        ),
+        rows=tuple(_row(key, n_items, exact, decimals) for key, n_items in rows),
+        notes=(*definition.notes, *_notes(groups)),
+    )
+
+
+def _row(
+    key: Key, n_items: int, exact: Mapping[str, Sequence[Mapping[Key, Fraction | None]]], decimals: int
+) -> BoardRow:
+    """Average the exact accuracies of one row over seeds; where a seed has none there is no mean."""
+    dependency, phenomenon, construction, contrast = key
+    seeds = {heading: _known([one.get(key) for one in several]) for heading, several in exact.items()}
+    return BoardRow(
+        dependency=None if dependency is None else str(dependency),
+        phenomenon=str(phenomenon),
+        construction=str(construction),
+        contrast=str(contrast),
+        n_items=int(n_items),
+        accuracy={name: _printed(_mean(own), decimals) for name, own in seeds.items() if own},
+        spread={name: _printed(_spread(own), decimals) for name, own in seeds.items() if len(own) > 1},
+    )
+
+
+def _spread_of_means(columns: Sequence[Column], decimals: int) -> dict[str, str]:
+    """Give the spread between seeds of the mean accuracy over each set of rows that a table averages."""
+    keys = columns[0].keys(())
+    exact = [column.exact(()) for column in columns]
+    spreads = {}
+    for over, rows in row_sets(columns[0].rows):
+        own = [_known([one[keys[row]] for row in rows]) for one in exact]
+        if len(own) > 1 and all(own):
+            spreads[over] = _printed(_spread([_mean(values) for values in own]), decimals)
+    return spreads
+
+
+def _known(values: Sequence[Fraction | None]) -> list[Fraction]:
+    """Give the values, or none where one is missing."""
+    known = [value for value in values if value is not None]
+    return known if len(known) == len(values) else []
+
+
+def _mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)
+
+
+def _spread(values: Sequence[Fraction]) -> Fraction:
+    return Fraction(stdev(map(float, values)))
+
+
+def _printed(value: Fraction, decimals: int) -> str:
+    return f"{float(cut(value, decimals)):.{decimals}f}"
+
+
+def _mean_perplexity(columns: Sequence[Column]) -> str | None:
+    known = [float(column.perplexity) for column in columns if column.perplexity is not None]
+    if len(known) < len(columns):
+        return None
+    mean = f"{fmean(known):.2f}"
+    return mean if len(known) == 1 else spread_beside(mean, f"{stdev(known):.2f}")
+
+
+def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
+    """Say what a reader must know: parameters, seeds, ties, undecidable items."""
+    flat = [column for several in columns.values() for column in several]
+    yield from dict.fromkeys(note for column in flat for note in column.notes)
+    if len(flat) > len(columns):
+        counts = ", ".join(f"{name} {len(several)}" for name, several in columns.items())
+        yield (
+            f"Accuracies and perplexities are means over seeds: {counts}. ± is the standard deviation "
+            "between seeds."
+        )
+    for column in flat:
+        tied, undecidable = (int(column.rows[name].sum()) for name in ("n_tied", "n_undecidable"))
+        if tied or undecidable:
+            yield (
+                f"{column.heading}: {tied:,} contrasts are ties, counted as wrong, and {undecidable:,} are "
+                "undecidable, left out of accuracy."
+            )
+
+
+ACCURACIES, BOARD_PAGE = "board.json", "README.md"
+WRITTEN = "Written by `tseval board`; do not edit."
+# What begins a tag of HTML, in texts that are Markdown on purpose.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str, str]:
+    """Give the texts of the files that follow from definition and entries, by name.
+
+    Args:
+        board: Its folder.
+        definition: What it is over.
+        runs: Its entries; none of a board of published accuracies.
+
+    Raises:
+        BoardError: A published entry is wrong, or the board to be shown beside is none.
+    """
+    runs = [one.for_table() for one in keep_runs(runs)]  # several tables read them
+    columns = {run.name: column_of(run) for run in runs}
+    numbers = _numbers(board, definition, columns)
+    page = "\n\n".join(_page(board, definition, runs, columns, numbers)) + "\n"
+    return {BOARD_PAGE: page} | ({} if numbers is None else {ACCURACIES: board_text(numbers)})
+
+
+def write_pages(board: Path, definition: Definition) -> None:
+    """Write these files.
+
+    Raises:
+        BoardError: An entry is wrong.
+        RunError: The evidence of one is not here, or they cannot be written.
+    """
+    folders = [] if definition.published else entry_folders(board, definition.order)
+    for name, text in pages(board, definition, entry_runs(folders)).items():
+        write_text(board / name, text)
+
+
+def _numbers(board: Path, definition: Definition, columns: Mapping[str, Column]) -> Board | None:
+    """Give what stands in `board.json`; None while there are no entries."""
+    if definition.published:
+        return published_board(board, definition)
+    if not columns:
+        return None
+    groups = in_groups(definition, columns)
+    of_seeds = {heading: [columns[name] for name in names] for heading, names in groups.items()}
+    return accuracies(board.resolve().name, definition, of_seeds)
+
+
+def _page(
+    board: Path,
+    definition: Definition,
+    runs: Sequence[Run],
+    columns: Mapping[str, Column],
+    numbers: Board | None,
+) -> Iterator[str]:
+    """Write what the board is over, its table, and what is known of each entry."""
+    name = board.resolve().name
+    yield f"# {markdown(definition.title)}"
+    yield WRITTEN
+    if definition.text:
+        yield _without_tags(definition.text.strip())
+    yield f"Suite: {code(definition.suite)}, digest {code(definition.digest)}, score `{definition.score}`."
+    if definition.source:
+        yield f"Source: {markdown(definition.source)}"
+    if definition.rules:
+        yield "## Rules\n\n" + "\n".join(f"- {markdown(rule)}" for rule in definition.rules)
+    if numbers is not None:
+        yield from _results(name, definition, runs, columns, numbers)
+        shown = numbers.models if definition.published else runs
+        told = {one.name: _about_entry(board / ENTRY_FOLDERS / one.name, definition) for one in shown}
+        if facts := [{"model": markdown(name), **facts} for name, facts in told.items() if facts]:
+            yield "## The entries"
+            yield tabulate(facts, headers="keys", tablefmt="pipe", disable_numparse=True)
+    yield "## Check it"
+    yield f"    tseval verify {quote(name)}"
+    if definition.published:
+        yield "It says that the entries are whole: of published accuracies, nothing else can be known."
+    else:
+        yield "With a model at hand, `--model MODEL` asks it again."
+
+
+def _results(
+    name: str, definition: Definition, runs: Sequence[Run], columns: Mapping[str, Column], numbers: Board
+) -> Iterator[str]:
+    """Write the tables: of the entries or of means over seeds, how sure these are, and beside a paper."""
+    of_seeds = means_over_seeds(definition, runs)
+    shown = [numbers] if definition.published or of_seeds is not None else list(columns.values())
+    table = build_table(shown)
+    yield "## The table"
+    yield f"    tseval table {quote(name)}"
+    yield render(table).rstrip()
+    if of_seeds is not None:
+        yield "## Seeds"
+        yield (
+            "Means over seeds, ± the standard deviation between them; intervals hold for other words, and "
+            "for other seeds where there are several."
+        )
+        yield render(of_seeds).rstrip()
+    if table.ranking is not None:
+        yield from _ranks(table)
+    if definition.beside is not None:
+        if definition.beside not in bundled_boards():
+            known = suggest(definition.beside, bundled_boards(), "Boards")
+            raise BoardError(f"{name}: beside: there is no board {definition.beside!r}.\n  {known}")
+        paper = read_board(BUNDLED_BOARDS / definition.beside)
+        yield "## Beside the paper"
+        yield f"    tseval table {quote(name)} {definition.beside}"
+        yield render(build_table([*shown, paper])).rstrip()
+
+
+def _ranks(table: Table) -> Iterator[str]:
+    """Write which ranks are known; a mean over several seeds has no verdicts to tell them by."""
+    found, means = table.ranking, table.means[-1]
+    assert found is not None
+    rows = []
+    for place, column in enumerate(table.columns):
+        accuracy, rank, overall = means.accuracy[place], means.rank[place], table.overall[place]
+        if accuracy is None or rank is None or overall is None:
+            continue  # a model that decides nothing in some row has no mean, and no rank
+        known = rank_set(overall, found.overall.low[place], found.overall.high[place])
+        sure = interval((found.low[place], found.high[place]), 2)
+        rows.append((column.heading, share(accuracy), known, mean_rank(rank), sure))
+    headings = ("model", "mean accuracy", "rank by it", "mean arithmetic rank", "95% interval")
+    yield "## Which ranks are known"
+    yield (
+        "In brackets stand the ranks that a model may have, all of them right together with 95% confidence: "
+        "for other words of the same kind, and these very models. Another seed may change them."
+    )
+    yield tabulate(
+        rows, headers=headings, tablefmt="pipe", colalign=("left", *["right"] * 4), disable_numparse=True
+    )
+
+
+def _about_entry(folder: Path, definition: Definition) -> dict[str, str]:
+    """Tell what is said of an entry, and how far it was checked; nothing where nothing is said."""
+    if definition.published:
+        about = published_entry(folder, definition).about
+        return {} if about == About() else _about(about)
+    entry = read_entry(folder)
+    last = entry.checks[-1] if entry.checks else None
+    return {
+        **_about(entry.about),
+        "fingerprint": markdown(entry.fingerprint[:16]),
+        "checked": f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–",
+    }
+
+
+def _about(about: About) -> dict[str, str]:
+    return {
+        "licence": markdown(about.licence or "–"),
+        "trained on": markdown(about.training_data or "–"),
+        "holds the suite": about.contains_suite,
+        "contact": markdown(about.contact or "–"),
+    }
+
+
+def _without_tags(text: str) -> str:
+    """Keep the Markdown of whoever keeps the board, and nothing that a browser or a terminal would obey."""
+    return "\n".join(_TAG.sub("&lt;", plain(line)) for line in text.splitlines())
+
 
 BOARD_LOCK = ".lock"
 
@@ -270,3 +596,57 @@ def changing(board: Path) -> Iterator[None]:
         yield
     finally:
         remove_lock(board / BOARD_LOCK, held)
+
+
+BOARD_FOLDER = "board"
+_TEMPLATES = Path(__file__).with_name("public")
+# Where each text lies in the repository.
+_TEXTS = {
+    "README.md": "README.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    ".github/pull_request_template.md": "pull_request_template.md",
+    ".github/workflows/board.yml": "board.yml",
+}
+
+
+def new_repository(
+    folder: Path,
+    suite: str,
+    title: str | None = None,
+    score: Score | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Path:
+    """Begin a board in a folder that others can clone, with what a public one needs around it.
+
+    What else lies in the folder stays as it is: a suite, a licence, what git keeps.
+
+    Args:
+        folder: Of the repository, there or not.
+        suite: As for `new_board`, seen from the board's folder: `../pairs.jsonl` lies in the repository.
+        title: As a reader would cite the board; None for that of the suite.
+        score: What sentences are compared by; None for what the suite was published with.
+        columns: As for `new_board`.
+
+    Returns:
+        The board's folder.
+
+    Raises:
+        BoardError: There is a board already, or one of the files.
+        SuiteError: There is no such suite.
+    """
+    # git would write other ends of lines on Windows, and other bytes have other digests.
+    others = {".gitattributes": "* -text\n", "requirements.txt": f"tseval=={version('tseval')}\n"}
+    for name in (*_TEXTS, *others):
+        if (folder / name).exists():
+            raise BoardError(f"{folder / name} exists.\n  Name another folder, or move the file away.")
+    board = folder / BOARD_FOLDER
+    new_board(board, suite, title, score, columns)
+    shown = plain(read_definition(board).title)
+    texts = {
+        name: Template((_TEMPLATES / file).read_text("utf-8")).safe_substitute(title=shown)
+        for name, file in _TEXTS.items()
+    }
+    for name, text in (texts | others).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_text(folder / name, text)
+    return board

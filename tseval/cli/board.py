@@ -35,8 +35,7 @@ def new(
     repository: bool,
 ) -> None:  # fmt: skip
     """Begin a board in a new folder."""
-    from tseval.boards.folder import new_board
-    from tseval.boards.public import new_repository
+    from tseval.boards.folder import new_board, new_repository
 
     if repository:
         board = new_repository(board, suite, title, score, columns)
@@ -61,7 +60,7 @@ def add(
     board: Path, runs: tuple[Path, ...], name: str | None, url: str | None, **about: str | None
 ) -> None:  # fmt: skip
     """Add each RUN to a BOARD, if all hold. What is said of the model is said of each."""
-    from tseval.boards.entry import About, read_entry
+    from tseval.boards import About, read_entry
     from tseval.boards.folder import add_entries
     from tseval.evidence import kept_evidence
 
@@ -90,9 +89,8 @@ def check_board(board: Path, entries: tuple[str, ...]) -> None:
 @click.argument("board", type=FILE)
 def write(board: Path) -> None:
     """Write README.md and board.json of a BOARD again."""
-    from tseval.boards.definition import read_definition
-    from tseval.boards.folder import changing
-    from tseval.boards.written import write_pages
+    from tseval.boards import read_definition
+    from tseval.boards.folder import changing, write_pages
     from tseval.suites.grammar.cache import afresh
 
     definition = read_definition(board)

@@ -83,9 +83,8 @@ def command(
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     """List what is to be verified; a board stands for all its entries."""
-    from tseval.boards.definition import DEFINITION, read_definition
-    from tseval.boards.entry import entry_folders
-    from tseval.report.sources import lacks_evidence, not_shipped
+    from tseval.boards import DEFINITION, entry_folders, read_definition
+    from tseval.boards.sources import lacks_evidence, not_shipped
     from tseval.report.table import BUNDLED_BOARDS
 
     found: list[Path] = []
@@ -105,9 +104,8 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
 
 def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
     """Make what verifies a run or an entry; the suite of a board is expanded once for all its entries."""
-    from tseval.boards.definition import read_definition
-    from tseval.boards.entry import ENTRY_FILE
-    from tseval.boards.verify import board_suite, verify_entry
+    from tseval.boards import ENTRY_FILE, read_definition
+    from tseval.boards.check import board_suite, verify_entry
     from tseval.verifying import verify_run
 
     suite_of_board = lru_cache(maxsize=1)(board_suite)  # the entries of a board follow one another

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.boards.accuracies import means_over_seeds
-from tseval.boards.definition import DEFINITION, read_definition, suite_of
-from tseval.boards.entry import ENTRY_FILE, ENTRY_FOLDERS, read_entry
+from tseval.boards import DEFINITION, ENTRY_FILE, ENTRY_FOLDERS, read_definition, read_entry, suite_of
+from tseval.boards.folder import means_over_seeds
+from tseval.boards.sources import lacks_evidence, not_shipped
 from tseval.errors import BoardError, first_line
 from tseval.files import write_text
 from tseval.pages.content import PageTopic, entry_page, index_page
@@ -18,11 +18,10 @@ from tseval.pages.facts import facts_of
 from tseval.pages.kept import tabulate_once
 from tseval.pages.site import claim_site, remove_former, write_entry_page
 from tseval.report import open_sources
-from tseval.report.sources import lacks_evidence, not_shipped
 from tseval.report.table import BUNDLED_BOARDS, Board, bundled_boards
 
 if TYPE_CHECKING:
-    from tseval.boards.definition import Definition
+    from tseval.boards import Definition
     from tseval.pages.facts import ModelFacts
     from tseval.report.table import Column
 

@@ -10,7 +10,7 @@ from tseval.errors import plain
 from tseval.report.formats import latex
 
 if TYPE_CHECKING:
-    from tseval.boards.entry import Checked, Entry
+    from tseval.boards import Checked, Entry
     from tseval.report.table import Column
 
 Badge = Literal["published", "reported", "recomputed", "rescored", "re-run"]

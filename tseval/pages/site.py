@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tseval.boards.entry import ENTRY_FOLDERS
+from tseval.boards import ENTRY_FOLDERS
 from tseval.errors import BoardError
 from tseval.files import write_text
 

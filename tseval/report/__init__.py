@@ -1,7 +1,7 @@
 """Tables of runs and published boards, as Markdown, CSV, JSON and LaTeX."""
 
+from tseval.boards.sources import open_sources
 from tseval.report.render import FORMATS, Format, render
-from tseval.report.sources import open_sources
 from tseval.report.table import Table, build_table
 from tseval.report.told import told_of
 

@@ -14,11 +14,11 @@ import pandas as pd
 
 from tseval.analysis.accuracy import COUNTS, ROW, entry_columns
 from tseval.analysis.design import FEWEST_LEVELS, Estimate
+from tseval.boards.sources import open_sources
 from tseval.errors import RunError, plain
 from tseval.files import to_utf8, write_output
 from tseval.report.formats import cell
 from tseval.report.layout import recorded, row_labels
-from tseval.report.sources import open_sources
 from tseval.report.table import Board, build_table
 from tseval.runs.manifest import NAME as MANIFEST
 

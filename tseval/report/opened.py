@@ -10,9 +10,9 @@ import pandas as pd
 from tseval.analysis.accuracy import no_accuracy, select
 from tseval.analysis.comparisons import share_entries
 from tseval.analysis.design import FEWEST_LEVELS
+from tseval.boards.sources import open_sources
 from tseval.errors import RunError
 from tseval.report.document import Document, Field, interval, share
-from tseval.report.sources import open_sources
 from tseval.report.table import Board, description_of, distinct_headings, drawn_note, refuse_unlike
 
 if TYPE_CHECKING:

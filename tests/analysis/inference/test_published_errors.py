@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tseval.analysis.design import Design, Factors, estimate
-from tseval.boards.entry import entry_runs
+from tseval.boards import entry_runs
 
 LSTM = Path(__file__).parents[3] / "leaderboards/zoo-wide/entries/lstm"
 # Clustered by these three: accuracy, standard error, and what the items are worth.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from in_process import call
 
-from tseval.boards.definition import read_definition, suite_of
+from tseval.boards import read_definition, suite_of
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
 from tseval.suites.data.pairs import read_columns

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tseval.boards import DEFINITION, entry_folders, read_definition, read_entry
 from tseval.boards.check import wrong_with_board
-from tseval.boards.definition import DEFINITION, read_definition
-from tseval.boards.entry import entry_folders, read_entry
 from tseval.errors import TrainingError
 from tseval.training.zoo.plan import planned
 from tseval.training.zoo.told import told_digests, told_options

@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, cast
 
 from tabulate import tabulate
 
+from tseval.boards import (
+    DEFINITION,
+    ENTRY_FILE,
+    ENTRY_FOLDERS,
+    About,
+    entry_runs,
+    write_definition,
+    write_entry,
+)
 from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER
-from tseval.boards.definition import DEFINITION, write_definition
-from tseval.boards.entry import ENTRY_FILE, ENTRY_FOLDERS, About, entry_runs, write_entry
-from tseval.boards.folder import entry_files
-from tseval.boards.written import ACCURACIES, BOARD_PAGE, pages
+from tseval.boards.folder import ACCURACIES, BOARD_PAGE, entry_files, pages
 from tseval.errors import TrainingError, first_line
 from tseval.files import read_bytes, to_utf8, write_text
 from tseval.models.cells import CELLS
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tseval.boards.definition import Definition
+    from tseval.boards import Definition
     from tseval.formats import Json
     from tseval.training.zoo.plan import ZooModel
     from tseval.training.zoo.recipe import Recipe

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from tseval.boards.accuracies import accuracies
-from tseval.boards.definition import BOARD_FILES_FORMAT, Definition
+from tseval.boards import BOARD_FILES_FORMAT, Definition
+from tseval.boards.folder import accuracies
 from tseval.report.opened import open_runs
 from tseval.report.seeds import seeds_table
 from tseval.report.table import column_of

@@ -7,8 +7,8 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tseval.boards import ENTRY_FILE, ENTRY_FOLDERS, EVIDENCE
 from tseval.boards.check import CURVES_FOLDER
-from tseval.boards.entry import ENTRY_FILE, ENTRY_FOLDERS, EVIDENCE
 from tseval.boards.folder import BOARD_LOCK, write_beside
 from tseval.errors import BoardError, LimitError, TrainingError
 from tseval.files import PARTIAL, read_bytes, remove_lock, sync_directory, take_lock, write_whole

@@ -8,8 +8,15 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from tseval.boards.definition import DEFINITION, read_definition
-from tseval.boards.entry import ENTRY_FILE, EVIDENCE, entry_folders, entry_runs, read_entry
+from tseval.boards import (
+    DEFINITION,
+    ENTRY_FILE,
+    EVIDENCE,
+    entry_folders,
+    entry_runs,
+    read_definition,
+    read_entry,
+)
 from tseval.errors import BoardError, RunError, suggest
 from tseval.report.table import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.runs import Run, read_run, runs_below
