@@ -582,9 +582,9 @@ def encoding(subject: Subject) -> Finding:
         seen = list(model.seen(texts))
     else:
         return not_applicable("the model has neither `encode` nor `seen`")
-    for text, shown in zip(texts, seen, strict=True):
-        if shown is None or len(shown.split()) != len(text.split()):
-            return fails(f"it is seen as {shown!r}, which has another number of words", text)
+    for text, text_read in zip(texts, seen, strict=True):
+        if text_read is None or len(text_read.split()) != len(text.split()):
+            return fails(f"it is seen as {text_read!r}, which has another number of words", text)
     return holds()
 
 
@@ -712,16 +712,16 @@ CLAIMS = {
 }
 # These look at scored sentences.
 LOOKS: dict[str, Callable[[Subject], Finding]] = {
-    "encoding": properties.encoding,
-    "at most zero": properties.at_most_zero,
-    "deterministic": properties.deterministic,
-    "sums": properties.sums,
-    "batches": properties.batches,
-    "equal sentences": properties.equal_sentences,
-    "prefixes": properties.prefixes,
-    "unknown words": extremes.unknown_words,
-    "long sentences": extremes.long_sentences,
-    "distribution": properties.distribution,
+    "encoding": encoding,
+    "at most zero": at_most_zero,
+    "deterministic": deterministic,
+    "sums": sums,
+    "batches": batches,
+    "equal sentences": equal_sentences,
+    "prefixes": prefixes,
+    "unknown words": unknown_words,
+    "long sentences": long_sentences,
+    "distribution": distribution,
 }
 # And these compare several calls, which says nothing where one call does not equal another.
 COMPARE_CALLS = {"sums", "batches", "equal sentences", "prefixes", "unknown words", "long sentences"}
@@ -764,7 +764,7 @@ def check_model(
 
 def _findings(model: Model, texts: tuple[str, ...], tolerance: float) -> Iterator[tuple[str, Finding]]:
     """Look at one property after the other."""
-    yield "card", _look(partial(properties.card, model))
+    yield "card", _look(partial(card, model))
     # Before all else that scores, while the model has met no sentence that it might keep.
     kept = _look(partial(memory, model, texts))
     try:

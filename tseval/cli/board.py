@@ -108,7 +108,7 @@ def build_page(board: str, site: Path) -> None:
     SITE/entries/ has a page for each entry with evidence, with its items.
     """
     from tseval.cli.progress import busy
-    from tseval.pages.build import build_board
+    from tseval.pages import build_board
 
     with busy("reading entries"):
         page = build_board(board, site)

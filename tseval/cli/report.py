@@ -24,7 +24,7 @@ def command(sources: tuple[str, ...], output: Path, suite: str | None, title: st
     RUN_OR_BOARD is as for tseval table. The page is one file that holds everything: it opens in any browser
     and asks no network for anything.
     """
-    from tseval.pages.own import write_report
+    from tseval.pages import write_report
 
     with busy("reading runs"):
         lacking = write_report(sources, output, suite, title)

@@ -1,4 +1,4 @@
-"""Single items: some of each row of the table, with their sentences and what a model makes of them."""
+"""What a page shows below a row: its parts by feature, and some of its items."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tseval.analysis.design import Design, estimate
 from tseval.errors import RunError
 from tseval.evidence import whole_column
+from tseval.items import ENTRY, RESERVED_NAMES
+from tseval.report.document import NONE, interval, share
+from tseval.report.layout import row_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
+    from tseval.analysis.accuracy import Answers
+    from tseval.analysis.design import Estimate
     from tseval.items import Case, Suite
+    from tseval.report.table import Table
+    from tseval.runs import Kept
+
 
 N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3
 
@@ -234,3 +244,165 @@ def _differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
     after = next((n for n in range(shortest - before) if len({one[-1 - n] for one in sentences}) > 1),
                  shortest - before)  # fmt: skip
     return [[before <= place < len(one) - after for place in range(len(one))] for one in sentences]
+
+
+MOST_VALUES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturePart:
+    """The items of a row that have one value of a feature: how many, and how each model does on them."""
+
+    value: str
+    n_items: int
+    estimates: tuple[Estimate | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """A row by a feature."""
+
+    feature: str
+    parts: tuple[FeaturePart, ...]
+
+
+def break_down(verdicts: pa.Table, models: Sequence[Answers]) -> list[list[Breakdown]]:
+    """Break every row down by each feature that splits it into a few parts.
+
+    Args:
+        verdicts: Of any of the models, for the features.
+        models: What they got right, over the rows of one table.
+
+    Returns:
+        For each row its breakdowns. Features of one value, or of more than `MOST_VALUES`, are left out.
+    """
+    names = [name for name in verdicts.column_names
+             if name not in RESERVED_NAMES and not name.endswith(ENTRY)]  # fmt: skip
+    features = verdicts.select(names).to_pandas()
+    rows = models[0].rows
+    ends = np.cumsum(np.bincount(rows))
+    return [
+        [found for name in names if (found := _breakdown(features[name].iloc[items], items, models))]
+        for items in np.split(np.argsort(rows, kind="stable"), ends[:-1])
+    ]
+
+
+def _breakdown(column: pd.Series, items: np.ndarray, models: Sequence[Answers]) -> Breakdown | None:
+    values = sorted(column.dropna().unique())
+    if not 1 < len(values) <= MOST_VALUES:
+        return None
+    return Breakdown(
+        str(column.name),
+        tuple(_part(str(value), items[(column == value).to_numpy()], models) for value in values),
+    )
+
+
+def _part(value: str, items: np.ndarray, models: Sequence[Answers]) -> FeaturePart:
+    designs: dict[int, Design] = {}  # models mostly share their factors
+    estimates = []
+    for one in models:
+        if id(one.factors) not in designs:
+            designs[id(one.factors)] = Design.of(one.factors.take(items))
+        design = designs[id(one.factors)]
+        estimates.append(estimate(one.correct[items], one.decidable[items], design))
+    return FeaturePart(value, len(items), tuple(estimates))
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfRow:
+    """A value of a feature: of how many items, the accuracy on them and its interval, for readers."""
+
+    value: str
+    n_items: str
+    accuracy: str
+    interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    """A row of the table of one model, from near by.
+
+    Attributes:
+        row: Its place.
+        group: Its dependency and phenomenon.
+        label: Its name.
+        accuracy: As the table prints it.
+        n_items: Of all its items.
+        n_wrong: How many are wrong.
+        parts: Features and what the row is by each.
+        items: Some of its items.
+    """
+
+    row: int
+    group: str
+    label: str
+    accuracy: str
+    n_items: int
+    n_wrong: int
+    parts: dict[str, list[PartOfRow]]
+    items: list[ShownItem]
+
+
+class ItemPages:
+    """The rows of the models of a table from near by.
+
+    Args:
+        table: Whose columns these are.
+        suite: That they are over.
+        kept: For each column its run, None for published ones.
+
+    Raises:
+        RunError: The suite does not have the items of the runs.
+    """
+
+    def __init__(self, table: Table, suite: Suite, kept: Sequence[Kept | None]) -> None:
+        self._table, self._suite, self._kept = table, suite, kept
+        answers = {place: column.answers for place, column in enumerate(table.columns) if column.answers}
+        self._places = {place: at for at, place in enumerate(answers)}
+        self._rows = next(iter(answers.values())).rows
+        first = next(one for one in kept if one is not None)
+        # Items and their features are those of the suite, and so the same for all.
+        whole = first.run.load_verdicts()
+        self._parts = break_down(whole, list(answers.values()))
+        self._drawn = draw_items(suite.digest, Verdicts.of(whole), self._rows)
+
+    def rows(self, place: int) -> list[RowPage]:
+        """Give the rows of one model."""
+        kept, column = self._kept[place], self._table.columns[place]
+        assert kept is not None
+        verdicts = Verdicts.of(kept.verdicts())
+        chosen = choose_items(self._drawn, verdicts, self._rows)
+        items = show_items(self._suite, kept.run.load_sentences(), verdicts, chosen)
+        labels = row_labels(self._table.rows)
+        counts = dict(zip(column.keys(()), column.rows.to_dict("records"), strict=True))
+        found = []
+        for row, key in enumerate(self._table.rows.itertuples(index=False, name=None)):
+            own = counts[key]
+            exact = self._table.accuracy[column.heading].iloc[row]
+            n_right, n_out = int(own["n_correct"]), int(own["n_undecidable"])
+            found.append(
+                RowPage(
+                    row=row,
+                    group=str(key[1]),
+                    label=labels[row],
+                    accuracy=NONE if exact is None else share(exact, self._table.decimals),
+                    n_items=int(own["n_items"]),
+                    n_wrong=int(own["n_items"]) - n_right - n_out,
+                    parts={one.feature: self._told(one, place) for one in self._parts[row]},
+                    items=items[row],
+                )
+            )
+        return found
+
+    def _told(self, breakdown: Breakdown, place: int) -> list[PartOfRow]:
+        at = self._places[place]
+        return [
+            PartOfRow(part.value, f"{part.n_items:,}", *_accuracy(part.estimates[at], self._table.decimals))
+            for part in breakdown.parts
+        ]
+
+
+def _accuracy(known: Estimate | None, decimals: int) -> tuple[str, str]:
+    if known is None:
+        return NONE, NONE
+    return share(known.value, decimals), interval((known.low, known.high), decimals)
