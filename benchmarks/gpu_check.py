@@ -24,11 +24,8 @@ from tabulate import tabulate
 import tseval
 from tseval.models.network import LanguageModel, Sizes
 from tseval.scoring.numerics import accelerator
-from tseval.training.corpus import columns
-from tseval.training.schedule import Schedule
-from tseval.training.settings import Settings
-from tseval.training.state import TrainingState
-from tseval.training.windows import Columns
+from tseval.training.corpus import Columns, columns
+from tseval.training.loop import Schedule, Settings, TrainingState
 
 if TYPE_CHECKING:
     from collections.abc import Callable

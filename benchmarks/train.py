@@ -39,11 +39,9 @@ from torch.nn import functional as F
 
 from tseval.models.cells import CELLS
 from tseval.models.network import LanguageModel, Sizes
+from tseval.training.corpus import Columns
 from tseval.training.language_model import compile_loops
-from tseval.training.schedule import Schedule
-from tseval.training.settings import Settings
-from tseval.training.state import TrainingState, product_type
-from tseval.training.windows import Columns
+from tseval.training.loop import Schedule, Settings, TrainingState, product_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from tseval.suites.agreement.convert import convert
 from tseval.suites.agreement.examples import Shares
 from tseval.suites.agreement.parse import open_source_text
 from tseval.training.corpus import count_words, file_facts
-from tseval.training.zoo.recipe import read_recipe
+from tseval.training.zoo import read_recipe
 
 
 @dataclass(frozen=True)

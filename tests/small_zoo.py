@@ -9,7 +9,7 @@ from in_process import call
 from killing import files_below
 
 from tseval.models.checkpoint import load_checkpoint
-from tseval.training.zoo import plan
+from tseval.training import zoo
 
 SUITE_FILES = {
     "lexicon.yaml": "noun:\n  animate: [author, pilot]\n",
@@ -25,14 +25,14 @@ class SmallZoo:
 
     def __init__(self, place: Path):
         self.place = place
-        suite = place / plan.SUITE
+        suite = place / zoo.SUITE
         suite.mkdir(parents=True)
         for name, text in SUITE_FILES.items():
             (suite / name).write_text(text)
-        plan.SUITE = str(suite)
+        zoo.SUITE = str(suite)
         (place / "corpus").mkdir()
         lines = b"the author laughs .\nthe pilots laugh .\n" * 20
-        for name in plan.CORPUS_FILES:
+        for name in zoo.CORPUS_FILES:
             (place / "corpus" / name).write_bytes(gzip.compress(lines, mtime=0))
         (place / "tiny.yaml").write_text(RECIPE)
 

@@ -14,11 +14,10 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import Classifier, LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
-from tseval.training.classifier import train_classifier
-from tseval.training.early_evaluation import EarlyEvaluation, accuracy_path
-from tseval.training.examples import Examples
+from tseval.training.along import EarlyEvaluation, accuracy_path
+from tseval.training.classifier import Examples, train_classifier
 from tseval.training.language_model import Destination, train_language_model
-from tseval.training.settings import ClassifierSettings, Settings
+from tseval.training.loop import ClassifierSettings, Settings
 
 NOISELESS = {"eirnn": {"sigma": 0.0}}
 MANNERS: dict[str, Any] = {

@@ -18,9 +18,8 @@ from systems import needs_posix
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.runs import read_run
-from tseval.training.corpus import columns, encode_text
-from tseval.training.validation import mean_loss
-from tseval.training.windows import Columns
+from tseval.training.corpus import Columns, columns, encode_text
+from tseval.training.loop import mean_loss
 
 
 def installed(*arguments, cwd):

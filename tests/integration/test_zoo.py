@@ -26,8 +26,8 @@ from tseval.errors import TsevalError
 from tseval.files import take_lock
 from tseval.models.cells import CELLS
 from tseval.suites import TEMPLATES, load_suite
-from tseval.training.zoo import plan
-from tseval.training.zoo.recipe import bundled_recipes
+from tseval.training import zoo as zoo_room
+from tseval.training.zoo import bundled_recipes
 from tseval.verdicts import sentences_of
 
 TINY = """
@@ -55,7 +55,7 @@ def zoo(cwd, *extra, archs=("srn",), code=0):
 
 def zoo_on(suite, *arguments, **options):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "SUITE", suite)
+        patch.setattr(zoo_room, "SUITE", suite)
         return zoo(*arguments, **options)
 
 
@@ -127,8 +127,8 @@ def resumed(stopped):
 @pytest.fixture(scope="module")
 def few_cases(tmp_path_factory):
     """The suite cut to five rows, on which a zoo is scored and published in seconds; where it is."""
-    folder = tmp_path_factory.mktemp("few") / plan.SUITE
-    shutil.copytree(TEMPLATES / plan.SUITE, folder)
+    folder = tmp_path_factory.mktemp("few") / zoo_room.SUITE
+    shutil.copytree(TEMPLATES / zoo_room.SUITE, folder)
     lines = (folder / "suite.yaml").read_text().splitlines()
     for case in {path.stem for path in folder.glob("*.jinja")} - set(FEW):
         lines.remove(f"  - {case}")
@@ -149,7 +149,7 @@ def on_few_cases(stopped, few_cases, tmp_path_factory):
 @pytest.fixture
 def whole(on_few_cases, few_cases, tmp_path, monkeypatch):
     """A copy of that zoo."""
-    monkeypatch.setattr(plan, "SUITE", few_cases)
+    monkeypatch.setattr(zoo_room, "SUITE", few_cases)
     return shutil.copytree(on_few_cases, tmp_path / "whole")
 
 
@@ -248,7 +248,7 @@ def test_seeds_are_averaged_and_a_published_zoo_is_replaced_or_extended(whole):
 
 @pytest.mark.slow
 def test_the_command_on_the_page_is_the_one_that_made_it(place, few_cases, monkeypatch):
-    monkeypatch.setattr(plan, "SUITE", few_cases)
+    monkeypatch.setattr(zoo_room, "SUITE", few_cases)
     shutil.copy(place / "corpus/train.txt.gz", place / "more.txt.gz")
     (place / "tiny.yaml").write_text(f"seeds: 2{TINY}")  # so that one is a choice
     zoo(place, "--train", "more.txt.gz", "--seeds", "1", "--publish", "tables")

@@ -9,9 +9,8 @@ from supplied import TEXT, TEXT_SAMPLE, needs_text
 
 import tseval
 from tseval.models.checkpoint import BUNDLED_CHECKPOINTS, load_checkpoint
-from tseval.training.corpus import columns, encode_text
-from tseval.training.validation import mean_loss
-from tseval.training.windows import Columns
+from tseval.training.corpus import Columns, columns, encode_text
+from tseval.training.loop import mean_loss
 from tseval.verdicts import sentences_of
 
 

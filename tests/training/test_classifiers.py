@@ -16,10 +16,16 @@ from small_training import Quiet
 from tseval.errors import TrainingError
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import TASKS, Classifier, Sizes
-from tseval.training.classifier import train_classifier, validate
-from tseval.training.examples import Examples, epoch_batches, make_vocabulary, read_split
+from tseval.training.classifier import (
+    Examples,
+    epoch_batches,
+    make_vocabulary,
+    read_split,
+    train_classifier,
+    validate,
+)
 from tseval.training.language_model import Destination
-from tseval.training.settings import ClassifierSettings
+from tseval.training.loop import ClassifierSettings
 
 NUMBER = TASKS["number"]
 NOUNS = {"author": 0, "pilot": 0, "authors": 1, "pilots": 1}

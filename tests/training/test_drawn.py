@@ -5,8 +5,7 @@ import torch
 
 from tseval.models.vocabulary import Vocabulary
 from tseval.suites.formal.languages import parse_language
-from tseval.training.corpus import encode_text
-from tseval.training.drawn import draw_text, vocabulary_of
+from tseval.training.corpus import draw_text, encode_text, vocabulary_of
 
 LANGUAGES = ["cross_serial(4,train=300)", "dyck(k=3,m=3,train=3000)", "generalised_dyck(train=200)"]
 

@@ -4,9 +4,17 @@ import pytest
 from killing import in_a_process
 
 from tseval.errors import TrainingError
-from tseval.training.zoo.plan import Corpus, plan, read_corpus, read_record, settle
-from tseval.training.zoo.recipe import read_recipe
-from tseval.training.zoo.target import MARK, check_target, holds_entry
+from tseval.training.zoo import (
+    MARK,
+    Corpus,
+    check_target,
+    holds_entry,
+    plan,
+    read_corpus,
+    read_recipe,
+    read_record,
+    settle,
+)
 
 
 def test_a_zoo_killed_before_its_first_record_is_taken_up(tmp_path):

@@ -14,12 +14,8 @@ from tseval.errors import TrainingError
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.training.corpus import columns
-from tseval.training.schedule import Schedule
-from tseval.training.settings import Settings
-from tseval.training.state import TrainingState
-from tseval.training.validation import as_stored, mean_loss
-from tseval.training.windows import Columns
+from tseval.training.corpus import Columns, columns
+from tseval.training.loop import Schedule, Settings, TrainingState, as_stored, mean_loss
 
 VARIANTS = [
     {"optimiser": "adam", "schedule": "cosine"},

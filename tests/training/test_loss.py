@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tseval.training import loss
-from tseval.training.loss import LEAST_TILE_ROWS, LOSS_TILE_LOGITS, ROW_MULTIPLE, cross_entropy
+from tseval.training import loop as loss_room
+from tseval.training.loop import LEAST_TILE_ROWS, LOSS_TILE_LOGITS, ROW_MULTIPLE, cross_entropy
 
 WORDS = 50
 assert WORDS % ROW_MULTIPLE, "words of probability 0 are added"
@@ -22,7 +22,7 @@ def problem(rows, words=WORDS):
 @pytest.mark.parametrize("words", [WORDS, 3 * ROW_MULTIPLE])
 @pytest.mark.parametrize("rows", [1, TILE - 1, TILE, 2 * TILE + 3])
 def test_loss_and_gradients_are_torchs(rows, words, onednn_is_faster, monkeypatch):
-    monkeypatch.setattr(loss, "ONEDNN_IS_FASTER", onednn_is_faster)
+    monkeypatch.setattr(loss_room, "ONEDNN_IS_FASTER", onednn_is_faster)
     hidden, weight, bias, targets = problem(rows, words)
     ours = cross_entropy(hidden, weight, bias, targets)
     torchs = F.cross_entropy(F.linear(hidden, weight, bias), targets)

@@ -18,9 +18,16 @@ from systems import needs_linux, needs_posix
 from tseval.errors import LimitError, TrainingError
 from tseval.files import cache_folder
 from tseval.models.checkpoint import load_checkpoint
-from tseval.training.corpus import columns, count_words, encode_text, file_facts, map_text
-from tseval.training.numbered import _write, number_text
-from tseval.training.windows import Lines
+from tseval.training.corpus import (
+    Lines,
+    _write,
+    columns,
+    count_words,
+    encode_text,
+    file_facts,
+    map_text,
+    number_text,
+)
 
 CPU = torch.device("cpu")
 SENTENCES = ["The author laughs .", "the authors laugh .", "", "An author  laughs ."]
@@ -215,7 +222,7 @@ def test_a_text_that_changes_while_it_is_read_is_not_kept(files):
 
 def test_two_processes_may_keep_the_same_text_at_once(large):
     program = (
-        "import sys; from pathlib import Path; from tseval.training.numbered import number_text;"
+        "import sys; from pathlib import Path; from tseval.training.corpus import number_text;"
         "text = number_text(Path(sys.argv[1])); print(len(text.words), int(text.numbers.sum()))"
     )
     both = [
@@ -318,8 +325,8 @@ import torch
 from tseval.models.vocabulary import Vocabulary
 from tseval.training.corpus import count_words, map_text
 from tseval.training.language_model import windows_of
-from tseval.training.resume import identify
-from tseval.training.settings import Settings
+from tseval.training.loop import identify
+from tseval.training.loop import Settings
 from tseval.models.network import LanguageModel, Sizes
 
 files, megabytes = [Path(name) for name in sys.argv[2:]], int(sys.argv[1])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tseval.training.optimisers import SGD, Adam
+from tseval.training.loop import SGD, Adam
 
 SIX_WORDS = "the author near the guards laughs .\n" * 40
 

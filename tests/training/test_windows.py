@@ -9,8 +9,8 @@ from small_training import WORDS, Quiet, assert_same, interrupt, outcome
 
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.training.validation import mean_loss
-from tseval.training.windows import Columns, Lines
+from tseval.training.corpus import Columns, Lines
+from tseval.training.loop import mean_loss
 
 CPU = torch.device("cpu")
 LINES = [(2, 3, 5, 7), (2, 4), (3,), (2, 4, 6, 7), (5, 5, 5, 5, 5, 5)]

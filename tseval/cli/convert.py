@@ -82,9 +82,8 @@ def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> flo
     """Measure what will be on disk, or keep the perplexity of a checkpoint whose numbers stay."""
     from tseval.models.checkpoint import fingerprint, stored_weights
     from tseval.models.network import LanguageModel
-    from tseval.training.corpus import columns, encode_text
-    from tseval.training.validation import as_stored, mean_loss, perplexity
-    from tseval.training.windows import Columns
+    from tseval.training.corpus import Columns, columns, encode_text
+    from tseval.training.loop import as_stored, mean_loss, perplexity
 
     model = read.model
     if valid is None:

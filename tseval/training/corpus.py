@@ -1,24 +1,193 @@
-"""Training text: tokenised sentences, one a line, as one stream of word ids, in memory or on disk."""
+"""Training text drawn from a formal language, one string a line."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+import hashlib
+import io
+import mmap
+import struct
+import zlib
+from collections import Counter, defaultdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import count, islice
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Protocol, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tseval.errors import TrainingError
-from tseval.models.vocabulary import EOS, UNK, Vocabulary
-from tseval.training.numbered import number_text
+from tseval.errors import TrainingError, reason
+from tseval.files import bounded_lines, cache_folder, limits, open_limited, open_regular, write_whole
+from tseval.models.vocabulary import EOS, SPECIAL_WORDS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from tseval.suites.formal.languages import Language, Split, Strings
+
+
+NUMBERED_FORMAT = 1
+_BLOCK = 1 << 16  # words numbered at once
+_SMALL = 16  # blocks: texts with fewer are numbered in a blink, and held in memory
+_TAIL = struct.Struct("<QQ32s")  # numbers, bytes of the words, SHA-256 of all before it
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedText:
+    """A text file, every word of it as a number.
+
+    Attributes:
+        numbers: Of the words, line by line, (tokens,) uint32; each line that has words ends in 0.
+        words: By number; what 0 stands for is no word.
+        sha256: Of the bytes on disk.
+    """
+
+    numbers: NDArray[np.uint32]
+    words: list[str]
+    sha256: str
+
+
+def number_text(path: Path) -> NumberedText:
+    """Give every word of a text file a number, from 1, as they come.
+
+    Raises:
+        TrainingError: If the file is missing, damaged or not UTF-8, or there is no room to keep a large one.
+    """
+    try:
+        sha256 = file_sha256(path)
+    except OSError as error:
+        raise TrainingError(f"{path}: cannot be read ({reason(error)})") from None
+    kept = cache_folder() / f"{_key(path, sha256)[:32]}.text"
+    if (found := _load(kept, sha256)) is not None:
+        return found
+    known = _fresh_numbers()
+    blocks = list(islice(_numbered(path, known), _SMALL))
+    if len(blocks) < _SMALL:
+        numbers = np.concatenate([np.zeros(0, np.uint32), *blocks])
+        return NumberedText(numbers, ["", *known], sha256)
+    write = partial(_write, path, sha256)
+    with suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(kept, write, shared=True)
+        if (found := _load(kept, sha256)) is not None:
+            return found
+    return _without_cache(path, sha256)
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """Give the lines of a text file, plain or gzip-compressed.
+
+    Raises:
+        TrainingError: If the file is missing, damaged or not UTF-8.
+    """
+    try:
+        with open_limited(path, "text_bytes") as file:
+            yield from bounded_lines(io.TextIOWrapper(file, encoding="utf-8"), path, rows=False)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TrainingError(f"{path}: cannot be read ({reason(error)})") from None
+    except UnicodeDecodeError as error:
+        raise TrainingError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+
+
+def file_sha256(path: Path) -> str:
+    """Hash the bytes of a file.
+
+    Raises:
+        OSError: If it cannot be read.
+    """
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _key(path: Path, sha256: str) -> str:
+    """Hash everything that the numbers, or a refusal to read the text, follow from."""
+    facts = NUMBERED_FORMAT, path.suffix == ".gz", sorted(asdict(limits()).items()), sha256
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def _fresh_numbers() -> defaultdict[str, int]:
+    return defaultdict(count(1).__next__)
+
+
+def _numbered(path: Path, known: defaultdict[str, int]) -> Iterator[NDArray[np.uint32]]:
+    """Give the numbers of a text in blocks; `known` learns the words."""
+    number, block = known.__getitem__, list[int]()
+    for line in text_lines(path):
+        if words := line.split():
+            block += map(number, words)
+            block.append(0)
+        if len(block) >= _BLOCK:
+            yield np.array(block, dtype=np.uint32)
+            block = []
+    yield np.array(block, dtype=np.uint32)
+
+
+def _write(path: Path, sha256: str, file: IO[bytes]) -> None:
+    """Write the numbers of a text."""
+    known, checksum, tokens = _fresh_numbers(), hashlib.sha256(), 0
+
+    def put(content: bytes) -> None:
+        checksum.update(content)
+        file.write(content)
+
+    for block in _numbered(path, known):
+        put(block.astype("<u4").tobytes())
+        tokens += len(block)
+    words = "\n".join(["", *known]).encode()
+    put(words)
+    checksum.update(_TAIL.pack(tokens, len(words), b""))
+    file.write(_TAIL.pack(tokens, len(words), checksum.digest()))
+    if file_sha256(path) != sha256:
+        raise TrainingError(f"{path}: changed while it was read. Start again when it is complete.")
+
+
+def _load(kept: Path, sha256: str) -> NumberedText | None:
+    """Map what is kept, or None where it is absent or damaged."""
+    with suppress(OSError, ValueError, struct.error), open_regular(kept) as file:
+        return _map(file, sha256)
+    return None
+
+
+def _map(file: IO[bytes], sha256: str) -> NumberedText | None:
+    """Map the numbers of a text, or give None where they are damaged.
+
+    Raises:
+        OSError, ValueError, struct.error: Likewise.
+    """
+    content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    tokens, length, checksum = _TAIL.unpack_from(content, len(content) - _TAIL.size)
+    with memoryview(content) as view:
+        found = hashlib.sha256(view[: -_TAIL.size])
+    found.update(_TAIL.pack(tokens, length, b""))
+    if found.digest() != checksum or 4 * tokens + length + _TAIL.size != len(content):
+        return None
+    words = content[4 * tokens : 4 * tokens + length].decode().split("\n")
+    numbers = np.frombuffer(content, "<u4", tokens)
+    # Whoever computes the checksum anew may still have written numbers of no word.
+    return NumberedText(numbers, words, sha256) if numbers.max() < len(words) else None
+
+
+def _without_cache(path: Path, sha256: str) -> NumberedText:
+    """Write the numbers of a text into a file that has no name, and goes with this process."""
+    try:
+        with TemporaryFile() as file:
+            _write(path, sha256, file)
+            file.flush()
+            found = _map(file, sha256)
+    except OSError as error:
+        raise TrainingError(
+            f"{path}: there is no room for its numbered words ({reason(error)}).\n"
+            f"  Make some in {cache_folder()}, or name another folder with TMPDIR."
+        ) from None
+    assert found is not None, "what was written a moment ago is sound"
+    return found
+
 
 STREAM_BLOCK = 1 << 19  # tokens of a stream in memory at once
 
@@ -161,3 +330,164 @@ def columns(stream: Stream, batch: int) -> Tensor | FoldedText:
     if isinstance(stream, EncodedText):
         return FoldedText(stream, (time, batch))
     return stream[: time * batch].view(batch, time).t().contiguous()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What is read at once.
+
+    Attributes:
+        words: Word ids, (time, batch).
+        targets: The words that follow, (predictions,).
+        rows: Which of the time * batch outputs predict them; None for all.
+        fresh: Whether the state before it is the fresh one, not that after the window before.
+    """
+
+    words: Tensor
+    targets: Tensor
+    rows: Tensor | None
+    fresh: bool
+
+    def predicting(self, outputs: Tensor) -> Tensor:
+        """Pick the outputs that predict a word: (time, batch, hidden) to (predictions, hidden)."""
+        flat = outputs.flatten(0, 1)
+        return flat if self.rows is None else flat[self.rows]
+
+
+class Windows(Protocol):
+    """A text, one window after the other."""
+
+    @property
+    def n_windows(self) -> int:
+        """Windows of the whole text."""
+        ...
+
+    def tokens(self, windows: int) -> int:
+        """Count the words predicted in the first so many windows."""
+        ...
+
+    def windows_for(self, tokens: int) -> int:
+        """Count the windows, from the first, in which at least so many words are predicted."""
+        ...
+
+    def read(self, window: int, device: torch.device) -> Window:
+        """Give one window, counted from 0."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A text folded into columns that are read side by side; all but the first row is predicted.
+
+    Attributes:
+        text: Word ids, (time, batch), in memory or on disk.
+        length: Rows predicted at once.
+        fresh_state: Whether every window starts from the fresh state; otherwise the first alone.
+    """
+
+    text: Tensor | FoldedText
+    length: int
+    fresh_state: bool = False
+
+    @property
+    def n_windows(self) -> int:
+        """See `Windows`; the last may be shorter than the others."""
+        return -(-(len(self.text) - 1) // self.length)
+
+    def tokens(self, windows: int) -> int:
+        """See `Windows`."""
+        return min(windows * self.length, len(self.text) - 1) * self.text.shape[1]
+
+    def windows_for(self, tokens: int) -> int:
+        """See `Windows`."""
+        return -(-tokens // (self.length * self.text.shape[1]))
+
+    def read(self, window: int, device: torch.device) -> Window:
+        """See `Windows`."""
+        start = window * self.length
+        words = self.text[start : start + self.length + 1].to(device)
+        return Window(words[:-1], words[1:].flatten(), None, self.fresh_state or window == 0)
+
+
+class Lines:
+    """A text read by whole lines, each from the fresh state and the `<eos>` before it to the one at its end.
+
+    A batch holds lines that follow each other in the text. Shorter ones are filled up with `<eos>`, after
+    which nothing is predicted.
+
+    Args:
+        stream: Word ids, (tokens,), with `<eos>` first, last and between lines.
+        eos: The id of `<eos>`.
+        batch: Lines read at once; the last batch may hold fewer.
+    """
+
+    def __init__(self, stream: Stream, eos: int, batch: int) -> None:
+        ends = _places_of(eos, stream)
+        self.stream, self.eos, self.batch = stream, eos, batch
+        self.starts, self.lengths = ends[:-1], ends.diff()
+        # Words predicted up to the end of each batch.
+        self._tokens = torch.cat([self.starts[::batch], ends[-1:]]) - ends[0]
+
+    @property
+    def n_windows(self) -> int:
+        """See `Windows`."""
+        return len(self._tokens) - 1
+
+    def tokens(self, windows: int) -> int:
+        """See `Windows`."""
+        return int(self._tokens[windows])
+
+    def windows_for(self, tokens: int) -> int:
+        """See `Windows`."""
+        return int(torch.searchsorted(self._tokens, tokens))
+
+    def read(self, window: int, device: torch.device) -> Window:
+        """See `Windows`."""
+        lines = slice(window * self.batch, (window + 1) * self.batch)
+        starts, lengths = self.starts[lines], self.lengths[lines]
+        steps = torch.arange(int(lengths.max()))[:, None]
+        inside = steps < lengths
+        where = torch.where(inside, starts + steps, starts)
+        rows = None if inside.all() else inside.flatten().nonzero().flatten()
+        targets = self.stream[where[inside] + 1]
+        words = self.stream[where]
+        return Window(
+            words.to(device), targets.to(device), None if rows is None else rows.to(device), fresh=True
+        )
+
+
+def _places_of(word: int, stream: Stream) -> Tensor:
+    """Find a word in a stream, block by block."""
+    found, start = [], 0
+    for block in stream.split(STREAM_BLOCK):
+        found.append((block == word).nonzero().flatten() + start)
+        start += len(block)
+    return torch.cat(found)
+
+
+def vocabulary_of(language: Language) -> Vocabulary:
+    """Make the vocabulary of a language: `<eos>`, `<unk>`, then its alphabet in order."""
+    return Vocabulary((EOS, UNK, *language.alphabet), lowercase=False)
+
+
+def draw_text(language: Language, split: Split) -> Tensor:
+    """Draw the strings of a language as one stream of word ids: `<eos>`, then every string and an `<eos>`.
+
+    Returns:
+        Ids in `vocabulary_of(language)`, (tokens,) int64.
+    """
+    start = np.zeros(1, dtype=np.int32)  # <eos> has id 0
+    return torch.from_numpy(np.concatenate([start, *map(_ids, language.draw(split))]).astype(np.int64))
+
+
+def _ids(strings: Strings) -> NDArray[np.int32]:
+    ids = np.pad(strings.symbols + SPECIAL_WORDS, ((0, 0), (0, 1)))
+    places, ends = np.arange(ids.shape[1]), strings.lengths[:, None]
+    kept: NDArray[np.int32] = np.where(places < ends, ids, 0)[places <= ends].astype(np.int32)
+    return kept
+
+
+def describe_drawn(name: str, text: Tensor) -> TextFile:
+    """Describe drawn text, for the record; the hash is that of its ids, little-endian int64."""
+    digest = hashlib.sha256(text.numpy().astype("<i8").tobytes()).hexdigest()
+    return TextFile(name, digest, len(text) - 1)

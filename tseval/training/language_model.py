@@ -15,23 +15,26 @@ from tseval.errors import TrainingError
 from tseval.models.cells.cell import FusedCell
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.vocabulary import EOS
-from tseval.training.corpus import columns
-from tseval.training.curves import curves_path, write_curves
-from tseval.training.remedy import remedy
-from tseval.training.resume import (
+from tseval.training.corpus import Columns, Lines, columns
+from tseval.training.loop import (
     HASHED,
+    OVERFLOW,
+    Schedule,
+    TrainingState,
+    as_stored,
+    curves_path,
     enough_memory,
     fitting_together,
     identify,
     load_resume,
+    mean_loss,
+    perplexity,
+    remedy,
     resume_path,
     save_resume,
     stop_signals,
+    write_curves,
 )
-from tseval.training.schedule import Schedule
-from tseval.training.state import TrainingState
-from tseval.training.validation import OVERFLOW, as_stored, mean_loss, perplexity
-from tseval.training.windows import Columns, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,9 +43,8 @@ if TYPE_CHECKING:
     from tseval.formats import Json
     from tseval.models.network import LanguageModel
     from tseval.models.vocabulary import Vocabulary
-    from tseval.training.corpus import Stream
-    from tseval.training.settings import ClassifierSettings, Settings
-    from tseval.training.windows import Windows
+    from tseval.training.corpus import Stream, Windows
+    from tseval.training.loop import ClassifierSettings, Settings
 
 VALIDATION_COLUMNS = 32
 VALIDATION_LINES = 512

@@ -21,7 +21,7 @@ class Preset:
 
     Attributes:
         sizes: Fields of `tseval.models.network.Sizes`.
-        settings: Fields of `tseval.training.settings.Settings`.
+        settings: Fields of `tseval.training.loop.Settings`.
         source: Where they are published.
         derived: Gives further sizes from architecture, hidden size and language, if any.
     """

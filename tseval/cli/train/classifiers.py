@@ -27,11 +27,10 @@ from tseval.models.cells.cell import options_of
 from tseval.models.network import TASKS, Classifier, Sizes
 from tseval.scoring.numerics import pick_device
 from tseval.suites import load_suite
-from tseval.training.classifier import train_classifier
-from tseval.training.examples import Examples, make_vocabulary, read_split
+from tseval.training.classifier import Examples, make_vocabulary, read_split, train_classifier
 from tseval.training.language_model import Destination
+from tseval.training.loop import ClassifierSettings
 from tseval.training.presets import CLASSIFIER_PRESETS
-from tseval.training.settings import ClassifierSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -29,10 +29,9 @@ from tseval.report.curves import (
 )
 from tseval.scoring.numerics import pick_device
 from tseval.suites import load_suite
-from tseval.training.curves import curves_path
-from tseval.training.early_evaluation import EarlyEvaluation, accuracy_path
+from tseval.training.along import EarlyEvaluation, accuracy_path
 from tseval.training.language_model import Destination, train_language_model
-from tseval.training.state import product_type
+from tseval.training.loop import curves_path, product_type
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,16 +14,16 @@ from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
 from tseval.models.checkpoint import StoredType
 from tseval.models.network import Sizes
+from tseval.training.loop import Optimiser, Precision, RateSchedule, Settings
 from tseval.training.presets import PRESETS
-from tseval.training.settings import Optimiser, Precision, RateSchedule, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tseval.models.cells.cell import Option
     from tseval.suites.formal.languages import Language
+    from tseval.training.loop import ClassifierSettings
     from tseval.training.presets import Preset
-    from tseval.training.settings import ClassifierSettings
 
 SEED = click.IntRange(0, 2**63 - 1)
 

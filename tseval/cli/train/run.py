@@ -18,7 +18,7 @@ from tseval.errors import TrainingError
 from tseval.files import remove_lock, take_lock
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import Network, count_parameters
-from tseval.training.resume import resume_path
+from tseval.training.loop import resume_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tseval.formats import Json
     from tseval.models.network import Sizes
-    from tseval.training.settings import ClassifierSettings, Settings
+    from tseval.training.loop import ClassifierSettings, Settings
 
 LINE_EVERY = 60.0  # seconds between lines where there is no terminal
 AnyNetwork = TypeVar("AnyNetwork", bound=Network)

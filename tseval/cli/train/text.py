@@ -10,8 +10,15 @@ from click.core import ParameterSource
 from tseval.errors import TrainingError
 from tseval.models.vocabulary import SPECIAL_WORDS, Vocabulary
 from tseval.suites.formal.languages import parse_language
-from tseval.training.corpus import count_words, encode_text, file_facts, map_text
-from tseval.training.drawn import describe_drawn, draw_text, vocabulary_of
+from tseval.training.corpus import (
+    count_words,
+    describe_drawn,
+    draw_text,
+    encode_text,
+    file_facts,
+    map_text,
+    vocabulary_of,
+)
 
 if TYPE_CHECKING:
     import click

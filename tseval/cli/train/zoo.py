@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from tseval.report.table import Board
     from tseval.runs import Run
     from tseval.sweeps.sweep import UnitState
-    from tseval.training.zoo.plan import ZooModel
-    from tseval.training.zoo.recipe import Recipe
+    from tseval.training.zoo import Recipe, ZooModel
 
 
 @click.command("zoo")
@@ -58,12 +57,17 @@ def command(
     The same command goes on where an earlier one was stopped; what is finished is not done again.
     """
     from tseval.report import open_sources
-    from tseval.training.zoo.extend import models_to_keep
-    from tseval.training.zoo.plan import plan, read_corpus, settle
-    from tseval.training.zoo.publish import publish
-    from tseval.training.zoo.recipe import read_recipe
-    from tseval.training.zoo.target import check_target
-    from tseval.training.zoo.work import alone, make
+    from tseval.training.zoo import (
+        alone,
+        check_target,
+        make,
+        models_to_keep,
+        plan,
+        publish,
+        read_corpus,
+        read_recipe,
+        settle,
+    )
 
     # What can be wrong is said before hours are spent.
     recipe = read_recipe(recipe_name)
@@ -113,7 +117,7 @@ def _print_models(
     """Print the table of models, and with several seeds the one of their means with intervals."""
     from tseval.cli.printing import print_or_write
     from tseval.report import build_table
-    from tseval.training.zoo.results import seeds_of_zoo, sources_of
+    from tseval.training.zoo import seeds_of_zoo, sources_of
 
     with busy("reading runs", quiet):
         table, of_seeds = build_table([*sources_of(done, recipe), *boards]), seeds_of_zoo(done)

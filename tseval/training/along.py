@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import torch
 
 from tseval.adapters.native import NativeModel
 from tseval.analysis.accuracy import COUNTS, count
+from tseval.analysis.formal import by_feature, headline, measure_of
 from tseval.callbacks import evaluate_during
 from tseval.errors import TrainingError, first_line
 from tseval.files import write_whole
 from tseval.formats import ContentError, read_parquet
 from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
+from tseval.models.vocabulary import EOS
 from tseval.runs import runs_below
 from tseval.runs.directory import to_parquet
-from tseval.training.strings import headline_error, string_loss
+from tseval.training.corpus import Lines
+from tseval.training.loop import mean_loss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +30,38 @@ if TYPE_CHECKING:
     from tseval.models.network import LanguageModel
     from tseval.models.vocabulary import Vocabulary
     from tseval.runs import Run
+
+
+STRINGS = 512  # read at once
+
+
+def string_loss(model: LanguageModel, vocabulary: Vocabulary, suite: Suite) -> float:
+    """Measure a model on the strings of a formal language, in nats a symbol, the end of each included.
+
+    Args:
+        model: In evaluation mode.
+        vocabulary: Its symbols; it knows all of the suite's.
+        suite: A formal language.
+    """
+    ids = vocabulary.ids()
+    ends = ids[EOS]
+    stream = [ends]
+    for case in suite.cases:
+        for text in case.sentences[case.labels[0]].to_pylist():
+            stream += [*(ids[symbol] for symbol in str(text).split()), ends]
+    return mean_loss(model, Lines(torch.tensor(stream), ends, STRINGS))
+
+
+def headline_error(run: Run) -> float:
+    """Give the number that the paper on a language reports, as an error.
+
+    That is the largest error over attractors, the share of strings with an error, or 1 minus the mean
+    accuracy over distances (`tseval.analysis.formal.MEASURES`).
+    """
+    measure = measure_of(run.manifest.key.suite)
+    found = headline(by_feature(run.verdicts, measure), measure)
+    return 1 - found if measure.quantity == "accuracy" else found
+
 
 ROW_COLUMNS = ("suite", "phenomenon", "dependency", "construction", "contrast")
 ACCURACY_COLUMNS: dict[str, pa.DataType] = {

@@ -1,0 +1,754 @@
+"""Measure a model as it will be on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from inspect import unwrap
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import pyarrow as pa
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import Optimizer
+
+from tseval.errors import ModelError, TrainingError, first_line
+from tseval.files import write_whole
+from tseval.models.cells.cell import Cell
+from tseval.models.cells.window import column_sums
+from tseval.models.checkpoint import PackedType, stored_weights
+from tseval.models.network import LanguageModel
+from tseval.models.pickles import read_plain
+from tseval.runs.directory import to_parquet
+from tseval.scoring.numerics import (
+    HAS_ONEDNN,
+    ONEDNN_IS_FASTER,
+    chosen_logits,
+    linear,
+    log_normaliser,
+    multiplies_bfloat16,
+    out_of_memory,
+    widest_float,
+)
+from tseval.training.corpus import STREAM_BLOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from types import FrameType
+
+    from torch import Tensor
+    from torch.autograd.function import FunctionCtx
+
+    from tseval.formats import Json
+    from tseval.models.cells.cell import State
+    from tseval.models.checkpoint import StoredType
+    from tseval.models.network import Network
+    from tseval.models.vocabulary import Vocabulary
+    from tseval.training.corpus import Stream, Window, Windows
+
+
+Optimiser = Literal["adam", "sgd"]
+RateSchedule = Literal["constant", "cosine", "anneal"]
+Precision = Literal["float32", "bfloat16"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a model is trained: all of it decides the result.
+
+    The defaults are those of Bhatt et al. 2020 where the paper gives them.
+
+    Attributes:
+        epochs: Passes over the training text.
+        max_tokens: Stop after so many training tokens, rounded up to a window, in place of whole epochs.
+        batch: Parallel columns of text, or lines.
+        window: Words that an error is propagated back through.
+        fresh_state: Whether every window starts from the fresh state, also in validation; otherwise the state
+            is carried through an epoch. For cells that cannot forget, such as the URN.
+        whole_lines: Whether the text is read by whole lines, `batch` at a time, each from the fresh state;
+            `window` and `fresh_state` then have no say.
+        optimiser: `adam`, or `sgd` without momentum.
+        learning_rate: The optimiser's, at the start.
+        schedule: `constant`; `cosine`: from the full rate down to zero over the whole run; `anneal`: divided
+            by `anneal_factor` whenever the validation perplexity is no better than the best.
+        anneal_factor: 4 in Gulordava et al. 2018 and Marvin & Linzen 2018.
+        clip: Largest norm of a gradient.
+        initial_range: Word vectors start uniform within ± this. The word language models that the papers
+            build on have 0.1; gated cells under Adam leave the unigram distribution sooner with 1.
+        seed: For initial weights and dropout.
+        precision: Type of the matrix products, on a GPU torch's fused layers (SRN, GRU, LSTM) excepted;
+            weights, sums, state and the optimiser stay in float32.
+        stored: Type of the weights on disk.
+        validate_every: Windows between validations, besides the ends of epochs and of the run.
+        log_every: Windows between points of the learning curve.
+        compiled: Whether `torch.compile` fuses the loops of cells that torch has no fused layer for.
+    """
+
+    epochs: int = 5
+    max_tokens: int | None = None
+    batch: int = 128
+    window: int = 35
+    fresh_state: bool = False
+    whole_lines: bool = False
+    optimiser: Optimiser = "adam"
+    learning_rate: float = 1e-3
+    schedule: RateSchedule = "constant"
+    anneal_factor: float = 4.0
+    clip: float = 0.25
+    initial_range: float = 0.1
+    seed: int = 1
+    precision: Precision = "float32"
+    stored: StoredType = "float32"
+    validate_every: int | None = None
+    log_every: int = 50
+    compiled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierSettings:
+    """How a classifier is trained, by Adam: all of it decides the result.
+
+    Attributes:
+        epochs: Passes over the training examples, at most.
+        patience: Stop after so many epochs in a row that were no better than the best; None for never.
+        batch: Examples learnt from at once.
+        learning_rate: Adam's.
+        clip: Largest norm of a gradient.
+        initial_range: Word vectors start uniform within ± this.
+        seed: For initial weights, the order of the examples, dropout and noise.
+        log_every: Batches between points of the learning curve within an epoch, which hold what the cell
+            shows of itself, such as α; None for none.
+    """
+
+    epochs: int = 30
+    patience: int | None = 5
+    batch: int = 16
+    learning_rate: float = 1e-3
+    clip: float = 1.0
+    initial_range: float = 0.1
+    seed: int = 1
+    log_every: int | None = None
+
+
+RESUME_FORMAT = "tseval-resume"
+RESUME_VERSION = 1
+HASHED = ("training text", "validation text", "vocabulary list")
+
+
+@dataclass(slots=True)
+class Course:
+    """How a run went so far; plain data, to which each trainer adds its own.
+
+    Attributes:
+        step: Windows or batches learnt from.
+        loss: Sum of their mean losses, nats.
+        seconds: Of work, over all resumptions.
+        rows: Points of the learning curve.
+        validations: What the checkpoint records of each validation.
+    """
+
+    step: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+    rows: list[CurveRow] = field(default_factory=list)
+    validations: list[Json] = field(default_factory=list)
+
+
+def resume_path(out: Path) -> Path:
+    """Name the resume file of a checkpoint that is being made."""
+    return out.with_name(f"{out.name}.resume")
+
+
+def identify(
+    model: Network,
+    vocabulary: Vocabulary,
+    text: tuple[Stream, Stream],
+    settings: Settings | ClassifierSettings,
+) -> dict[str, object]:
+    """Name everything that decides the result of a run, as a user knows it; long things by their SHA-256.
+
+    Args:
+        model: On the device to train on.
+        vocabulary: Its words.
+        text: All that is learnt from and validated on, (numbers,) each.
+        settings: How to train.
+    """
+    words = hashlib.sha256("\n".join(vocabulary.words).encode()).hexdigest()
+    return {
+        **model.sizes.to_mapping(),
+        **asdict(settings),
+        "lowercase": vocabulary.lowercase,
+        **dict(zip(HASHED, (*map(_sha256, text), words), strict=True)),
+    }
+
+
+def _sha256(stream: Stream) -> str:
+    """Hash a stream as it was read, whatever a cache may say of it."""
+    digest = hashlib.sha256()
+    for block in stream.split(STREAM_BLOCK):
+        digest.update(block.numpy().data)
+    return digest.hexdigest()
+
+
+def snapshot(model: Network, optimiser: Optimizer, course: Course) -> dict[str, object]:
+    """Give what decides how a run goes on, as tensors and plain data.
+
+    Args:
+        model: On the device to train on.
+        optimiser: Of its weights.
+        course: How the run went so far.
+    """
+    device = next(model.parameters()).device
+    return {
+        "weights": model.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "random": torch.get_rng_state(),
+        "random_there": _random_there(device),
+        "course": asdict(course),
+    }
+
+
+def _random_there(device: torch.device) -> dict[str, Tensor]:
+    """Give the state of the random numbers of a device, by its kind; a CPU's have a place of their own."""
+    if device.type == "cpu":
+        return {}
+    return {device.type: torch.get_device_module(device.type).get_rng_state(device)}
+
+
+def take_up(content: Mapping[str, object], model: Network, optimiser: Optimizer, course: Course) -> None:
+    """Become the run that a snapshot was taken of; whatever does not fit raises an error of some kind."""
+    device = next(model.parameters()).device
+    model.load_state_dict(cast("dict[str, Tensor]", content["weights"]))
+    optimiser.load_state_dict(cast("dict[str, object]", content["optimiser"]))
+    torch.set_rng_state(cast("Tensor", content["random"]))
+    # A run that was on a device of another kind goes on with fresh random numbers of this one.
+    there = cast("dict[str, Tensor]", content.get("random_there", {}))
+    if device.type in there:
+        torch.get_device_module(device.type).set_rng_state(there[device.type], device)
+    earlier = cast("dict[str, object]", content["course"])
+    for one in fields(course):
+        setattr(course, one.name, earlier[one.name])
+
+
+@contextmanager
+def fitting_together(path: Path) -> Iterator[None]:
+    """Say in one message that the parts of a resume file do not fit the run.
+
+    Raises:
+        TrainingError: For any error that such a part may cause; but lack of memory is none of the file's.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if out_of_memory(error):
+            raise
+        raise TrainingError(
+            f"{path}: does not fit together ({first_line(error)}). Remove {path} to start over."
+        ) from None
+
+
+@contextmanager
+def enough_memory(path: Path) -> Iterator[None]:
+    """Say in one message that memory ran out, and what is kept.
+
+    Args:
+        path: The resume file, which nothing touches between two savings.
+
+    Raises:
+        TrainingError: For lack of memory on any device.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        smaller = "lower --batch or --hidden"
+        step = (
+            f"{path} holds what was learnt until it was saved last: with more memory free, or on another "
+            f"--device, add --resume to go on. If it never fits, remove it and {smaller}."
+            if path.exists()
+            else f"Choose another --device, or {smaller}."
+        )
+        raise TrainingError(f"the training ran out of memory.\n  {step}") from None
+
+
+def save_resume(path: Path, identity: Mapping[str, object], content: Mapping[str, object]) -> None:
+    """Write a resume file, whole or not at all.
+
+    Args:
+        path: Where.
+        identity: All that must be equal for the run to be taken up again, by the name a user knows it by.
+        content: Tensors and plain data.
+
+    Raises:
+        OSError: If the file cannot be written; an older one stays.
+    """
+    whole = {"format": RESUME_FORMAT, "version": RESUME_VERSION, "identity": dict(identity), **content}
+    write_whole(path, lambda file: torch.save(whole, file))
+
+
+def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]:
+    """Read a resume file; nothing in it is executed.
+
+    Raises:
+        TrainingError: If it is damaged, something else, or belongs to a run with other settings or data.
+    """
+    over = f"Remove {path} to start over."
+    try:
+        content = read_plain(path)
+    except ModelError as error:
+        raise TrainingError(f"{error}. {over}") from None
+    if content.get("format") != RESUME_FORMAT or content.get("version") != RESUME_VERSION:
+        raise TrainingError(f"{path}: no resume file that this tseval can read. {over}")
+    if not isinstance(content.get("identity"), dict):
+        raise TrainingError(f"{path}: a resume file without its settings. {over}")
+    # A setting that the file does not know yet had its default. What both kinds share, each has always had.
+    defaults = {**asdict(Settings()), **asdict(ClassifierSettings())}
+    started = {**defaults, **cast("dict[str, object]", content["identity"])}
+    for name, value in identity.items():
+        if started.get(name) != value:
+            raise TrainingError(f"{path}: {_difference(name, started.get(name), value)}\n  {over}")
+    return content
+
+
+def _difference(name: str, started: object, value: object) -> str:
+    if name in HASHED:
+        return f"the run was started with another {name}, and cannot go on with this one."
+    return f"the run was started with {name} {started!r}, and cannot go on with {value!r}."
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], bool]]:
+    """Hear of Ctrl-C and SIGTERM without being torn out of a window; a second one acts at once.
+
+    Gives a function that tells whether to stop. Outside the main thread, which alone hears of signals,
+    it never says so.
+    """
+    heard: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        if heard:
+            raise KeyboardInterrupt
+        heard.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(heard)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+TRY = "Lower --learning-rate or --clip."
+
+
+def remedy(model: Network) -> str:
+    """Say what to change: about the cell, if it is known to diverge with its options, and in general."""
+    advice = model.cells[0].advice
+    return TRY if advice is None else f"{advice} Otherwise: {TRY}"
+
+
+class _Bare(Optimizer):
+    """The methods as they are, without what keeps the compiler out."""
+
+    add_param_group: Any = unwrap(Optimizer.add_param_group)
+    zero_grad: Any = unwrap(Optimizer.zero_grad)
+    state_dict: Any = unwrap(Optimizer.state_dict)
+    load_state_dict: Any = unwrap(Optimizer.load_state_dict)
+
+
+class Adam(_Bare, torch.optim.Adam):
+    """Adam (Kingma and Ba 2015)."""
+
+    step: Any = torch.no_grad()(unwrap(torch.optim.Adam.step))
+
+
+class SGD(_Bare, torch.optim.SGD):
+    """Stochastic gradient descent."""
+
+    step: Any = torch.no_grad()(unwrap(torch.optim.SGD.step))
+
+
+CurveRow = dict[str, int | float | None]
+
+# What a point holds; one column a watched scalar and layer follows (`alpha_1`, `alpha_2`).
+CURVE_COLUMNS: dict[str, pa.DataType] = {
+    "step": pa.int64(),  # windows read
+    "epoch": pa.int64(),  # that this window belongs to, from 1
+    "tokens": pa.int64(),  # training tokens read
+    "learning_rate": pa.float64(),  # of the next window
+    "training_loss": pa.float64(),  # nats a token, mean over the windows since the last row
+    "validation_loss": pa.float64(),  # nats a token; null where the model was not validated
+    "validation_perplexity": pa.float64(),
+    "seconds": pa.float64(),  # of training, validation and saving included, over all resumptions
+}
+
+
+def curves_path(out: Path) -> Path:
+    """Name the file of the learning curves of a checkpoint."""
+    return out.with_name(f"{out.stem}.curves.parquet")
+
+
+@torch.no_grad()
+def watched_scalars(model: Network, sample: Window) -> CurveRow:
+    """Read what the cells find worth a curve; layers are counted from 1.
+
+    Args:
+        model: In training; nothing is dropped, and no random numbers are drawn.
+        sample: The words over which is averaged what depends on the words; the same at every point.
+    """
+    row: CurveRow = {}
+    x = None
+    for layer, cell in enumerate(model.cells, 1):
+        row |= {f"{name}_{layer}": value.item() for name, value in cell.watched.items()}
+        if type(cell).watched_words is Cell.watched_words:
+            continue
+        projected = cell.project(model.embedding(sample.words) if x is None else x)
+        for name, values in cell.watched_words(projected).items():
+            row[f"{name}_{layer}"] = sample.predicting(values).mean().item()
+        x, _ = cell.scan(projected, cell.initial_state(sample.words.shape[1]))
+    return row
+
+
+def write_curves(
+    path: Path, rows: Sequence[CurveRow], columns: Mapping[str, pa.DataType] = CURVE_COLUMNS
+) -> None:
+    """Write the points of a learning curve, whole or not at all.
+
+    Args:
+        path: Where.
+        rows: The points.
+        columns: What a point holds; anything more is a number.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
+    names = [*columns, *(name for name in rows[-1] if name not in columns)]
+    types = [columns.get(name, pa.float64()) for name in names]
+    values = [
+        pa.array([row.get(name) for row in rows], kind) for name, kind in zip(names, types, strict=True)
+    ]
+    write_whole(path, to_parquet(pa.Table.from_arrays(values, names)))
+
+
+TINY = torch.finfo(torch.float32).tiny
+# Logits computed at once: few enough on a CPU that a tile stays in the cache; a GPU wants many.
+LOSS_TILE_LOGITS = {"cpu": 2**20}
+LOSS_ON_ACCELERATOR = 2**26
+LEAST_TILE_ROWS = 512
+# Rows of logits are as long as a multiple of this: MKL makes rows of 10,797 numbers at two thirds of the
+# speed of rows of 10,800.
+ROW_MULTIPLE = 16
+# Derivatives by logits held at once. The gradient of the matrix is as large as the matrix itself: each
+# product that adds to it should be over many rows.
+HELD_SLOPES = 2**26
+
+
+class _TiledCrossEntropy(torch.autograd.Function):
+    """Forward and gradients together, one tile of rows at a time, while the tile is in the cache."""
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, dtype: torch.dtype
+    ) -> Tensor:
+        low_hidden, low_weight, low_bias = hidden.to(dtype), *_widened(weight.to(dtype), bias.to(dtype))
+        width = len(low_weight)
+        by_hidden, by_bias = torch.empty_like(hidden), low_bias.new_zeros(width, dtype=bias.dtype)
+        by_weight: Tensor | None = None
+        loss = hidden.new_zeros((), dtype=widest_float(hidden.device))
+        tile = max(LEAST_TILE_ROWS, LOSS_TILE_LOGITS.get(hidden.device.type, LOSS_ON_ACCELERATOR) // width)
+        held = max(1, HELD_SLOPES // (width * tile)) * tile
+        slopes = low_hidden.new_empty((min(held, len(hidden)), width))
+        for first in range(0, len(hidden), held):
+            for start in range(first, min(first + held, len(hidden)), tile):
+                rows = slice(start, min(start + tile, first + held, len(hidden)))
+                slope = slopes[start - first : rows.stop - first]
+                logits = _product(low_hidden[rows], low_weight, low_bias, room=slope)
+                torch.softmax(logits, 1, out=slope)
+                # Where the targets stand, as if the rows were one after the other: `scatter_` takes a copy.
+                where = targets[rows] + torch.arange(len(slope), device=targets.device) * width
+                chosen = slope.take(where)
+                loss -= chosen.float().clamp(min=TINY).log().sum(dtype=loss.dtype)
+                # d loss / d logits = softmax - one-hot
+                slope.put_(where, chosen - 1)
+                by_hidden[rows] = _product(slope, low_weight.t())
+            part = slopes[: min(held, len(hidden) - first)]
+            product = _product(part.t(), low_hidden[first : first + held].t())
+            by_weight = product.to(weight.dtype) if by_weight is None else by_weight.add_(product)
+            by_bias += column_sums(part)
+        assert by_weight is not None, "no rows"
+        words = len(weight)
+        ctx.save_for_backward(by_hidden, by_weight[:words], by_bias[:words])
+        return (loss / len(hidden)).to(hidden.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        saved: tuple[Tensor, ...] = ctx.saved_tensors  # type: ignore[attr-defined]
+        each = upstream / len(saved[0])
+        return (*(gradient.mul_(each) for gradient in saved), None, None)
+
+
+def _widened(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Add words of probability 0, up to a multiple of `ROW_MULTIPLE`."""
+    more = -len(weight) % ROW_MULTIPLE
+    return F.pad(weight, (0, 0, 0, more)), F.pad(bias, (0, more), value=-torch.inf)
+
+
+def _product(
+    inputs: Tensor, weight: Tensor, bias: Tensor | None = None, room: Tensor | None = None
+) -> Tensor:
+    """Give x Wᵀ + b, in `room` where that is faster: of a new tensor the system has to clear every page."""
+    if inputs.device.type != "cpu" or (inputs.dtype == torch.float32 and ONEDNN_IS_FASTER):
+        return linear(inputs, weight, bias)
+    if bias is None:
+        return F.linear(inputs, weight)
+    return torch.addmm(bias, inputs, weight.t(), out=room)
+
+
+def cross_entropy(
+    hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """Mean cross-entropy of `softmax(hidden weightᵀ + bias)` against targets, in nats.
+
+    Args:
+        hidden: Outputs of the last layer, (rows, hidden), float32.
+        weight: Output matrix, (vocabulary, hidden), float32.
+        bias: Output bias, (vocabulary,), float32.
+        targets: Word ids, (rows,).
+        dtype: Type of the matrix products; all else stays in float32.
+    """
+    return _TiledCrossEntropy.apply(hidden, weight, bias, targets, dtype)  # type: ignore[no-any-return, no-untyped-call]
+
+
+@dataclass(slots=True)
+class LanguageCourse(Course):
+    """How a run went so far.
+
+    Attributes:
+        anneals: How often the learning rate was divided.
+        best: Lowest validation perplexity.
+        at_row: `step` and `loss` at the last point of the curve.
+        at_validation: Likewise at the last validation.
+    """
+
+    anneals: int = 0
+    best: float = math.inf
+    at_row: tuple[int, float] = (0, 0.0)
+    at_validation: tuple[int, float] = (0, 0.0)
+
+    def mean_loss_since(self, mark: tuple[int, float]) -> float | None:
+        """Mean training loss since a point, or None if no window was read since."""
+        windows = self.step - mark[0]
+        return (self.loss - mark[1]) / windows if windows else None
+
+
+def product_type(precision: Precision, device: torch.device) -> torch.dtype:
+    """Give the type in which products are made.
+
+    A processor without products in bfloat16 would imitate them, slower than it multiplies in float32.
+    """
+    imitated = device.type == "cpu" and HAS_ONEDNN and not multiplies_bfloat16()
+    return torch.float32 if imitated else cast("torch.dtype", getattr(torch, precision))
+
+
+class TrainingState:
+    """A model in training, with all that decides how it goes on.
+
+    Args:
+        model: On the device to train on.
+        schedule: What happens when, and the training text.
+    """
+
+    def __init__(self, model: LanguageModel, schedule: Schedule) -> None:
+        settings = schedule.settings
+        self.model, self.schedule, self.settings = model, schedule, settings
+        self.device = next(model.parameters()).device
+        kinds = {"adam": Adam, "sgd": SGD}
+        self.optimiser = kinds[settings.optimiser](model.parameters(), lr=settings.learning_rate, fused=True)
+        self.carried = model.initial_state(settings.batch)
+        self._low = product_type(settings.precision, self.device)
+        self.course = LanguageCourse()
+        self._unread: list[Tensor] = []
+        self._clock = time.monotonic()
+
+    def advance(self) -> None:
+        """Learn from one more window of text."""
+        settings, course, low = self.settings, self.course, self._low
+        text = self.schedule.text
+        window = text.read(course.step % text.n_windows, self.device)
+        before = self.model.initial_state(window.words.shape[1]) if window.fresh else self.carried
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.rate
+        with torch.autocast(self.device.type, low, enabled=low is not torch.float32):
+            outputs, after = self.model(window.words, before)
+        hidden, output = window.predicting(outputs).float(), self.model.output
+        loss = cross_entropy(hidden, output.weight, output.bias, window.targets, low)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = clip_grad_norm_(self.model.parameters(), settings.clip)
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        self.carried = tuple(tensor.detach().float() for tensor in after)
+        self._unread.append(torch.stack((loss.detach(), norm)))
+        course.step += 1
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the next window."""
+        return self.schedule.rate(self.course.step, self.course.anneals)
+
+    def read_losses(self) -> float | None:
+        """Fetch the losses that are still on the device and give their mean; each fetch waits for it.
+
+        Raises:
+            TrainingError: If a loss or the norm of a gradient is not finite.
+        """
+        course = self.course
+        first = course.step - len(self._unread) + 1
+        pairs = torch.stack(self._unread).tolist() if self._unread else []
+        for step, pair in enumerate(pairs, first):
+            for name, value in zip(("loss", "norm of the gradient"), pair, strict=True):
+                if not math.isfinite(value):
+                    raise TrainingError(
+                        f"the {name} is {value} in epoch {self.schedule.epoch(step)}, window {step} of the "
+                        f"run. {remedy(self.model)} The best checkpoint before it, if any, stays."
+                    )
+            course.loss += pair[0]
+        self._unread.clear()
+        now = time.monotonic()
+        course.seconds += now - self._clock
+        self._clock = now
+        return sum(loss for loss, _ in pairs) / len(pairs) if pairs else None
+
+    def add_row(self, loss: float | None = None, perplexity: float | None = None) -> None:
+        """Add a point to the learning curve, with loss and perplexity if the model was validated."""
+        self.read_losses()
+        course = self.course
+        course.rows.append(
+            {
+                "step": course.step,
+                "epoch": self.schedule.epoch(course.step),
+                "tokens": self.schedule.tokens(course.step),
+                "learning_rate": self.rate,
+                "training_loss": course.mean_loss_since(course.at_row),
+                "validation_loss": loss,
+                "validation_perplexity": perplexity,
+                "seconds": round(course.seconds, 3),
+                **watched_scalars(self.model, self.schedule.text.read(0, self.device)),
+            }
+        )
+        course.at_row = course.step, course.loss
+
+    def content(self) -> dict[str, object]:
+        """Give everything that `restore` needs, as tensors and plain data."""
+        self.read_losses()
+        return {**snapshot(self.model, self.optimiser, self.course), "carried": list(self.carried)}
+
+    def restore(self, content: Mapping[str, object]) -> None:
+        """Become the run that `content` was taken from; parts that do not fit raise errors of many kinds."""
+        take_up(content, self.model, self.optimiser, self.course)
+        carried = cast("list[Tensor]", content["carried"])
+        self.carried = tuple(tensor.to(self.device) for tensor in carried)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The run as a count of steps, one step a window, the first step 1.
+
+    Attributes:
+        settings: How to train.
+        text: The training text, read once an epoch.
+    """
+
+    settings: Settings
+    text: Windows
+
+    @property
+    def steps(self) -> int:
+        """Windows of the whole run."""
+        settings = self.settings
+        if settings.max_tokens is None:
+            return settings.epochs * self.text.n_windows
+        epochs, rest = divmod(settings.max_tokens, self.text.tokens(self.text.n_windows))
+        return epochs * self.text.n_windows + self.text.windows_for(rest)
+
+    def tokens(self, step: int) -> int:
+        """Training tokens read after so many steps."""
+        epochs, windows = divmod(step, self.text.n_windows)
+        return epochs * self.text.tokens(self.text.n_windows) + self.text.tokens(windows)
+
+    def epoch(self, step: int) -> int:
+        """Epoch that a step belongs to, from 1; before the first step, 1."""
+        return (max(step, 1) - 1) // self.text.n_windows + 1
+
+    def validates(self, step: int) -> bool:
+        """Tell whether the model is validated after a step: at every end of an epoch and at the very end."""
+        every, epoch = self.settings.validate_every, self.text.n_windows
+        return step == self.steps or step % epoch == 0 or (every is not None and step % every == 0)
+
+    def logs(self, step: int) -> bool:
+        """Tell whether the learning curve gets a point after a step."""
+        return step % self.settings.log_every == 0
+
+    def rate(self, step: int, anneals: int) -> float:
+        """Learning rate of the step that follows `step` steps, the rate having been annealed so often."""
+        settings = self.settings
+        if settings.schedule == "cosine":
+            return settings.learning_rate * (1 + math.cos(math.pi * step / self.steps)) / 2
+        return settings.learning_rate / settings.anneal_factor**anneals
+
+
+OVERFLOW = 700.0  # nats whose exponential is too large for a float
+
+
+def as_stored(model: LanguageModel, dtype: PackedType) -> LanguageModel:
+    """Copy a model, weights rounded as on disk, so that what is measured is what is kept."""
+    device = next(model.parameters()).device
+    # The copy's own initial weights must not take random numbers away from the training.
+    with torch.random.fork_rng(devices=[]):
+        copy = LanguageModel(model.sizes)
+    weights = stored_weights(model, dtype)
+    if model.sizes.tied:
+        weights["output.weight"] = weights["embedding.weight"]
+    copy.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
+    return copy.to(device).eval()
+
+
+def perplexity(loss: float) -> float:
+    """Turn nats a token into a perplexity; a loss too large for a float is infinitely bad."""
+    return math.exp(loss) if loss < OVERFLOW else math.inf
+
+
+@torch.inference_mode()
+def mean_loss(model: LanguageModel, text: Windows) -> float:
+    """Mean negative log-probability of a text, in nats a token.
+
+    Args:
+        model: In evaluation mode.
+        text: What to read. How much at once does not change the result where the state is carried through.
+    """
+    device = next(model.parameters()).device
+    output = model.output
+    state: State = ()
+    total = torch.zeros((), dtype=widest_float(device), device=device)
+    for index in range(text.n_windows):
+        window = text.read(index, device)
+        if window.fresh:
+            state = model.initial_state(window.words.shape[1])
+        outputs, state = model(window.words, state)
+        hidden = window.predicting(outputs)
+        chosen = chosen_logits(hidden, output.weight, output.bias, window.targets)
+        total += (log_normaliser(hidden, output.weight, output.bias) - chosen).sum(dtype=total.dtype)
+    return total.item() / text.tokens(text.n_windows)

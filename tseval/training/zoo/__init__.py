@@ -1,1 +1,0 @@
-"""Train every architecture on the same text in the same way, score each, and rank them."""
