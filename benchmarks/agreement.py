@@ -20,9 +20,9 @@ from tabulate import tabulate
 from tseval.analysis.accuracy import wilson
 from tseval.cli.sweep import sweep_and_tell
 from tseval.runs import read_run
+from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
-from tseval.sweeps.sweep import Workforce
-from tseval.sweeps.unit import Options, SweepUnit
+from tseval.sweeps.units import Options, SweepUnit
 
 ARCHITECTURES = ("srn", "lstm", "gru", "eirnn", "drnn", "sdrnn", "abdrnn")
 # Table 1: number prediction and grammaticality judgement on 1.4 million test sentences.

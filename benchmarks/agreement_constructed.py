@@ -18,9 +18,9 @@ from agreement import ARCHITECTURES, run_of
 from command import tseval
 
 from tseval.cli.sweep import sweep_and_tell
+from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
-from tseval.sweeps.sweep import Workforce
-from tseval.sweeps.unit import Options, SweepUnit
+from tseval.sweeps.units import Options, SweepUnit
 
 SUITE = "marvin_linzen"
 ASKED = {"number": "number", "grammaticality": "judgement_both"}  # what is learnt, and how it is asked

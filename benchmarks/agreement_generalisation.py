@@ -24,7 +24,7 @@ import tseval
 from tseval.cli.sweep import sweep_and_tell
 from tseval.files import write_whole
 from tseval.runs import read_run
-from tseval.sweeps.unit import Options, SweepUnit
+from tseval.sweeps.units import Options, SweepUnit
 
 SCORED = Options(case=("valid", "test"))
 SEEN = 2  # nouns between subject and verb in training

@@ -27,9 +27,9 @@ from tseval.report.figures import LineOf, draw_lines, write_figure
 from tseval.runs import read_run
 from tseval.suites.agreement.examples import write_examples
 from tseval.suites.agreement.published import read_examples
+from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
-from tseval.sweeps.sweep import Workforce
-from tseval.sweeps.unit import SweepUnit
+from tseval.sweeps.units import SweepUnit
 
 if TYPE_CHECKING:
     import pyarrow as pa

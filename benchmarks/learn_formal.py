@@ -31,9 +31,9 @@ from tseval.files import write_text
 from tseval.report.figures import colour, marker, name_lines, new_figure, set_title, write_figure
 from tseval.runs import read_run
 from tseval.suites.formal.languages import Dyck, parse_language
+from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
-from tseval.sweeps.sweep import Workforce
-from tseval.sweeps.unit import Options, SweepUnit
+from tseval.sweeps.units import Options, SweepUnit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,12 +20,9 @@ from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.runs import read_run
 from tseval.suites import load_suite
-from tseval.sweeps import scoring
-from tseval.sweeps.place import SweepPlace, UnitRecord
-from tseval.sweeps.plan import SweepPlan, plan_units
-from tseval.sweeps.scoring import UnitScorer
-from tseval.sweeps.task import WorkerTask
-from tseval.sweeps.worker import DEATHS, Worker
+from tseval.sweeps import worker
+from tseval.sweeps.units import SweepPlace, SweepPlan, UnitRecord, WorkerTask, plan_units
+from tseval.sweeps.worker import DEATHS, UnitScorer, Worker
 
 pytestmark = needs_posix  # kills, and messages that hold paths
 
@@ -114,11 +111,11 @@ def test_suites_are_read_once_for_all_models_as_long_as_there_is_room(sweeps, mo
         read.append(spec)
         return load_suite(spec, **options)
 
-    monkeypatch.setattr(scoring, "load_suite", load)
+    monkeypatch.setattr(worker, "load_suite", load)
     units, place = planned(models=("ckpt/step[05].pt",))
     work(units, place)
     assert read == ["./one", "./two"]
-    monkeypatch.setattr(scoring, "KEPT_ITEMS", 12)  # of 8 and 5
+    monkeypatch.setattr(worker, "KEPT_ITEMS", 12)  # of 8 and 5
     units, place = planned("other", ("ckpt/step[05].pt",))
     work(units, place)
     assert read[2:] == ["./one", "./two"] * 2

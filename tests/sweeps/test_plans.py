@@ -8,10 +8,8 @@ import pytest
 from in_process import call
 
 from tseval.errors import RunError, SuiteError
-from tseval.sweeps.expansion import expand_braces
-from tseval.sweeps.place import SweepPlace
-from tseval.sweeps.plan import SweepPlan, plan_units, read_plan
-from tseval.sweeps.sweep import states_of
+from tseval.sweeps import states_of
+from tseval.sweeps.units import SweepPlace, SweepPlan, expand_braces, plan_units, read_plan
 
 
 def planned(*models, suites=("marvin_linzen",)):

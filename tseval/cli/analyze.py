@@ -47,7 +47,7 @@ SEEDS_TOGETHER = click.option(
 
 
 @click.group()
-def command() -> None:
+def analyze_command() -> None:
     """Analyse runs: rows, attractors, profiles, pairs, words, designs, ratings, trainings, languages."""
 
 
@@ -91,7 +91,7 @@ class Chosen:
         print_or_write(found, self.form, self.output)
 
 
-@command.command("attractors")
+@analyze_command.command("attractors")
 @run_options
 @FIGURE
 @click.option("--distance", type=int, metavar="N", help="Only items with N words between subject and verb.")
@@ -114,7 +114,7 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
     asked.write(found)
 
 
-@command.command("rows")
+@analyze_command.command("rows")
 @run_options
 @FIGURE
 @BY
@@ -137,7 +137,7 @@ def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
     asked.write(found)
 
 
-@command.command("profile")
+@analyze_command.command("profile")
 @run_options
 @FIGURE
 @click.option("--words", type=COUNT, metavar="N", help="Only items with N words before the verb.")
@@ -152,7 +152,7 @@ def profile_command(words: int | None, **given: Any) -> None:
     asked.write(found)
 
 
-@command.command("pairwise")
+@analyze_command.command("pairwise")
 @run_options
 @click.option("--by", metavar="FEATURE", help="A table for each value; default: n_intervening, if there.")
 @MARGIN_OPTION
@@ -166,7 +166,7 @@ def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
     asked.write(found)
 
 
-@command.command("robustness")
+@analyze_command.command("robustness")
 @run_options
 @FIGURE
 @click.option("--counts-from", "texts", type=FILE, multiple=True, metavar="TEXT",
@@ -192,7 +192,7 @@ def _count_words(texts: Sequence[Path]) -> Mapping[str, int]:
     return count_words(texts, lowercase=True)
 
 
-@command.command("effects")
+@analyze_command.command("effects")
 @run_options
 @FIGURE
 def effects_command(**given: Any) -> None:
@@ -212,7 +212,7 @@ def effects_command(**given: Any) -> None:
     asked.write(found)
 
 
-@command.command("trajectory")
+@analyze_command.command("trajectory")
 @run_options
 @FIGURE
 @click.option("--over", type=click.Choice(CLOCKS), default="step", show_default=True,
@@ -234,7 +234,7 @@ def trajectory_command(over: Clock, **given: Any) -> None:
     asked.write(found)
 
 
-@command.command("ratings")
+@analyze_command.command("ratings")
 @run_options
 @FIGURE
 @BY
@@ -253,7 +253,7 @@ def ratings_command(by: tuple[str, ...], **given: Any) -> None:
     asked.write(found)
 
 
-@command.command("formal")
+@analyze_command.command("formal")
 @run_options
 @FIGURE
 @SEEDS_TOGETHER

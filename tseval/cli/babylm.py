@@ -25,7 +25,7 @@ if TYPE_CHECKING:
               help="Folder for the predictions, laid out as BabyLM's pipeline has it.")  # fmt: skip
 @QUIET
 @click.pass_context
-def command(
+def babylm_command(
     context: click.Context, spec: str, model_args: str, device: str, data: Path, out: Path, quiet: bool
 ) -> None:
     """Score BabyLM's zero-shot tasks, and write the predictions that its pipeline collects.

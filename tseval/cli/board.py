@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @click.group()
-def command() -> None:
+def board_command() -> None:
     """Keep a leaderboard: a folder of entries that anyone can check."""
 
 
-@command.command("new")
+@board_command.command("new")
 @click.argument("board", type=FILE)
 @click.option("--suite", required=True, help="Name of a suite, or its path as seen from the board's folder.")
 @click.option("--title", help="As a reader would cite it; else that of the suite.")
@@ -44,7 +44,7 @@ def new(
     click.echo(f"{board}: add runs with tseval board add {quote(str(board))} RUN", err=True)
 
 
-@command.command("add")
+@board_command.command("add")
 @click.argument("board", type=FILE)
 @click.argument("runs", type=FILE, nargs=-1, required=True, metavar="RUN...")
 @click.option("--name", help="What the board calls the model of a single run; else the name in the run.")
@@ -70,7 +70,7 @@ def add(
             click.echo(f"put {kept_evidence(elsewhere.sha256)} at {elsewhere.url}", err=True)
 
 
-@command.command("check")
+@board_command.command("check")
 @click.argument("board", type=FILE)
 @click.argument("entries", nargs=-1, metavar="[ENTRY]...")
 def check_board(board: Path, entries: tuple[str, ...]) -> None:
@@ -85,7 +85,7 @@ def check_board(board: Path, entries: tuple[str, ...]) -> None:
     click.echo(f"{board}: nothing is wrong")
 
 
-@command.command("write")
+@board_command.command("write")
 @click.argument("board", type=FILE)
 def write(board: Path) -> None:
     """Write README.md and board.json of a BOARD again."""
@@ -98,7 +98,7 @@ def write(board: Path) -> None:
         write_pages(board, definition)
 
 
-@command.command("build")
+@board_command.command("build")
 @click.argument("board")
 @click.option("-o", "site", type=FILE, required=True, help="Folder of the page: new, or of an earlier one.")
 def build_page(board: str, site: Path) -> None:

@@ -23,7 +23,7 @@ from tseval.cli.progress import progress_bar
 @click.option("--tolerance", type=FiniteRange(min=0), default=1e-3, show_default=True,
               help="Largest difference, in nats, between numbers that should be equal.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(
+def check_model_command(
     spec: str, model_args: str, device: str, file: TextIO | None, tolerance: float, as_json: bool
 ) -> None:
     """Check the model SPEC, a checkpoint or SCHEME:REST; exit with 1 if anything fails."""

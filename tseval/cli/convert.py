@@ -31,7 +31,7 @@ _COLUMNS, _WINDOW = 32, 35  # how a validation text is read: side by side, and w
 )  # fmt: skip
 @click.option("--valid", type=FILE, metavar="TEXT",
               help="Tokenised text, whose perplexity under the new checkpoint is kept in it.")  # fmt: skip
-def command(old: Path, new: Path, vocab: Path | None, stored: PackedType, valid: Path | None) -> None:
+def convert_command(old: Path, new: Path, vocab: Path | None, stored: PackedType, valid: Path | None) -> None:
     """Write a published pickle as a checkpoint of tseval's own, or one smaller.
 
     OLD is a checkpoint, or a whole pickled word language model; nothing in it is executed. The perplexity of

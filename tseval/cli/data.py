@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 @click.group()
-def command() -> None:
+def data_command() -> None:
     """Make data sets from treebanks and published files."""
 
 
-@command.command()
+@data_command.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("-o", "--output", type=FILE, required=True, metavar="FILE",
               help="The examples, .parquet, .tsv or .tsv.gz.")  # fmt: skip
@@ -73,7 +73,7 @@ def agreement(
         click.echo(output, err=True)
 
 
-@command.command("parse")
+@data_command.command("parse")
 @click.argument("text", type=FILE, metavar="TEXT")
 @click.option("-o", "--output", type=FILE, required=True, metavar="FILE",
               help="The trees, .conllu or .conllu.gz.")  # fmt: skip
@@ -121,7 +121,7 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         click.echo(f"{told}\n{output}", err=True)
 
 
-@command.command("count")
+@data_command.command("count")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...", type=FILE)
 @click.option("--split", "splits", multiple=True, metavar="SPLIT", help="Only this split; may be repeated.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
@@ -155,7 +155,7 @@ def count_command(
     print_or_write(counts, form, output)
 
 
-@command.command("compare")
+@data_command.command("compare")
 @click.argument("gold", type=FILE)
 @click.argument("parsed", type=FILE)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)

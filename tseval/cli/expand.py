@@ -32,7 +32,7 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 @COLUMNS_OPTION
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Default: print.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
-def command(
+def expand_command(
     suite: str, cases: tuple[str, ...], format_: str, limit: int | None, sample: int | None, seed: int,
     columns: dict[str, str] | None, output: Path | None, quiet: bool,
 ) -> None:  # fmt: skip

@@ -14,11 +14,11 @@ from tseval.files import write_output
 
 
 @click.group()
-def command() -> None:
+def export_command() -> None:
     """Write suites and runs for other tools."""
 
 
-@command.command("lm-eval")
+@export_command.command("lm-eval")
 @click.argument("suite")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR"
@@ -42,7 +42,7 @@ def lm_eval(
         click.echo(f"lm_eval --include_path {quote(str(output))} --tasks {group} ...", err=True)
 
 
-@command.command("glmm")
+@export_command.command("glmm")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.csv"
@@ -65,7 +65,7 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
     click.echo(f"{output}: {model.n_verdicts:,} verdicts", err=True)
 
 
-@command.command("eee")
+@export_command.command("eee")
 @click.argument("run", type=FILE)
 @click.option(
     "-o",

@@ -29,7 +29,7 @@ _BUNDLED = "bundled:"
     help="Report words missing here: a text file with one word per line, a checkpoint, or bundled:NAME.",
 )
 @COLUMNS_OPTION
-def command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, str] | None) -> None:
+def lint_command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, str] | None) -> None:
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
     from tseval.suites import find_suite
     from tseval.suites.data import is_data

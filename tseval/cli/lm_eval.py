@@ -15,7 +15,7 @@ from tseval.errors import ModelError
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(arguments: tuple[str, ...]) -> None:
+def lm_eval_command(arguments: tuple[str, ...]) -> None:
     """Pass all ARGUMENTS on to lm_eval, which from version 0.4.14 on finds the model by itself."""
     try:
         import lm_eval.models  # noqa: F401 - before ours: it lists its own only where nobody was first

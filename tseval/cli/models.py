@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-def command() -> None:
+def models_command() -> None:
     """List the kinds of model and the bundled checkpoints."""
     from tseval.adapters import adapters
     from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint

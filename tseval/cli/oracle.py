@@ -26,7 +26,7 @@ if TYPE_CHECKING:
               help="Save it as a checkpoint, .pt or .safetensors.")  # fmt: skip
 @click.option("--show-gates", "symbols", metavar="SYMBOLS",
               help="Read these symbols and show the stack in its units after each.")  # fmt: skip
-def command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: str | None) -> None:
+def oracle_command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: str | None) -> None:
     """Build a network that knows a Dyck language exactly, without training.
 
     KIND is dyck-srn or dyck-lstm, the constructions of Hewitt et al. (2020).

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @model_options
 @click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
-def command(good: str, bad: str, spec: str, model_args: str, form: str | None, device: str) -> None:
+def pair_command(good: str, bad: str, spec: str, model_args: str, form: str | None, device: str) -> None:
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():

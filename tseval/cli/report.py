@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("-o", "output", type=FILE, required=True, help="The page, one file: page.html.")
 @click.option("--suite", help="Where the suite of the runs is; else the name that they state.")
 @click.option("--title", help="Of the page.")
-def command(sources: tuple[str, ...], output: Path, suite: str | None, title: str | None) -> None:
+def report_command(sources: tuple[str, ...], output: Path, suite: str | None, title: str | None) -> None:
     """Write runs as a web page: the table, any two models compared, single items.
 
     RUN_OR_BOARD is as for tseval table. The page is one file that holds everything: it opens in any browser

@@ -63,7 +63,7 @@ RUNS = Path("runs")
 @click.option("--out", type=FILE, help="Directory for the run.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
-def command(
+def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
     sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...],
     columns: dict[str, str] | None, score: Score | None, normalise: str, unigrams: Path | None,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group(invoke_without_command=True, help="List the suites.")
 @click.pass_context
-def command(context: click.Context) -> None:
+def suites_command(context: click.Context) -> None:
     """List the bundled suites with their sizes, those that can be fetched, and formal languages."""
     if context.invoked_subcommand is not None:
         return
@@ -52,7 +52,7 @@ def command(context: click.Context) -> None:
     click.echo(tabulate(languages, ("name and settings", "source"), disable_numparse=True))
 
 
-@command.command()
+@suites_command.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @QUIET
 def fetch(names: tuple[str, ...], quiet: bool) -> None:

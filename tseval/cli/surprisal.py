@@ -21,7 +21,7 @@ SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
 @click.option("--words", is_flag=True, help="One row a word, not one a token.")
 @click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
-def command(file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str) -> None:
+def surprisal_command(file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str) -> None:
     """Read FILE, or standard input: tokenised text, one sentence a line."""
     sentences = _read(file)
     from tseval.scoring.surprisal import as_picture, as_rows, surprisals, word_surprisals

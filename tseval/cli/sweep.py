@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tseval.questions import Score
-    from tseval.sweeps.sweep import UnitState, Workforce
-    from tseval.sweeps.unit import SweepUnit
+    from tseval.sweeps import UnitState, Workforce
+    from tseval.sweeps.units import SweepUnit
 
 _STATUS = "status"
 
@@ -49,7 +49,7 @@ _STATUS = "status"
 @click.option("--workers", type=COUNT, help="How many; else one for each GPU, or for each core.")
 @click.option("-o", "--out", type=FILE, help="Folder of the runs; else runs/ and the name of the plan.")
 @click.option("--quiet", is_flag=True, help="Print failures and errors only.")
-def command(
+def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
     cases: tuple[str, ...], limit: int | None, tokenise: bool, clusters: tuple[str, ...],
     columns: dict[str, str] | None, score: Score | None, too_long: Literal["skip", "refuse"], device: str,
@@ -61,11 +61,9 @@ def command(
     model and suite gives a run in the folder. The same command goes on where it was stopped: what is done is
     not done again. Exits with 1 if anything failed. With the word status it only says how far everything is.
     """
+    from tseval.sweeps import STATE, Workforce, states_of
     from tseval.sweeps.engines import find_engine
-    from tseval.sweeps.place import SweepPlace
-    from tseval.sweeps.plan import ModelEntry, SweepPlan, plan_units, read_plan
-    from tseval.sweeps.sweep import STATE, Workforce, states_of
-    from tseval.sweeps.unit import Options
+    from tseval.sweeps.units import ModelEntry, Options, SweepPlace, SweepPlan, plan_units, read_plan
 
     asks, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
     if len(files) + bool(models) != 1:
@@ -105,8 +103,8 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
         Exit: With 1, if anything failed or is left.
     """
     from tseval.cli.watching import counts_of, ended_in_order, say_progress, watching
-    from tseval.sweeps.place import ENDED, SweepPlace
-    from tseval.sweeps.sweep import STATE, sweep
+    from tseval.sweeps import STATE, sweep
+    from tseval.sweeps.units import ENDED, SweepPlace
 
     place = SweepPlace(folder / STATE)
     with ended_in_order(folder), watching(quiet, say_progress) as watch:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("-o", "output", type=FILE, help="Write to a file.")
 @click.pass_context
-def command(
+def table_command(
     context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
     against: str | None, margin: float, group: bool, over: Clock | None, human: Path | None,
     output: Path | None,

@@ -54,7 +54,7 @@ class Share(click.ParamType[float]):
 )  # fmt: skip
 @click.option("--draw", help="Ask about the sentences that a report drew, which names this; else drawn anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
-def command(
+def verify_command(
     paths: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
     share: float | None, draw: str | None, as_json: bool,
 ) -> None:  # fmt: skip

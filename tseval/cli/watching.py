@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from tseval.sweeps.sweep import UnitState, Watcher
+    from tseval.sweeps import UnitState, Watcher
 
 MOST_ROWS = 20
 

@@ -5,3 +5,168 @@ disk (`place`), and so does the lock of whoever works on it. A worker is a progr
 is left (`worker`); an engine only starts workers and waits (`engines`). A run does not know that a sweep made
 it.
 """
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tseval.errors import RunError
+from tseval.files import write_whole
+from tseval.sweeps.engines import POLL_SECONDS, Job
+from tseval.sweeps.units import ENDED, WorkerTask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tseval.formats import Json
+    from tseval.sweeps.engines import Engine
+    from tseval.sweeps.units import SweepPlace, SweepUnit, UnitRecord
+
+
+STATE = "sweep"  # folder of records, beside the runs
+LOOK_SECONDS = 0.5  # between looks at the records
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """How far a unit is.
+
+    Attributes:
+        unit: The unit.
+        record: What is known of it.
+        was_done: Whether it was done before this sweep.
+    """
+
+    unit: SweepUnit
+    record: UnitRecord
+    was_done: bool = False
+
+
+class Watcher(Protocol):
+    """Hears how the work goes, several times a second."""
+
+    def __call__(self, states: Sequence[UnitState]) -> None:
+        """Hear how far each unit is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workforce:
+    """Who does the work.
+
+    Attributes:
+        engine: Starts workers.
+        workers: How many; None for what suits.
+        settings: What the plan says to the engine.
+    """
+
+    engine: Engine
+    workers: int | None = None
+    settings: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """How a sweep ended.
+
+    Attributes:
+        states: How far each unit is, in order.
+        complaints: Why workers could not go on.
+    """
+
+    states: list[UnitState]
+    complaints: list[str]
+
+
+def sweep(units: Sequence[SweepUnit], place: SweepPlace, force: Workforce, watch: Watcher) -> Swept:
+    """Do all units that are not done; one that fails stops no other.
+
+    Args:
+        units: Model by model.
+        place: For their records. Other sweeps may work there: no unit is done twice.
+        force: Who does the work.
+        watch: Hears of the progress.
+
+    Raises:
+        RunError: No worker could be started, or all were lost, or the folder cannot be written.
+    """
+    with _writable(place.folder):
+        left = place.open_again(units)
+        task = _write_task(place, left) if left else None
+    before = {unit.name for unit in units} - {unit.name for unit in left}
+    looked = _Looked(units, place, before)
+
+    def look() -> None:
+        watch(looked.states())
+
+    complaints: list[str] = []
+    while task is not None:
+        settings = force.settings or {}
+        job = Job(str(task), len(left), force.workers, settings, place.folder / "engine")
+        complaints = force.engine(job, look)
+        left = [unit for unit in left if not place.ended(unit)]
+        held = [unit for unit in left if place.is_held(unit)]
+        if not held:  # each worker stops where nothing is free; what another sweep held may be free again
+            break
+        while any(place.is_held(unit) for unit in held):
+            look()
+            time.sleep(POLL_SECONDS)
+    ended = [replace(state, was_done=state.unit.name in before) for state in states_of(units, place)]
+    watch(ended)
+    return Swept(ended, complaints)
+
+
+class _Looked:
+    """The states of units; what has ended is not looked at again."""
+
+    def __init__(self, units: Sequence[SweepUnit], place: SweepPlace, before: set[str]) -> None:
+        self.place = place
+        self.known = {unit.name: UnitState(unit, place.read(unit), unit.name in before) for unit in units}
+        self.at = 0.0
+
+    def states(self) -> list[UnitState]:
+        if time.monotonic() - self.at > LOOK_SECONDS:
+            for name, state in self.known.items():
+                if state.record.stage not in ENDED:
+                    record = self.place.read(state.unit)
+                    if record.stage == "training":  # which says itself how far it is
+                        record = replace(record, said=self.place.last_line(state.unit))
+                    self.known[name] = UnitState(state.unit, record, state.was_done)
+            self.at = time.monotonic()
+        return list(self.known.values())
+
+
+def states_of(units: Sequence[SweepUnit], place: SweepPlace) -> list[UnitState]:
+    """Give how far units are, without doing anything; what a killed worker left waits again."""
+    found = []
+    for unit in units:
+        record = place.read(unit)
+        done = place.is_done(unit)
+        if (record.stage == "done" and not done) or (
+            record.stage not in (*ENDED, "waiting") and not place.is_held(unit)
+        ):
+            record = replace(record, stage="waiting")
+        found.append(UnitState(unit, record, done))
+    return found
+
+
+def _write_task(place: SweepPlace, units: Sequence[SweepUnit]) -> Path:
+    """Write what workers are to do; its name is that of its content, so that two sweeps never share one."""
+    task = WorkerTask(tuple(units), str(Path.cwd()), str(place.folder.resolve()), str(place.logs.resolve()))
+    content = json.dumps(task.to_mapping()).encode()
+    path = place.folder.resolve() / f"task-{hashlib.sha256(content).hexdigest()[:16]}"
+    write_whole(path, content, shared=True)
+    return path
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RunError(f"{error.filename or folder} cannot be written: {error.strerror or error}.") from None

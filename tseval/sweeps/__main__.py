@@ -1,4 +1,4 @@
-"""The program of a worker: `python -m tseval.sweeps TASK NUMBER OF`, started by `tseval.sweeps.keeping`."""
+"""The program of a worker: `python -m tseval.sweeps TASK NUMBER OF`, started by `tseval.sweeps.engines`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tseval.errors import TsevalError, reason
 from tseval.formats import ContentError
-from tseval.sweeps.keeping import GAVE_UP, end_in_order
-from tseval.sweeps.task import read_task
+from tseval.sweeps.engines import GAVE_UP, end_in_order
+from tseval.sweeps.units import read_task
 from tseval.sweeps.worker import Worker
 
 

@@ -63,10 +63,9 @@ from tseval.runs import Manifest, Run, read_run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
 from tseval.suites.grammar.cache import afresh
+from tseval.sweeps import STATE, Workforce, sweep
 from tseval.sweeps.engines import find_engine
-from tseval.sweeps.place import SweepPlace
-from tseval.sweeps.sweep import STATE, Workforce, sweep
-from tseval.sweeps.unit import SweepUnit
+from tseval.sweeps.units import SweepPlace, SweepUnit
 from tseval.training.corpus import file_sha256
 from tseval.training.loop import curves_path
 
@@ -77,7 +76,7 @@ if TYPE_CHECKING:
     from tseval.report.document import Document
     from tseval.report.table import Board
     from tseval.runs import Run
-    from tseval.sweeps.sweep import Watcher
+    from tseval.sweeps import Watcher
 
 
 CORPUS_FILES = ("train.txt.gz", "valid.txt.gz")

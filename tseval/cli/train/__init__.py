@@ -6,13 +6,13 @@ import click
 
 from tseval.cli.train.classifiers import grammaticality, number
 from tseval.cli.train.language_model import curves, lm
-from tseval.cli.train.zoo import command as zoo
+from tseval.cli.train.zoo import zoo_command
 
 
 @click.group()
-def command() -> None:
+def train_command() -> None:
     """Train models into checkpoints."""
 
 
-for _one in (number, grammaticality, zoo, lm, curves):
-    command.add_command(_one)
+for _one in (number, grammaticality, zoo_command, lm, curves):
+    train_command.add_command(_one)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tseval.report.table import Board
     from tseval.runs import Run
-    from tseval.sweeps.sweep import UnitState
+    from tseval.sweeps import UnitState
     from tseval.training.zoo import Recipe, ZooModel
 
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @click.option("--extend", is_flag=True,
               help="Keep the models that this folder has, made elsewhere in the same way.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
-def command(
+def zoo_command(
     texts: Path, more_texts: tuple[Path, ...], out: Path, recipe_name: str, archs: tuple[str, ...],
     seeds: int | None, jobs: int | None, beside: tuple[str, ...], target: Path | None, extend: bool,
     quiet: bool,

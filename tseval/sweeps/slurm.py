@@ -9,13 +9,13 @@ import submitit
 from submitit.helpers import Checkpointable
 
 from tseval.errors import RunError, first_line
-from tseval.sweeps.engines.local import n_cores
-from tseval.sweeps.keeping import keep_worker
+from tseval.sweeps.engines import keep_worker, n_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tseval.sweeps.engines import Job
+
 
 POLL = 1.0  # seconds; the queue itself is asked by submitit, once a minute
 DEFAULT_WORKERS = 8

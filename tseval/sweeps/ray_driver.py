@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import ray
 
-from tseval.sweeps.keeping import end_in_order, keep_worker
+from tseval.sweeps.engines import end_in_order, keep_worker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tseval.formats import Json
+
 
 RETRIES = 100  # of a task whose node or process was lost
 CONNECT_SECONDS = 20

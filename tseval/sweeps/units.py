@@ -1,0 +1,486 @@
+"""What is known of the units of a sweep: a record, a log and a lock for each, in one folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping  # noqa: TC003 - the type of a field that is checked
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tseval.errors import LimitError, RunError, suggest
+from tseval.files import remove_lock, take_lock, write_whole
+from tseval.formats import ContentError, Json, checked, read_json, read_yaml
+from tseval.questions import Score  # noqa: TC001 - the type of a field that is checked
+from tseval.runs.directory import PARTS, safe_name
+from tseval.suites import check_suite_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+Files = tuple[tuple[str, int, int], ...]  # names, sizes in bytes, times in nanoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How suites are read and scored, as the options of `tseval run` say; the same for a whole sweep."""
+
+    case: tuple[str, ...] = ()
+    limit: int | None = None
+    tokenise: bool = False
+    cluster: tuple[str, ...] = ()
+    score: Score | None = None
+    too_long: Literal["skip", "refuse"] = "skip"
+    device: str = "auto"
+    columns: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepUnit:
+    """One model on one suite.
+
+    Attributes:
+        name: Of its log and its record; that of its run directory in a sweep from a plan.
+        model: As `--model` takes it.
+        suite: As `--suite` takes it.
+        run: The run directory.
+        arguments: As `--model-args` takes them.
+        options: How the suite is read and scored.
+        train: What comes after `tseval` on the line that makes the model, if it is to be made first.
+    """
+
+    name: str
+    model: str
+    suite: str
+    run: str
+    arguments: dict[str, str] = field(default_factory=dict)
+    options: Options = field(default_factory=Options)
+    train: tuple[str, ...] = ()
+
+    def stamp(self) -> str:
+        """Digest what the unit is: with the same stamp, and its run there, nothing is left to do.
+
+        Files of model and suite go in by size and time, so that a thousand units are looked at in a second; a
+        worker holds the run to digests.
+        """
+        files = [*self.model_files(), *self.suite_files()]
+        content = json.dumps([version("tseval"), asdict(self), files])
+        return hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()
+
+    def model_files(self) -> tuple[Files, ...]:
+        """Say which files the model is, as the name stands and without its scheme."""
+        return _files(self.model), _files(self.model.partition(":")[2])
+
+    def suite_files(self) -> tuple[Files, ...]:
+        """Say which files the suite is, as the name stands and without its method."""
+        return _files(self.suite), _files(self.suite.rpartition(":")[0])
+
+
+def _files(name: str) -> Files:
+    """Give names, sizes and times of a file, or of the files of a folder; nothing where a name is no path."""
+    try:
+        path = Path(name)
+        if not name or not path.exists():
+            return ()
+        files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+        found = [(os.fspath(one), one.stat()) for one in files]
+        return tuple((one, status.st_size, status.st_mtime_ns) for one, status in found)
+    except OSError:
+        return ()
+
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"(\d+)\.\.(\d+)(?:\.\.(\d+))?")
+_WILD = re.compile(r"[*?\[]")
+MOST = 100_000  # names that one range gives
+
+
+def expand_braces(text: str) -> list[str]:
+    """Write out braces, in order: a list, or a range of whole numbers with its step.
+
+    >>> expand_braces("step{1,2,10}.{a,b}")
+    ['step1.a', 'step1.b', 'step2.a', 'step2.b', 'step10.a', 'step10.b']
+    >>> expand_braces("step{0..3000..1000}")
+    ['step0', 'step1000', 'step2000', 'step3000']
+
+    Raises:
+        ValueError: A range has no step, or no end.
+    """
+    pieces = _BRACES.split(text)  # what stands outside and inside braces, in turn
+    choices = [_choices(piece) if i % 2 else [piece] for i, piece in enumerate(pieces)]
+    return ["".join(chosen) for chosen in product(*choices)]
+
+
+def _choices(inside: str) -> list[str]:
+    """List what a pair of braces stands for; a single word stands for itself, with its braces."""
+    if bounds := _RANGE.fullmatch(inside):
+        first, last, step = (int(number) for number in bounds.groups(default="1"))
+        if not step or last < first or (last - first) // step >= MOST:
+            raise ValueError(f"{{{inside}}} should be {{FIRST..LAST..STEP}}, and go up")
+        return [str(number) for number in range(first, last + 1, step)]
+    return inside.split(",") if "," in inside else [f"{{{inside}}}"]
+
+
+def natural_order(text: str) -> list[tuple[int, str]]:
+    """Give what to sort by so that numbers come in their order.
+
+    >>> sorted(["step10.pt", "step2.pt"], key=natural_order)
+    ['step2.pt', 'step10.pt']
+    """
+    parts = re.split(r"(\d+)", text)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def matching_files(pattern: str) -> list[tuple[Path, tuple[str, ...]]] | None:
+    """Find the files and folders that a pattern stands for, in natural order.
+
+    Args:
+        pattern: A path, with wildcards or without; one that exists stands for itself.
+
+    Returns:
+        Each path, with its parts from the first wildcard on, which tell it from the others; None where there
+        is no wildcard.
+    """
+    if not _WILD.search(pattern) or Path(pattern).exists():
+        return None
+    parts = Path(pattern).parts
+    wild = next(i for i, part in enumerate(parts) if _WILD.search(part))
+    base = Path(*parts[:wild])
+    found = sorted(base.glob("/".join(parts[wild:])), key=lambda path: natural_order(str(path)))
+    return [(path, path.relative_to(base).parts) for path in found]
+
+
+ROOT = Path("runs")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """Models that a plan names: one, or as many as braces and patterns stand for.
+
+    Attributes:
+        model: As `--model` takes it, or with braces, a pattern of files, or `@REVISION`.
+        args: As `--model-args` takes them.
+        name: Of the run directories, where it is one model.
+    """
+
+    model: str
+    args: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """What is to be swept.
+
+    Attributes:
+        models: Which models.
+        suites: Which suites, as `--suite` takes them, or with braces or patterns of files.
+        options: How all of them are read and scored.
+        out: The folder of the runs.
+        slurm: What submitit is told: `timeout_min`, `slurm_partition`, `gpus_per_node`, ...
+        ray: What Ray is told of each worker: `num_cpus`, `num_gpus`, ...
+    """
+
+    models: tuple[str | ModelEntry, ...]
+    suites: tuple[str, ...]
+    options: Options = field(default_factory=Options)
+    out: str | None = None
+    slurm: Mapping[str, Json] = field(default_factory=dict)
+    ray: Mapping[str, Json] = field(default_factory=dict)
+
+    def settings(self, engine: str) -> Mapping[str, Json]:
+        """Give what the plan says to an engine."""
+        return {"slurm": self.slurm, "ray": self.ray}.get(engine, {})
+
+
+def read_plan(path: Path) -> SweepPlan:
+    """Read a plan.
+
+    Raises:
+        RunError: The file does not hold one; names file and field.
+    """
+    try:
+        content = read_yaml(path)
+        _refuse_unknown(content, SweepPlan, "a plan")
+        if isinstance(content, dict):
+            _refuse_unknown(content.get("options"), Options, "options")
+            models = content.get("models")
+            for entry in models if isinstance(models, list) else ():
+                _refuse_unknown(entry, ModelEntry, "a model")
+        plan = checked(content, SweepPlan)
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}") from None
+    except ContentError as error:
+        raise RunError(f"{path}: {error}") from None
+    return plan if plan.out else replace(plan, out=str(ROOT / path.stem))
+
+
+def _refuse_unknown(content: object, kind: type, what: str) -> None:
+    """Refuse a field with a wrong name: what is left out would be swept otherwise than was meant."""
+    known = [part.name for part in fields(kind)]
+    for name in content if isinstance(content, dict) else ():
+        if name not in known:
+            raise ContentError(f"unknown field {name!r} of {what}.\n  {suggest(str(name), known, 'Fields')}")
+
+
+def plan_units(plan: SweepPlan) -> list[SweepUnit]:
+    """List the units of a plan, model by model; whether a model can be opened is found out by a worker.
+
+    Raises:
+        RunError: A pattern matches nothing, or two units would have one directory.
+        SuiteError: There is no such suite.
+    """
+    assert plan.out is not None
+    suites = [(suite, _suite_name(suite)) for entry in plan.suites for suite in _suites(entry)]
+    for suite, _ in suites:
+        check_suite_spec(suite)
+    units: dict[str, SweepUnit] = {}
+    for name, model, arguments in _models(plan.models):
+        for suite, suite_name in suites:
+            own = f"{name}-{suite_name}"
+            unit = SweepUnit(own, model, suite, str(Path(plan.out) / own), arguments, plan.options)
+            other = units.setdefault(own.casefold(), unit)
+            if other is not unit:
+                raise RunError(
+                    f"{other.model} on {other.suite} and {model} on {suite} would both be {unit.run}.\n"
+                    "  Name one in the plan (models: [{model: ..., name: ...}]), or sweep into two folders."
+                )
+    if not units:
+        raise RunError("the sweep has no units: it needs a model and a suite")
+    return list(units.values())
+
+
+def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Give name, specification and arguments of every model."""
+    for given in entries:
+        entry = ModelEntry(given) if isinstance(given, str) else given
+        found = [one for text in _written_out(entry.model) for one in _matching(text)]
+        if entry.name is not None and len(found) > 1:
+            raise RunError(
+                f"{entry.model} stands for {len(found):,} models: they cannot all be {entry.name!r}"
+            )
+        for name, model, revision in found:
+            arguments = {key: str(value).lower() if isinstance(value, bool) else str(value)
+                         for key, value in entry.args.items()}  # fmt: skip
+            if revision and arguments.setdefault("revision", revision) != revision:
+                raise RunError(f"{entry.model}: args name another revision, {arguments['revision']!r}")
+            own = safe_name(entry.name or name) + (f"@{safe_name(revision)}" if revision else "")
+            yield own, model, arguments
+
+
+def _matching(text: str) -> Iterator[tuple[str, str, str]]:
+    """Give name, specification and revision of each model that a pattern, or a plain name, stands for."""
+    scheme, colon, rest = text.partition(":")
+    if not colon or len(scheme) == 1 or Path(text).exists():  # of one letter: a drive
+        scheme, colon, rest = "", "", text
+    revision = ""
+    if colon and "@" in rest and not Path(rest).exists():
+        rest, _, revision = rest.rpartition("@")
+    found = matching_files(rest)
+    if found is None:
+        found = [(Path(rest), Path(rest).parts[-1:])]
+    elif not found:
+        raise RunError(f"{text}: no file matches")
+    for path, parts in found:
+        name = "-".join(parts if colon else (*parts[:-1], Path(parts[-1]).stem) if parts else ())
+        yield name, f"{scheme}{colon}{rest if str(path) == str(Path(rest)) else path}", revision
+
+
+def _suites(entry: str) -> Iterator[str]:
+    for text in _written_out(entry):
+        found = matching_files(text)
+        if found is not None and not found:
+            raise RunError(f"{text}: no file matches")
+        yield from [text] if found is None else (str(path) for path, _ in found)
+
+
+def _suite_name(suite: str) -> str:
+    """Name a suite in a directory: by its file, with the method that is asked for."""
+    stem, colon, method = suite.rpartition(":")
+    if colon and not Path(suite).exists():
+        return f"{_suite_name(stem)}-{safe_name(method)}"
+    return safe_name(Path(suite).name.partition(".")[0] or suite)
+
+
+def _written_out(text: str) -> list[str]:
+    try:
+        return expand_braces(text)
+    except ValueError as error:
+        raise RunError(f"{text}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerTask:
+    """What workers of a sweep are given, as a file.
+
+    Attributes:
+        units: In order of their models.
+        cwd: The folder that paths in units start from.
+        place: Of records.
+        logs: Of logs.
+    """
+
+    units: tuple[SweepUnit, ...]
+    cwd: str
+    place: str
+    logs: str
+
+    def to_mapping(self) -> dict[str, Json]:
+        """Give the content of the file."""
+        return asdict(self)
+
+
+def read_task(path: Path) -> WorkerTask:
+    """Read what workers are given.
+
+    Raises:
+        OSError, LimitError, ContentError: The file cannot be read.
+    """
+    return checked(read_json(path), WorkerTask)
+
+
+Stage = Literal["waiting", "training", "scoring", "done", "failed"]
+ENDED: tuple[Stage, ...] = ("done", "failed")
+TAIL_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRecord:
+    """What is known of a unit.
+
+    Attributes:
+        stage: What is being done, or was when its worker was killed.
+        stamp: That of the unit which is done.
+        done: Sentences scored and saved.
+        of: Sentences to score; 0 until that is known.
+        deaths: Workers that were killed at it since it last came forward.
+        parts: Parts of the run that were saved when a worker took it last.
+        said: Of a unit that failed, why; of one that is done, nothing.
+    """
+
+    stage: Stage = "waiting"
+    stamp: str = ""
+    done: int = 0
+    of: int = 0
+    deaths: int = 0
+    parts: int = 0
+    said: str = ""
+
+
+class SweepPlace:
+    """The folder of a sweep's records.
+
+    Only who holds the lock of a unit writes its record, so that any number of workers go by what they read.
+
+    Args:
+        folder: For records and locks.
+        logs: For logs, where that is another folder.
+    """
+
+    def __init__(self, folder: Path, logs: Path | None = None) -> None:
+        self.folder, self.logs = folder, logs or folder
+
+    def log(self, unit: SweepUnit) -> Path:
+        """Name the file of what was said about a unit."""
+        return self.logs / f"{unit.name}.log"
+
+    def read(self, unit: SweepUnit) -> UnitRecord:
+        """Give what is known of a unit; what cannot be read says nothing."""
+        try:
+            return checked(read_json(self._record(unit)), UnitRecord)
+        except (OSError, ContentError, LimitError):
+            return UnitRecord()
+
+    def write(self, unit: SweepUnit, record: UnitRecord) -> UnitRecord:
+        """Write down what is known of a unit whose lock is held.
+
+        Raises:
+            OSError: The disk is full, or the like.
+        """
+        write_whole(self._record(unit), json.dumps(asdict(record)).encode())
+        return record
+
+    def is_done(self, unit: SweepUnit) -> bool:
+        """Tell whether the run of this very unit is there."""
+        record = self.read(unit)
+        return record.stage == "done" and _run_exists(unit) and record.stamp == unit.stamp()
+
+    def ended(self, unit: SweepUnit) -> bool:
+        """Tell whether a worker that was given a unit need not begin it."""
+        stage = self.read(unit).stage
+        return stage == "failed" or (stage == "done" and _run_exists(unit))
+
+    def claim(self, unit: SweepUnit) -> int | None:
+        """Lock a unit for this process, and those that inherit the open file; None where another has it."""
+        return take_lock(self._lock(unit))
+
+    def release(self, unit: SweepUnit, held: int) -> None:
+        """Let go of a unit."""
+        remove_lock(self._lock(unit), held)
+
+    def is_held(self, unit: SweepUnit) -> bool:
+        """Tell whether a process works on a unit."""
+        with suppress(OSError):
+            if not self._lock(unit).exists():
+                return False
+            if (held := self.claim(unit)) is None:
+                return True
+            self.release(unit, held)
+        return False
+
+    def open_again(self, units: Sequence[SweepUnit]) -> list[SweepUnit]:
+        """Give the units that are not done; failures and deaths of an earlier sweep are forgotten.
+
+        Those that another sweep works on are left to it, and given too.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        left = [unit for unit in units if not self.is_done(unit)]
+        for unit in left:
+            if self.read(unit) == UnitRecord() or (held := self.claim(unit)) is None:
+                continue
+            if not self.is_done(unit):
+                self.write(unit, UnitRecord())
+            self.release(unit, held)
+        return left
+
+    def last_line(self, unit: SweepUnit) -> str:
+        """Give the last line of a unit's log that says something."""
+        return (self._tail(unit) or [""])[-1].strip()
+
+    def complaint(self, unit: SweepUnit) -> str:
+        """Give the last error in a log: from the last line in which tseval speaks up, or the last line."""
+        lines = self._tail(unit)
+        starts = [i for i, line in enumerate(lines) if line.startswith("tseval: ")]
+        return "\n".join(lines[starts[-1] :]).removeprefix("tseval: ") if starts else self.last_line(unit)
+
+    def _tail(self, unit: SweepUnit) -> list[str]:
+        with suppress(OSError), self.log(unit).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+            return [line for line in lines if line.strip()]
+        return []
+
+    def _record(self, unit: SweepUnit) -> Path:
+        return self.folder / f"unit-{unit.name}.json"
+
+    def _lock(self, unit: SweepUnit) -> Path:
+        return self.folder / f"unit-{unit.name}.lock"
+
+
+def _run_exists(unit: SweepUnit) -> bool:
+    return (Path(unit.run) / "manifest.json").exists()
+
+
+def n_saved(unit: SweepUnit) -> int:
+    """Count the parts of a unit's run that are saved."""
+    return len(list((Path(unit.run) / PARTS).glob("*.parquet")))
