@@ -21,7 +21,7 @@ from agreement import ARCHITECTURES, METHODS, PAPER, TABLES, pipes, run_of, spre
 from command import tseval
 
 from tseval.analysis.accuracy import wilson
-from tseval.cli.sweep import sweep_and_tell
+from tseval.cli.run import sweep_and_tell
 from tseval.errors import RunError
 from tseval.files import write_text
 from tseval.report.figures import LineOf, draw_lines, write_figure

@@ -7,7 +7,6 @@ import re
 import shlex
 import sys
 from doctest import ELLIPSIS, OutputChecker
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from supplied import MARVIN_LINZEN
 from systems import needs_posix
 
 from tseval import load_model
-from tseval.cli import COMMANDS
+from tseval.cli import COMMANDS, tseval
 from tseval.evaluation import run_key
 from tseval.report.table import bundled_boards
 from tseval.suites import available_suites, load_suite
@@ -59,7 +58,7 @@ def find_command(words: list[str]) -> tuple[click.Command | None, list[str]]:
     """Find the command that a line calls, and what it is given."""
     if words[0] not in COMMANDS:
         return None, words
-    command = import_module(f"tseval.cli.{COMMANDS[words[0]][0]}").command
+    command = tseval.get_command(click.Context(tseval), words[0])
     name, *arguments = words
     if isinstance(command, click.Group) and arguments and arguments[0] != "...":
         name, *arguments = arguments

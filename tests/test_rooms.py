@@ -5,12 +5,12 @@ import re
 import subprocess
 import sys
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
-from tseval.cli import COMMANDS
+from tseval.cli import COMMANDS, tseval
 
 ROOT = Path(__file__).parents[1]
 # What more than one room of numbers needs; of others, only those that are named here may be imported at all.
@@ -283,6 +283,6 @@ def test_a_slip_in_the_name_of_a_model_is_answered_without_torch(model: str) -> 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_what_each_says_itself(name: str) -> None:
-    module, line = COMMANDS[name]
-    command = import_module(f"tseval.cli.{module}").command
+    _, line = COMMANDS[name]
+    command = tseval.get_command(click.Context(tseval), name)
     assert command.help.partition("\n")[0] == line

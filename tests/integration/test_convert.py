@@ -13,7 +13,7 @@ import pytest
 import torch
 from in_process import call
 
-from tseval.cli.convert import convert_command as convert
+from tseval.cli.models import convert_command as convert
 from tseval.errors import ModelError
 from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
 

@@ -322,7 +322,7 @@ def test_lint_of_too_many_items_advises_what_lint_can_do(tseval, mine: Path) -> 
 
 def test_commands_import_neither_torch_nor_pandas() -> None:
     code = (
-        "import sys, tseval.cli.expand, tseval.cli.lint, tseval.cli.suites, tseval.suites; "
+        "import sys, tseval.cli.suites, tseval.cli.suites, tseval.cli.suites, tseval.suites; "
         "import tseval.suites.lint, tseval.suites.grammar; "
         "print({'torch', 'pandas'} & set(sys.modules))"
     )

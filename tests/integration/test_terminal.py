@@ -10,7 +10,7 @@ import pytest
 from systems import needs_posix
 from terminals import on_a_terminal
 
-from tseval.cli.terminal import escaped
+from tseval.cli.console import escaped
 
 # A title, a cleared screen, an 8-bit control sequence, text turned around, a carriage return, a delete.
 HOSTILE = "a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\rf\x7f"

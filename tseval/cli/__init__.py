@@ -17,43 +17,41 @@ from typing import NoReturn
 
 import click
 
-from tseval.cli.importing import imported_for_good
-from tseval.cli.letters import give_nearest
-from tseval.cli.terminal import guarded
+from tseval.cli.console import give_nearest, guarded, imported_for_good
 from tseval.errors import TsevalError, shortened, suggest
 
 # Command name to (module below tseval.cli, one-line help). The help stands here so that listing
 # the commands imports none of them; a test compares it with each command's own.
 COMMANDS = {
     "run": ("run", "Score a model on a suite, write the run, print the table."),
-    "sweep": ("sweep", "Score many models on many suites, by as many workers as there are."),
+    "sweep": ("run", "Score many models on many suites, by as many workers as there are."),
     "babylm": (
-        "babylm",
+        "run",
         "Score BabyLM's zero-shot tasks, and write the predictions that its pipeline collects.",
     ),
     "table": ("table", "Print runs and published boards side by side, with ranks."),
-    "report": ("report", "Write runs as a web page: the table, any two models compared, single items."),
-    "verify": ("verify", "Check that runs are whole, follow from suite and evidence, and can be."),
+    "report": ("table", "Write runs as a web page: the table, any two models compared, single items."),
+    "verify": ("run", "Check that runs are whole, follow from suite and evidence, and can be."),
     "board": ("board", "Keep a leaderboard: a folder of entries that anyone can check."),
     "analyze": (
-        "analyze",
+        "table",
         "Analyse runs: rows, attractors, profiles, pairs, words, designs, ratings, trainings, languages.",
     ),
     "suites": ("suites", "List the suites."),
     "models": ("models", "List the kinds of model and the bundled checkpoints."),
     "check-model": (
-        "check_model",
+        "models",
         "Check that a model's numbers can be believed: the same in any batch, finite, and more.",
     ),
-    "expand": ("expand", "Write out the items of a suite."),
+    "expand": ("suites", "Write out the items of a suite."),
     "data": ("data", "Make data sets from treebanks and published files."),
-    "export": ("export", "Write suites and runs for other tools."),
-    "lm-eval": ("lm_eval", "Run lm-eval, which then knows the model tseval."),
-    "lint": ("lint", "Check grammars and data sets."),
-    "surprisal": ("surprisal", "Print the surprisal of every token of a text."),
-    "pair": ("pair", "Compare two sentences, token by token."),
-    "convert": ("convert", "Write a published pickle as a checkpoint of tseval's own, or one smaller."),
-    "oracle": ("oracle", "Build a network that knows a Dyck language exactly, without training."),
+    "export": ("suites", "Write suites and runs for other tools."),
+    "lm-eval": ("models", "Run lm-eval, which then knows the model tseval."),
+    "lint": ("suites", "Check grammars and data sets."),
+    "surprisal": ("models", "Print the surprisal of every token of a text."),
+    "pair": ("models", "Compare two sentences, token by token."),
+    "convert": ("models", "Write a published pickle as a checkpoint of tseval's own, or one smaller."),
+    "oracle": ("models", "Build a network that knows a Dyck language exactly, without training."),
     "train": ("train", "Train models into checkpoints."),
 }
 
@@ -71,7 +69,7 @@ class LazyGroup(click.Group):
             ctx.fail(f"no such command {cmd_name!r}. {suggest(cmd_name, COMMANDS, 'Commands')}")
         module, _ = COMMANDS[cmd_name]
         with imported_for_good():
-            command = import_module(f"tseval.cli.{module}").command
+            command = getattr(import_module(f"tseval.cli.{module}"), f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(command, click.Command)
         return command
 

@@ -1,17 +1,40 @@
-"""`tseval models`."""
+"""`tseval lm-eval`: lm-eval with the models of tseval."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+import json
+import sys
+from math import fsum
+from typing import TYPE_CHECKING, TextIO
 
 import click
 from tabulate import tabulate
 
-from tseval.cli.progress import busy
-from tseval.errors import TsevalError, first_line
+from tseval.cli.console import unguarded
+from tseval.cli.options import (
+    COUNT,
+    DEVICE,
+    FILE,
+    MODEL_ARGS,
+    FiniteRange,
+    check_new,
+    model_options,
+    open_chosen,
+    read_open_text,
+    say_warnings,
+)
+from tseval.cli.progress import busy, progress_bar
+from tseval.errors import ModelError, SuiteError, TsevalError, first_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from importlib.metadata import EntryPoint
+    from pathlib import Path
+
+    from tseval.models.checkpoint import Checkpoint, PackedType
+    from tseval.models.oracles import Step
+    from tseval.scoring.surprisal import Token
 
 
 @click.command()
@@ -44,3 +67,269 @@ def _opened_by(entry: EntryPoint) -> str:
         except TsevalError as error:
             return f"{entry.value}, broken: {first_line(error)}"
     return entry.value
+
+
+@click.command(help="Check that a model's numbers can be believed: the same in any batch, finite, and more.")
+@click.argument("spec")
+@MODEL_ARGS
+@DEVICE
+@click.option("--sentences", "file", type=click.File(encoding="utf-8", errors="strict"),
+              help="Text to check with, tokenised, one sentence a line, of words that the model knows; "
+                   "else 288 English sentences.")  # fmt: skip
+@click.option("--tolerance", type=FiniteRange(min=0), default=1e-3, show_default=True,
+              help="Largest difference, in nats, between numbers that should be equal.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def check_model_command(
+    spec: str, model_args: str, device: str, file: TextIO | None, tolerance: float, as_json: bool
+) -> None:
+    """Check the model SPEC, a checkpoint or SCHEME:REST; exit with 1 if anything fails."""
+    sentences = None if file is None else [line for line in read_open_text(file).splitlines() if line.strip()]
+    model = open_chosen(spec, model_args, device)
+    from tseval.testing import check_model
+
+    with progress_bar(f"checking {spec}") as progress:
+        report = check_model(model, sentences, tolerance=tolerance, progress=progress)
+    click.echo(json.dumps(report.to_mapping(), indent=2, ensure_ascii=False) if as_json else str(report))
+    if not report.ok:
+        sys.exit(1)
+
+
+_COLUMNS, _WINDOW = 32, 35  # how a validation text is read: side by side, and words at a time
+
+
+@click.command()
+@click.argument("old", type=FILE)
+@click.option("-o", "--output", "new", type=FILE, required=True, metavar="FILE",
+              help="The new checkpoint, .pt or .safetensors.")  # fmt: skip
+@click.option("--vocab", type=FILE, metavar="FILE",
+              help="The words of a pickle, one a line, in the order of their ids.")  # fmt: skip
+@click.option("--stored", type=click.Choice(["float32", "float16", "int8"]), default="float32",
+              show_default=True,
+              help="Numbers in the file; float16 halves it and rounds, int8 takes a sixth and rounds more.",
+)  # fmt: skip
+@click.option("--valid", type=FILE, metavar="TEXT",
+              help="Tokenised text, whose perplexity under the new checkpoint is kept in it.")  # fmt: skip
+def convert_command(old: Path, new: Path, vocab: Path | None, stored: PackedType, valid: Path | None) -> None:
+    """Write a published pickle as a checkpoint of tseval's own, or one smaller.
+
+    OLD is a checkpoint, or a whole pickled word language model; nothing in it is executed. The perplexity of
+    a checkpoint stays if its numbers do.
+    """
+    check_new(new)
+
+    from tseval.models.checkpoint import save_checkpoint
+
+    with busy(f"converting {old.name}"):
+        read = _read(old, vocab)
+        with old.open("rb") as file:
+            source = {"file": old.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        perplexity = _perplexity(read, stored, valid)
+        save_checkpoint(
+            new, read.model, read.vocabulary, training={**read.training, "source": {**source}},
+            validation_perplexity=perplexity, dtype=stored,
+        )  # fmt: skip
+    sizes = read.model.sizes
+    known = "" if perplexity is None else f", validation perplexity {perplexity:.2f}"
+    click.echo(
+        f"{new}: {sizes.arch}, {sizes.layers} layers of {sizes.hidden}, {sizes.vocabulary:,} words{known}",
+        err=True,
+    )
+
+
+def _read(old: Path, vocab: Path | None) -> Checkpoint:
+    """Open a pickle with its words, or a checkpoint, which has them."""
+    from tseval.models.checkpoint import load_checkpoint
+    from tseval.models.pickles import holds_object
+    from tseval.models.published import load_published
+
+    if not holds_object(old):
+        read = load_checkpoint(old)  # says what is wrong with the file, if anything is
+        if vocab is not None:
+            raise ModelError(
+                f"{old}: is a checkpoint of tseval's own already, with its words: leave out --vocab"
+            )
+        return read
+    if vocab is None:
+        raise ModelError(
+            f"{old}: a pickled model does not hold its words. Add --vocab FILE, one word a line."
+        )
+    return load_published(old, vocab)
+
+
+def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> float | None:
+    """Measure what will be on disk, or keep the perplexity of a checkpoint whose numbers stay."""
+    from tseval.models.checkpoint import fingerprint, stored_weights
+    from tseval.models.network import LanguageModel
+    from tseval.training.corpus import Columns, columns, encode_text
+    from tseval.training.loop import as_stored, mean_loss, perplexity
+
+    model = read.model
+    if valid is None:
+        mark = fingerprint(model.sizes.to_mapping(), read.vocabulary, stored_weights(model, stored))
+        return read.validation_perplexity if mark == read.fingerprint else None
+    if not isinstance(model, LanguageModel):
+        raise ModelError(f"--valid {valid}: a classifier has no perplexity; leave it out")
+    text = columns(encode_text([valid], read.vocabulary), _COLUMNS)
+    return perplexity(mean_loss(as_stored(model, stored), Columns(text, _WINDOW)))
+
+
+@click.command()
+@click.argument("kind", metavar="KIND")
+@click.option("-k", "k", type=COUNT, required=True, help="Types of bracket.")
+@click.option("-m", "m", type=COUNT, required=True, help="Most brackets that are open at once.")
+@click.option("--code", default="log", show_default=True,
+              help="How a bracket is spelt in units: log (binary digits) or one-hot.")  # fmt: skip
+@click.option("-o", "--output", type=FILE, metavar="FILE",
+              help="Save it as a checkpoint, .pt or .safetensors.")  # fmt: skip
+@click.option("--show-gates", "symbols", metavar="SYMBOLS",
+              help="Read these symbols and show the stack in its units after each.")  # fmt: skip
+def oracle_command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: str | None) -> None:
+    """Build a network that knows a Dyck language exactly, without training.
+
+    KIND is dyck-srn or dyck-lstm, the constructions of Hewitt et al. (2020).
+    """
+    from tseval.models.checkpoint import save_checkpoint
+    from tseval.models.network import count_parameters
+    from tseval.models.oracles import Oracle, build_oracle, walk
+    from tseval.suites.formal.languages import brackets
+
+    if output:
+        check_new(output)
+    oracle = Oracle(kind, k, m, code)
+    with busy(f"building {oracle.name}"):
+        checkpoint = build_oracle(oracle, brackets(k))
+    click.echo(
+        f"{oracle.name}: {oracle.hidden:,} hidden units, {count_parameters(checkpoint.model):,} parameters",
+        err=True,
+    )
+    if output:
+        save_checkpoint(
+            output, checkpoint.model, checkpoint.vocabulary,
+            training=checkpoint.training, validation_perplexity=None,
+        )  # fmt: skip
+        click.echo(f"{output}: score it with --suite 'dyck(k={k},m={m})'", err=True)
+    if symbols is not None:
+        click.echo(_table(walk(oracle, checkpoint, symbols.split()), k))
+
+
+def _table(steps: Iterable[Step], k: int) -> str:
+    """Show one line a symbol."""
+    from tabulate import tabulate
+
+    rows = [
+        {"symbol": step.symbol, "stack": " ".join(step.stack) or "–", **step.units,
+         "may follow": _show_follows(step.follows, k)}
+        for step in steps
+    ]  # fmt: skip
+    return tabulate(rows, headers="keys", disable_numparse=True)
+
+
+def _show_follows(follows: dict[str, float], k: int) -> str:
+    """Write probabilities; the opening brackets, which have the same, together."""
+    opening = [name for name in follows if name.startswith("(")]
+    others = [f"{name} {mass:.3f}" for name, mass in follows.items() if name not in opening]
+    if not opening:
+        return ", ".join(others)
+    assert len(opening) == k
+    names = " ".join(opening) if k <= 3 else f"{opening[0]} … {opening[-1]}"
+    return ", ".join([*others, f"{names} {follows[opening[0]]:.3f}" + (" each" if k > 1 else "")])
+
+
+SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
+
+
+@click.command(help="Print the surprisal of every token of a text.")
+@click.argument("file", type=click.File(encoding="utf-8", errors="strict"), default="-")
+@model_options
+@click.option("--words", is_flag=True, help="One row a word, not one a token.")
+@click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
+              help="Default: picture on a terminal, else tsv.")  # fmt: skip
+def surprisal_command(
+    file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str
+) -> None:
+    """Read FILE, or standard input: tokenised text, one sentence a line."""
+    sentences = _read_surprisal(file)
+    from tseval.scoring.surprisal import as_picture, as_rows, surprisals, word_surprisals
+
+    model = open_chosen(spec, model_args, device)
+    with busy(f"asking {model.card.name}"):
+        found = (word_surprisals if words else surprisals)(model, list(sentences.values()))
+    form = form or chosen_format()
+    if form == "picture":
+        click.echo(as_picture(found), nl=False)
+    else:
+        click.echo(as_rows(list(sentences), found, form), nl=False)
+    say_warnings(model)
+
+
+def chosen_format() -> str:
+    """Draw on a terminal, write rows elsewhere."""
+    return "picture" if sys.stdout.isatty() else "tsv"
+
+
+def _read_surprisal(file: TextIO) -> dict[int, str]:
+    """Give the sentences by the number of their line; blank lines are passed over."""
+    lines = read_open_text(file).split("\n")
+    sentences = {number: line for number, line in enumerate(lines, 1) if line.strip()}
+    if not sentences:
+        raise SuiteError(f"{file.name}: no sentences.\n  Give text, one sentence a line.")
+    return sentences
+
+
+@click.command(help="Compare two sentences, token by token.")
+@click.argument("good")
+@click.argument("bad")
+@model_options
+@click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
+              help="Default: picture on a terminal, else tsv.")  # fmt: skip
+def pair_command(good: str, bad: str, spec: str, model_args: str, form: str | None, device: str) -> None:
+    """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
+    for name, sentence in (("GOOD", good), ("BAD", bad)):
+        if not sentence.strip():
+            raise SuiteError(f"{name} is empty: give two sentences")
+        if any("\ud800" <= letter <= "\udfff" for letter in sentence):
+            raise SuiteError(f"{name} is not UTF-8 text: give two sentences")
+    from tseval.scoring.surprisal import as_picture, as_rows, surprisals
+
+    model = open_chosen(spec, model_args, device)
+    with busy(f"asking {model.card.name}"):
+        found = surprisals(model, [good, bad])
+    if (form or chosen_format()) == "picture":
+        click.echo(as_picture(found))
+    else:
+        click.echo(as_rows(["good", "bad"], found, form or "tsv"), nl=False)
+    click.echo(_verdict(*found), err=True)
+    say_warnings(model)
+
+
+def _verdict(good: Sequence[Token], bad: Sequence[Token]) -> str:
+    """Say which is preferred; the same rule as in a run: strictly more probable."""
+    if [token.token for token in good] == [token.token for token in bad]:
+        return "undecidable: the two look the same to the model"
+    if good[0].surprisal is None and good[0].token != bad[0].token:
+        return "undecidable: the two begin with different tokens, which the model leaves unscored"
+    sums = [fsum(t.surprisal for t in tokens if t.surprisal is not None) for tokens in (good, bad)]
+    difference = sums[1] - sums[0]
+    if difference == 0:
+        return "a tie: both are equally probable, which counts as wrong"
+    return f"{'good' if difference > 0 else 'bad'} is preferred, by {abs(difference):.3f} nats"
+
+
+@click.command(
+    help="Run lm-eval, which then knows the model tseval.",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def lm_eval_command(arguments: tuple[str, ...]) -> None:
+    """Pass all ARGUMENTS on to lm_eval, which from version 0.4.14 on finds the model by itself."""
+    try:
+        import lm_eval.models  # noqa: F401 - before ours: it lists its own only where nobody was first
+        from lm_eval.__main__ import cli_evaluate
+    except ImportError:
+        raise ModelError('lm-eval is not here: pip install "tseval[lm-eval]"') from None
+
+    import tseval.lm_eval_tasks  # noqa: F401 - registers itself
+
+    sys.argv = ["lm_eval", *arguments]
+    with unguarded():
+        cli_evaluate()

@@ -1,18 +1,34 @@
-"""`tseval run`."""
+"""`tseval verify`."""
 
 from __future__ import annotations
 
+import json
+import sys
+from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
+from click.core import ParameterSource
 
 from tseval.analysis.accuracy import check_features
-from tseval.cli.model_options import model_options, open_chosen
-from tseval.cli.options import BY, COLUMNS_OPTION, COUNT, FILE
+from tseval.cli.options import (
+    BY,
+    COLUMNS_OPTION,
+    COUNT,
+    DEVICE,
+    FILE,
+    MODEL_ARGS,
+    QUIET,
+    model_options,
+    open_chosen,
+    read_arguments,
+    say_warnings,
+)
 from tseval.cli.progress import busy, progress_bar
-from tseval.errors import RunError, SuiteError, shortened
+from tseval.errors import RunError, SuiteError, counted, shortened
 from tseval.items import cluster_by
 from tseval.questions import SCORES
 from tseval.questions.scored import Normalised
@@ -20,12 +36,19 @@ from tseval.suites import load_suite
 from tseval.suites.data.ratings import read_unigrams
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from tseval.babylm import TaskResult
     from tseval.items import Suite
     from tseval.questions import Score
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
+    from tseval.sweeps import UnitState, Workforce
+    from tseval.sweeps.units import SweepUnit
+    from tseval.verifying import Verification
+
+    _Verifier = Callable[[Path, Callable[[int, int], None] | None], Verification]
+
 
 RUNS = Path("runs")
 
@@ -159,7 +182,7 @@ def _score(
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     """Print the table, and on standard error where the run is and what it took."""
-    from tseval.cli.printing import print_or_write
+    from tseval.cli.progress import print_or_write
     from tseval.report import told_of
 
     with busy("making the table", quiet):
@@ -172,3 +195,302 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     click.echo(f"{took}\n{path}\n{run.manifest.signature}", err=True)
     for warning in run.manifest.warnings:
         click.echo(f"warning: {warning}", err=True)
+
+
+@click.command()
+@model_options
+@click.option("--data", type=FILE, required=True,
+              help="The folder full_eval or fast_eval of BabyLM's evaluation data.")  # fmt: skip
+@click.option("--out", type=FILE, default=Path("results"), show_default=True,
+              help="Folder for the predictions, laid out as BabyLM's pipeline has it.")  # fmt: skip
+@QUIET
+@click.pass_context
+def babylm_command(
+    context: click.Context, spec: str, model_args: str, device: str, data: Path, out: Path, quiet: bool
+) -> None:
+    """Score BabyLM's zero-shot tasks, and write the predictions that its pipeline collects.
+
+    A folder that is missing is named, and the exit code is then 1.
+    """
+    from tseval.babylm import (
+        PIPELINE_OPTIONS,
+        load_tasks,
+        plan_tasks,
+        results_folder,
+        score_task,
+        write_summary,
+    )
+
+    with busy(f"reading {data}", quiet):
+        tasks, missing = load_tasks(data)
+    options = PIPELINE_OPTIONS.get(spec.partition(":")[0], {}) | read_arguments(model_args)
+    model = open_chosen(
+        spec, ",".join(f"{key}={value}" for key, value in options.items()), device, quiet=quiet
+    )
+    where = results_folder(out, spec, options.get("revision", "main"))
+    results: dict[str, TaskResult] = {}
+    for planned in plan_tasks(model, tasks, where):
+        folder = planned.loaded.folder
+        with progress_bar(f"{model.card.name} on {folder}", quiet) as progress:
+            results[folder] = score_task(planned, progress)
+    write_summary(model, results, where)
+    if not quiet:
+        click.echo(_table(results))
+        click.echo(str(where), err=True)
+    say_warnings(model)
+    for folder, result in results.items():
+        if 100 * result.n_tied > result.n_items:
+            said = (
+                f"{folder}: {result.n_tied:,} of {result.n_items:,} items are ties, which count as right here"
+            )
+            click.echo(f"warning: {said}", err=True)
+    for name in missing:
+        click.echo(f"missing: {data / name}: no predictions were made of it", err=True)
+    if (data / "reading").is_dir():
+        click.echo(
+            f"left out: {data / 'reading'}: BabyLM's own pipeline scores it (docs/babylm.md)", err=True
+        )
+    if missing:
+        context.exit(1)
+
+
+def _table(results: Mapping[str, TaskResult]) -> str:
+    from tabulate import tabulate
+
+    from tseval.report.document import NONE, share, whole
+
+    rows = [
+        (
+            folder,
+            whole(result.n_items),
+            result.measure,
+            NONE if result.score is None else share(result.score),
+            whole(result.n_tied),
+        )
+        for folder, result in results.items()
+    ]
+    headings, align = (
+        ("Task", "Items", "Measure", "Score", "Ties"),
+        ("left", "right", "left", "right", "right"),
+    )
+    return tabulate(rows, headings, tablefmt="pipe", colalign=align, disable_numparse=True)
+
+
+_STATUS = "status"
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar=f"[{_STATUS}] [PLAN]")
+@click.option("--model", "models", multiple=True,
+              help="As tseval run takes it, or several: step*.pt, hf:ID@step{1000,2000}.")  # fmt: skip
+@MODEL_ARGS
+@click.option("--suite", "suites", multiple=True, default=["marvin_linzen"], show_default=True,
+              help="As tseval run takes it, or several.")  # fmt: skip
+@click.option("--case", "cases", multiple=True, help="Only these cases.")
+@click.option("--limit", type=COUNT, help="Only the first N items of each case.")
+@click.option("--tokenise", is_flag=True,
+              help="Split punctuation and clitics off the words of data, for word-level models.")  # fmt: skip
+@click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
+              help="Items with the same value are not independent, whatever the suite says; may be repeated.",
+)  # fmt: skip
+@COLUMNS_OPTION
+@click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
+@click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
+              help="Where a sentence is longer than the model reads.")  # fmt: skip
+@DEVICE
+@click.option("--engine", "engine_name", type=click.Choice(["local", "slurm", "ray"]), default="local",
+              show_default=True, help="Where workers are started.")  # fmt: skip
+@click.option("--workers", type=COUNT, help="How many; else one for each GPU, or for each core.")
+@click.option("-o", "--out", type=FILE, help="Folder of the runs; else runs/ and the name of the plan.")
+@click.option("--quiet", is_flag=True, help="Print failures and errors only.")
+def sweep_command(
+    words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
+    cases: tuple[str, ...], limit: int | None, tokenise: bool, clusters: tuple[str, ...],
+    columns: dict[str, str] | None, score: Score | None, too_long: Literal["skip", "refuse"], device: str,
+    engine_name: str, workers: int | None, out: Path | None, quiet: bool,
+) -> None:  # fmt: skip
+    """Score many models on many suites, by as many workers as there are.
+
+    What is swept stands in PLAN, a YAML file, or in --model, --suite and the options of tseval run. Every
+    model and suite gives a run in the folder. The same command goes on where it was stopped: what is done is
+    not done again. Exits with 1 if anything failed. With the word status it only says how far everything is.
+    """
+    from tseval.sweeps import STATE, Workforce, states_of
+    from tseval.sweeps.engines import find_engine
+    from tseval.sweeps.units import ModelEntry, Options, SweepPlace, SweepPlan, plan_units, read_plan
+
+    asks, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
+    if len(files) + bool(models) != 1:
+        raise click.UsageError("name one plan, or models with --model.")
+    if files:
+        _refuse_beside_plan(click.get_current_context())
+        plan = read_plan(Path(files[0]))
+    else:
+        arguments = read_arguments(model_args)
+        options = Options(cases, limit, tokenise, clusters, score, too_long, device, columns)
+        plan = SweepPlan(
+            tuple(ModelEntry(model, arguments) for model in models), suites, options, str(RUNS / "sweep")
+        )
+    if out is not None:
+        plan = replace(plan, out=str(out))
+    units = plan_units(plan)
+    folder = Path(str(plan.out))
+    if asks:
+        _tell(states_of(units, SweepPlace(folder / STATE)))
+        return
+    force = Workforce(find_engine(engine_name), workers, plan.settings(engine_name))
+    sweep_and_tell(units, folder, force, quiet)
+    if not quiet:
+        click.echo(f"tseval table {folder}", err=True)
+
+
+def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, quiet: bool = False) -> None:
+    """Sweep, show how it goes, and name all that failed, with its log.
+
+    Args:
+        units: To do.
+        folder: Of the sweep; what is known of the units stands below it.
+        force: Who does them.
+        quiet: Say nothing but what failed.
+
+    Raises:
+        Exit: With 1, if anything failed or is left.
+    """
+    from tseval.cli.progress import counts_of, ended_in_order, say_progress, watching
+    from tseval.sweeps import STATE, sweep
+    from tseval.sweeps.units import ENDED, SweepPlace
+
+    place = SweepPlace(folder / STATE)
+    with ended_in_order(folder), watching(quiet, say_progress) as watch:
+        swept = sweep(units, place, force, watch)
+    if not quiet:
+        before = sum(state.was_done for state in swept.states)
+        click.echo(counts_of(swept.states) + (f" ({before:,} of them before)" if before else ""), err=True)
+    failed = [state for state in swept.states if state.record.stage == "failed"]
+    left = [state for state in swept.states if state.record.stage not in ENDED]
+    for state in failed:
+        said = f"tseval: {state.unit.name} failed: {state.record.said}\n  See {place.log(state.unit)}."
+        click.echo(shortened(said), err=True)
+    for complaint in dict.fromkeys(swept.complaints):
+        click.echo(shortened(f"tseval: {complaint}"), err=True)
+    if left:
+        said = f"tseval: {counted(len(left), 'unit')} left, {left[0].unit.name} first.\n"
+        click.echo(f"{said}  The same command goes on.", err=True)
+    if failed or left:
+        raise click.exceptions.Exit(1)
+
+
+def _refuse_beside_plan(context: click.Context) -> None:
+    """Refuse options that would say something else than a plan does."""
+    allowed = {"words", "engine_name", "workers", "out", "quiet"}
+    for parameter in context.command.params:
+        given = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+        if given and parameter.name not in allowed:
+            raise click.UsageError(f"{parameter.opts[0]} stands in the plan, if there is one.")
+
+
+def _tell(states: Sequence[UnitState]) -> None:
+    """Print how far everything is: a line for each unit, then how many are at which stage."""
+    from tseval.cli.progress import counts_of, say_progress
+
+    width = max(len(state.unit.name) for state in states)
+    for state in states:
+        line = f"{state.unit.name:<{width}}  {state.record.stage:<8}  {say_progress(state)}"
+        click.echo(line.partition("\n")[0].rstrip())
+    click.echo(counts_of(states))
+
+
+class Share(click.ParamType[float]):
+    """A share of sentences: `1%`, `0.5%` or `all`."""
+
+    name = "SHARE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read a share; 1 for all."""
+        if isinstance(value, float):
+            return value
+        text = str(value)
+        try:
+            share = 1.0 if text == "all" else float(text.removesuffix("%")) / (100 if text[-1:] == "%" else 0)
+        except (ValueError, ZeroDivisionError):
+            share = 0.0
+        if not 0 < share <= 1:
+            self.fail(f"{text!r} is no share: write 1%, 0.5% or all", param, ctx)
+        return share
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
+@click.option("--suite", help="Where the suite is; else the name that the run states.")
+@click.option("--model", "spec", help="Ask the model again: checkpoint, or SCHEME:REST.")
+@MODEL_ARGS
+@DEVICE
+@click.option("--rescore", "share", type=Share(),
+              help="How many sentences the model is asked about: 1% (default) to all.",
+)  # fmt: skip
+@click.option("--draw", help="Ask about the sentences that a report drew, which names this; else drawn anew.")
+@click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
+def verify_command(
+    paths: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
+    share: float | None, draw: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Check that runs are whole, follow from suite and evidence, and can be.
+
+    With --model the model is asked again about a share of the sentences, drawn anew. Exits with 1 if anything
+    is wrong.
+    """
+    for option, given in (("--rescore", share), ("--draw", draw)):
+        if spec is None and given is not None:
+            raise RunError(f"{option} needs the model: name it with --model")
+    model = None if spec is None else open_chosen(spec, model_args, device)
+    reports = []
+    verify = _verifier(suite, model, share or 0.01, draw)
+    for path in _runs_and_entries(paths):
+        with progress_bar(f"verifying {path}") as progress:
+            report = verify(path, progress)
+        reports.append(report)
+        if not as_json:
+            click.echo(str(report))
+    if as_json:
+        click.echo(json.dumps([report.to_mapping() for report in reports], indent=2, ensure_ascii=False))
+    if not all(report.ok for report in reports):
+        sys.exit(1)
+
+
+def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
+    """List what is to be verified; a board stands for all its entries."""
+    from tseval.boards import DEFINITION, entry_folders, read_definition
+    from tseval.boards.sources import lacks_evidence, not_shipped
+    from tseval.report.table import BUNDLED_BOARDS
+
+    found: list[Path] = []
+    for name in names:
+        path = Path(name)
+        if not path.exists() and (BUNDLED_BOARDS / name).exists():
+            path = BUNDLED_BOARDS / name
+        if (path / DEFINITION).is_file():
+            definition = read_definition(path)
+            if not definition.published and lacks_evidence(path):
+                raise not_shipped(path)
+            found += entry_folders(path, definition.order)
+        else:
+            found.append(path)
+    return found
+
+
+def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
+    """Make what verifies a run or an entry; the suite of a board is expanded once for all its entries."""
+    from tseval.boards import ENTRY_FILE, read_definition
+    from tseval.boards.check import board_suite, verify_entry
+    from tseval.verifying import verify_run
+
+    suite_of_board = lru_cache(maxsize=1)(board_suite)  # the entries of a board follow one another
+
+    def verify(path: Path, progress: Callable[[int, int], None] | None) -> Verification:
+        if not (path / ENTRY_FILE).is_file():
+            return verify_run(path, suite=suite, model=model, share=share, draw=draw, progress=progress)
+        board = path.resolve().parents[1]
+        split = None if read_definition(board).published else suite_of_board(board)
+        return verify_entry(path, suite=split, model=model, share=share, draw=draw, progress=progress)
+
+    return verify

@@ -1,16 +1,25 @@
-"""`tseval suites`: list the suites, and download those that are data."""
+"""`tseval export`: suites and runs for other tools."""
 
 from __future__ import annotations
 
+import sys
+from functools import partial
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import QUIET
+from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, QUIET
 from tseval.cli.progress import busy, progress_bar
+from tseval.errors import ModelError, SuiteError, suggest
+from tseval.files import read_bytes, write_output
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tseval.items import Case
+    from tseval.suites.lint import LintFinding
 
 
 @click.group(invoke_without_command=True, help="List the suites.")
@@ -84,3 +93,219 @@ def _fetch(name: str, quiet: bool) -> None:
     if not quiet:
         about = f"{published.title}, {published.licence}"
         click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)
+
+
+_LONG = 200_000  # items, from which on a bar is worth showing
+
+
+@click.command(help="Write out the items of a suite.")
+@click.argument("suite")
+@click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case; may be repeated.")
+@click.option("--format", "format_", type=click.Choice(["tsv", "jsonl", "parquet"]), default="tsv",
+              show_default=True,
+              help="tsv: the case, then the sentences in label order (and the features of strings of "
+                   "formal languages), without a header.")  # fmt: skip
+@click.option("--limit", type=COUNT, metavar="N", help="The first N items.")
+@click.option("--sample", type=COUNT, metavar="N", help="N items drawn uniformly, in order.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
+@COLUMNS_OPTION
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Default: print.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def expand_command(
+    suite: str, cases: tuple[str, ...], format_: str, limit: int | None, sample: int | None, seed: int,
+    columns: dict[str, str] | None, output: Path | None, quiet: bool,
+) -> None:  # fmt: skip
+    """Write out the items of SUITE, a bundled name or a path."""
+    if format_ == "parquet" and output is None:
+        raise click.UsageError("--format parquet writes a file: add -o FILE.")
+
+    from tseval.files import write_output
+    from tseval.suites import stream_cases
+    from tseval.suites.grammar import write_items
+
+    with busy(f"reading {suite}", quiet):
+        n_items, blocks = stream_cases(
+            suite, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns
+        )
+    if n_items >= _LONG:
+        blocks = _with_progress(blocks, n_items, quiet)
+    if output is None:
+        write_items(blocks, format_, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        write_output(output, lambda out: write_items(blocks, format_, out))
+
+
+def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterator[Case]:
+    """Show a bar while the blocks are made and written."""
+    done = 0
+    with progress_bar("items", quiet) as progress:
+        for case in blocks:
+            yield case
+            done += case.n_items
+            if progress:
+                progress(done, n_items)
+
+
+_BUNDLED = "bundled:"
+
+
+@click.command(help="Check grammars and data sets.")
+@click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
+@click.option(
+    "--vocab",
+    metavar="FILE or MODEL",
+    help="Report words missing here: a text file with one word per line, a checkpoint, or bundled:NAME.",
+)
+@COLUMNS_OPTION
+def lint_command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, str] | None) -> None:
+    """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
+    from tseval.suites import find_suite
+    from tseval.suites.data import is_data
+    from tseval.suites.data.pairs import refuse_columns
+    from tseval.suites.lint import lint, lint_data
+
+    knows = None if vocab is None else _known_words(vocab)
+    paths = [find_suite(suite) for suite in suites]
+    with busy(f"checking {', '.join(suites)}"):
+        findings: list[LintFinding] = []
+        for path in paths:
+            if is_data(path):
+                findings += lint_data(path, knows, columns)
+            else:
+                refuse_columns(path, columns)
+                findings += lint(path, knows)
+    for finding in findings:
+        click.echo(str(finding))
+    if any(finding.severity != "note" for finding in findings):
+        sys.exit(1)
+    click.echo("Notes only." if findings else "No findings.", err=True)
+
+
+def _known_words(spec: str) -> Callable[[str], bool]:
+    """Read a vocabulary: text with one word per line, or a checkpoint, perhaps a bundled one."""
+    path = _bundled(spec.removeprefix(_BUNDLED)) if spec.startswith(_BUNDLED) else Path(spec)
+    if path.suffix in {".pt", ".safetensors"}:
+        from tseval.models.checkpoint import read_vocabulary
+
+        vocabulary = read_vocabulary(path)
+        words = frozenset(vocabulary.words)
+        return lambda word: (word.lower() if vocabulary.lowercase else word) in words
+    try:
+        text = read_bytes(path, "document_bytes").decode("utf-8-sig")
+        words = frozenset(word.strip() for word in text.split("\n"))
+    except UnicodeDecodeError:
+        fix = "Give UTF-8 text with one word per line, or a checkpoint (.pt, .safetensors)."
+        raise SuiteError(f"{path}: not a vocabulary.\n  {fix}") from None
+    except OSError as error:
+        fix = "Give a text file with one word per line, a checkpoint, or bundled:NAME."
+        raise SuiteError(f"{path}: cannot be read: {error.strerror}.\n  {fix}") from None
+    return words.__contains__
+
+
+def _bundled(name: str) -> Path:
+    """Find a checkpoint that comes with tseval."""
+    from tseval.models.checkpoint import bundled_checkpoints
+
+    known = bundled_checkpoints()
+    if name not in known:
+        hint = suggest(name, known, "Bundled checkpoints")
+        raise ModelError(f"there is no bundled checkpoint {name!r}.\n  {hint}")
+    return known[name]
+
+
+@click.group()
+def export_command() -> None:
+    """Write suites and runs for other tools."""
+
+
+@export_command.command("lm-eval")
+@click.argument("suite")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR"
+)
+@click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
+@click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
+@COLUMNS_OPTION
+@QUIET
+def lm_eval(
+    suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, quiet: bool
+) -> None:
+    """Write SUITE as tasks of lm-eval: a group, and a task for each row of the table."""
+    from tseval.lm_eval_tasks import write_tasks
+    from tseval.suites import load_suite
+
+    with busy(f"writing {suite}", quiet):
+        loaded = load_suite(suite, limit=limit, tokenise=tokenise, columns=columns)
+        group, *tasks = write_tasks(loaded, output)
+    if not quiet:
+        click.echo(f"{output}: {group}, {len(tasks)} tasks", err=True)
+        click.echo(f"lm_eval --include_path {quote(str(output))} --tasks {group} ...", err=True)
+
+
+@export_command.command("glmm")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.csv"
+)
+@QUIET
+def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
+    """Write the verdicts of RUNs as one table, and print the mixed model for it in R (lme4)."""
+    from tseval.report.exports import in_r, mixed_model, write_verdicts
+    from tseval.report.opened import open_runs
+
+    with busy("writing verdicts", quiet):
+        opened = open_runs(runs)
+        model = mixed_model(opened)
+        write_output(output, partial(write_verdicts, opened))
+    click.echo(in_r(model, str(output)), nl=False)
+    if quiet:
+        return
+    for note in (*opened.notes, *model.notes):
+        click.echo(note, err=True)
+    click.echo(f"{output}: {model.n_verdicts:,} verdicts", err=True)
+
+
+@export_command.command("eee")
+@click.argument("run", type=FILE)
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE.json|DIR",
+    help="A file, or a folder in which the record gets the place that it has in the store.",
+)
+@click.option("--model-id", metavar="DEVELOPER/NAME", help="What the model's hub calls it.")
+@click.option("--organisation", default="unknown", show_default=True, help="Who ran it.")
+@click.option(
+    "--relationship",
+    type=click.Choice(["first_party", "third_party", "collaborative", "other"]),
+    default="other",
+    show_default=True,
+    help="Of these to the model's developer.",
+)
+@click.option(
+    "--availability",
+    type=click.Choice(["open_weights", "closed_weights", "unknown"]),
+    default="unknown",
+    show_default=True,
+    help="Of the model's weights.",
+)
+@QUIET
+def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
+    """Write a RUN, or an entry of a board, as a record of Every Eval Ever."""
+    from tseval.report.exports import Submission, make_record, write_record
+
+    submission = Submission(**said)  # type: ignore[arg-type] # click holds them to their choices
+    with busy(f"reading {run}", quiet):
+        record = make_record(run, submission)
+    if output is None:
+        click.echo(str(record), nl=False)
+    else:
+        written = write_record(record, output)
+    if quiet:
+        return
+    for note in record.notes:
+        click.echo(note, err=True)
+    if output is not None:
+        click.echo(written, err=True)

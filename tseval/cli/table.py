@@ -1,21 +1,26 @@
-"""`tseval table`: print runs and published boards side by side, or how runs differ from one of them."""
+"""`tseval report`: the page of one's own runs."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from tseval.cli.options import BY, FILE, MARGIN_OPTION
-from tseval.cli.printing import print_or_write, say_without_moment
-from tseval.cli.progress import busy
+from tseval.cli.options import BY, COUNT, FILE, MARGIN_OPTION, take_all
+from tseval.cli.progress import busy, print_or_write, say_without_moment
+from tseval.errors import RunError
 from tseval.report import FORMATS, Format, Table, open_sources, told_of
-from tseval.report.opened import open_runs
+from tseval.report.figures import CHANCE, Panel, check_figure_names, draw_panels, write_figure
+from tseval.report.opened import Opened, open_runs
 from tseval.runs import CLOCKS, runs_below
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tseval.report.document import Document
     from tseval.runs import Clock
 
@@ -82,3 +87,268 @@ def _over(sources: tuple[str, ...], over: Clock, by: tuple[str, ...]) -> Documen
     trainings, left_out = find_trainings(opened, over, by)
     say_without_moment(left_out, over)
     return over_steps(opened, trainings, over)
+
+
+ANALYSING = "analysing runs"
+NOTHING_TO_DRAW = "no model could decide any of these items, so there is nothing to draw."
+NEW_FILE = click.Path(path_type=Path, dir_okay=False)
+run_options = take_all([
+    click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
+    click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case; may be repeated."),
+    click.option("--where", "where", multiple=True, metavar="FEATURE=VALUE",
+                 help="Only items with this value; may be repeated."),
+    click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True),
+    click.option("-o", "output", type=NEW_FILE, metavar="FILE", help="Write the numbers to a file."),
+])  # fmt: skip
+FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
+                      help="Draw into a .svg or .png file; may be repeated.")  # fmt: skip
+
+SEEDS_TOGETHER = click.option(
+    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
+)
+
+
+@click.group()
+def analyze_command() -> None:
+    """Analyse runs: rows, attractors, profiles, pairs, words, designs, ratings, trainings, languages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the options of every analysis say."""
+
+    runs: tuple[str, ...]
+    cases: tuple[str, ...]
+    where: tuple[str, ...]
+    form: Format
+    output: Path | None
+    figures: tuple[Path, ...] = ()
+
+    def open(self, *, rated: bool = False, **fixed: int | None) -> Opened:
+        """Open the runs, with the items that `--case`, `--where` and the options of one analysis choose.
+
+        Args:
+            rated: Whether the analysis is about ratings of sentences.
+            fixed: Features that must have a value.
+        """
+        check_figure_names(self.figures, RunError)
+        chosen = [("case", case) for case in self.cases]
+        given = (f"{name}={value}" for name, value in fixed.items() if value is not None)
+        for text in (*self.where, *given):
+            name, equals, value = text.partition("=")
+            if not name or not equals:
+                raise click.UsageError(f"--where {text!r}: write FEATURE=VALUE, such as n_intervening=2.")
+            chosen.append((name, value))
+        return open_runs(self.runs, chosen, rated=rated)
+
+    def draw(self, panels: list[Panel], x_label: str, y_label: str) -> None:
+        """Draw panels into the files of `--figure`."""
+        if self.figures and not panels:
+            raise RunError(NOTHING_TO_DRAW)
+        if self.figures:
+            write_figure(lambda: draw_panels(panels, x_label, y_label), self.figures, RunError)
+
+    def write(self, found: Document) -> None:
+        """Print the numbers, or write them to the file of `-o`."""
+        print_or_write(found, self.form, self.output)
+
+
+@analyze_command.command("attractors")
+@run_options
+@FIGURE
+@click.option("--distance", type=int, metavar="N", help="Only items with N words between subject and verb.")
+@click.option("--attractors", "n_attractors", type=int, metavar="K",
+              help="Only items with K attractors, by the nouns that are none.")  # fmt: skip
+def attractors_command(distance: int | None, n_attractors: int | None, **given: Any) -> None:
+    """Print accuracy by intervening nouns and attractors among them."""
+    from tseval.report import analyses
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open(distance=distance, n_attractors=n_attractors)
+        if n_attractors is None:
+            found = analyses.attractors(opened)
+            asked.draw(analyses.attractor_panels(found), "attractors", "accuracy")
+        else:
+            found = analyses.non_attractors(opened)
+            x_label = "intervening nouns that are no attractors"
+            asked.draw(analyses.non_attractor_panels(found), x_label, "accuracy")
+    asked.write(found)
+
+
+@analyze_command.command("rows")
+@run_options
+@FIGURE
+@BY
+@SEEDS_TOGETHER
+def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
+    """Print the accuracy of each row of the table with its interval; the figure has bars."""
+    from tseval.report.figures import draw_bars
+    from tseval.report.seeds import row_bars, seeds_of, seeds_table
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open()
+        groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
+        found = seeds_table(opened, groups, by)
+        if asked.figures:
+            panel = row_bars(found, f"Accuracy on {opened.suite}")
+            if not panel.lines:
+                raise RunError(NOTHING_TO_DRAW)
+            write_figure(lambda: draw_bars(panel, "", "accuracy", CHANCE), asked.figures, RunError)
+    asked.write(found)
+
+
+@analyze_command.command("profile")
+@run_options
+@FIGURE
+@click.option("--words", type=COUNT, metavar="N", help="Only items with N words before the verb.")
+def profile_command(words: int | None, **given: Any) -> None:
+    """Print the mean confidence in the correct answer after each word."""
+    from tseval.report import analyses
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        found = analyses.profiles(asked.open(), words)
+        asked.draw(analyses.profile_panels(found), "words read", "confidence")
+    asked.write(found)
+
+
+@analyze_command.command("pairwise")
+@run_options
+@click.option("--by", metavar="FEATURE", help="A table for each value; default: n_intervening, if there.")
+@MARGIN_OPTION
+def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
+    """Print how far pairs of models are apart, how sure that is, and what only one of two gets right."""
+    from tseval.report.comparisons import pairs
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        found = pairs(asked.open(), by, margin)
+    asked.write(found)
+
+
+@analyze_command.command("robustness")
+@run_options
+@FIGURE
+@click.option("--counts-from", "texts", type=FILE, multiple=True, metavar="TEXT",
+              help="Set accuracy against how often words occur in a text; may be repeated.")  # fmt: skip
+def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
+    """Print what limits each interval, and what single words do to each row."""
+    from tseval.report.figures import draw_dots
+    from tseval.report.robustness import analyse_words, word_panels
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open()
+        found = analyse_words(opened, _count_words(texts) if texts else None)
+        if asked.figures:
+            write_figure(lambda: draw_dots(word_panels(found), "accuracy"), asked.figures, RunError)
+    asked.write(found)
+
+
+def _count_words(texts: Sequence[Path]) -> Mapping[str, int]:
+    """Count the words of all these texts, in lower case."""
+    from tseval.training.corpus import count_words  # brings torch along
+
+    return count_words(texts, lowercase=True)
+
+
+@analyze_command.command("effects")
+@run_options
+@FIGURE
+def effects_command(**given: Any) -> None:
+    """Print the effect of each prediction in bits, and surprisals under the conditions of a design."""
+    from tseval.report.analyses import design_effects, surprisal_panels
+    from tseval.report.figures import draw_dots
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        found = design_effects(asked.open())
+        panels = surprisal_panels(found)
+        if asked.figures and not panels:
+            raise RunError("no model could decide any of these items, so there is nothing to draw.")
+        if asked.figures:
+            draw = partial(draw_dots, panels, "surprisal in bits", shares=False)
+            write_figure(draw, asked.figures, RunError)
+    asked.write(found)
+
+
+@analyze_command.command("trajectory")
+@run_options
+@FIGURE
+@click.option("--over", type=click.Choice(CLOCKS), default="step", show_default=True,
+              help="What a training is measured in.")  # fmt: skip
+def trajectory_command(over: Clock, **given: Any) -> None:
+    """Print when each row rises above chance along a training, from runs of its checkpoints."""
+    from tseval.report.figures import draw_trajectories
+    from tseval.report.trajectories import find_trainings, rises, trajectory_panels
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open()
+        trainings, left_out = find_trainings(opened, over)
+        say_without_moment(left_out, over)
+        found = rises(opened, trainings, over)
+        if asked.figures:
+            panels = trajectory_panels(trainings)
+            write_figure(lambda: draw_trajectories(panels, over), asked.figures, RunError)
+    asked.write(found)
+
+
+@analyze_command.command("ratings")
+@run_options
+@FIGURE
+@BY
+def ratings_command(by: tuple[str, ...], **given: Any) -> None:
+    """Print how far scores of sentences go with ratings of people, and draw a dot for each sentence."""
+    from tseval.report.analyses import ratings, scatter_panels, score_label
+    from tseval.report.figures import draw_scatter
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open(rated=True)
+        found = ratings(opened, by)
+        if asked.figures:
+            panels, label = scatter_panels(opened, found), score_label(opened)
+            write_figure(lambda: draw_scatter(panels, label, "mean rating"), asked.figures, RunError)
+    asked.write(found)
+
+
+@analyze_command.command("formal")
+@run_options
+@FIGURE
+@SEEDS_TOGETHER
+def formal_command(group: bool, **given: Any) -> None:
+    """Print accuracy by distance, or error by attractors or pattern, as the papers on the language do."""
+    from tseval.report import analyses
+    from tseval.report.figures import draw_lines
+    from tseval.report.seeds import seeds_of
+
+    asked = Chosen(**given)
+    with busy(ANALYSING):
+        opened = asked.open()
+        found = analyses.formal_of_seeds(opened, seeds_of(opened)) if group else analyses.formal(opened)
+        if asked.figures:
+            lines = analyses.formal_lines(found)
+            write_figure(lambda: draw_lines(lines, *analyses.labels(opened)), asked.figures, RunError)
+    asked.write(found)
+
+
+@click.command("report")
+@click.argument("sources", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
+@click.option("-o", "output", type=FILE, required=True, help="The page, one file: page.html.")
+@click.option("--suite", help="Where the suite of the runs is; else the name that they state.")
+@click.option("--title", help="Of the page.")
+def report_command(sources: tuple[str, ...], output: Path, suite: str | None, title: str | None) -> None:
+    """Write runs as a web page: the table, any two models compared, single items.
+
+    RUN_OR_BOARD is as for tseval table. The page is one file that holds everything: it opens in any browser
+    and asks no network for anything.
+    """
+    from tseval.pages import write_report
+
+    with busy("reading runs"):
+        lacking = write_report(sources, output, suite, title)
+    if lacking is not None:
+        click.echo(f"{output}: no items: {lacking}. Name the suite with --suite.", err=True)

@@ -1,0 +1,408 @@
+"""`tseval train`: language models, classifiers, and the zoo of all architectures."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+import torch
+
+from tseval.cli.console import Console
+from tseval.cli.options import COUNT, DEVICE, FILE, QUIET, take_all
+from tseval.cli.progress import busy, ended_in_order, say_progress, watching
+from tseval.cli.train_options import (
+    CHECKPOINT,
+    LOWERCASE,
+    POSITIVE,
+    SEED,
+    Bar,
+    apply_preset,
+    build,
+    cell_options,
+    chosen_language,
+    chosen_settings,
+    chosen_sizes,
+    describe_model,
+    finished,
+    origin_of,
+    read_training_text,
+    reserved,
+    setting,
+    size_options,
+    training_options,
+)
+from tseval.errors import SuiteError, TrainingError, TsevalError, shortened
+from tseval.files import write_text
+from tseval.models.cells import CELLS
+from tseval.models.cells.cell import options_of
+from tseval.models.network import TASKS, Classifier, LanguageModel, Sizes
+from tseval.report.curves import (
+    curve_numbers,
+    error_numbers,
+    read_curves,
+    read_error_curves,
+    read_string_curves,
+    write_curves_figure,
+    write_error_figure,
+    write_string_figure,
+)
+from tseval.scoring.numerics import pick_device
+from tseval.suites import load_suite
+from tseval.training.along import EarlyEvaluation, accuracy_path
+from tseval.training.classifier import Examples, make_vocabulary, read_split, train_classifier
+from tseval.training.language_model import Destination, train_language_model
+from tseval.training.loop import ClassifierSettings, curves_path, product_type
+from tseval.training.presets import CLASSIFIER_PRESETS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tseval.formats import Json
+    from tseval.items import Suite
+    from tseval.report.table import Board
+    from tseval.runs import Run
+    from tseval.sweeps import UnitState
+    from tseval.training.zoo import Recipe, ZooModel
+
+
+TRAIN, VALID = ("train",), ("valid", "dev")
+
+
+_setting = partial(setting, defaults=ClassifierSettings())
+_options = take_all([
+    click.option("--data", multiple=True, required=True, metavar="SUITE",
+                 help="A table of agreement examples, or other pairs with cases train and valid."),
+    click.option("--min-count", type=COUNT, default=2, show_default=True, help="Leave out rarer words."),
+    LOWERCASE,
+    *size_options(embedding=50, hidden=50, layers=1, dropout=0.0),
+    click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
+                 help="Something else that can be chosen about the cell; activation is relu unless given, "
+                 "but tanh in GRU and LSTM."),
+    click.option("--preset", type=click.Choice(list(CLASSIFIER_PRESETS)),
+                 help="Sizes and settings of a paper; options that are given go before them."),
+    _setting("epochs", COUNT, "Passes over the examples, at most."),
+    _setting("patience", COUNT, "Stop after so many epochs in a row that were no better."),
+    _setting("batch", COUNT, "Examples learnt from at once."),
+    _setting("learning_rate", POSITIVE, "Adam's."),
+    _setting("clip", POSITIVE, "Largest gradient norm."),
+    _setting("initial_range", POSITIVE, "Word vectors start uniform within plus and minus this."),
+    _setting("seed", SEED, "Of initial weights, order of examples, dropout and noise."),
+    _setting("log_every", COUNT, "Batches between points of the learning curve, such as α, within an epoch."),
+    *CHECKPOINT,
+    DEVICE,
+    QUIET,
+])  # fmt: skip
+
+
+@click.command()
+@_options
+@click.pass_context
+def number(context: click.Context, /, **_: object) -> None:
+    """Train a classifier that predicts a verb's number from the words before it."""
+    _train(context, "number")
+
+
+@click.command()
+@_options
+@click.pass_context
+def grammaticality(context: click.Context, /, **_: object) -> None:
+    """Train a classifier that judges whole sentences."""
+    _train(context, "grammaticality")
+
+
+def _train(context: click.Context, task: str) -> None:
+    """Train a classifier as the options say."""
+    given = context.params
+    out: Path = given["out"]
+    resume: bool = given["resume"]
+    console = Console(given["quiet"])
+    apply_preset(context, CLASSIFIER_PRESETS)
+    settings = ClassifierSettings(**{one.name: given[one.name] for one in fields(ClassifierSettings)})
+    context.with_resource(reserved(out, resume))
+    # What can be wrong with the settings is said before the data are read; the vocabulary comes from them.
+    sizes = _sizes(context, task)
+    if done := finished(out, resume, sizes, settings):
+        console.out(done)
+        return
+    device = pick_device(given["device"])
+    with busy("reading examples", given["quiet"]):
+        suites = [load_suite(f"{name}:{TASKS[task].methods[0]}") for name in dict.fromkeys(given["data"])]
+        train, valid = (read_split(suites, TASKS[task], split) for split in (TRAIN, VALID))
+        words = make_vocabulary(train, min_count=given["min_count"], lowercase=given["lowercase"])
+    model = build(Classifier, replace(sizes, vocabulary=len(words)), settings, device)
+    examples_read = f"{len(train):,} examples to train on, {len(valid):,} to validate on"
+    console.out(f"{describe_model(model, len(words))}, {examples_read}")
+    data: list[Json] = [{"suite": suite.name, "digest": suite.digest} for suite in suites]
+    destination = Destination(out, origin_of(given["preset"], data=data), given["save_every"], resume)
+    examples = Examples.encode(train, words), Examples.encode(valid, words)
+    with Bar(console, "examples", "epoch {}: validation accuracy {:.3f}") as bar:
+        best = train_classifier(model, words, examples, settings, destination, bar)
+    console.out(f"{out}: validation accuracy {best:.3f}")
+
+
+def _sizes(context: click.Context, task: str) -> Sizes:
+    """Gather the sizes from the options; a cell that can choose has ReLU, as in Bhatt et al. 2020.
+
+    GRU and LSTM, which could not choose at first, keep tanh unless asked.
+
+    Raises:
+        ModelError: If they do not go together.
+    """
+    given = context.params
+    options = cell_options(given["arch"], given["options"])
+    cell = CELLS[given["arch"]]
+    if "activation" in options_of(cell) and "activation" not in cell.later_options:
+        options = {"activation": "relu", **options}
+    names = ("arch", "embedding", "hidden", "layers", "dropout")
+    return Sizes(vocabulary=1, options=options, task=task, **{name: given[name] for name in names})
+
+
+@click.command()
+@training_options
+@click.pass_context
+def lm(
+    context: click.Context, /, out: Path, resume: bool, save_every: float, preset: str | None,
+    eval_suites: tuple[str, ...], eval_every: int | None, eval_limit: int | None, eval_sample: int | None,
+    eval_runs: Path | None, figure: bool, device: str, quiet: bool, **_: object,
+) -> None:  # fmt: skip
+    """Train a word-level language model on tokenised text, one sentence a line, or on a formal language."""
+    console = Console(quiet)
+    language = chosen_language(context)
+    apply_preset(context, language=language)
+    settings = chosen_settings(context)
+    context.with_resource(reserved(out, resume))
+    # What can be wrong with the settings is said before the text is read; the vocabulary comes from the text.
+    sizes = chosen_sizes(context, vocabulary=1)
+    if done := finished(out, resume, sizes, settings):
+        console.out(done)
+        if figure and curves_path(out).exists() and not _figures(out)[-1].exists():
+            _draw(out, console)  # the training was killed before or while it was drawn
+        return
+    place = pick_device(device)
+    with busy("reading texts and suites", quiet):
+        suites = _load_suites(eval_suites, eval_limit, eval_sample)
+        text = read_training_text(context, language)
+    vocabulary = text.vocabulary
+    model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
+    console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
+    if product_type(settings.precision, place) is not getattr(torch, settings.precision):
+        console.out(f"--precision {settings.precision} gains nothing: this processor lacks such products")
+    probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every, eval_runs) if suites else None
+    destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
+    said = "window {}: validation perplexity {:.2f}"
+    with Bar(console, "tokens", said, guess=len(vocabulary)) as bar:
+        best = train_language_model(model, vocabulary, text.streams, settings, destination, bar)
+    if figure:
+        _draw(out, console)
+    console.out(f"{out}: validation perplexity {best:.2f}")
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=FILE)
+@click.option("--out", "-o", type=FILE, required=True, help="Figure to write (.svg or .png).")
+@click.option(
+    "--error", is_flag=True, help="Draw error on the --eval-suite against the training loss instead."
+)
+@click.option("--strings", is_flag=True,
+              help="Draw what the --eval-suite, a formal language, tells instead: loss and error by epoch. "
+                   "Names that end in -seed1, -seed2, ... are one line.")  # fmt: skip
+@click.option("--numbers", type=FILE, help="Write the numbers behind the figure to a .csv file.")
+def curves(files: tuple[Path, ...], out: Path, error: bool, strings: bool, numbers: Path | None) -> None:
+    """Draw the learning curves of several models into one figure."""
+    if error and strings:
+        raise click.UsageError("--error and --strings exclude each other.")
+    with busy("drawing"):
+        if strings:
+            by_epoch = read_string_curves(files)
+            write_string_figure(by_epoch, out)
+            rows = by_epoch.rows
+        elif error:
+            by_loss = [curve for path in files for curve in read_error_curves(path)]
+            write_error_figure(by_loss, out)
+            rows = error_numbers(by_loss)
+        else:
+            learning = [read_curves(path) for path in files]
+            write_curves_figure(learning, [out])
+            rows = curve_numbers(learning)
+        if numbers:
+            write_text(numbers, rows.to_csv(index=False))
+
+
+def _draw(out: Path, console: Console) -> None:
+    """Draw the curves of a model beside it; that the figure cannot be drawn does not spoil the training."""
+    try:
+        with busy("drawing", console.quiet):
+            write_curves_figure([read_curves(curves_path(out))], _figures(out))
+    except (TsevalError, OSError) as error:
+        console.out(f"no figure: {error}")
+
+
+def _figures(out: Path) -> list[Path]:
+    """Name the figures of a checkpoint's curves, in the order in which they are written."""
+    return [curves_path(out).with_suffix(ending) for ending in (".svg", ".png")]
+
+
+def _load_suites(names: tuple[str, ...], limit: int | None, sample: int | None) -> list[Suite]:
+    """Load the suites for early evaluation, each once."""
+    suites = [load_suite(name, limit=limit, sample=sample) for name in dict.fromkeys(names)]
+    found = [suite.name for suite in suites]
+    if repeated := {name for name in found if found.count(name) > 1}:
+        raise SuiteError(f"two suites are called {min(repeated)!r}: evaluate one of them")
+    return suites
+
+
+@click.command("zoo")
+@click.option("--corpus", "texts", type=FILE, required=True,
+              help="Folder with train.txt.gz and valid.txt.gz.")  # fmt: skip
+@click.option("--train", "more_texts", type=FILE, multiple=True,
+              help="More training text, after the corpus's own, whose words it adds none to.")  # fmt: skip
+@click.option("--out", type=FILE, required=True, help="Folder of the zoo: models, runs and logs.")
+@click.option("--recipe", "recipe_name", default="paper", show_default=True,
+              help="paper, wide, cpu, small, or a YAML file.")  # fmt: skip
+@click.option("--arch", "archs", type=click.Choice(list(CELLS)), multiple=True,
+              help="Only this architecture; may be repeated.")  # fmt: skip
+@click.option("--seeds", type=COUNT,
+              help="Models of each architecture; else as the recipe says.")  # fmt: skip
+@click.option("--jobs", type=COUNT,
+              help="Models made at a time; else one on each core, or one on a GPU.")  # fmt: skip
+@click.option("--beside", multiple=True, metavar="BOARD", help="A board to print beside the zoo (bhatt2020).")
+@click.option(
+    "--publish",
+    "target",
+    type=FILE,
+    help="Also write a board to this folder: tables and evidence, no weights.",
+)
+@click.option("--extend", is_flag=True,
+              help="Keep the models that this folder has, made elsewhere in the same way.")  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Print the table and errors only.")
+def zoo_command(
+    texts: Path, more_texts: tuple[Path, ...], out: Path, recipe_name: str, archs: tuple[str, ...],
+    seeds: int | None, jobs: int | None, beside: tuple[str, ...], target: Path | None, extend: bool,
+    quiet: bool,
+) -> None:  # fmt: skip
+    """Train every architecture on the same text, score each on Marvin & Linzen, print the ranked table.
+
+    The same command goes on where an earlier one was stopped; what is finished is not done again.
+    """
+    from tseval.report import open_sources
+    from tseval.training.zoo import (
+        alone,
+        check_target,
+        make,
+        models_to_keep,
+        plan,
+        publish,
+        read_corpus,
+        read_recipe,
+        settle,
+    )
+
+    # What can be wrong is said before hours are spent.
+    recipe = read_recipe(recipe_name)
+    chosen = [arch for arch in CELLS if not archs or arch in archs]
+    _check_options(recipe, chosen)
+    boards = open_sources(beside)
+    if target is not None:
+        check_target(target)
+    elif extend:
+        raise click.UsageError("--extend is for the folder of --publish: name that too.")
+    with busy("reading texts", quiet):
+        corpus = read_corpus(texts, more_texts)
+    entries = plan(recipe, chosen, seeds, out)
+    if target is not None and extend:
+        own = [entry.name for entry in entries if entry.finished()]
+        kept = {model.name for model in models_to_keep(target, recipe, own, corpus.digests.values())}
+        entries = [entry for entry in entries if entry.name not in kept]
+        if not entries:
+            _print_published(target, boards)
+            return
+    with alone(out), ended_in_order(out), watching(quiet, _say) as watch:
+        settle(out, corpus, entries)
+        models = make(out, entries, corpus, jobs or _default_jobs(), watch)
+    failed = [model for model in models if model.failed is not None]
+    done = [model.entry for model in models if model.failed is None]
+    complete = target is not None and not failed
+    if done and not (extend and complete):
+        _print_models(done, recipe, boards, quiet=quiet)
+    if target is not None and complete:
+        with busy(f"publishing to {target}", quiet):
+            publish(target, recipe, done, extend=extend)
+        if extend:
+            _print_published(target, boards)
+    for model in failed:
+        said = shortened(f"tseval: {model.entry.name} failed: {model.failed}\n  See {model.entry.log}.")
+        click.echo(said, err=True)
+    if failed:
+        if target is not None:
+            said = f"tseval: nothing was published to {target}: the zoo is not complete"
+            click.echo(shortened(said), err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _print_models(
+    done: Sequence[ZooModel], recipe: Recipe, boards: Sequence[Run | Board], *, quiet: bool
+) -> None:
+    """Print the table of models, and with several seeds the one of their means with intervals."""
+    from tseval.cli.progress import print_or_write
+    from tseval.report import build_table
+    from tseval.training.zoo import seeds_of_zoo, sources_of
+
+    with busy("reading runs", quiet):
+        table, of_seeds = build_table([*sources_of(done, recipe), *boards]), seeds_of_zoo(done)
+    print_or_write(table)
+    if of_seeds is not None:
+        click.echo()
+        print_or_write(of_seeds)
+
+
+def _print_published(target: Path, boards: Sequence[Run | Board]) -> None:
+    """Print the table of a published zoo."""
+    from tseval.cli.progress import print_or_write
+    from tseval.report import build_table, open_sources
+
+    print_or_write(build_table([*open_sources([str(target)]), *boards]))
+
+
+def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:
+    """Hold a recipe's options to what `tseval train lm` takes."""
+    from tseval.cli.train_options import chosen_settings, chosen_sizes
+
+    for arch in archs:
+        files = ["--train", "train.txt.gz", "--valid", "valid.txt.gz", "--out", "model.pt"]
+        try:
+            context = lm.make_context("lm", ["--arch", arch, *files, *recipe.arguments(arch)])
+            chosen_settings(context)
+            chosen_sizes(context, vocabulary=1)
+        except (click.UsageError, TsevalError) as error:
+            said = error.format_message() if isinstance(error, click.UsageError) else error
+            raise TrainingError(f"recipe {recipe.name}, {arch}: {said}") from None
+
+
+def _default_jobs() -> int:
+    from tseval.scoring.numerics import accelerator
+
+    return os.cpu_count() or 1 if accelerator() is None else 1
+
+
+def _say(state: UnitState) -> str:
+    """Say how far a model is: the last line of its log, and when it is done its perplexity."""
+    record = state.record
+    if record.stage == "done":
+        from tseval.runs import read_run
+
+        details = read_run(state.unit.run).manifest.model.details
+        return f"validation perplexity {details['validation_perplexity']:.2f}"
+    return say_progress(state)
+
+
+@click.group()
+def train_command() -> None:
+    """Train models into checkpoints."""
+
+
+for _one in (number, grammaticality, zoo_command, lm, curves):
+    train_command.add_command(_one)

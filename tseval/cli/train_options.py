@@ -1,0 +1,456 @@
+"""The text that `tseval train lm` learns from: files, or strings of a formal language."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, TypeVar, cast, get_args
+
+import click
+import torch
+from click.core import ParameterSource
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tseval.cli.options import COUNT, DEVICE, FILE, QUIET, FiniteRange, Function, take_all
+from tseval.errors import ModelError, TrainingError
+from tseval.files import remove_lock, take_lock
+from tseval.models.cells import CELLS
+from tseval.models.cells.cell import options_of
+from tseval.models.checkpoint import StoredType, load_checkpoint
+from tseval.models.network import Network, Sizes, count_parameters
+from tseval.models.vocabulary import SPECIAL_WORDS, Vocabulary
+from tseval.suites.formal.languages import parse_language
+from tseval.training.corpus import (
+    count_words,
+    describe_drawn,
+    draw_text,
+    encode_text,
+    file_facts,
+    map_text,
+    vocabulary_of,
+)
+from tseval.training.loop import Optimiser, Precision, RateSchedule, Settings, resume_path
+from tseval.training.presets import PRESETS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from tseval.formats import Json
+    from tseval.models.cells.cell import Option
+    from tseval.suites.formal.languages import Language
+    from tseval.training.corpus import Stream
+    from tseval.training.loop import ClassifierSettings
+    from tseval.training.presets import Preset
+
+
+SEED = click.IntRange(0, 2**63 - 1)
+
+
+POSITIVE = FiniteRange(min=0, min_open=True)
+
+
+def setting(
+    name: str, kind: click.ParamType[object], text: str, defaults: Settings | ClassifierSettings
+) -> Callable[[Function], Function]:
+    """Make the option of a field of settings; the default is the field's."""
+    default = getattr(defaults, name)
+    return click.option(
+        f"--{name.replace('_', '-')}", name, type=kind, default=default, help=text,
+        show_default=default is not None,
+    )  # fmt: skip
+
+
+def _setting(name: str, kind: click.ParamType[object], text: str) -> Callable[[Function], Function]:
+    return setting(name, kind, text, Settings())
+
+
+def _choice(values: object) -> click.Choice[str]:
+    return click.Choice(get_args(values))
+
+
+def size_options(
+    embedding: int, hidden: int, layers: int, dropout: float
+) -> list[Callable[[Function], Function]]:
+    """Make the options of a network's sizes, with these defaults."""
+    return [
+        click.option("--arch", type=click.Choice(list(CELLS)), required=True, help="Recurrent cell."),
+        click.option("--embedding", type=COUNT, default=embedding, show_default=True,
+                     help="Width of a word vector."),
+        click.option("--hidden", type=COUNT, default=hidden, show_default=True,
+                     help="Width of a recurrent layer."),
+        click.option("--layers", type=COUNT, default=layers, show_default=True, help="Recurrent layers."),
+        click.option("--dropout", default=dropout, show_default=True,
+                     help="Share of units dropped in training."),
+    ]  # fmt: skip
+
+
+LOWERCASE = click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring.")
+# Where the checkpoint goes, and how an interrupted training goes on.
+CHECKPOINT = [
+    click.option("--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
+    click.option("--resume", is_flag=True, help="Go on with an interrupted training, to the same result."),
+    click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
+                 help="Seconds between savings that --resume goes on from."),
+]  # fmt: skip
+TEXT = [
+    click.option("--train", "train_files", type=FILE, multiple=True,
+                 help="Training text; may be repeated, and is read file after file."),
+    click.option("--valid", "valid_file", type=FILE, help="Validation text."),
+    click.option(
+        "--suite",
+        metavar="LANGUAGE",
+        help="Draw both texts from a formal language, such as 'cross_serial(8)'; by whole lines.",
+    ),
+    click.option("--vocab-from", type=FILE,
+                 help="Make the vocabulary from this text alone; else from all training texts."),
+    click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),
+    click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave out rarer words."),
+    LOWERCASE,
+]  # fmt: skip
+MODEL = [
+    *size_options(embedding=200, hidden=650, layers=2, dropout=0.2),
+    click.option("--tied", is_flag=True, help="Share embedding and output matrix."),
+    click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
+                 help="Something else that can be chosen about the cell, such as alpha_bound=none."),
+]  # fmt: skip
+SETTINGS = [
+    click.option("--preset", type=click.Choice(list(PRESETS)),
+                 help="Sizes and settings of a paper; options that are given go before them."),
+    _setting("epochs", COUNT, "Passes over the text."),
+    _setting("max_tokens", COUNT, "Stop after so many training tokens, in place of --epochs."),
+    _setting("batch", COUNT, "Parallel columns of text, or lines."),
+    _setting("window", COUNT, "Words errors go back through."),
+    click.option("--fresh-state", is_flag=True,
+                 help="Start every window from the fresh state, for cells that cannot forget (urn)."),
+    click.option("--whole-lines", is_flag=True,
+                 help="Read whole lines, each from the fresh state, in place of windows of columns."),
+    _setting("optimiser", _choice(Optimiser), "How weights are updated."),
+    _setting("learning_rate", POSITIVE, "The optimiser's, at the start."),
+    _setting("schedule", _choice(RateSchedule), "Course of the learning rate: cosine ends at zero, anneal "
+             "divides when the validation perplexity gets no better."),
+    _setting("anneal_factor", POSITIVE, "What anneal divides by."),
+    _setting("clip", POSITIVE, "Largest gradient norm."),
+    _setting("initial_range", POSITIVE, "Word vectors start uniform within plus and minus this."),
+    _setting("seed", SEED, "Of initial weights and dropout."),
+    _setting("precision", _choice(Precision), "Type of the matrix products."),
+    _setting("stored", _choice(StoredType), "Type of the weights on disk."),
+    _setting("validate_every", COUNT, "Also validate every N windows, not only after each epoch."),
+    _setting("log_every", COUNT, "Windows between points of the learning curve."),
+    click.option("--compile", "compiled", is_flag=True, help="Compile the recurrent loops (for GPUs)."),
+]  # fmt: skip
+EARLY = [
+    click.option("--eval-suite", "eval_suites", multiple=True, metavar="SUITE",
+                 help="Record the accuracy on this suite along the training."),
+    click.option("--eval-every", type=COUNT, help="Windows between evaluations; else with each validation."),
+    click.option("--eval-limit", type=COUNT, help="Evaluate the first N items of each case only."),
+    click.option("--eval-sample", type=COUNT,
+                 help="Evaluate N items of each case only, drawn at random, the same ones each time."),
+    click.option("--eval-runs", type=FILE, help="Keep a run of every evaluation in this folder."),
+]  # fmt: skip
+OUTPUT = [
+    *CHECKPOINT,
+    click.option("--figure/--no-figure", default=True, show_default=True,
+                 help="Draw the learning curves beside the checkpoint."),
+    DEVICE,
+    QUIET,
+]  # fmt: skip
+training_options = take_all([*TEXT, *MODEL, *SETTINGS, *EARLY, *OUTPUT])
+
+
+def apply_preset(
+    context: click.Context, presets: Mapping[str, Preset] = PRESETS, language: Language | None = None
+) -> None:
+    """Let the preset, if one is named, stand in for the defaults of the options.
+
+    Raises:
+        TrainingError: If the preset takes sizes from a language, and not from this one.
+    """
+    if name := context.params["preset"]:
+        preset = presets[name]
+        _stand_in(context, {**preset.sizes, **preset.settings})
+        if preset.derived:
+            _stand_in(context, preset.derived(context.params["arch"], context.params["hidden"], language))
+
+
+def _stand_in(context: click.Context, values: Mapping[str, int | float | str]) -> None:
+    for option, value in values.items():
+        if context.get_parameter_source(option) is ParameterSource.DEFAULT:
+            context.params[option] = value
+
+
+def chosen_sizes(context: click.Context, vocabulary: int) -> Sizes:
+    """Gather the sizes from the options.
+
+    Raises:
+        ModelError: If they do not go together.
+    """
+    names = {field.name for field in fields(Sizes)} & context.params.keys()
+    options = cell_options(context.params["arch"], context.params["options"])
+    return Sizes(
+        vocabulary=vocabulary, **{name: context.params[name] for name in names} | {"options": options}
+    )
+
+
+def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
+    """Read `NAME=VALUE`, each value by the type of the cell's default.
+
+    Raises:
+        ModelError: If a text has no `=`, or the value is of another type. Unknown names are for `Sizes` to
+            refuse.
+    """
+    defaults = options_of(CELLS[arch])
+    options: dict[str, Option] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ModelError(f"--option {text}: write NAME=VALUE. {_describe(arch, defaults)}")
+        kind = type(defaults.get(name, ""))
+        try:
+            options[name] = {"true": True, "false": False}[value] if kind is bool else kind(value)
+        except (KeyError, ValueError):
+            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+            raise ModelError(f"--option {text}: {name} must be {wanted}") from None
+    return options
+
+
+def _describe(arch: str, defaults: Mapping[str, Option]) -> str:
+    shown = ", ".join(f"{name}={value}" for name, value in defaults.items())
+    return f"The defaults of {arch}: {shown}." if defaults else f"The cell {arch} has none."
+
+
+def chosen_settings(context: click.Context) -> Settings:
+    """Gather the settings from the options."""
+    return Settings(**{field.name: context.params[field.name] for field in fields(Settings)})
+
+
+LINE_EVERY = 60.0  # seconds between lines where there is no terminal
+AnyNetwork = TypeVar("AnyNetwork", bound=Network)
+
+
+@contextmanager
+def reserved(out: Path, resume: bool) -> Iterator[None]:
+    """Hold the place of a checkpoint: no two trainings write there at once.
+
+    Raises:
+        TrainingError: Another process trains there, or what is there must not be overwritten.
+    """
+    _check_out(out, resume)
+    lock = out.with_name(f"{out.name}.lock")
+    held = take_lock(lock)
+    if held is None:
+        raise TrainingError(
+            f"{out} is being trained by another tseval.\n  Wait for it to end, or choose another --out."
+        )
+    try:
+        _check_out(out, resume)  # another may have ended before we held the lock
+        yield
+    finally:
+        remove_lock(lock, held)
+
+
+def _check_out(out: Path, resume: bool) -> None:
+    """Refuse what cannot be written, or must not be overwritten, now rather than after hours.
+
+    Raises:
+        TrainingError: If there is an interrupted training and no `resume`, or a finished one; if the name is
+            no checkpoint's, or its folder is absent or read-only.
+    """
+    unfinished = resume_path(out)
+    if unfinished.exists() and not resume:
+        raise TrainingError(
+            f"{unfinished}: an interrupted training. Add --resume to go on with it, or remove "
+            f"{f'it and {out}' if out.exists() else 'it'} to start over."
+        )
+    if out.exists() and not resume:
+        raise TrainingError(f"{out}: exists already. Choose another --out, or remove it.")
+    if out.suffix not in (".pt", ".safetensors"):
+        raise TrainingError(f"{out}: the name of a checkpoint ends in .pt or .safetensors")
+    if not out.parent.is_dir():
+        raise TrainingError(f"{out}: there is no folder {out.parent}")
+    if not os.access(out.parent, os.W_OK):
+        raise TrainingError(f"{out}: the folder {out.parent} cannot be written")
+
+
+def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
+    """Say that a training is done, if it is the one that is asked for; None where there is something to do.
+
+    Raises:
+        ModelError: If the file is no checkpoint.
+        TrainingError: If it was made with other sizes or settings.
+    """
+    if not (resume and out.exists() and not resume_path(out).exists()):
+        return None
+    checkpoint = load_checkpoint(out)
+    words = checkpoint.model.sizes.vocabulary
+    made = {**asdict(checkpoint.model.sizes), **cast("dict[str, Json]", checkpoint.training["settings"])}
+    asked = {**asdict(replace(sizes, vocabulary=words)), **asdict(settings)}
+    for name, value in asked.items():
+        if made.get(name, value) != value:
+            raise TrainingError(
+                f"{out}: finished already, but with {name} {made[name]!r}, not {value!r}.\n"
+                "  Choose another --out, or remove it."
+            )
+    return f"{out}: finished already, fingerprint {checkpoint.fingerprint[:12]}"
+
+
+def build(
+    kind: type[AnyNetwork], sizes: Sizes, settings: Settings | ClassifierSettings, device: torch.device
+) -> AnyNetwork:
+    """Make a network with fresh weights; all that is drawn at random from here on follows from the seed.
+
+    Raises:
+        TrainingError: If memory does not suffice.
+    """
+    torch.manual_seed(settings.seed)
+    try:
+        return kind(sizes, settings.initial_range).to(device)
+    except (MemoryError, RuntimeError):
+        raise TrainingError(
+            f"a model of this size does not fit into memory: lower --hidden ({sizes.hidden}), "
+            f"--embedding ({sizes.embedding}), or the number of words ({sizes.vocabulary})"
+        ) from None
+
+
+def describe_model(model: Network, words: int) -> str:
+    """Say how large a network is."""
+    counts = f"{count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent)"
+    return f"{model.sizes.arch}: {counts}, {words:,} words"
+
+
+def origin_of(preset: str | None, **texts: list[Json]) -> dict[str, Json]:
+    """Say what a checkpoint records about where it comes from: the command, and what was learnt from."""
+    origin: dict[str, Json] = {"preset": preset} if preset else {}
+    return origin | {"command": shlex.join(["tseval", *sys.argv[1:]]), **texts}
+
+
+class Bar:
+    """Progress bar of a training run on a terminal; a line now and then elsewhere.
+
+    Args:
+        console: Where to draw.
+        unit: What the training counts, `tokens` for example.
+        validation: How a validation is said: a format of the step and the value.
+        guess: The value of a model that guesses; a larger one is pointed out. None where none is known.
+    """
+
+    def __init__(self, console: Console, unit: str, validation: str, guess: float | None = None) -> None:
+        self.console, self.terminal = console, sys.stderr.isatty()
+        self.unit, self.validation, self.guess = unit, validation, guess
+        self.bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(), console=console, disable=console.quiet or not self.terminal,
+            transient=True,
+        )  # fmt: skip
+        self.smooth: float | None = None
+
+    def __enter__(self) -> Bar:
+        self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.bar.stop()
+        if kind is KeyboardInterrupt:
+            click.echo("\nWhat was learnt is saved: add --resume to go on.", err=True)
+
+    def start(self, done: int, total: int) -> None:
+        """Hear how much there is to do; see `tseval.training.language_model.Listener`."""
+        self.task = self.bar.add_task("training", total=total, completed=done, rate="")
+        self.total, self.first = total, (done, time.monotonic())
+        self.line_at = time.monotonic()
+
+    def read(self, step: int, done: int, loss: float) -> None:
+        """Hear how far it is."""
+        self.smooth = loss if self.smooth is None else 0.9 * self.smooth + 0.1 * loss
+        now = time.monotonic()
+        speed = (done - self.first[0]) / (now - self.first[1])
+        rate = f"loss {self.smooth:.3f}  {speed:,.0f} {self.unit}/s"
+        self.bar.update(self.task, completed=done, rate=rate)
+        if not self.terminal and now - self.line_at >= LINE_EVERY:
+            self.console.out(f"step {step}, {done / self.total:.1%}: {rate}")
+            self.line_at = now
+
+    def validated(self, step: int, value: float, kept: bool) -> None:
+        """Hear of a validation."""
+        mark = "saved" if kept else "not better"
+        if self.guess is not None and value > self.guess:
+            mark += f"; mere guessing has {self.guess:,.0f}: lower --learning-rate"
+        self.console.out(f"{self.validation.format(step, value)} ({mark})")
+
+
+OF_FILES = ("train_files", "valid_file", "vocab_from", "vocab_size", "min_count", "lowercase")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingText:
+    """What a model learns from.
+
+    Attributes:
+        vocabulary: The words.
+        streams: Training and validation text as word ids, each (tokens,); of files, the first is on disk.
+        files: What the checkpoint records about where they come from.
+    """
+
+    vocabulary: Vocabulary
+    streams: tuple[Stream, Stream]
+    files: list[Json]
+
+
+def chosen_language(context: click.Context) -> Language | None:
+    """Make the language that `--suite` names, if it is given, and have its strings read as whole lines.
+
+    Raises:
+        TrainingError: If text is missing, or both files and a language are given.
+        SuiteError: If there is no such language.
+    """
+    suite = context.params["suite"]
+    given = [name for name in OF_FILES if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    if suite is None:
+        if not context.params["train_files"] or context.params["valid_file"] is None:
+            raise TrainingError(
+                "there is no text to train on: give --train FILE and --valid FILE, or --suite LANGUAGE, "
+                "such as --suite 'cross_serial(8)'"
+            )
+        return None
+    if given:
+        option = {"train_files": "train", "valid_file": "valid"}.get(given[0], given[0].replace("_", "-"))
+        raise TrainingError(f"--suite brings its own text and vocabulary: leave out --{option}")
+    context.params["whole_lines"] = True
+    return parse_language(suite)
+
+
+def read_training_text(context: click.Context, language: Language | None) -> TrainingText:
+    """Draw the text from the language, or read the files and make the vocabulary from them.
+
+    Raises:
+        TrainingError: If a file cannot be read, or no word is left.
+    """
+    if language is not None:
+        streams = draw_text(language, "train"), draw_text(language, "valid")
+        names = (f"{context.params['suite']} {split}" for split in ("train", "valid"))
+        files = [asdict(describe_drawn(*pair)) for pair in zip(names, streams, strict=True)]
+        return TrainingText(vocabulary_of(language), streams, list(files))
+    train_files, valid_file = context.params["train_files"], context.params["valid_file"]
+    lowercase, min_count = context.params["lowercase"], context.params["min_count"]
+    vocab_from = context.params["vocab_from"]
+    of_words = train_files if vocab_from is None else [vocab_from]
+    counts = count_words(of_words, lowercase=lowercase)
+    if not counts:
+        raise TrainingError(f"{', '.join(map(str, of_words))}: no words to train on")
+    vocabulary = Vocabulary.from_counts(
+        counts, size=context.params["vocab_size"], min_count=min_count, lowercase=lowercase
+    )
+    if len(vocabulary) == SPECIAL_WORDS:
+        text = "the training text" if vocab_from is None else vocab_from
+        raise TrainingError(f"no word of {text} occurs {min_count} times: lower --min-count")
+    return TrainingText(
+        vocabulary,
+        (map_text(train_files, vocabulary), encode_text([valid_file], vocabulary)),
+        [asdict(file_facts(path)) for path in [*train_files, valid_file]],
+    )
