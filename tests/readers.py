@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tseval.models.vocabulary import read_words
 from tseval.report import build_table, render
-from tseval.report.table import read_board
+from tseval.report.boards import read_board
 from tseval.suites import load_suite
 from tseval.suites.agreement.convert import convert
 from tseval.suites.agreement.examples import Shares

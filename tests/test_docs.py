@@ -19,7 +19,7 @@ from systems import needs_posix
 from tseval import load_model
 from tseval.cli import COMMANDS, tseval
 from tseval.evaluation import run_key
-from tseval.report.table import bundled_boards
+from tseval.report.boards import bundled_boards
 from tseval.suites import available_suites, load_suite
 from tseval.suites.agreement.examples import EXAMPLE_COLUMNS
 from tseval.suites.data.catalogue import CATALOGUE

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from supplied import TABLE4
 
 from tseval.analysis.accuracy import cut, mean, means, rank_rows
-from tseval.report.table import BUNDLED_BOARDS, read_board
+from tseval.report.boards import BUNDLED_BOARDS, read_board
 
 SETS = {
     "Short-range dependency": "short_range",

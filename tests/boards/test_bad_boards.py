@@ -22,7 +22,7 @@ from tseval.boards import About, Definition, Entry
 from tseval.boards.check import wrong_with_board
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
-from tseval.report.table import Board, read_board
+from tseval.report.boards import Board, read_board
 from tseval.runs import Manifest
 from tseval.suites import load_suite
 

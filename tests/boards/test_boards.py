@@ -21,7 +21,7 @@ from tseval.evaluation import evaluate
 from tseval.evidence import evidence_bytes, read_evidence
 from tseval.models.checkpoint import bundled_checkpoints
 from tseval.report import build_table, open_sources, render
-from tseval.report.table import read_board
+from tseval.report.boards import read_board
 from tseval.runs import Manifest, Run, read_run
 from tseval.runs.directory import digest
 from tseval.runs.manifest import count_verdicts, dump_manifest, load_manifest

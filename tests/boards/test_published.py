@@ -18,7 +18,7 @@ from tseval.boards.check import verify_entry, wrong_with_board
 from tseval.boards.folder import add_entries
 from tseval.errors import BoardError
 from tseval.report import build_table, render
-from tseval.report.table import BUNDLED_BOARDS, read_board
+from tseval.report.boards import BUNDLED_BOARDS, read_board
 from tseval.suites import load_suite
 from tseval.suites.data.catalogue import CATALOGUE
 

@@ -10,7 +10,7 @@ from tseval.boards import DEFINITION, About, sources
 from tseval.boards.check import wrong_with_board
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
-from tseval.report.table import BUNDLED_BOARDS
+from tseval.report.boards import BUNDLED_BOARDS
 from tseval.suites import load_suite
 
 

@@ -12,7 +12,7 @@ from small import make_case, make_run, make_suite
 from systems import needs_posix
 
 from tseval.report import FORMATS
-from tseval.report.table import BUNDLED_BOARDS
+from tseval.report.boards import BUNDLED_BOARDS
 
 COMMAND = Path(sys.executable).parent / "tseval"
 SUITE = make_suite(

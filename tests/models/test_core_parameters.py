@@ -9,7 +9,7 @@ from equations import KNOWN
 
 from tseval.models.cells import CELLS
 from tseval.models.network import LanguageModel, Sizes, count_parameters
-from tseval.report.table import BUNDLED_BOARDS, read_board
+from tseval.report.boards import BUNDLED_BOARDS, read_board
 
 PAGE = Path(__file__).parents[2] / "docs/architectures.md"
 PRINTED = {model.name: model.parameters for model in read_board(BUNDLED_BOARDS / "bhatt2020").models}

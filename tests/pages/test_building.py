@@ -16,7 +16,8 @@ from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
 from tseval.pages.items import Verdicts, choose_items, draw_items, show_items
 from tseval.pages.parts import bibtex, facts_of
-from tseval.report.table import bundled_boards, column_of
+from tseval.report.boards import bundled_boards
+from tseval.report.columns import column_of
 from tseval.suites import load_suite
 
 NOUNS = ("author", "pilot", "guard", "chef")

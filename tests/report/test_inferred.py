@@ -15,7 +15,7 @@ from small import make_case, make_run, make_suite
 
 from tseval.items import as_entries
 from tseval.report import FORMATS, build_table, open_sources, render
-from tseval.report.table import Board, BoardModel, BoardRow
+from tseval.report.boards import Board, BoardModel, BoardRow
 
 N_SUBJECTS, N_VERBS = 6, 8
 VERBS = [f"verb{i}" for i in range(N_VERBS)]

@@ -142,7 +142,7 @@ PUBLICATION = """
     sys.modules["matplotlib"] = None
     from killing import different, files_below, kill_everywhere
     from small_zoo import SmallZoo
-    from tseval.report.table import read_board
+    from tseval.report.boards import read_board
 
     place = Path(sys.argv[1])
     zoo = SmallZoo(place)

@@ -14,20 +14,22 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import yaml
 
 from tseval.analysis.accuracy import COUNTS, ROW, count
-from tseval.boards.printed import (
+from tseval.errors import BoardError, EvidenceError, RunError, reason
+from tseval.evidence import EvidenceAddress, fetch_evidence, read_evidence, scored_again, split_words
+from tseval.files import PARTIAL
+from tseval.formats import ContentError, Json, checked, read_yaml
+from tseval.questions import Score  # noqa: TC001 - likewise
+from tseval.report.boards import (
     MOST_DECIMALS,
+    Board,
+    BoardModel,
+    BoardRow,
     Human,
     PrintedRow,
     RowKey,
     check_decimals,
     check_printed_rows,
 )
-from tseval.errors import BoardError, EvidenceError, RunError, reason
-from tseval.evidence import EvidenceAddress, fetch_evidence, read_evidence, scored_again, split_words
-from tseval.files import PARTIAL
-from tseval.formats import ContentError, Json, checked, read_yaml
-from tseval.questions import Score  # noqa: TC001 - likewise
-from tseval.report.table import Board, BoardModel, BoardRow
 from tseval.runs import Manifest, Run
 from tseval.runs.directory import digest, read_intact
 from tseval.runs.manifest import NAME as MANIFEST

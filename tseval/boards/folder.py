@@ -52,21 +52,20 @@ from tseval.evidence import (
 )
 from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_text, write_whole
 from tseval.report import build_table, render
-from tseval.report.document import interval, mean_rank, rank_set, share, spread_beside
-from tseval.report.formats import code, markdown
-from tseval.report.opened import for_analysis
-from tseval.report.seeds import seeds_table
-from tseval.report.table import (
+from tseval.report.boards import (
     BUNDLED_BOARDS,
     Board,
     BoardModel,
     BoardRow,
     board_text,
     bundled_boards,
-    column_of,
     read_board,
-    refuse_unlike,
 )
+from tseval.report.columns import column_of, refuse_unlike
+from tseval.report.document import interval, mean_rank, rank_set, share, spread_beside
+from tseval.report.formats import code, markdown
+from tseval.report.opened import for_analysis
+from tseval.report.seeds import seeds_table
 from tseval.runs import keep_runs, read_run
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
@@ -80,8 +79,8 @@ if TYPE_CHECKING:
 
     from tseval.questions import Score
     from tseval.report import Table
+    from tseval.report.columns import Column, Key
     from tseval.report.document import Document
-    from tseval.report.table import Column, Key
     from tseval.runs import Run
 
 

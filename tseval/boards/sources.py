@@ -18,7 +18,7 @@ from tseval.boards import (
     read_entry,
 )
 from tseval.errors import BoardError, RunError, suggest
-from tseval.report.table import BUNDLED_BOARDS, Board, bundled_boards, read_board
+from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.runs import Run, read_run, runs_below
 
 if TYPE_CHECKING:

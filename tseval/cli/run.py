@@ -461,7 +461,7 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     """List what is to be verified; a board stands for all its entries."""
     from tseval.boards import DEFINITION, entry_folders, read_definition
     from tseval.boards.sources import lacks_evidence, not_shipped
-    from tseval.report.table import BUNDLED_BOARDS
+    from tseval.report.boards import BUNDLED_BOARDS
 
     found: list[Path] = []
     for name in names:

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
     from tseval.formats import Json
     from tseval.items import Suite
-    from tseval.report.table import Board
+    from tseval.report.boards import Board
     from tseval.runs import Run
     from tseval.sweeps import UnitState
     from tseval.training.zoo import Recipe, ZooModel

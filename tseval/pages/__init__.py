@@ -16,7 +16,7 @@ from tseval.pages.content import PageTopic, entry_page, index_page
 from tseval.pages.items import ItemPages
 from tseval.pages.parts import facts_of, tabulate_once
 from tseval.report import open_sources
-from tseval.report.table import BUNDLED_BOARDS, Board, bundled_boards
+from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
 from tseval.suites import load_suite
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tseval.boards import Definition
     from tseval.items import Suite
     from tseval.pages.parts import ModelFacts
-    from tseval.report.table import Column
+    from tseval.report.columns import Column
     from tseval.runs import Kept
 
 

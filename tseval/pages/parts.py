@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from tseval.errors import plain
 from tseval.report import build_table
+from tseval.report.boards import Board
 from tseval.report.formats import latex
-from tseval.report.table import Board
 from tseval.runs import keep_runs
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tseval.boards import Checked, Entry
     from tseval.report import Table
-    from tseval.report.table import Column
+    from tseval.report.columns import Column
     from tseval.runs import Kept, Run
 
 

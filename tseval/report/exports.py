@@ -17,9 +17,10 @@ from tseval.analysis.design import FEWEST_LEVELS, Estimate
 from tseval.boards.sources import open_sources
 from tseval.errors import RunError, plain
 from tseval.files import to_utf8, write_output
+from tseval.report.boards import Board
 from tseval.report.formats import cell
 from tseval.report.layout import recorded, row_labels
-from tseval.report.table import Board, build_table
+from tseval.report.table import build_table
 from tseval.runs.manifest import NAME as MANIFEST
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from tseval.analysis.accuracy import Mean
     from tseval.analysis.design import Estimate
-    from tseval.report.table import Column, Key, Table
+    from tseval.report.columns import Column, Key
+    from tseval.report.table import Table
 
     CellsOf = Callable[[Table], list[list[object]]]
 

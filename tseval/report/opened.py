@@ -12,8 +12,10 @@ from tseval.analysis.comparisons import share_entries
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.boards.sources import open_sources
 from tseval.errors import RunError
+from tseval.report.boards import Board
+from tseval.report.columns import description_of, distinct_headings, refuse_unlike
 from tseval.report.document import Document, Field, interval, share
-from tseval.report.table import Board, description_of, distinct_headings, drawn_note, refuse_unlike
+from tseval.report.table import drawn_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

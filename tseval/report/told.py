@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import RunError
 from tseval.report.analyses import ratings
+from tseval.report.boards import Board
+from tseval.report.columns import read_humans
 from tseval.report.opened import for_analysis
-from tseval.report.table import Board, build_table, read_humans
+from tseval.report.table import build_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

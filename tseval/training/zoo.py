@@ -55,10 +55,11 @@ from tseval.files import (
 from tseval.formats import ContentError, checked, read_json, read_yaml
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
+from tseval.report.boards import read_board
+from tseval.report.columns import column_of
 from tseval.report.curves import read_curves, write_curves_figure
 from tseval.report.opened import open_runs
 from tseval.report.seeds import seeds_table
-from tseval.report.table import column_of, read_board
 from tseval.runs import Manifest, Run, read_run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
@@ -73,8 +74,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from tseval.formats import Json
+    from tseval.report.boards import Board
     from tseval.report.document import Document
-    from tseval.report.table import Board
     from tseval.runs import Run
     from tseval.sweeps import Watcher
 

@@ -1,0 +1,263 @@
+"""Published boards: accuracies as papers print them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.errors import BoardError, reason
+from tseval.formats import ContentError, checked, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+MOST_DECIMALS = 15  # no paper prints more, and a table would be as wide as it says
+PRINTED = re.compile(r"(?:0(?:\.([0-9]+))?|1(?:\.(0+))?)")
+
+
+RowKey = tuple[str | None, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedRow:
+    """An accuracy as it was printed, and the row of the table that it stands in."""
+
+    dependency: str | None
+    phenomenon: str
+    construction: str
+    contrast: str
+    accuracy: str
+
+    @property
+    def key(self) -> RowKey:
+        """What tells the row from others."""
+        return self.dependency, self.phenomenon, self.construction, self.contrast
+
+
+@dataclass(frozen=True, slots=True)
+class Human:
+    """What people get right. It stands beside models and takes no rank from them.
+
+    Attributes:
+        name: Heading of their column.
+        source: Who asked whom, with reference.
+        rows: Their accuracies, printed with as many decimals as are known; a row without one is absent.
+    """
+
+    name: str
+    source: str
+    rows: tuple[PrintedRow, ...]
+
+
+def check_printed_rows(
+    rows: Sequence[PrintedRow], known: Collection[RowKey], decimals: int, where: str = "rows"
+) -> None:
+    """Hold printed accuracies to the rows of their board.
+
+    Args:
+        rows: The accuracies.
+        known: The rows of the board.
+        decimals: Most that may be printed.
+        where: Path of the field.
+
+    Raises:
+        ContentError: One is no fraction, stands twice or in no row of the board, or there is none.
+    """
+    if not rows:
+        raise ContentError("should hold an accuracy at least", where)
+    seen: set[RowKey] = set()
+    for i, row in enumerate(rows):
+        if row.key not in known:
+            raise ContentError("is none of the board's rows", f"{where}[{i}]")
+        if row.key in seen:
+            raise ContentError("repeats an earlier row", f"{where}[{i}]")
+        seen.add(row.key)
+        check_printed(row.accuracy, decimals, f"{where}[{i}].accuracy")
+
+
+def check_printed(printed: str, decimals: int, where: str) -> None:
+    """Refuse what is no fraction from 0 to 1 of so many decimals at most.
+
+    Raises:
+        ContentError: Names the field.
+    """
+    match = PRINTED.fullmatch(printed)
+    if match is None or len(match[1] or match[2] or "") > decimals:
+        raise ContentError(
+            f"should be a fraction from 0 to 1 with at most {decimals} decimals, not {printed!r}", where
+        )
+
+
+def check_decimals(decimals: int) -> None:
+    """Refuse decimals that no table can have.
+
+    Raises:
+        ContentError: Names the field.
+    """
+    if decimals < 1:
+        raise ContentError(f"should be at least 1, not {decimals}", "decimals")
+    if decimals > MOST_DECIMALS:
+        raise ContentError(f"should be at most {MOST_DECIMALS}, not {decimals}", "decimals")
+
+
+BOARD_FORMAT = 1
+
+
+BUNDLED_BOARDS = Path(__file__).parents[1] / "leaderboards"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardModel:
+    """A model of the board; perplexity and parameters as printed, None where the paper gives none.
+
+    For a mean over seeds, `spread` maps a set of rows (`All rows`) to the standard deviation between seeds of
+    the mean over it, as printed.
+    """
+
+    name: str
+    validation_perplexity: str | None = None
+    parameters: str | None = None
+    spread: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One row of the published table.
+
+    Attributes:
+        dependency: `short`, `long` or None.
+        phenomenon: As the suite names it.
+        construction: As the suite names it.
+        contrast: `grammatical > intrusive`, for example.
+        n_items: Number of items behind the row.
+        accuracy: Model name to the fraction as printed; a model without a value is absent.
+        spread: Name of each model whose accuracy is a mean over seeds to the standard deviation between them,
+            as printed.
+    """
+
+    dependency: str | None
+    phenomenon: str
+    construction: str
+    contrast: str
+    n_items: int
+    accuracy: Mapping[str, str]
+    spread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> RowKey:
+        """What tells the row from others."""
+        return self.dependency, self.phenomenon, self.construction, self.contrast
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A published table.
+
+    Attributes:
+        name: Short name, the folder's.
+        title: As a reader would cite it.
+        source: Full reference.
+        suite: Name of the suite the models were scored on.
+        score: How sentences were scored: `sentence`, `critical`, `ending` or `mean`.
+        decimals: Decimals the accuracies are cut to (not rounded).
+        models: In the order of the columns.
+        rows: In the order of the table.
+        notes: What a reader must know about the printed values.
+        human: What people get right, where it is known.
+    """
+
+    name: str
+    title: str
+    source: str
+    suite: str
+    score: str
+    decimals: int
+    models: tuple[BoardModel, ...]
+    rows: tuple[BoardRow, ...]
+    notes: tuple[str, ...]
+    human: Human | None = None
+
+
+def bundled_boards() -> list[str]:
+    """Name the boards that come with tseval."""
+    return sorted(path.parent.name for path in BUNDLED_BOARDS.glob("*/board.json"))
+
+
+def read_board(path: Path) -> Board:
+    """Read a board's file, or the `board.json` of a folder.
+
+    Raises:
+        BoardError: The file cannot be read or does not hold a board; names file and field.
+    """
+    file = path / "board.json" if path.is_dir() else path
+    try:
+        content = read_json(file)
+        version = checked(content, _Version).format
+        if version != BOARD_FORMAT:
+            raise ContentError(f"is {version}, but this tseval reads format {BOARD_FORMAT}", "format")
+        board = checked(content, Board)
+        _check_texts(board)
+        _check_models(board)
+        _check_rows(board)
+    except (OSError, ContentError) as error:
+        raise BoardError(f"{file}: {reason(error)}.") from None
+    return board
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    format: int
+
+
+def board_text(board: Board) -> str:
+    """Give the text of `board.json`."""
+    content = asdict(board)
+    for part in (*content["models"], *content["rows"]):
+        if not part["spread"]:  # of one seed there is none
+            del part["spread"]
+    if board.human is None:
+        del content["human"]
+    return json.dumps({"format": BOARD_FORMAT, **content}, indent=1) + "\n"
+
+
+def _check_texts(board: Board) -> None:
+    """Refuse half a character: JSON can write one, and no table can hold it."""
+    try:
+        json.dumps(asdict(board), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ContentError("has half a character in a text", "the file") from None
+
+
+def _check_models(board: Board) -> None:
+    check_decimals(board.decimals)
+    for i, model in enumerate(board.models):
+        for over, printed in model.spread.items():
+            check_printed(printed, board.decimals, f"models[{i}].spread.{over}")
+    names = {model.name for model in board.models}
+    if not names or len(names) < len(board.models):
+        raise ContentError("should name each model once, and at least one", "models")
+
+
+def _check_rows(board: Board) -> None:
+    models = {model.name for model in board.models}
+    seen = set()
+    for i, row in enumerate(board.rows):
+        for what, values in (("accuracy", row.accuracy), ("spread", row.spread)):
+            for name, printed in values.items():
+                where = f"rows[{i}].{what}.{name}"
+                if name not in models:
+                    raise ContentError("is not one of the board's models", where)
+                check_printed(printed, board.decimals, where)
+        if row.key in seen:
+            raise ContentError("repeats an earlier row", f"rows[{i}]")
+        seen.add(row.key)
+    if board.human is not None:
+        check_printed_rows(board.human.rows, seen, MOST_DECIMALS, "human.rows")
+
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence

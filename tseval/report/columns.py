@@ -1,0 +1,424 @@
+"""The columns of a table: runs, published boards, and what people get right."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.analysis.accuracy import (
+    ROW,
+    exact_accuracy,
+)
+from tseval.errors import BoardError, RunError, SuiteError, plain, suggest
+from tseval.formats import is_count, read_table
+from tseval.report.document import spread_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.analysis.accuracy import Answers
+    from tseval.formats import Json
+    from tseval.report.boards import (
+        Board,
+    )
+    from tseval.runs import Run
+
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A model in a table.
+
+    Attributes:
+        heading: Name of the model, plain text, made distinct where two models share it.
+        origin: Name of the run's directory or of the board, plain text.
+        suite: Name of the suite.
+        score: `sentence`, `critical`, `ending` or `mean`.
+        rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
+            features, `n_items`; for a run all that `tseval.analysis.accuracy.count` gives; for a published
+            model `printed`, and the `spread` between seeds where it is a mean over several.
+        decimals: Decimals a published accuracy is cut to; None for a run.
+        digest: The suite's digest; None for a published model.
+        complete: Whether the whole suite was scored.
+        signature: The run's signature; None for a published model.
+        perplexity: Validation perplexity as printed, None where it is not known.
+        parameters: Number of parameters as printed, None where it is not known.
+        notes: What a reader must know about this column.
+        too_long: Contrasts that are undecidable because the model does not read sentences of such length.
+        warnings: What a run says of how its numbers came about.
+        answers: What a run got right, item by item, over `rows`; None for a published model.
+        sample: How the items of a part were drawn, where they were.
+        spread: Of a published mean over seeds, a set of rows to the spread between seeds of its mean.
+    """
+
+    heading: str
+    origin: str
+    suite: str
+    score: str
+    rows: pd.DataFrame
+    decimals: int | None
+    digest: str | None
+    complete: bool
+    signature: str | None
+    perplexity: str | None
+    parameters: str | None
+    notes: tuple[str, ...] = ()
+    too_long: int = 0
+    warnings: tuple[str, ...] = ()
+    answers: Answers | None = None
+    sample: str | None = None
+    spread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def published(self) -> bool:
+        """Whether the values stand in a paper rather than in a run."""
+        return self.decimals is not None
+
+    def exact(self, by: Sequence[str]) -> dict[Key, Fraction | None]:
+        """Map each row's key to its exact accuracy, None where there is none."""
+        values = self._printed_values() if self.published else exact_accuracy(self.rows)
+        return dict(zip(self.keys(by), values, strict=True))
+
+    def ranked_by(self, by: Sequence[str]) -> dict[Key, Fraction | None]:
+        """Map each row's key to what it is ranked by: the correct share of all its items.
+
+        Undecidable items are wrong here, so that no model gains by not knowing words. What a paper counts
+        stands in its accuracies.
+        """
+        if self.published:
+            return self.exact(by)
+        shares = zip(self.rows["n_correct"], self.rows["n_items"], strict=True)
+        return dict(zip(self.keys(by), (Fraction(int(k), int(n)) for k, n in shares), strict=True))
+
+    @property
+    def coverage(self) -> Fraction | None:
+        """The decidable share of all contrasts; None for a published model."""
+        if self.published:
+            return None
+        return 1 - Fraction(int(self.rows["n_undecidable"].sum()), int(self.rows["n_items"].sum()))
+
+    def printed(self, by: Sequence[str]) -> dict[Key, str | None]:
+        """Map each row's key to the published accuracy as printed; empty for a run."""
+        return dict(zip(self.keys(by), self.rows["printed"], strict=True)) if self.published else {}
+
+    def _printed_values(self) -> list[Fraction | None]:
+        return [None if text is None else Fraction(text) for text in self.rows["printed"]]
+
+    def shown(self, by: Sequence[str]) -> dict[Key, str | None]:
+        """Map each row's key to what readers see of a published accuracy; of a mean, with its spread."""
+        printed = self.printed(by)
+        spreads = self.rows["spread"] if printed else ()
+        return {
+            key: text if text is None or spread is None else spread_beside(text, spread)
+            for (key, text), spread in zip(printed.items(), spreads, strict=True)
+        }
+
+    def keys(self, by: Sequence[str]) -> list[Key]:
+        """Identify the rows, missing values as None."""
+        columns = (self.rows[name].tolist() for name in (*ROW, *by))
+        return [tuple(None if pd.isna(cell) else cell for cell in row) for row in zip(*columns, strict=True)]
+
+
+def column_of(run: Run, by: Sequence[str] = ()) -> Column:
+    """Make a column from a run.
+
+    Raises:
+        SuiteError: The run's suite has no such feature, or its sentences have ratings, and no accuracy.
+    """
+    rows, answers = run.tally(by)
+    return replace(description_of(run), rows=rows, answers=answers)
+
+
+def description_of(run: Run) -> Column:
+    """Make the column of a run without any rows."""
+    model, suite = run.manifest.model, run.manifest.suite
+    perplexity = model.details.get("validation_perplexity")
+    core = model.details.get("core_parameters")
+    return Column(
+        heading=plain(model.name),
+        origin=plain(run.name),
+        suite=suite.name,
+        score=run.manifest.key.score,
+        rows=pd.DataFrame(),
+        decimals=None,
+        digest=suite.digest,
+        complete=suite.complete,
+        signature=run.manifest.signature,
+        perplexity=_decimal(perplexity),
+        parameters=_millions(model.details.get("parameters") if core is None else core),
+        notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
+        too_long=run.manifest.counts.too_long,
+        warnings=tuple(plain(warning) for warning in run.manifest.warnings),
+        sample=suite.sample,
+    )
+
+
+def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
+    """Make a column from each model of a board.
+
+    Raises:
+        BoardError: A breakdown is asked for; a board has no items to break down.
+    """
+    if by:
+        raise BoardError(
+            f"{board.name} is a published board: it has rows but no items, so it cannot be broken down "
+            f"by {by[0]!r}.\n  Leave out the board, or --by."
+        )
+    return [
+        Column(
+            heading=plain(model.name),
+            origin=plain(board.name),
+            suite=board.suite,
+            score=board.score,
+            rows=pd.DataFrame(
+                [
+                    (
+                        *(getattr(row, name) for name in ROW),
+                        row.n_items,
+                        row.accuracy.get(model.name),
+                        row.spread.get(model.name),
+                    )
+                    for row in board.rows
+                ],
+                columns=[*ROW, "n_items", "printed", "spread"],
+                dtype=object,
+            ),
+            decimals=board.decimals,
+            digest=None,
+            complete=True,
+            signature=None,
+            perplexity=model.validation_perplexity,
+            parameters=model.parameters,
+            notes=(f"Published: {board.title}. {board.source}", *board.notes),
+            spread=model.spread,
+        )
+        for model in board.models
+    ]
+
+
+def human_of(board: Board) -> Column | None:
+    """Make a column of what people get right, if a board has it: it stands beside models, without ranks."""
+    human = board.human
+    if human is None:
+        return None
+    printed = {row.key: row.accuracy for row in human.rows}
+    rows = [(*row.key, None, printed.get(row.key), None) for row in board.rows]
+    return Column(
+        heading=plain(human.name),
+        origin=plain(board.name),
+        suite=board.suite,
+        score=board.score,
+        rows=pd.DataFrame(rows, columns=[*ROW, "n_items", "printed", "spread"], dtype=object),
+        decimals=board.decimals,
+        digest=None,
+        complete=True,
+        signature=None,
+        perplexity=None,
+        parameters=None,
+        notes=(f"{human.name}: {human.source}",),
+    )
+
+
+def distinct_headings(columns: Sequence[Column]) -> list[Column]:
+    """Give every column a heading of its own: equal names get their origin, then a number."""
+    shared = Counter(column.heading for column in columns)
+    named = [
+        replace(column, heading=f"{column.heading} ({column.origin})")
+        if shared[column.heading] > 1
+        else column
+        for column in columns
+    ]
+    seen: Counter[str] = Counter()
+    for i, column in enumerate(named):
+        seen[column.heading] += 1
+        if seen[column.heading] > 1:
+            named[i] = replace(column, heading=f"{column.heading} #{seen[column.heading]}")
+    return named
+
+
+def refuse_unlike(columns: Sequence[Column]) -> None:
+    """Refuse columns that were not scored on the same items: their rows mean different things.
+
+    Raises:
+        RunError: Names both columns and what differs.
+    """
+    first = next((column for column in columns if not column.published), columns[0])
+    for column in columns:
+        if column.suite != first.suite or (column.digest or first.digest) != first.digest:
+            raise RunError(
+                f"{_described(first)} and {_described(column)} are over different items, so one table "
+                "cannot hold both.\n  Score both on the same suite with the same --limit or none."
+            )
+        if column.published:
+            _refuse_other_counts(column, first)
+
+
+def _refuse_other_counts(published: Column, run: Column) -> None:
+    """Hold a run to the item counts behind a published table; a `--limit` fails here."""
+    counts = dict(zip(published.keys(()), published.rows["n_items"], strict=True))
+    for key, n_items in zip(run.keys(()), run.rows["n_items"], strict=True):
+        if counts.get(key, n_items) != n_items:
+            raise RunError(
+                f"{run.origin} has {n_items:,} items in {key[2]!r} where {published.origin} has "
+                f"{counts[key]:,}, so one table cannot hold both.\n"
+                "  Score the whole suite, without --limit, or leave out the board."
+            )
+
+
+def _described(column: Column) -> str:
+    return f"{column.origin} ({column.suite}" + (
+        f"@{column.digest[:8]})" if column.digest else ", published)"
+    )
+
+
+def _decimal(value: Json) -> str | None:
+    """Print a perplexity, where a manifest has one."""
+    if not isinstance(value, int | float) or _is_endless(value):
+        return None
+    return f"{value:.2f}"
+
+
+def _millions(count: Json) -> str | None:
+    """Print a number of parameters as papers do: 1402950 as 1.4M."""
+    if not isinstance(count, int) or isinstance(count, bool) or _is_endless(count):
+        return None
+    return f"{count / 1e6:.3g}M" if count >= 1000 else str(count)
+
+
+def _is_endless(value: float) -> bool:
+    """Tell a whole number that is no measure of anything, and that no float can hold."""
+    return isinstance(value, int) and value.bit_length() > 64
+
+
+def printed_decimals(columns: Sequence[Column]) -> int | None:
+    """Give the decimals that published accuracies are cut to, None without a published column."""
+    return min((column.decimals for column in columns if column.decimals is not None), default=None)
+
+
+HUMAN = "Human"
+
+
+_CASE, _CONTRAST, _ACCURACY, _ASKED = "case", "contrast", "accuracy", "n"
+
+
+_FRACTION = re.compile(r"\d{1,20}(\.\d{0,100})?|\.\d{1,100}")
+
+
+def read_humans(path: Path, run: Run) -> Column:
+    """Read the accuracies of people, case by case, as a column beside a run.
+
+    Args:
+        path: A table, `.csv` or `.tsv`, with the columns `case`, `accuracy` (a fraction from 0 to 1) and, if
+            they are known, `n`, of how many answers; `contrast`, where a case has several.
+        run: Over the same suite.
+
+    Returns:
+        A column of the rows of the run. A row of several cases has their mean, weighted by `n` where every
+        case has it, else each once.
+
+    Raises:
+        SuiteError: A value is wrong, a case is unknown or stands twice, or one of the run's is missing.
+    """
+    places = _places(run)
+    found: dict[tuple[str, str], tuple[Fraction, int | None]] = {}
+    for place, row in read_table(path):
+        key = _key(place, row, places, complete=run.manifest.suite.complete)
+        if key is None:
+            continue
+        if key in found:
+            raise SuiteError(f"{place}: the case {key[0]!r} stands twice.\n  Give it one accuracy.")
+        found[key] = _accuracy(place, row), _asked(place, row)
+    if missing := [
+        " ".join(key) if _is_shared(key[0], places) else key[0] for key in places if key not in found
+    ]:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise SuiteError(
+            f"{path}: there is no accuracy of the case {missing[0]!r}{more}.\n  Give every case one."
+        )
+    rows: dict[tuple[object, ...], list[tuple[Fraction, int | None]]] = {}
+    for key, of_row in places.items():
+        rows.setdefault(of_row, []).append(found[key])
+    table = [(*of_row, None, str(_mean(own)), None) for of_row, own in rows.items()]
+    return replace(
+        description_of(run),
+        heading=HUMAN,
+        origin=plain(path.name),
+        rows=pd.DataFrame(table, columns=[*ROW, "n_items", "printed", "spread"], dtype=object),
+        decimals=0,
+        digest=None,
+        signature=None,
+        perplexity=None,
+        parameters=None,
+        notes=(f"{HUMAN}: {plain(path.name)}.",),
+        too_long=0,
+        warnings=(),
+    )
+
+
+def _places(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
+    """Say in which row of the table each contrast of each case stands."""
+    rows = run.load_verdicts().select([_CASE, *ROW]).group_by([_CASE, *ROW], use_threads=False).aggregate([])
+    return {
+        (str(row[_CASE]), str(row[_CONTRAST])): tuple(row[name] for name in ROW) for row in rows.to_pylist()
+    }
+
+
+def _is_shared(case: str, places: Mapping[tuple[str, str], object]) -> bool:
+    return sum(name == case for name, _ in places) > 1
+
+
+def _key(
+    place: str, row: Mapping[str, str], places: Mapping[tuple[str, str], object], *, complete: bool
+) -> tuple[str, str] | None:
+    """Find what a row is about; None for a case that only a part of the suite leaves out."""
+    for name in (_CASE, _ACCURACY):
+        if name not in row:
+            raise SuiteError(
+                f"{place}: there is no column {name!r}, but {', '.join(map(repr, row))}.\n"
+                f"  Write {_CASE},{_ACCURACY} or {_CASE},{_ACCURACY},{_ASKED}."
+            )
+    case, contrast = row[_CASE].strip(), row.get(_CONTRAST, "").strip()
+    contrasts = [other for name, other in places if name == case]
+    if not contrasts:
+        if not complete:
+            return None
+        known = dict.fromkeys(name for name, _ in places)
+        raise SuiteError(f"{place}: the suite has no case {case!r}.\n  {suggest(case, known, 'Cases')}")
+    if contrast not in contrasts and (contrast or len(contrasts) > 1):
+        raise SuiteError(
+            f"{place}: the case {case!r} has no contrast {contrast!r}.\n"
+            f"  Say which in a column {_CONTRAST!r}: {', '.join(contrasts)}."
+        )
+    return case, contrast or contrasts[0]
+
+
+def _accuracy(place: str, row: Mapping[str, str]) -> Fraction:
+    text = row[_ACCURACY].strip()
+    if not _FRACTION.fullmatch(text) or not 0 <= (value := Fraction(text)) <= 1:
+        raise SuiteError(
+            f"{place}: {_ACCURACY} is {text!r}, which is no fraction from 0 to 1.\n  Write 0.886 for 88.6%."
+        )
+    return value
+
+
+def _asked(place: str, row: Mapping[str, str]) -> int | None:
+    if _ASKED not in row:
+        return None
+    if not is_count(text := row[_ASKED].strip()) or int(text) < 1:
+        raise SuiteError(f"{place}: {_ASKED} is {text!r}: a number of answers is 1, 2, ...")
+    return int(text)
+
+
+def _mean(cases: list[tuple[Fraction, int | None]]) -> Fraction:
+    weights = [1 if n is None else n for _, n in cases]
+    total = sum((weight * value for weight, (value, _) in zip(weights, cases, strict=True)), Fraction(0))
+    return total / sum(weights)
