@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urlparse
 
 from tseval.errors import ModelError, TsevalError, first_line, suggest
-from tseval.models.checkpoint import bundled_checkpoints
+from tseval.models import bundled_checkpoints
 from tseval.scoring.protocol import refuse_no_model
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ import torch
 from tseval.adapters.hf import CausalModel
 from tseval.adapters.pretrained import Pretrained
 from tseval.errors import ModelError, suggest
-from tseval.models.checkpoint import Checkpoint, bundled_checkpoints, hash_weights, load_checkpoint
+from tseval.models import bundled_checkpoints
+from tseval.models.checkpoint import Checkpoint, hash_weights, load_checkpoint
 from tseval.models.network import TASKS, count_parameters
 from tseval.models.pickles import holds_object
 from tseval.models.published import load_published

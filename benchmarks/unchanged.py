@@ -1,13 +1,13 @@
 """Find what a change altered that should alter nothing: outputs of two checkouts, recorded and compared.
 
     python benchmarks/unchanged.py record BEFORE --checkout ../before    # a checkout of the state before
-    python benchmarks/unchanged.py record AFTER --old BEFORE             # this one; reads the runs in BEFORE too
+    python benchmarks/unchanged.py record AFTER --old BEFORE           # this one; reads the old runs too
     python benchmarks/unchanged.py compare BEFORE AFTER                  # prints what differs; exit status 1
 
-Recorded are, a file each: public names and the commands with their options and defaults; the digests of
-suites; tables of every shipped board in every format; runs of the bundled model on suites of every kind (files,
-manifests without clocks), their tables, analyses, reports and verifications; exports; boards made, checked and
-built; messages and exit codes of commands that fail. Figures are in `figures/`, to be looked at.
+Recorded are, a file each: public names and the commands with their options and defaults; digests of suites;
+tables of every shipped board in every format; runs of the bundled model on suites of every kind (files,
+manifests without clocks), their tables, analyses, reports and verifications; exports; boards made, checked
+and built; messages and exit codes of commands that fail. Figures are in `figures/`, to be looked at.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ NAMES = {
     "tseval.runs": "read_run Run",
 }
 modules = {name: importlib.import_module(name) for name in NAMES}
-public = {name: [one for one in NAMES[name].split() if hasattr(found, one)] for name, found in modules.items()}
+public = {name: [n for n in NAMES[name].split() if hasattr(one, n)] for name, one in modules.items()}
 digests = {name: tseval.load_suite(name).digest for name in sys.argv[1:]}
 commands = options(group, "tseval")
 print(json.dumps({"all": tseval.__all__, "public": public, "commands": commands, "digests": digests}))

@@ -18,8 +18,8 @@ NUMBERS = {"numpy", "pyarrow"}
 TORCH = {"torch", "safetensors"}
 ANYTHING = {"*"}
 
-# The rooms from the lowest to the highest, each with the libraries that it may use (CONTRIBUTING.md has the same
-# table). A room may import itself and what stands above it here.
+# The rooms from the lowest to the highest, each with the libraries that it may use (CONTRIBUTING.md lists the
+# same). A room may import itself and what stands above it here.
 ROOMS: dict[str, set[str]] = {
     "tseval.errors": set(),
     "tseval.files": {"filelock", "platformdirs"},
@@ -57,6 +57,7 @@ FORBIDDEN = {
     ("tseval.scoring", "tseval.verdicts"),
     ("tseval.models", "tseval.suites"),
     ("tseval.models", "tseval.questions"),
+    ("tseval.adapters", "tseval.suites"),
     ("tseval.adapters", "tseval.questions"),
     ("tseval.adapters", "tseval.verdicts"),
     # Reading runs needs no model.

@@ -6,7 +6,8 @@ from own_models import CLASSIFIERS, HEAVY, NATIVE, OTHERS, open_own
 from small import make_case, make_run, make_suite
 
 from tseval.items import Item
-from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+from tseval.models import bundled_checkpoints
+from tseval.models.checkpoint import load_checkpoint
 from tseval.questions import Contrast
 from tseval.scoring.protocol import ModelCard
 from tseval.suites import load_suite

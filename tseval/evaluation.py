@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from tseval.errors import ModelError, RunError, SuiteError, counted, quoted_text, suggest
 from tseval.questions import COMPARES_WORDS, SCORES, Score
 from tseval.questions.scored import Normalised
-from tseval.report import render, told_of
+from tseval.report import document_of, render
 from tseval.runs import Manifest, Run, RunKey, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
 from tseval.scoring.engine import lengths_of, score_all
@@ -134,7 +134,7 @@ def carry_out(
 def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] | None) -> None:
     """Do what is planned, into a directory."""
     run = _score_and_judge(plan, writer, progress)
-    table = told_of([run])
+    table = document_of([run])
     tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
     writer.finish(run.manifest, run.load_sentences(), run.load_verdicts(), tables)
 

@@ -16,11 +16,12 @@ from tseval.adapters import open_model
 from tseval.boards import About, check, entry_folders, entry_runs, read_definition, read_entry, rows_of
 from tseval.boards.check import board_suite, verify_entry, wrong_with_board
 from tseval.boards.folder import add_entries, new_board
+from tseval.boards.sources import open_sources
 from tseval.errors import BoardError, SuiteError
 from tseval.evaluation import evaluate
 from tseval.evidence import evidence_bytes, read_evidence
-from tseval.models.checkpoint import bundled_checkpoints
-from tseval.report import build_table, open_sources, render
+from tseval.models import bundled_checkpoints
+from tseval.report import build_table, render
 from tseval.report.boards import read_board
 from tseval.runs import Manifest, Run, read_run
 from tseval.runs.directory import digest

@@ -15,7 +15,8 @@ from in_process import call
 
 from tseval.cli.models import convert_command as convert
 from tseval.errors import ModelError
-from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+from tseval.models import bundled_checkpoints
+from tseval.models.checkpoint import load_checkpoint
 
 WRITE = Path(__file__).parents[1] / "models" / "published" / "write.py"
 SELECTION = ["--case", "simple_agrmt"]

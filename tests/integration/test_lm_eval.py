@@ -13,7 +13,8 @@ from lm_eval.api.instance import Instance
 
 import tseval
 from tseval.lm_eval_tasks import TsevalLM
-from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+from tseval.models import bundled_checkpoints
+from tseval.models.checkpoint import load_checkpoint
 from tseval.suites import load_suite
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,8 @@ from checkpoints import save_causal
 from in_process import call
 
 import tseval
-from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+from tseval.models import bundled_checkpoints
+from tseval.models.checkpoint import load_checkpoint
 from tseval.scoring.surprisal import bar, surprisals, word_surprisals
 
 TEXT = "the authors near the guard laugh .\n\n  the author blorfs .\n"

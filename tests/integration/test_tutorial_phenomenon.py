@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tseval.models.checkpoint import BUNDLED_CHECKPOINTS
+from tseval.models import BUNDLED_CHECKPOINTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -8,7 +8,8 @@ import pytest
 from supplied import TEXT, TEXT_SAMPLE, needs_text
 
 import tseval
-from tseval.models.checkpoint import BUNDLED_CHECKPOINTS, load_checkpoint
+from tseval.models import BUNDLED_CHECKPOINTS
+from tseval.models.checkpoint import load_checkpoint
 from tseval.training.corpus import Columns, columns, encode_text
 from tseval.training.loop import mean_loss
 from tseval.verdicts import sentences_of

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from small import make_case, make_run, make_suite
 
+from tseval.boards.sources import open_runs
 from tseval.errors import RunError
 from tseval.items import as_entries
 from tseval.report.exports import in_r, mixed_model, write_verdicts
-from tseval.report.opened import open_runs
 
 WORDS = [f"w{n}" for n in range(6)]
 

@@ -13,8 +13,9 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 from small import make_case, make_run, make_suite
 
+from tseval.boards.sources import open_sources
 from tseval.items import as_entries
-from tseval.report import FORMATS, build_table, open_sources, render
+from tseval.report import FORMATS, build_table, render
 from tseval.report.boards import Board, BoardModel, BoardRow
 
 N_SUBJECTS, N_VERBS = 6, 8

@@ -14,9 +14,9 @@ from tseval.files import cache_folder
 from tseval.items import Suite, suite_digest
 from tseval.questions import Contrast
 from tseval.suites import TEMPLATES, available_suites, load_suite, stream_cases
+from tseval.suites.cache import afresh, load_cached, save_suite, suite_key
 from tseval.suites.data.catalogue import CATALOGUE
 from tseval.suites.formal.languages import FORMAL_LANGUAGES
-from tseval.suites.grammar.cache import afresh, load_cached, save_suite, suite_key
 
 HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [p, q]}\n---\n"
 

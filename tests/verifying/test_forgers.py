@@ -21,7 +21,7 @@ from tseval.formats import ContentError, read_parquet
 from tseval.runs import read_run
 from tseval.runs.directory import to_parquet
 from tseval.suites import find_suite, load_suite
-from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
+from tseval.suites.cache import load_cached, save_suite, suite_key
 from tseval.verdicts import judge
 from tseval.verifying import verify_run
 from tseval.verifying.claim import Wrong, claim_of_run

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
 from tseval.analysis.accuracy import count_groups, row_places, row_sets
 from tseval.analysis.design import Design, Factors, estimate, quantile
@@ -146,6 +145,8 @@ def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
         The rows with `low`, `high` and the standard error `se`, missing where there is one item only, and
         the factors: `clusters`, each with its number of entries, and `fixed`, those with too few.
     """
+    from scipy.special import expit  # noqa: PLC0415 - slow to import
+
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
     gaps = (decided["better_score"] - decided["worse_score"]).to_numpy("float64")
     confidence, factors = expit(gaps), Factors.of_verdicts(decided)
@@ -262,10 +263,10 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
                 told.word,                one.clusters, one.fixed,
             )
         )  # fmt: skip
-    told_of = pd.DataFrame(rows, columns=[*COMPARED]).astype(_TYPES)
+    document_of = pd.DataFrame(rows, columns=[*COMPARED]).astype(_TYPES)
     # Whole numbers, where all of them are, and where there are none.
     whole = all(one is None or float(one.df).is_integer() for one in found)
-    return told_of.astype({"df": "Int64" if whole else "Float64"})
+    return document_of.astype({"df": "Int64" if whole else "Float64"})
 
 
 def _count(

@@ -71,7 +71,7 @@ from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
 from tseval.suites import available_suites, load_suite
-from tseval.suites.grammar.cache import afresh
+from tseval.suites.cache import afresh
 from tseval.verifying import verify_run
 
 if TYPE_CHECKING:

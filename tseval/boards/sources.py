@@ -19,10 +19,14 @@ from tseval.boards import (
 )
 from tseval.errors import BoardError, RunError, suggest
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
+from tseval.report.opened import for_analysis
 from tseval.runs import Run, read_run, runs_below
+from tseval.runs.manifest import NAME as MANIFEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tseval.report.opened import Opened
 
 
 def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]:
@@ -48,6 +52,60 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
                 raise RunError(f"{name!r} {same}.\n  Name each run and each board once.")
             sources.append(load())
     return sources
+
+
+def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> Opened:
+    """Open runs over one suite, and choose the verdicts that an analysis is about.
+
+    Args:
+        names: Run directories.
+        where: Which items, as `tseval.analysis.accuracy.select` takes it.
+        rated: Whether the analysis is about ratings of sentences.
+
+    Raises:
+        RunError: One is no run, is named twice, or is over other items than the first; or the analysis is not
+            about what these are of.
+        SuiteError: No item is as `where` says.
+    """
+    runs = []
+    for source in open_sources(names, items=True):
+        if isinstance(source, Board):
+            raise RunError(
+                f"{source.name} is a published board: it has no items to analyse.\n  Name run directories."
+            )
+        runs.append(source)
+    return for_analysis(runs, where, rated=rated)
+
+
+def open_against(names: Sequence[str], model: str) -> tuple[Opened, str | None]:
+    """Open runs of which one is what all others are compared with.
+
+    Args:
+        names: Run directories.
+        model: The directory of a run, which then stands first, so that its group does too, whatever others
+            are called; or the name of a model or an architecture among the others.
+
+    Returns:
+        The runs, and the name to be looked for among them; None for the first.
+    """
+    if not (Path(model) / MANIFEST).is_file():
+        return open_runs(names), model
+    paths = (path for name in names for path in runs_below(Path(name))[0] or [Path(name)])
+    others = (str(path) for path in paths if os.path.realpath(path) != os.path.realpath(model))
+    return open_runs([model, *others]), None
+
+
+def open_run(path: Path) -> Run:
+    """Open the directory of one run, or an entry of a board.
+
+    Raises:
+        RunError: There is no run, or there are several.
+        BoardError: An entry cannot be read.
+    """
+    sources = open_sources([str(path)])
+    if len(sources) != 1 or isinstance(sources[0], Board) or not (path / MANIFEST).is_file():
+        raise RunError(f"{path} is not one run.\n  Name the directory of a run, or an entry of a board.")
+    return sources[0]
 
 
 def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:

@@ -10,12 +10,12 @@ import click
 from tseval.cli.options import COUNT, FILE, FiniteRange
 from tseval.cli.progress import busy, print_or_write, progress_bar
 from tseval.errors import SuiteError
-from tseval.report.render import FORMATS
+from tseval.report import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tseval.report.render import Format
+    from tseval.report import Format
 
 
 @click.group()

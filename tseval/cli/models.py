@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 def models_command() -> None:
     """List the kinds of model and the bundled checkpoints."""
     from tseval.adapters import adapters
-    from tseval.models.checkpoint import bundled_checkpoints, load_checkpoint
+    from tseval.models import bundled_checkpoints
+    from tseval.models.checkpoint import load_checkpoint
 
     with busy("opening adapters"):
         kinds = [(name, _opened_by(entry)) for name, entry in adapters().items()]

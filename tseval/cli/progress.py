@@ -14,7 +14,7 @@ import click
 from tseval.cli.console import beneath, escaped, width_of
 from tseval.errors import RunError, counted, shortened
 from tseval.files import write_text
-from tseval.report.render import render
+from tseval.report import render
 from tseval.runs.directory import RUN_FILES
 from tseval.runs.manifest import NAME as MANIFEST
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table as RichTable
 
+    from tseval.report import Format
     from tseval.report.document import Document
-    from tseval.report.render import Format
     from tseval.report.table import Table
     from tseval.sweeps import UnitState, Watcher
 

@@ -183,10 +183,10 @@ def _score(
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     """Print the table, and on standard error where the run is and what it took."""
     from tseval.cli.progress import print_or_write
-    from tseval.report import told_of
+    from tseval.report import document_of
 
     with busy("making the table", quiet):
-        table = told_of([run], by)
+        table = document_of([run], by)
     print_or_write(table)
     if quiet:
         return

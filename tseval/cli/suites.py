@@ -205,7 +205,7 @@ def _known_words(spec: str) -> Callable[[str], bool]:
 
 def _bundled(name: str) -> Path:
     """Find a checkpoint that comes with tseval."""
-    from tseval.models.checkpoint import bundled_checkpoints
+    from tseval.models import bundled_checkpoints
 
     known = bundled_checkpoints()
     if name not in known:
@@ -251,8 +251,8 @@ def lm_eval(
 @QUIET
 def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
     """Write the verdicts of RUNs as one table, and print the mixed model for it in R (lme4)."""
+    from tseval.boards.sources import open_runs
     from tseval.report.exports import in_r, mixed_model, write_verdicts
-    from tseval.report.opened import open_runs
 
     with busy("writing verdicts", quiet):
         opened = open_runs(runs)
@@ -294,11 +294,12 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
 @QUIET
 def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
     """Write a RUN, or an entry of a board, as a record of Every Eval Ever."""
+    from tseval.boards.sources import open_run
     from tseval.report.exports import Submission, make_record, write_record
 
     submission = Submission(**said)  # type: ignore[arg-type] # click holds them to their choices
     with busy(f"reading {run}", quiet):
-        record = make_record(run, submission)
+        record = make_record(open_run(run), run, submission)
     if output is None:
         click.echo(str(record), nl=False)
     else:

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from tseval.boards.sources import open_against, open_runs, open_sources
 from tseval.cli.options import BY, COUNT, FILE, MARGIN_OPTION, take_all
 from tseval.cli.progress import busy, print_or_write, say_without_moment
 from tseval.errors import RunError
-from tseval.report import FORMATS, Format, Table, open_sources, told_of
+from tseval.report import FORMATS, Format, Table, document_of
 from tseval.report.figures import CHANCE, Panel, check_figure_names, draw_panels, write_figure
-from tseval.report.opened import Opened, open_runs
 from tseval.runs import CLOCKS, runs_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tseval.report.document import Document
+    from tseval.report.opened import Opened
     from tseval.runs import Clock
 
 
@@ -67,7 +68,9 @@ def table_command(
         if against is not None:
             from tseval.report.comparisons import differences_table
 
-            told: Document | Table = differences_table(sources, against, by, margin, grouped=group)
+            told: Document | Table = differences_table(
+                *open_against(sources, against), by, margin, grouped=group
+            )
         elif over is not None:
             told = _over(sources, over, by)
         elif group:
@@ -76,7 +79,7 @@ def table_command(
             opened = open_runs(sources)
             told = seeds_table(opened, seeds_of(opened), by)
         else:
-            told = told_of(open_sources(sources, items=bool(by)), by, human)
+            told = document_of(open_sources(sources, items=bool(by)), by, human)
     print_or_write(told, form, output)
 
 

@@ -288,7 +288,7 @@ def zoo_command(
 
     The same command goes on where an earlier one was stopped; what is finished is not done again.
     """
-    from tseval.report import open_sources
+    from tseval.boards.sources import open_sources
     from tseval.training.zoo import (
         alone,
         check_target,
@@ -361,8 +361,9 @@ def _print_models(
 
 def _print_published(target: Path, boards: Sequence[Run | Board]) -> None:
     """Print the table of a published zoo."""
+    from tseval.boards.sources import open_sources
     from tseval.cli.progress import print_or_write
-    from tseval.report import build_table, open_sources
+    from tseval.report import build_table
 
     print_or_write(build_table([*open_sources([str(target)]), *boards]))
 

@@ -8,7 +8,6 @@ import json
 import math
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -24,6 +23,7 @@ from tseval.models.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from tseval.formats import Json
 
@@ -370,11 +370,3 @@ def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
             )
     if broken := all_finite(weights):
         raise ModelError(f"{broken!r} holds NaN or infinite weights: the model cannot be scored")
-
-
-BUNDLED_CHECKPOINTS = Path(__file__).parent / "bundled"
-
-
-def bundled_checkpoints() -> dict[str, Path]:
-    """List the checkpoints that come with tseval, by name."""
-    return {path.stem: path for path in sorted(BUNDLED_CHECKPOINTS.glob("*.pt"))}

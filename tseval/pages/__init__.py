@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from tseval.boards import DEFINITION, ENTRY_FILE, ENTRY_FOLDERS, read_definition, read_entry, suite_of
 from tseval.boards.folder import means_over_seeds
-from tseval.boards.sources import lacks_evidence, not_shipped
+from tseval.boards.sources import lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line
 from tseval.files import write_text
 from tseval.pages.content import PageTopic, entry_page, index_page
 from tseval.pages.items import ItemPages
 from tseval.pages.parts import facts_of, tabulate_once
-from tseval.report import open_sources
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
 from tseval.suites import load_suite
 

@@ -1,8 +1,85 @@
-"""Tables of runs and published boards, as Markdown, CSV, JSON and LaTeX."""
+"""Tables of runs and published boards, and analyses, as Markdown, CSV, JSON and LaTeX."""
 
-from tseval.boards.sources import open_sources
-from tseval.report.render import FORMATS, Format, render
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from tseval.errors import RunError
+from tseval.report.boards import Board
+from tseval.report.columns import read_humans
+from tseval.report.document import Document
+from tseval.report.formats import as_csv, as_json, as_latex, as_markdown
+from tseval.report.layout import lay_out
+from tseval.report.opened import for_analysis
 from tseval.report.table import Table, build_table
-from tseval.report.told import told_of
 
-__all__ = ["FORMATS", "Format", "Table", "build_table", "open_sources", "render", "told_of"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tseval.runs import Run
+
+__all__ = ["FORMATS", "Format", "Table", "build_table", "document_of", "render"]
+
+Format = Literal["md", "csv", "json", "latex"]
+WRITERS: dict[Format, Callable[[Document], str]] = {
+    "md": as_markdown,
+    "csv": as_csv,
+    "json": as_json,
+    "latex": as_latex,
+}
+FORMATS = tuple(WRITERS)
+
+
+def render(content: Document | Table, format: Format = "md", width: int | None = None) -> str:
+    """Render a table or an analysis.
+
+    Args:
+        content: From `tseval.report.build_table` or an analysis.
+        format: `md` and `latex` print what people read, accuracies cut to a few decimals; `csv` and
+            `json` hold counts and full precision, accuracy as a fraction.
+        width: Characters of a line of the terminal that `md` is shown on: wider tables are cut into several.
+            None, and every other format, for tables in one piece.
+
+    Returns:
+        The text, with a line break at its end. Names from outside are escaped for the format.
+    """
+    document = content if isinstance(content, Document) else lay_out(content)
+    return as_markdown(document, width) if format == "md" else WRITERS[format](document)
+
+
+def document_of(
+    sources: Sequence[Run | Board], by: str | Sequence[str] = (), human: Path | None = None
+) -> Document | Table:
+    """Put runs and published boards side by side.
+
+    Args:
+        sources: Runs and boards, in the order of the columns.
+        by: Feature or features to break the rows down by.
+        human: A table of what people get right, as `tseval.report.table.read_humans` takes it.
+
+    Returns:
+        A table of accuracies; of runs over rated sentences, one of correlations.
+
+    Raises:
+        RunError: The sources are over different items, only some are over rated sentences, or none is a run
+            that people could stand beside.
+        SuiteError: A run's suite has no such feature, or what people get right is not over its cases.
+        BoardError: A board cannot be broken down.
+    """
+    rated = [source for source in sources if not isinstance(source, Board) and source.rated]
+    if human is not None:
+        runs = [source for source in sources if not isinstance(source, Board) and source not in rated]
+        if not runs:
+            raise RunError("people stand beside the accuracies of a run, and there is none.\n  Name a run.")
+        return build_table(sources, by, [read_humans(human, runs[0])])
+    if not rated:
+        return build_table(sources, by)
+    if other := [source for source in sources if source not in rated]:
+        raise RunError(
+            f"{rated[0].name} has correlations with ratings and {other[0].name} accuracies, so one table "
+            "cannot hold both.\n  Print two tables."
+        )
+    from tseval.report.analyses import ratings  # noqa: PLC0415 - brings SciPy along, which most tables do not need
+
+    return ratings(for_analysis(rated, rated=True), by)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from math import comb
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -16,10 +14,8 @@ from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import Field, Grid, Line, difference, probability, whole
 from tseval.report.layout import headed, row_labels
-from tseval.report.opened import INTERVAL, interval_note, open_runs, tell
+from tseval.report.opened import INTERVAL, interval_note, tell
 from tseval.report.seeds import about_seeds, seeds_of, with_spread
-from tseval.runs import runs_below
-from tseval.runs.manifest import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,27 +134,25 @@ _OF_A_MODEL = (Field("", ("difference",), difference), INTERVAL, Field("", ("out
 
 
 def differences_table(
-    names: Sequence[str], model: str, by: Sequence[str], margin: float, *, grouped: bool = False
+    opened: Opened, model: str | None, by: Sequence[str], margin: float, *, grouped: bool = False
 ) -> Document:
     """Tabulate how models differ from one of them, row by row and over the rows of a table.
 
     Args:
-        names: Run directories.
-        model: Whom all are compared with: a run directory, or a name as tables print it, of a model or, if
-            grouped, of an architecture.
+        opened: The runs.
+        model: Whom all are compared with: a name as tables print it, of a model or, if grouped, of an
+            architecture; None for the first.
         by: Features that rows are broken down by.
         margin: The smallest difference of accuracies that matters, between 0 and 1.
         grouped: Whether to compare architectures by their means over seeds; a model stands for its own.
 
     Raises:
-        RunError: A run cannot be read, is over other items or the only one; there is no such model, or no
-            seeds; or the margin is no difference of accuracies.
+        RunError: There is one run only, no such model, or no seeds; or the margin is no difference of
+            accuracies.
         SuiteError: The suite has no such feature.
     """
-    names_a_run = (Path(model) / NAME).is_file()
-    opened = open_runs(_with_first(model, names) if names_a_run else names)
     groups = seeds_of(opened) if grouped else {name: [name] for name in opened.verdicts}
-    reference = next(iter(groups)) if names_a_run else _reference(model, groups)
+    reference = next(iter(groups)) if model is None else _reference(model, groups)
     if len(groups) < 2:
         raise RunError(
             f"there is nothing to compare with {reference}.\n  Name another run of the same suite."
@@ -179,12 +173,6 @@ def differences_table(
         for place, column in ((1, "model"), (3, "against")):
             records.insert(place, f"n_seeds_{column}", [len(groups[name]) for name in records[column]])
     return tell(opened, "against", records, [_grid_against(found, opened.suite)], notes)
-
-
-def _with_first(run: str, names: Sequence[str]) -> list[str]:
-    """List the runs with one of them first; so its group comes first too, whatever others are called."""
-    paths = (path for name in names for path in runs_below(Path(name))[0] or [Path(name)])
-    return [run, *(str(path) for path in paths if os.path.realpath(path) != os.path.realpath(run))]
 
 
 def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:

@@ -14,10 +14,8 @@ import pandas as pd
 
 from tseval.analysis.accuracy import COUNTS, ROW, entry_columns
 from tseval.analysis.design import FEWEST_LEVELS, Estimate
-from tseval.boards.sources import open_sources
 from tseval.errors import RunError, plain
 from tseval.files import to_utf8, write_output
-from tseval.report.boards import Board
 from tseval.report.formats import cell
 from tseval.report.layout import recorded, row_labels
 from tseval.report.table import build_table
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from tseval.formats import Json
     from tseval.report.opened import Opened
     from tseval.report.table import Table
+    from tseval.runs import Run
     from tseval.runs.manifest import Manifest
 
 
@@ -91,23 +90,20 @@ class EvalRecord:
         return json.dumps(self.content, indent=2, ensure_ascii=False) + "\n"
 
 
-def make_record(path: Path, submission: Submission) -> EvalRecord:
+def make_record(run: Run, path: Path, submission: Submission) -> EvalRecord:
     """Write a run, or an entry of a board, as a record.
 
     One run has one record, whose name follows from the run's key: made again, it replaces itself. It is as
     old as the manifest file, since a run does not say when it was made.
 
     Args:
-        path: The run's directory.
+        run: A run, or an entry of a board.
+        path: Its directory.
         submission: What the run does not know.
 
     Raises:
-        RunError: There is no run, there are several, or nothing is decidable.
+        RunError: Nothing is decidable.
     """
-    sources = open_sources([str(path)])
-    if len(sources) != 1 or isinstance(sources[0], Board) or not (path / MANIFEST).is_file():
-        raise RunError(f"{path} is not one run.\n  Name the directory of a run, or an entry of a board.")
-    run = sources[0]
     manifest = run.manifest
     table = build_table([run])
     results: list[Json] = [*_of_rows(table, manifest), *_of_mean(table, manifest)]

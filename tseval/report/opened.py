@@ -10,9 +10,7 @@ import pandas as pd
 from tseval.analysis.accuracy import no_accuracy, select
 from tseval.analysis.comparisons import share_entries
 from tseval.analysis.design import FEWEST_LEVELS
-from tseval.boards.sources import open_sources
 from tseval.errors import RunError
-from tseval.report.boards import Board
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
 from tseval.report.document import Document, Field, interval, share
 from tseval.report.table import drawn_note
@@ -52,29 +50,6 @@ class Opened:
     notes: tuple[str, ...]
     undecided: tuple[str, ...]
     places: Mapping[str, str]
-
-
-def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> Opened:
-    """Open runs over one suite, and choose the verdicts that an analysis is about.
-
-    Args:
-        names: Run directories.
-        where: Which items, as `tseval.analysis.accuracy.select` takes it.
-        rated: Whether the analysis is about ratings of sentences.
-
-    Raises:
-        RunError: One is no run, is named twice, or is over other items than the first; or the analysis is not
-            about what these are of.
-        SuiteError: No item is as `where` says.
-    """
-    runs = []
-    for source in open_sources(names, items=True):
-        if isinstance(source, Board):
-            raise RunError(
-                f"{source.name} is a published board: it has no items to analyse.\n  Name run directories."
-            )
-        runs.append(source)
-    return for_analysis(runs, where, rated=rated)
 
 
 def for_analysis(

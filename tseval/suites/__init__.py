@@ -12,12 +12,12 @@ import numpy as np
 from tseval.errors import SuiteError, suggest
 from tseval.files import data_folder
 from tseval.items import Case, Suite, cluster_by, refuse_unknown_cases, suite_digest
+from tseval.suites.cache import load_cached, save_suite, suite_key
 from tseval.suites.data import DATA_ENDINGS, is_data, methods_of, read_data
 from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
 from tseval.suites.data.pairs import refuse_columns
 from tseval.suites.formal import draw_test, language_case
 from tseval.suites.formal.languages import FORMAL_LANGUAGES, STOP, names_language, parse_language
-from tseval.suites.grammar.cache import load_cached, save_suite, suite_key
 from tseval.suites.views import VIEWS, view_suite
 
 if TYPE_CHECKING:

@@ -41,6 +41,7 @@ from tseval.boards.folder import (
     pages,
     write_beside,
 )
+from tseval.boards.sources import open_runs
 from tseval.errors import BoardError, LimitError, RunError, TrainingError, first_line, suggest
 from tseval.files import (
     PARTIAL,
@@ -58,12 +59,11 @@ from tseval.models.checkpoint import load_checkpoint
 from tseval.report.boards import read_board
 from tseval.report.columns import column_of
 from tseval.report.curves import read_curves, write_curves_figure
-from tseval.report.opened import open_runs
 from tseval.report.seeds import seeds_table
 from tseval.runs import Manifest, Run, read_run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
-from tseval.suites.grammar.cache import afresh
+from tseval.suites.cache import afresh
 from tseval.sweeps import STATE, Workforce, sweep
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import SweepPlace, SweepUnit

@@ -19,13 +19,13 @@ from tseval.evidence import flat_column, scored_again, split_words, whole_column
 from tseval.items import ENTRY, cluster_by, suite_digest
 from tseval.questions.choices import Asked
 from tseval.questions.scored import split_measure
-from tseval.report import render, told_of
+from tseval.report import document_of, render
 from tseval.runs import Run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED
 from tseval.scoring.engine import score_all
 from tseval.suites import load_suite
-from tseval.suites.grammar.cache import afresh
+from tseval.suites.cache import afresh
 from tseval.suites.grammar.expand import choose_rows
 from tseval.verdicts import asked_in, judge, n_too_long, sentences_of
 from tseval.verifying.claim import Wrong
@@ -298,7 +298,7 @@ def _unfolded(kind: pa.DataType) -> pa.DataType:
 def _table_again(claim: Claim, again: Again, name: str) -> str:
     """Print the table of verdicts that were computed again, under the run's own name and signature."""
     run = Run(claim.name, claim.manifest, lambda: again.scored, lambda: again.verdicts)
-    return render(told_of([run]), "csv" if name.endswith("csv") else "md")
+    return render(document_of([run]), "csv" if name.endswith("csv") else "md")
 
 
 def _other_table(claim: Claim, name: str) -> str:

@@ -63,7 +63,7 @@ def suite_key(path: Path) -> str:
     digest = hashlib.sha256(f"{CACHE_FORMAT} {path.resolve().name}".encode())
     folder = path if path.is_dir() else path.parent
     grammars = [path] if path.is_file() else sorted(folder.glob("*.jinja"))
-    code = [*sorted(_CODE.glob("*.py")), _CODE.parent / "__init__.py"]
+    code = [*sorted((_CODE / "grammar").glob("*.py")), _CODE / "__init__.py", Path(__file__)]
     for file in [*grammars, *sorted(folder.glob("*.yaml")), *code]:
         content = _content(file)
         size = "unreadable" if content is None else len(content)
