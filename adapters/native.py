@@ -21,8 +21,8 @@ from tseval.errors import ModelError, suggest
 from tseval.models import bundled_checkpoints
 from tseval.models.checkpoint import Checkpoint, hash_weights, load_checkpoint
 from tseval.models.network import TASKS, count_parameters
-from tseval.models.pickles import holds_object
 from tseval.models.published import load_published
+from tseval.models.torch_files import holds_object
 from tseval.models.vocabulary import EOS, UNK
 from tseval.scoring.numerics import (
     NOTHING_GAINED,

@@ -17,7 +17,7 @@ from torch import nn
 
 from tseval.errors import LimitError, ModelError, shown, suggest
 from tseval.formats import ContentError, checked, read_json
-from tseval.models.pickles import STATE_LIMITS, read_object
+from tseval.models.torch_files import STATE_LIMITS, read_object
 from tseval.scoring.numerics import pick_device
 
 if TYPE_CHECKING:

@@ -34,10 +34,9 @@ from tseval.analysis.differences import (
     differences,
     differences_of_seeds,
     mean_of_seeds,
-    mean_rank_intervals,
-    rank_sets,
     ranks_of_seeds,
 )
+from tseval.analysis.ranks import mean_rank_intervals, rank_sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -25,7 +25,8 @@ import tseval
 from tseval.models.network import LanguageModel, Sizes
 from tseval.scoring.numerics import accelerator
 from tseval.training.corpus import Columns, columns
-from tseval.training.loop import Schedule, Settings, TrainingState
+from tseval.training.loop import TrainingState
+from tseval.training.settings import Schedule, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,11 +14,12 @@ import pytest
 from small import make_case, make_run, make_suite
 
 from tseval.errors import RunError, SuiteError, TrainingError
-from tseval.formats import ContentError, read_parquet
+from tseval.formats import ContentError
 from tseval.report.curves import read_curves, read_error_curves
 from tseval.runs import read_run
 from tseval.runs.manifest import seal
 from tseval.suites.agreement.published import read_examples
+from tseval.tables import read_parquet
 
 TYPES: dict[str, pa.DataType] = {"step": pa.int64(), "accuracy": pa.float64(), "suite": pa.string()}
 SOUND = {"step": [1], "accuracy": [0.5], "suite": ["dyck"]}

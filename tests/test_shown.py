@@ -12,7 +12,8 @@ from tseval.questions import Contrast
 from tseval.scoring.protocol import ModelCard
 from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language
-from tseval.testing import Finding, Report, Result
+from tseval.testing import Report, Result
+from tseval.testing.properties import Finding
 
 LONG = "a name that somebody\nhas made far too long " * 9
 CASE = make_case("simple", [("the author laughs", "the author laugh")] * 3, features={"noun": ["author"] * 3})

@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 
 from tseval.errors import AwayError, EvidenceError, counted, shown
 from tseval.files import cache_folder, read_bytes, write_whole
-from tseval.formats import ContentError, checked, parse_json, read_parquet
+from tseval.formats import ContentError, checked, parse_json
+from tseval.tables import read_parquet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

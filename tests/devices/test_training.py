@@ -17,7 +17,7 @@ from tseval.models.vocabulary import Vocabulary
 from tseval.training.along import EarlyEvaluation, accuracy_path
 from tseval.training.classifier import Examples, train_classifier
 from tseval.training.language_model import Destination, train_language_model
-from tseval.training.loop import ClassifierSettings, Settings
+from tseval.training.settings import ClassifierSettings, Settings
 
 NOISELESS = {"eirnn": {"sigma": 0.0}}
 MANNERS: dict[str, Any] = {

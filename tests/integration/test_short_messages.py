@@ -9,7 +9,8 @@ from systems import needs_posix
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.models.vocabulary import Vocabulary
-from tseval.testing import Finding, Result
+from tseval.testing import Result
+from tseval.testing.properties import Finding
 
 LONG = "x" * 240  # as long as a name may be
 HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [one, two]}\n---\n"

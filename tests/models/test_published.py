@@ -21,8 +21,9 @@ from torch import nn
 
 import tseval
 from tseval.errors import ModelError
-from tseval.models.pickles import MAX_INSTRUCTIONS, MAX_PICKLE
+from tseval.models.pickles import MAX_INSTRUCTIONS
 from tseval.models.published import load_published
+from tseval.models.torch_files import MAX_PICKLE
 from tseval.scoring.scorers import scorer_for
 
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tseval.errors import SuiteError
-from tseval.formats import open_table
+from tseval.tables import open_table
 
 CELLS = [
     ["good", "bad", "note"],

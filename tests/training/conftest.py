@@ -6,7 +6,7 @@ from small_training import WORDS, Quiet, stream
 
 from tseval.models.network import LanguageModel, Sizes
 from tseval.training.language_model import Destination, train_language_model
-from tseval.training.loop import Settings
+from tseval.training.settings import Settings
 
 
 @pytest.fixture

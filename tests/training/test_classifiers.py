@@ -25,7 +25,7 @@ from tseval.training.classifier import (
     validate,
 )
 from tseval.training.language_model import Destination
-from tseval.training.loop import ClassifierSettings
+from tseval.training.settings import ClassifierSettings
 
 NUMBER = TASKS["number"]
 NOUNS = {"author": 0, "pilot": 0, "authors": 1, "pilots": 1}

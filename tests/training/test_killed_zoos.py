@@ -4,17 +4,8 @@ import pytest
 from killing import in_a_process
 
 from tseval.errors import TrainingError
-from tseval.training.zoo import (
-    MARK,
-    Corpus,
-    check_target,
-    holds_entry,
-    plan,
-    read_corpus,
-    read_recipe,
-    read_record,
-    settle,
-)
+from tseval.training.zoo import Corpus, plan, read_corpus, read_recipe, read_record, settle
+from tseval.training.zoo_board import MARK, check_target, holds_entry
 
 
 def test_a_zoo_killed_before_its_first_record_is_taken_up(tmp_path):

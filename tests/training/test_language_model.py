@@ -15,7 +15,8 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.training.corpus import Columns, columns
-from tseval.training.loop import Schedule, Settings, TrainingState, as_stored, mean_loss
+from tseval.training.loop import TrainingState, as_stored, mean_loss
+from tseval.training.settings import Schedule, Settings
 
 VARIANTS = [
     {"optimiser": "adam", "schedule": "cosine"},

@@ -326,7 +326,7 @@ from tseval.models.vocabulary import Vocabulary
 from tseval.training.corpus import count_words, map_text
 from tseval.training.language_model import windows_of
 from tseval.training.loop import identify
-from tseval.training.loop import Settings
+from tseval.training.settings import Settings
 from tseval.models.network import LanguageModel, Sizes
 
 files, megabytes = [Path(name) for name in sys.argv[2:]], int(sys.argv[1])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tseval.training.loop import SGD, Adam
+from tseval.training.settings import SGD, Adam
 
 SIX_WORDS = "the author near the guards laughs .\n" * 40
 

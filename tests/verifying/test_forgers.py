@@ -17,15 +17,17 @@ from scipy.stats import binom
 
 from tseval.adapters import open_model
 from tseval.evaluation import evaluate
-from tseval.formats import ContentError, read_parquet
+from tseval.formats import ContentError
 from tseval.runs import read_run
 from tseval.runs.directory import to_parquet
 from tseval.suites import find_suite, load_suite
 from tseval.suites.cache import load_cached, save_suite, suite_key
+from tseval.tables import read_parquet
 from tseval.verdicts import judge
 from tseval.verifying import verify_run
 from tseval.verifying.claim import Wrong, claim_of_run
-from tseval.verifying.levels import check_plausible, chosen, recompute
+from tseval.verifying.levels import check_plausible, recompute
+from tseval.verifying.rescore import chosen
 
 NOUNS = ("author", "guard", "chef", "pilot", "minister", "senator", "skater", "dancer")
 VERBS = (("laughs", "laugh"), ("smiles", "smile"), ("swims", "swim"), ("is", "are"), ("has", "have"))

@@ -23,7 +23,7 @@ from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 from tseval.verifying import verify_run
 from tseval.verifying.claim import claim_of_run
-from tseval.verifying.levels import chosen
+from tseval.verifying.rescore import chosen
 
 FORMS: dict[str, Format] = {"table.md": "md", "table.csv": "csv"}
 CASES = ["simple_agrmt", "simple_npi_anim", "reflexive_sent_comp"]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tseval.analysis.design import Design, Factors, Z, estimate, score_interval
-from tseval.analysis.differences import mean_rank_intervals, rank_sets
+from tseval.analysis.ranks import mean_rank_intervals, rank_sets
 from tseval.errors import RunError, SuiteError, suggest
 from tseval.items import ENTRY, RESERVED_NAMES
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.analysis.design import Estimate
-    from tseval.analysis.differences import RankSets
+    from tseval.analysis.ranks import RankSets
     from tseval.items import Suite
 
 

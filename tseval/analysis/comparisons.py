@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.analysis.design import Estimate
-    from tseval.analysis.differences import Difference, RankSets
+    from tseval.analysis.differences import Difference
+    from tseval.analysis.ranks import RankSets
 
 
 # What is told of an estimate, as `Estimate` has it.

@@ -140,8 +140,8 @@ def convert_command(old: Path, new: Path, vocab: Path | None, stored: PackedType
 def _read(old: Path, vocab: Path | None) -> Checkpoint:
     """Open a pickle with its words, or a checkpoint, which has them."""
     from tseval.models.checkpoint import load_checkpoint
-    from tseval.models.pickles import holds_object
     from tseval.models.published import load_published
+    from tseval.models.torch_files import holds_object
 
     if not holds_object(old):
         read = load_checkpoint(old)  # says what is wrong with the file, if anything is

@@ -54,8 +54,8 @@ from tseval.suites import load_suite
 from tseval.training.along import EarlyEvaluation, accuracy_path
 from tseval.training.classifier import Examples, make_vocabulary, read_split, train_classifier
 from tseval.training.language_model import Destination, train_language_model
-from tseval.training.loop import ClassifierSettings, curves_path, product_type
-from tseval.training.presets import CLASSIFIER_PRESETS
+from tseval.training.loop import curves_path, product_type
+from tseval.training.settings import CLASSIFIER_PRESETS, ClassifierSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -289,17 +289,8 @@ def zoo_command(
     The same command goes on where an earlier one was stopped; what is finished is not done again.
     """
     from tseval.boards.sources import open_sources
-    from tseval.training.zoo import (
-        alone,
-        check_target,
-        make,
-        models_to_keep,
-        plan,
-        publish,
-        read_corpus,
-        read_recipe,
-        settle,
-    )
+    from tseval.training.zoo import alone, make, plan, read_corpus, read_recipe, settle
+    from tseval.training.zoo_board import check_target, models_to_keep, publish
 
     # What can be wrong is said before hours are spent.
     recipe = read_recipe(recipe_name)

@@ -33,8 +33,8 @@ from tseval.training.corpus import (
     map_text,
     vocabulary_of,
 )
-from tseval.training.loop import Optimiser, Precision, RateSchedule, Settings, resume_path
-from tseval.training.presets import PRESETS
+from tseval.training.loop import resume_path
+from tseval.training.settings import PRESETS, Optimiser, Precision, RateSchedule, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from tseval.models.cells.cell import Option
     from tseval.suites.formal.languages import Language
     from tseval.training.corpus import Stream
-    from tseval.training.loop import ClassifierSettings
-    from tseval.training.presets import Preset
+    from tseval.training.settings import ClassifierSettings, Preset
 
 
 SEED = click.IntRange(0, 2**63 - 1)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tseval.errors import ModelError
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.network import Sizes
-from tseval.models.pickles import Pickled, StoredTensor, TorchFile, find_tensor, quoted, read_object
+from tseval.models.pickles import Pickled, quoted
+from tseval.models.torch_files import StoredTensor, TorchFile, find_tensor, read_object
 from tseval.models.vocabulary import read_words
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.boards import DEFINITION, ENTRY_FILE, ENTRY_FOLDERS, read_definition, read_entry, suite_of
-from tseval.boards.folder import means_over_seeds
+from tseval.boards.accuracies import means_over_seeds
 from tseval.boards.sources import lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line
 from tseval.files import write_text

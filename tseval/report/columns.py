@@ -16,8 +16,9 @@ from tseval.analysis.accuracy import (
     exact_accuracy,
 )
 from tseval.errors import BoardError, RunError, SuiteError, plain, suggest
-from tseval.formats import is_count, read_table
+from tseval.formats import is_count
 from tseval.report.document import spread_beside
+from tseval.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tseval.errors import TrainingError, first_line, shortened
-from tseval.formats import ContentError, read_parquet
+from tseval.formats import ContentError
 from tseval.report.figures import (
     BEHIND,
     GREY,
@@ -31,6 +31,7 @@ from tseval.report.figures import (
     without_seed,
     write_figure,
 )
+from tseval.tables import read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tseval.analysis.accuracy import Answers, Mean, Ranking
-    from tseval.analysis.differences import RankSets
+    from tseval.analysis.ranks import RankSets
     from tseval.runs import Run
 
 

@@ -15,7 +15,7 @@ from tseval.analysis.accuracy import ROW, as_names, no_accuracy, refuse_unknown_
 from tseval.analysis.effects import effects, with_effects
 from tseval.analysis.ratings import correlate
 from tseval.errors import LimitError, RunError, counted, shown
-from tseval.formats import ContentError, read_parquet
+from tseval.formats import ContentError
 from tseval.items import ENTRY
 from tseval.runs.directory import (
     PARTS,
@@ -31,6 +31,7 @@ from tseval.runs.directory import (
     start_run,
 )
 from tseval.runs.manifest import NAME, Manifest, RunKey, load_manifest, miscounted
+from tseval.tables import read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

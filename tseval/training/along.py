@@ -14,11 +14,12 @@ from tseval.analysis.formal import by_feature, headline, measure_of
 from tseval.callbacks import evaluate_during
 from tseval.errors import TrainingError, first_line
 from tseval.files import write_whole
-from tseval.formats import ContentError, read_parquet
+from tseval.formats import ContentError
 from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
 from tseval.models.vocabulary import EOS
 from tseval.runs import runs_below
 from tseval.runs.directory import to_parquet
+from tseval.tables import read_parquet
 from tseval.training.corpus import Lines
 from tseval.training.loop import mean_loss
 

@@ -21,7 +21,6 @@ from tseval.scoring.numerics import widest_float
 from tseval.training.corpus import Window
 from tseval.training.language_model import READ_EVERY, provenance
 from tseval.training.loop import (
-    Adam,
     Course,
     curves_path,
     enough_memory,
@@ -37,6 +36,7 @@ from tseval.training.loop import (
     watched_scalars,
     write_curves,
 )
+from tseval.training.settings import Adam
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tseval.items import Suite
     from tseval.models.network import Classifier, Task
     from tseval.training.language_model import Destination, Listener
-    from tseval.training.loop import ClassifierSettings
+    from tseval.training.settings import ClassifierSettings
 
 
 Labelled = tuple[str, int]  # a text, and its class

@@ -19,7 +19,6 @@ from tseval.training.corpus import Columns, Lines, columns
 from tseval.training.loop import (
     HASHED,
     OVERFLOW,
-    Schedule,
     TrainingState,
     as_stored,
     curves_path,
@@ -35,6 +34,7 @@ from tseval.training.loop import (
     stop_signals,
     write_curves,
 )
+from tseval.training.settings import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tseval.models.network import LanguageModel
     from tseval.models.vocabulary import Vocabulary
     from tseval.training.corpus import Stream, Windows
-    from tseval.training.loop import ClassifierSettings, Settings
+    from tseval.training.settings import ClassifierSettings, Settings
 
 VALIDATION_COLUMNS = 32
 VALIDATION_LINES = 512

@@ -9,8 +9,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
-from inspect import unwrap
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import torch
@@ -18,7 +17,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
-from torch.optim import Optimizer
 
 from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
@@ -39,6 +37,7 @@ from tseval.scoring.numerics import (
     widest_float,
 )
 from tseval.training.corpus import STREAM_BLOCK
+from tseval.training.settings import SGD, Adam, ClassifierSettings, Precision, Schedule, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,96 +46,13 @@ if TYPE_CHECKING:
 
     from torch import Tensor
     from torch.autograd.function import FunctionCtx
+    from torch.optim import Optimizer
 
     from tseval.formats import Json
     from tseval.models.cells.cell import State
-    from tseval.models.checkpoint import StoredType
     from tseval.models.network import Network
     from tseval.models.vocabulary import Vocabulary
     from tseval.training.corpus import Stream, Window, Windows
-
-
-Optimiser = Literal["adam", "sgd"]
-RateSchedule = Literal["constant", "cosine", "anneal"]
-Precision = Literal["float32", "bfloat16"]
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a model is trained: all of it decides the result.
-
-    The defaults are those of Bhatt et al. 2020 where the paper gives them.
-
-    Attributes:
-        epochs: Passes over the training text.
-        max_tokens: Stop after so many training tokens, rounded up to a window, in place of whole epochs.
-        batch: Parallel columns of text, or lines.
-        window: Words that an error is propagated back through.
-        fresh_state: Whether every window starts from the fresh state, also in validation; otherwise the state
-            is carried through an epoch. For cells that cannot forget, such as the URN.
-        whole_lines: Whether the text is read by whole lines, `batch` at a time, each from the fresh state;
-            `window` and `fresh_state` then have no say.
-        optimiser: `adam`, or `sgd` without momentum.
-        learning_rate: The optimiser's, at the start.
-        schedule: `constant`; `cosine`: from the full rate down to zero over the whole run; `anneal`: divided
-            by `anneal_factor` whenever the validation perplexity is no better than the best.
-        anneal_factor: 4 in Gulordava et al. 2018 and Marvin & Linzen 2018.
-        clip: Largest norm of a gradient.
-        initial_range: Word vectors start uniform within ± this. The word language models that the papers
-            build on have 0.1; gated cells under Adam leave the unigram distribution sooner with 1.
-        seed: For initial weights and dropout.
-        precision: Type of the matrix products, on a GPU torch's fused layers (SRN, GRU, LSTM) excepted;
-            weights, sums, state and the optimiser stay in float32.
-        stored: Type of the weights on disk.
-        validate_every: Windows between validations, besides the ends of epochs and of the run.
-        log_every: Windows between points of the learning curve.
-        compiled: Whether `torch.compile` fuses the loops of cells that torch has no fused layer for.
-    """
-
-    epochs: int = 5
-    max_tokens: int | None = None
-    batch: int = 128
-    window: int = 35
-    fresh_state: bool = False
-    whole_lines: bool = False
-    optimiser: Optimiser = "adam"
-    learning_rate: float = 1e-3
-    schedule: RateSchedule = "constant"
-    anneal_factor: float = 4.0
-    clip: float = 0.25
-    initial_range: float = 0.1
-    seed: int = 1
-    precision: Precision = "float32"
-    stored: StoredType = "float32"
-    validate_every: int | None = None
-    log_every: int = 50
-    compiled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ClassifierSettings:
-    """How a classifier is trained, by Adam: all of it decides the result.
-
-    Attributes:
-        epochs: Passes over the training examples, at most.
-        patience: Stop after so many epochs in a row that were no better than the best; None for never.
-        batch: Examples learnt from at once.
-        learning_rate: Adam's.
-        clip: Largest norm of a gradient.
-        initial_range: Word vectors start uniform within ± this.
-        seed: For initial weights, the order of the examples, dropout and noise.
-        log_every: Batches between points of the learning curve within an epoch, which hold what the cell
-            shows of itself, such as α; None for none.
-    """
-
-    epochs: int = 30
-    patience: int | None = 5
-    batch: int = 16
-    learning_rate: float = 1e-3
-    clip: float = 1.0
-    initial_range: float = 0.1
-    seed: int = 1
-    log_every: int | None = None
 
 
 RESUME_FORMAT = "tseval-resume"
@@ -358,27 +274,6 @@ def remedy(model: Network) -> str:
     """Say what to change: about the cell, if it is known to diverge with its options, and in general."""
     advice = model.cells[0].advice
     return TRY if advice is None else f"{advice} Otherwise: {TRY}"
-
-
-class _Bare(Optimizer):
-    """The methods as they are, without what keeps the compiler out."""
-
-    add_param_group: Any = unwrap(Optimizer.add_param_group)
-    zero_grad: Any = unwrap(Optimizer.zero_grad)
-    state_dict: Any = unwrap(Optimizer.state_dict)
-    load_state_dict: Any = unwrap(Optimizer.load_state_dict)
-
-
-class Adam(_Bare, torch.optim.Adam):
-    """Adam (Kingma and Ba 2015)."""
-
-    step: Any = torch.no_grad()(unwrap(torch.optim.Adam.step))
-
-
-class SGD(_Bare, torch.optim.SGD):
-    """Stochastic gradient descent."""
-
-    step: Any = torch.no_grad()(unwrap(torch.optim.SGD.step))
 
 
 CurveRow = dict[str, int | float | None]
@@ -661,53 +556,6 @@ class TrainingState:
         take_up(content, self.model, self.optimiser, self.course)
         carried = cast("list[Tensor]", content["carried"])
         self.carried = tuple(tensor.to(self.device) for tensor in carried)
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """The run as a count of steps, one step a window, the first step 1.
-
-    Attributes:
-        settings: How to train.
-        text: The training text, read once an epoch.
-    """
-
-    settings: Settings
-    text: Windows
-
-    @property
-    def steps(self) -> int:
-        """Windows of the whole run."""
-        settings = self.settings
-        if settings.max_tokens is None:
-            return settings.epochs * self.text.n_windows
-        epochs, rest = divmod(settings.max_tokens, self.text.tokens(self.text.n_windows))
-        return epochs * self.text.n_windows + self.text.windows_for(rest)
-
-    def tokens(self, step: int) -> int:
-        """Training tokens read after so many steps."""
-        epochs, windows = divmod(step, self.text.n_windows)
-        return epochs * self.text.tokens(self.text.n_windows) + self.text.tokens(windows)
-
-    def epoch(self, step: int) -> int:
-        """Epoch that a step belongs to, from 1; before the first step, 1."""
-        return (max(step, 1) - 1) // self.text.n_windows + 1
-
-    def validates(self, step: int) -> bool:
-        """Tell whether the model is validated after a step: at every end of an epoch and at the very end."""
-        every, epoch = self.settings.validate_every, self.text.n_windows
-        return step == self.steps or step % epoch == 0 or (every is not None and step % every == 0)
-
-    def logs(self, step: int) -> bool:
-        """Tell whether the learning curve gets a point after a step."""
-        return step % self.settings.log_every == 0
-
-    def rate(self, step: int, anneals: int) -> float:
-        """Learning rate of the step that follows `step` steps, the rate having been annealed so often."""
-        settings = self.settings
-        if settings.schedule == "cosine":
-            return settings.learning_rate * (1 + math.cos(math.pi * step / self.steps)) / 2
-        return settings.learning_rate / settings.anneal_factor**anneals
 
 
 OVERFLOW = 700.0  # nats whose exponential is too large for a float

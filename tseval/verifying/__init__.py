@@ -86,7 +86,7 @@ class Ladder(ABC):
     def _asked(
         self, model: Model, share: float, draw: str, progress: Callable[[int, int], None] | None
     ) -> str:
-        from tseval.verifying.levels import rescore  # noqa: PLC0415 - brings torch along
+        from tseval.verifying.rescore import rescore  # noqa: PLC0415 - only where a model is asked again
 
         return rescore(self.claim, self.again, model, share, draw, progress)
 

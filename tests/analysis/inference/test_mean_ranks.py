@@ -5,7 +5,7 @@ import pytest
 from drawn_items import crossed, design_of, draw_items
 from scipy.stats import rankdata
 
-from tseval.analysis.differences import mean_rank_intervals
+from tseval.analysis.ranks import mean_rank_intervals
 
 
 def every_draw(correct, rows, entries, n_entries):

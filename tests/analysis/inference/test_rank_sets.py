@@ -5,7 +5,8 @@ import pytest
 from drawn_items import design_of, draw_items
 from scipy.stats import studentized_range
 
-from tseval.analysis.differences import differences, rank_sets, ranks_that_may_be
+from tseval.analysis.differences import differences
+from tseval.analysis.ranks import rank_sets, ranks_that_may_be
 
 
 def of_independent(means, errors, df=None):

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, quoted_text, reason
 from tseval.files import bounded_lines, open_limited
-from tseval.formats import ContentError, is_count, numbered_lines, read_parquet, read_tsv
+from tseval.formats import ContentError, is_count, numbered_lines
 from tseval.suites.agreement.examples import (
     EXAMPLE_COLUMNS,
     EXAMPLE_NUMBERS,
@@ -36,6 +36,7 @@ from tseval.suites.agreement.treebank import (
     opposite_form,
     read_treebank,
 )
+from tseval.tables import read_parquet, read_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
 from tseval.files import beyond, limits
-from tseval.formats import bare_name, is_table, open_table, read_jsonl, stem_of
+from tseval.formats import bare_name, read_jsonl, stem_of
 from tseval.suites.data.agreement import (
     GULORDAVA,
     LINZEN,
@@ -38,6 +38,7 @@ from tseval.suites.data.pairs import (
 )
 from tseval.suites.data.ratings import has_ratings, read_ratings
 from tseval.suites.data.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
+from tseval.tables import is_table, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

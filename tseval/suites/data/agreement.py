@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
-from tseval.formats import bare_name, is_count, read_lines, read_tsv, stem_of
+from tseval.formats import bare_name, is_count, read_lines, stem_of
 from tseval.items import Case, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.suites.agreement.examples import SINGULAR, read_targets
 from tseval.suites.agreement.published import read_examples
 from tseval.suites.data.entries import AGREEMENT, DataItem, first_places
+from tseval.tables import read_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,9 +11,10 @@ from math import isfinite
 from typing import TYPE_CHECKING, cast
 
 from tseval.errors import SuiteError, suggest
-from tseval.formats import bare_name, fits, is_count, is_table, open_table, read_jsonl, read_lines
+from tseval.formats import bare_name, fits, is_count, read_jsonl, read_lines
 from tseval.questions.pairs import ENDING
 from tseval.suites.data.entries import AGREEMENT, DataItem
+from tseval.tables import is_table, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
-from tseval.formats import bare_name, fits, read_jsonl, read_table, stem_of
+from tseval.formats import bare_name, fits, read_jsonl, stem_of
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.ratings import RATED, Ratings
 from tseval.questions.scored import Unigrams
 from tseval.suites.data.entries import DataItem, build_cases
 from tseval.suites.data.pairs import ROW_NAMES, read_records, table_row
+from tseval.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

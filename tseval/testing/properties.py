@@ -1,11 +1,4 @@
-"""Checks that any model must pass before its numbers are believed; for whoever writes an adapter.
-
-report = tseval.testing.check_model(model)
-print(report)
-report.raise_for_failures()   # in a test of your own
-
-`tseval check-model SPEC` does the same. What is checked stands in `docs/adapters.md`.
-"""
+"""What must hold of any model's numbers, property by property."""
 
 from __future__ import annotations
 
@@ -15,8 +8,7 @@ import json
 import random
 import re
 import tracemalloc
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from tseval.errors import ModelError, SuiteError, counted, first_line, shortened, shown
+from tseval.errors import ModelError, SuiteError, first_line, shown
 from tseval.scoring.numerics import accelerator
 from tseval.scoring.protocol import (
     ParticularModel,
@@ -35,24 +27,42 @@ from tseval.scoring.protocol import (
     TokenModel,
     TotalModel,
     WordModel,
-    refuse_no_model,
 )
-from tseval.scoring.scorers import pieces_of, scorer_for
+from tseval.scoring.rows import pieces_of
+from tseval.scoring.scorers import scorer_for
 from tseval.scoring.trie import take
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from types import ModuleType
 
-    from tseval.formats import Json
     from tseval.scoring.protocol import Model
 
     ScoredRow = Mapping[str, object]  # of scored sentences
-    from collections.abc import Callable, Iterator
-    from types import ModuleType
 
-
+Verdict = Literal["holds", "fails", "not applicable"]
 # Of each sentence the log-probabilities of its words, (words,), or the one number that there is, (1,).
 Numbers = list[np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was seen of one property.
+
+    Attributes:
+        verdict: Whether it holds, fails, or says nothing about this model.
+        note: What was seen, or why it is not applicable; empty where there is nothing to add.
+        difference: The worst one between numbers that should be equal, in nats; None where none was measured.
+        sentence: Where it was seen, or None.
+    """
+
+    verdict: Verdict
+    note: str = ""
+    difference: float | None = None
+    sentence: str | None = None
+
+    def __repr__(self) -> str:
+        return shown(self, self.verdict, *((self.note,) if self.note else ()))
 
 
 def protocol_of(model: Model) -> str:
@@ -190,106 +200,6 @@ def lengthened(sentence: str, length: int) -> str | None:
     """Repeat all words but the last until a sentence is long; None where it has no other words."""
     *words, last = sentence.split()
     return " ".join([*(words * (length // len(words) + 1)), last]) if words else None
-
-
-Verdict = Literal["holds", "fails", "not applicable"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was seen of one property.
-
-    Attributes:
-        verdict: Whether it holds, fails, or says nothing about this model.
-        note: What was seen, or why it is not applicable; empty where there is nothing to add.
-        difference: The worst one between numbers that should be equal, in nats; None where none was measured.
-        sentence: Where it was seen, or None.
-    """
-
-    verdict: Verdict
-    note: str = ""
-    difference: float | None = None
-    sentence: str | None = None
-
-    def __repr__(self) -> str:
-        return shown(self, self.verdict, *((self.note,) if self.note else ()))
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One property of a model.
-
-    Attributes:
-        name: Short, the same in every version.
-        claim: What must hold.
-        finding: What was seen.
-    """
-
-    name: str
-    claim: str
-    finding: Finding
-
-    def __repr__(self) -> str:
-        return shown(self, self.name, self.finding.verdict)
-
-    def __str__(self) -> str:
-        found = self.finding
-        worst = "" if found.difference is None else f"{found.difference:.1e}"
-        said = f"{self.claim}: {found.note}" if found.note else self.claim
-        where = f"\n{'':34}in {found.sentence!r}" if found.sentence is not None else ""
-        return shortened(f"{self.name:<16}{found.verdict:<15}{worst:>9}  {said}{where}".rstrip())
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a check of a model found; `str` gives it as a table.
-
-    Attributes:
-        model: Name on the model's card.
-        protocol: Which protocol of `tseval.scoring.protocol` it was checked by.
-        results: One for each property, in a fixed order.
-    """
-
-    model: str
-    protocol: str
-    results: tuple[Result, ...]
-
-    @property
-    def failures(self) -> tuple[Result, ...]:
-        """Properties that fail."""
-        return tuple(result for result in self.results if result.finding.verdict == "fails")
-
-    @property
-    def ok(self) -> bool:
-        """Whether no property fails."""
-        return not self.failures
-
-    def raise_for_failures(self) -> None:
-        """Raise if a property fails; for tests.
-
-        Raises:
-            ModelError: Says which ones, and what was seen.
-        """
-        if self.ok:
-            return
-        lines = [f"  {line}" for result in self.failures for line in str(result).splitlines()]
-        what = f"{len(self.failures)} of {counted(len(self.results), 'check')}"
-        raise ModelError("\n".join([f"{self.model} fails {what}:", *lines]))
-
-    def to_mapping(self) -> dict[str, Json]:
-        """Give the report as plain data."""
-        results: list[Json] = [
-            {"name": result.name, "claim": result.claim, **asdict(result.finding)} for result in self.results
-        ]
-        return {"model": self.model, "protocol": self.protocol, "ok": self.ok, "results": results}
-
-    def __repr__(self) -> str:
-        holding = sum(result.finding.verdict == "holds" for result in self.results)
-        return shown(self, self.model, f"{holding} hold", f"{len(self.failures)} fail")
-
-    def __str__(self) -> str:
-        heading = f"{self.model}, checked as a {self.protocol}; differences in nats"
-        return "\n".join([heading, "", *map(str, self.results)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -689,135 +599,3 @@ def distribution(subject: Subject) -> Finding:
         totals += [np.array([np.log(np.exp(row).sum())]) for row in values.reshape(2, size)]
         state = model.advance(state, np.full(2, token))
     return subject.compare([subject.sentences[0]] * len(totals), totals, [np.zeros(1)] * len(totals))
-
-
-# Largest difference between numbers that should be equal, in nats: what float32 leaves of a sum of logits.
-TOLERANCE = 1e-3
-
-# Every property and what must hold, in the order of a report.
-CLAIMS = {
-    "card": "the card says who the model is, in plain data",
-    "finite": "every word of every sentence gets one finite number",
-    "encoding": "what the model sees fits the words of the sentences",
-    "at most zero": "no probability is above 1",
-    "deterministic": "the same sentences get the same numbers again",
-    "sums": "the numbers of the words add up to the sentence's",
-    "batches": "a sentence gets the same numbers alone, among others, and in any order",
-    "equal sentences": "equal sentences of a batch get equal numbers",
-    "prefixes": "a word's number does not depend on the words after it",
-    "unknown words": "words the model does not know are reported, and make no difference",
-    "long sentences": "a long sentence is scored or refused, and its neighbours keep their numbers",
-    "distribution": "the probabilities of all next words add up to 1",
-    "memory": "memory keeps within a batch, or within `row_bytes` for each row of a state",
-}
-# These look at scored sentences.
-LOOKS: dict[str, Callable[[Subject], Finding]] = {
-    "encoding": encoding,
-    "at most zero": at_most_zero,
-    "deterministic": deterministic,
-    "sums": sums,
-    "batches": batches,
-    "equal sentences": equal_sentences,
-    "prefixes": prefixes,
-    "unknown words": unknown_words,
-    "long sentences": long_sentences,
-    "distribution": distribution,
-}
-# And these compare several calls, which says nothing where one call does not equal another.
-COMPARE_CALLS = {"sums", "batches", "equal sentences", "prefixes", "unknown words", "long sentences"}
-
-
-def check_model(
-    model: Model,
-    sentences: Sequence[str] | None = None,
-    *,
-    tolerance: float = TOLERANCE,
-    progress: Callable[[int, int], None] | None = None,
-) -> Report:
-    """Check that a model gives numbers that can be believed.
-
-    Args:
-        model: Any object that satisfies a protocol of `tseval.scoring.protocol`.
-        sentences: Tokenised text, of words that the model knows; None for 288 English sentences.
-        tolerance: Largest difference between numbers that should be equal, in nats. Weights of 16 bits need
-            more than the default.
-        progress: Called with the numbers of properties done and of all.
-
-    Returns:
-        One result for each property. An exception of the model is a result as well, and not raised.
-
-    Raises:
-        ModelError: The object is no model, or does not read such sentences.
-        SuiteError: There are no sentences, or one is empty.
-    """
-    refuse_no_model(model, "the object to check")
-    texts = tidied(default_sentences() if sentences is None else sentences)
-    _refuse_foreign(model, texts, given=sentences is not None)
-    found: dict[str, Finding] = {}
-    for name, finding in _findings(model, texts, tolerance):
-        found[name] = finding
-        if progress:
-            progress(len(found), len(CLAIMS))
-    results = (Result(name, claim, found[name]) for name, claim in CLAIMS.items())
-    return Report(str(model.card.name), protocol_of(model), tuple(results))
-
-
-def _findings(model: Model, texts: tuple[str, ...], tolerance: float) -> Iterator[tuple[str, Finding]]:
-    """Look at one property after the other."""
-    yield "card", _look(partial(card, model))
-    # Before all else that scores, while the model has met no sentence that it might keep.
-    kept = _look(partial(memory, model, texts))
-    try:
-        scored = as_in_a_run(model, texts)
-        subject = Subject(model, texts, tolerance, scored, numbers_of(scored))
-    except Exception as error:  # anything at all that a foreign model may raise
-        yield "finite", _raised(error)
-        yield from (
-            (name, not_applicable("there are no numbers: see `finite`")) for name in [*LOOKS, "memory"]
-        )
-        return
-    yield "finite", holds()
-    yield "memory", kept
-    deterministic = True
-    for name, look in LOOKS.items():
-        if name in COMPARE_CALLS and not deterministic:
-            yield name, not_applicable("no call equals another: see `deterministic`")
-            continue
-        finding = _look(partial(look, subject))
-        deterministic = deterministic and not (name == "deterministic" and finding.verdict == "fails")
-        yield name, finding
-
-
-def _look(look: Callable[[], Finding]) -> Finding:
-    """Look at a property, which fails with whatever the model raises there."""
-    try:
-        return look()
-    except Exception as error:
-        return _raised(error)
-
-
-def _raised(error: Exception) -> Finding:
-    said = first_line(error)
-    return fails(said if isinstance(error, ModelError) else f"{type(error).__name__}: {said}")
-
-
-def _refuse_foreign(model: Model, texts: Sequence[str], *, given: bool) -> None:
-    """Refuse sentences of another form than a model reads.
-
-    Raises:
-        ModelError: Holds what the model says of them, and how to give others.
-    """
-    if not isinstance(model, ParticularModel):
-        return
-    try:
-        model.check_sentences(pa.array(texts, pa.string()))
-    except ModelError as error:
-        if given:
-            raise
-        raise ModelError(
-            f"{error}\n  The checks need sentences that this model reads: give --sentences FILE, one a line, "
-            "or in Python check_model(model, sentences)."
-        ) from None
-
-
-__all__ = ["Report", "Result", "check_model"]

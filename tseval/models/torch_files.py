@@ -1,0 +1,425 @@
+"""Files of torch, old and new, read as tensors without running what is in them."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import zipfile
+import zlib
+from dataclasses import dataclass
+from functools import cache
+from pickletools import genops
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from tseval.errors import ModelError, first_line
+from tseval.models.pickles import MAX_INSTRUCTIONS, Name, Pickled, quoted, read_pickle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
+
+    from torch import Tensor
+
+
+MAX_PICKLE = 2**22  # bytes; the numbers lie outside the pickle
+MAX_RANK = 8  # of a tensor
+TIMES_THE_FILE = 2  # a tied matrix stands in a file once and is read for two layers
+
+
+_FLOATS = {"Half": torch.float16, "BFloat16": torch.bfloat16, "Float": torch.float32, "Double": torch.float64}
+_OTHERS = {
+    "Byte": torch.uint8,
+    "Char": torch.int8,
+    "Short": torch.int16,
+    "Int": torch.int32,
+    "Long": torch.int64,
+    "Bool": torch.bool,
+}
+_PARAMETERS = frozenset({"torch.nn.parameter.Parameter", "torch._utils._rebuild_parameter"})
+_TENSORS = frozenset({"torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2"})
+_CONTAINERS = frozenset({
+    "collections.OrderedDict",
+    *("builtins.set", "builtins.object", "copyreg._reconstructor"),
+    *("__builtin__.set", "__builtin__.object", "copy_reg._reconstructor"),  # as Python 2 calls them
+})  # fmt: skip
+
+
+def _storages(types: dict[str, torch.dtype]) -> dict[str, torch.dtype]:
+    return {f"{room}.{name}Storage": types[name] for room in ("torch", "torch.cuda") for name in types}
+
+
+@dataclass(frozen=True, slots=True)
+class PickleLimits:
+    """What a file may hold.
+
+    Attributes:
+        pickle: Bytes of its pickle.
+        instructions: Of the pickle.
+        storages: Types of its numbers, by the names that pickles give them.
+    """
+
+    pickle: int
+    instructions: int
+    storages: dict[str, torch.dtype]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What the pickle may name and call to make tensors."""
+        return frozenset(self.storages) | _PARAMETERS | _TENSORS | _CONTAINERS
+
+
+PUBLISHED_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS))
+STATE_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS | _OTHERS))
+# Words and learning curves stand in the pickle: two instructions for each word, two dozen for each point.
+OWN_LIMITS = PickleLimits(2**26, 2**22, _storages(_FLOATS | _OTHERS))
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Numbers in the file, which several tensors may share."""
+
+    key: str
+    dtype: torch.dtype
+    numel: int
+
+
+@dataclass(frozen=True, slots=True)
+class StorageView:
+    """A run of the numbers of a storage: `length` of them from `start` on."""
+
+    storage: Storage
+    start: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """A tensor that was not read yet. Two that are equal are the same numbers in the file."""
+
+    view: StorageView
+    offset: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TorchFile:
+    """An object in a file.
+
+    Attributes:
+        form: `old` or `zip`.
+        value: What was saved; whatever unpickling would have made by a call is a record.
+        names: Classes and functions it mentions besides those that it may call.
+        numbers: Gives all numbers of a storage, one-dimensional.
+        size: Of the file, in bytes.
+    """
+
+    form: str
+    value: object
+    names: frozenset[str]
+    numbers: Callable[[Storage], Tensor]
+    size: int
+
+    def check(self, tensors: Collection[StoredTensor]) -> None:
+        """Hold tensors to the numbers in the file before any is read.
+
+        Raises:
+            ModelError: If one reaches beyond the numbers of its storage, or all together are larger than the
+                file: many views of the same numbers would take any memory when they are copied.
+        """
+        for tensor in tensors:
+            view, steps = tensor.view, zip(tensor.shape, tensor.stride, strict=True)
+            last = tensor.offset + sum((size - 1) * step for size, step in steps)
+            within = view.start >= 0 and view.start + view.length <= view.storage.numel
+            if not within or max(last, tensor.offset) >= max(view.length, 1):
+                raise ModelError("a tensor reaches beyond its numbers in the file: it is damaged")
+            if math.prod(tensor.shape) > view.length:
+                raise ModelError("a tensor has no numbers of its own behind its shape: it cannot be scored")
+        needed = sum(math.prod(one.shape) * one.view.storage.dtype.itemsize for one in tensors)
+        if needed > TIMES_THE_FILE * self.size:
+            raise ModelError(
+                f"its tensors claim to hold {needed:,} bytes, but the file has {self.size:,}: it is damaged"
+            )
+
+    def read(self, tensor: StoredTensor) -> Tensor:
+        """Read a tensor that was checked; on the CPU wherever it was when it was saved.
+
+        Raises:
+            ModelError: If the numbers of its storage are damaged.
+        """
+        numbers = self.numbers(tensor.view.storage)
+        return numbers.as_strided(tensor.shape, tensor.stride, tensor.view.start + tensor.offset)
+
+
+def find_tensor(value: object) -> StoredTensor | None:
+    """Give the tensor that the record of a parameter or a tensor stands for; None if it is none.
+
+    Raises:
+        ModelError: If its description does not fit together.
+    """
+    while isinstance(value, Pickled) and value.called in _PARAMETERS and value.arguments:
+        value = value.arguments[0]
+    if not isinstance(value, Pickled) or value.called not in _TENSORS:
+        return None
+    match value.arguments:
+        case (StorageView() as view, int(offset), tuple(shape), tuple(stride), *rest) if _fit(
+            offset, shape, stride
+        ):
+            if len(rest) > 2 and rest[2]:  # gradient, hooks, then what is still to be done to the numbers
+                raise ModelError("a tensor was saved before it was negated or conjugated: it cannot be read")
+            return StoredTensor(view, offset, shape, stride)
+    raise ModelError("a tensor is described in an unknown way: the file is damaged, or of another version")
+
+
+def _fit(offset: int, shape: tuple[object, ...], stride: tuple[object, ...]) -> bool:
+    """Tell the description of a tensor; of an empty one, too, the sizes can be multiplied."""
+    if not len(shape) == len(stride) <= MAX_RANK:
+        return False
+    numbers = [size for size in (offset, *shape, *stride) if isinstance(size, int) and 0 <= size < 2**63]
+    sizes = numbers[1 : len(shape) + 1]
+    return len(numbers) == 1 + 2 * len(shape) and math.prod(size or 1 for size in sizes) < 2**63
+
+
+class Views:
+    """The numbers that a pickle refers to.
+
+    Attributes:
+        storages: All that it named, by their keys.
+    """
+
+    def __init__(self, limits: PickleLimits) -> None:
+        self.storages: dict[str, Storage] = {}
+        self._types = limits.storages
+
+    def find(self, saved: tuple[object, ...]) -> object:
+        """Give what a persistent id stands for: a class, saved with its source, or numbers in the file."""
+        match saved:
+            case ("module", Name() as cls, *_):
+                return cls
+            case ("storage", Name(kind), str(), *_) if kind not in self._types:
+                raise ModelError(f"its numbers are of a type that weights do not have, {quoted(kind)}")
+            case ("storage", Name(kind), str(key), _, int(numel), *rest):
+                storage = self._storage(Storage(key, self._types[kind], numel))
+                match rest:
+                    case [] | [None]:
+                        return StorageView(storage, 0, numel)
+                    case [(_, int(start), int(length))]:
+                        return StorageView(storage, start, length)
+        raise ModelError("refused: its pickle refers to something outside that is no storage")
+
+    def _storage(self, storage: Storage) -> Storage:
+        """Take numbers of one type and length for each key: in others they would be read once more."""
+        if storage.numel < 0 or self.storages.setdefault(storage.key, storage) != storage:
+            raise ModelError("damaged: its pickle says two things about the same numbers")
+        return storage
+
+
+ZIP_ERRORS = (
+    *(zipfile.BadZipFile, EOFError, OSError, RuntimeError, ValueError, OverflowError, struct.error),
+    zlib.error,
+)
+PICKLE = "/data.pkl"
+_HEADER = 30  # bytes in front of the name of a part
+
+
+@dataclass(frozen=True, slots=True)
+class ZipPart:
+    """Bytes of a file: `length` of them from `start` on."""
+
+    start: int
+    length: int
+
+
+def zip_parts(path: Path) -> dict[str, ZipPart]:
+    """Read a zip file once, hold it to its checksums, and say where its parts lie.
+
+    Raises:
+        ModelError: If it is damaged, or torch would not have written it so; does not name the file.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            _check_entries(entries, path.stat().st_size)
+            if damaged := archive.testzip():
+                raise ModelError(f"damaged checkpoint: wrong checksum in {_plain(damaged)}")
+        with path.open("rb") as file:
+            starts = []
+            for entry in entries:
+                file.seek(entry.header_offset + _HEADER - 4)
+                starts.append(file.tell() + 4 + sum(struct.unpack("<HH", file.read(4))))
+    except ZIP_ERRORS as error:
+        raise ModelError(f"truncated or damaged checkpoint ({_plain(first_line(error))})") from None
+    return {
+        entry.filename: ZipPart(start, entry.file_size) for entry, start in zip(entries, starts, strict=True)
+    }
+
+
+def pickle_part(archive: zipfile.ZipFile) -> str | None:
+    """Name the one pickle in an archive of torch, or None where there is another number of them."""
+    names = [name for name in archive.namelist() if name.endswith(PICKLE)]
+    return names[0] if len(names) == 1 else None
+
+
+def read_zip_part(path: Path, part: ZipPart) -> bytearray:
+    """Read the bytes of a part, or fewer where the file ends."""
+    content = bytearray(part.length)
+    with path.open("rb") as file:
+        file.seek(part.start)
+        del content[file.readinto(content) :]
+    return content
+
+
+def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
+    """Keep out what overlaps, expands or hides behind another part's name."""
+    if sum(entry.file_size for entry in entries) > size:
+        raise ModelError("damaged checkpoint: its parts claim to be larger than the file")
+    if len({entry.filename for entry in entries}) < len(entries):
+        raise ModelError("damaged checkpoint: two of its parts have one name")
+    for entry in entries:
+        if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
+            name = _plain(entry.filename)
+            raise ModelError(f"refused: its part {name} is compressed, which torch.save does not do")
+
+
+def _plain(text: str) -> str:
+    """Give a text from a file as one that a terminal can show, cut short."""
+    return repr(text[:100])[1:-1]
+
+
+MAGIC = 0x1950A86A20F9469CFC6C  # opens a file in the old format
+LEGACY_VERSION = 1001
+
+
+def holds_object(path: Path) -> bool:
+    """Tell a file in torch's old format, or one whose pickle is no dictionary, by its first bytes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(64)
+    try:
+        if not start.startswith(b"PK"):
+            return read_pickle(io.BytesIO(start)).value == MAGIC
+        with zipfile.ZipFile(path) as archive:
+            name = pickle_part(archive)
+            if name is None or archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
+                return False
+            with archive.open(name) as pickled:
+                names = (opcode.name for opcode, _, _ in genops(io.BytesIO(pickled.read(64))))
+                return next(name for name in names if name not in ("PROTO", "FRAME")) != "EMPTY_DICT"
+    except (ModelError, StopIteration, *ZIP_ERRORS):
+        return False
+
+
+def read_object(
+    path: Path, callable_names: frozenset[str], limits: PickleLimits = PUBLISHED_LIMITS
+) -> TorchFile:
+    """Read the pickle in a file; of the numbers only the places are noted.
+
+    Args:
+        path: A file of torch, zip or in its old format.
+        callable_names: What the pickle may call besides what makes tensors; such calls become records.
+        limits: What the file may hold.
+
+    Raises:
+        ModelError: If the file is damaged, or the pickle asks for anything else.
+    """
+    with path.open("rb") as file:
+        is_zip = file.read(2) == b"PK"
+    if is_zip:
+        return read_zip(path, zip_parts(path), callable_names, limits)
+    return _read_old(path, callable_names, limits)
+
+
+def read_zip(
+    path: Path, parts: Mapping[str, ZipPart], callable_names: frozenset[str], limits: PickleLimits
+) -> TorchFile:
+    """Read the pickle in a zip file.
+
+    Args:
+        path: The file.
+        parts: What is in it.
+        callable_names: As of `read_object`.
+        limits: What the file may hold.
+
+    Raises:
+        ModelError: If the file is damaged, or the pickle asks for anything else.
+    """
+    pickles = [name for name in parts if name.endswith(PICKLE)]
+    if len(pickles) != 1:
+        raise ModelError(f"no file of torch: it has {len(pickles)} parts called {PICKLE[1:]}")
+    folder = pickles[0].removesuffix(PICKLE)
+    if parts[pickles[0]].length > limits.pickle:
+        raise ModelError(f"refused: its pickle has more than {limits.pickle:,} bytes")
+    pickled = io.BytesIO(read_zip_part(path, parts[pickles[0]]))
+    views = Views(limits)
+    inert = read_pickle(pickled, callable_names | limits.names, views.find, limits.instructions)
+    order = parts.get(f"{folder}/byteorder")
+    _check_order(order is None or (order.length == 6 and read_zip_part(path, order) == b"little"))
+
+    @cache
+    def numbers(storage: Storage) -> Tensor:
+        name = f"{folder}/data/{storage.key}"
+        if name not in parts:
+            raise ModelError(f"damaged: {quoted(name)} is not in the file")
+        if storage.numel * storage.dtype.itemsize != parts[name].length:
+            raise ModelError("truncated or damaged: a storage has another length than its tensors expect")
+        return _numbers(read_zip_part(path, parts[name]), storage)
+
+    return TorchFile("zip", inert.value, inert.names, numbers, path.stat().st_size)
+
+
+def _read_old(path: Path, callable_names: frozenset[str], limits: PickleLimits) -> TorchFile:
+    with path.open("rb") as file:
+        start = io.BytesIO(file.read(limits.pickle))
+    _, version, machine = (read_pickle(start).value for _ in range(3))
+    if version != LEGACY_VERSION or not isinstance(machine, dict):
+        raise ModelError("damaged: it begins like a file of torch but does not go on like one")
+    _check_order(machine.get("little_endian") is True)
+    views = Views(limits)
+    inert = read_pickle(start, callable_names | limits.names, views.find, limits.instructions)
+    places = _places(path, start, views.storages)
+
+    @cache
+    def numbers(storage: Storage) -> Tensor:
+        return _numbers(read_zip_part(path, places[storage.key]), storage)
+
+    return TorchFile("old", inert.value, inert.names, numbers, path.stat().st_size)
+
+
+def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict[str, ZipPart]:
+    """Find where in a file of the old format the numbers of each storage begin."""
+    keys = read_pickle(start).value
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise ModelError("damaged: its storages are not listed")
+    if sorted(keys) != sorted(storages):
+        raise ModelError("damaged: its list of storages does not fit its tensors")
+    places = {}
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(start.tell())
+        for key in keys:
+            numel = int.from_bytes(file.read(8), "little")
+            begin = file.tell()
+            if numel != storages[key].numel:
+                raise ModelError("truncated or damaged: a storage has another length than its tensors expect")
+            places[key] = ZipPart(begin, numel * storages[key].dtype.itemsize)
+            end = begin + places[key].length
+            if end > size:
+                raise ModelError(f"truncated: {end:,} bytes are announced but it has {size:,}")
+            file.seek(end)
+    return places
+
+
+def _numbers(content: bytearray, storage: Storage) -> Tensor:
+    if len(content) != storage.numel * storage.dtype.itemsize:
+        raise ModelError("truncated or damaged: a storage has another length than its tensors expect")
+    return torch.frombuffer(content, dtype=storage.dtype) if content else torch.empty(0, dtype=storage.dtype)
+
+
+def _check_order(little: bool) -> None:
+    if not little:
+        raise ModelError("it was written on a machine with another byte order, which cannot be read")

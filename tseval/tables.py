@@ -1,0 +1,316 @@
+"""Tables that others wrote: Parquet, CSV, TSV, held to their columns."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tseval.errors import SuiteError, first_line, shortened
+from tseval.files import limits, refuse_irregular
+from tseval.formats import ContentError, bare_name, numbered_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
+    Record = dict[str, Json]
+    Row = tuple[str, list[str]]
+else:
+    Json = object  # nothing can be held to a type that holds itself; what JSON gives is nothing else
+
+
+# Repetitions take next to nothing on disk: what is larger than the first must fill the second.
+MANY_CELLS = 10**7
+CELLS_PER_BYTE = 100
+_ERRORS = (pa.ArrowException, ValueError, LookupError, TypeError, OverflowError)
+
+
+def read_parquet(
+    source: Path | bytes,
+    types: Mapping[str, pa.DataType],
+    *,
+    needed: Iterable[str] | None = None,
+    others: bool = True,
+    known: Collection[str] | None = None,
+) -> pa.Table:
+    """Read a table and hold it to its columns.
+
+    Args:
+        source: A file, or its bytes.
+        types: What columns must hold, by their names; whole numbers may stand for numbers.
+        needed: Columns that must be there; None for all of `types`.
+        others: Whether columns of other names are read; they hold text, numbers or truth values.
+        known: The names that columns may have; None for any.
+
+    Raises:
+        OSError: The file cannot be opened, or is none of a regular file.
+        ContentError: It is no Parquet file, claims more than it can hold, or lacks a column or its type.
+    """
+    if isinstance(source, Path):
+        refuse_irregular(source)
+    opened = pa.OSFile(str(source), "rb") if isinstance(source, Path) else pa.BufferReader(source)
+    with opened as content:
+        try:
+            with pq.ParquetFile(content) as file:
+                _check_size(file, content.size())
+                names = file.schema_arrow.names
+                _check_names(names, types if needed is None else needed, known)
+                chosen = None if others else [name for name in names if name in types]
+                wanted = file.schema_arrow
+                texts = [field.name for field in wanted if _is_text(field.type)]
+            # Texts that repeat stand in the file once. They are read so, and unfolded if that is not much.
+            content.seek(0)
+            with pq.ParquetFile(content, read_dictionary=texts) as file:
+                # Arrow's threads are hardly faster, and abort a process that quits while they start.
+                table = file.read(chosen, use_threads=False)
+            table.validate(full=True)
+            table = _unfolded(table, wanted)
+        except (*_ERRORS, OSError) as error:
+            raise ContentError(f"not a Parquet file ({shortened(first_line(error), 150)})") from None
+    columns = [_held(table, name, types.get(name)) for name in table.column_names]
+    # What pandas notes there could give columns other names when they become a data frame.
+    noted = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"pandas"}
+    return pa.Table.from_arrays(columns, table.column_names, metadata=noted or None)
+
+
+def _check_size(file: pq.ParquetFile, size: int) -> None:
+    facts = file.metadata
+    groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
+    # A row may hold a list: the numbers in it count.
+    values = sum(group.column(i).num_values for group in groups for i in range(facts.num_columns))
+    cells = max(facts.num_rows * max(1, facts.num_columns), values)
+    if facts.num_rows < 0 or cells > max(MANY_CELLS, CELLS_PER_BYTE * size):
+        raise ContentError(f"claims {cells:,} cells in {size:,} bytes")
+    # A page is unpacked as a whole, and a dictionary of texts is one.
+    unpacked = sum(
+        group.column(i).total_uncompressed_size for group in groups for i in range(facts.num_columns)
+    )
+    if unpacked > limits().file_bytes:
+        raise ContentError(f"has {unpacked:,} bytes unpacked, more than {limits().file_bytes:,}")
+
+
+def _unfolded(table: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """Write texts out that were read as dictionaries, within the limit on what is read of a file.
+
+    Raises:
+        ContentError: They are too long in all.
+    """
+    most = limits().file_bytes
+    for place, field in enumerate(table.schema):
+        if not isinstance(field.type, pa.DictionaryType) or not _is_text(field.type.value_type):
+            continue
+        for chunk in table[field.name].chunks:
+            folded = cast("pa.DictionaryArray[Any, Any]", chunk)
+            lengths = pc.binary_length(cast("pa.StringArray", folded.dictionary))
+            most -= int(pc.sum(lengths.take(folded.indices), min_count=0).as_py() or 0)
+        if most < 0:
+            raise ContentError(f"its texts have more than {limits().file_bytes:,} bytes, written out")
+        if field.type != wanted.field(field.name).type:
+            table = table.set_column(place, field.name, table[field.name].cast(wanted.field(field.name).type))
+    return table
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _check_names(names: list[str], needed: Iterable[str], known: Collection[str] | None) -> None:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ContentError(f"has two columns {shortened(twice[0], 60)!r}")
+    if missing := [name for name in needed if name not in names]:
+        raise ContentError(f"has no column {missing[0]!r}")
+    if known is not None and not set(names) <= set(known):
+        raise ContentError(f"it has the columns {shortened(', '.join(names), 200)}")
+
+
+def _held(table: pa.Table, name: str, wanted: pa.DataType | None) -> pa.ChunkedArray:  # type: ignore[type-arg]
+    column = table[name]
+    if column.type == wanted or (wanted is None and _is_plain(column.type)):
+        return column
+    said = shortened(str(column.type).replace("\n", " "), 60)
+    what = f"column {shortened(name, 60)!r} holds {said}"
+    if wanted is None:
+        raise ContentError(f"{what}, which is neither text nor a number")
+    try:
+        if _kind(column.type) in (_kind(wanted), "null", "whole" if _kind(wanted) == "number" else ""):
+            return column.cast(wanted)
+    except _ERRORS:
+        pass
+    raise ContentError(f"{what}, not {wanted}")
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return _kind(kind) in ("text", "whole", "number", "truth", "null")
+
+
+def _kind(kind: pa.DataType) -> str:
+    if isinstance(kind, pa.DictionaryType):
+        kind = kind.value_type
+    tests = {
+        "text": (_is_text,),
+        "whole": (pa.types.is_integer,),
+        "number": (pa.types.is_floating,),
+        "truth": (pa.types.is_boolean,),
+        "null": (pa.types.is_null,),
+    }
+    return next((name for name, known in tests.items() if any(test(kind) for test in known)), str(kind))
+
+
+TABLE_ENDINGS = (".tsv", ".csv")
+DELIMITERS = {",": "','", ";": "';'", "\t": "a tab"}
+_QUOTE = '"'
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table, as its name says."""
+    return bare_name(path).endswith(TABLE_ENDINGS)
+
+
+def open_table(path: Path) -> tuple[str, list[str], Iterator[Row]]:
+    """Open a table.
+
+    In `.csv`, columns are separated by commas, semicolons or tabs, whichever its header has, and cells may
+    stand in quotes. In `.tsv` quotes are characters like others, but for cells as pandas writes them: in
+    quotes, and each quote inside written twice.
+
+    Returns:
+        The place of the header, the names of the columns, and the rows: each with its place, `file:line`,
+        and its cells. A first column without a name, which is pandas' index, is left out. An empty file has
+        no columns.
+
+    Raises:
+        SuiteError: A column has no name of its own; later, a row has another number of columns, or a quote
+            is not closed.
+    """
+    rows = _csv_rows(path) if bare_name(path).endswith(".csv") else _pandas_rows(path)
+    return _opened(path, rows)
+
+
+def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give every row of a table, as texts, with its place.
+
+    Raises:
+        SuiteError: As `open_table`.
+    """
+    _, names, rows = open_table(path)
+    for place, cells in rows:
+        yield place, dict(zip(names, cells, strict=True))
+
+
+def read_tsv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give every row of a table with a header, as texts, with its place. Quotes are ordinary characters.
+
+    Raises:
+        SuiteError: A row has another number of columns than the header; a column has no name of its own.
+    """
+    _, names, rows = _opened(path, _tsv_rows(path))
+    for place, cells in rows:
+        yield place, dict(zip(names, cells, strict=True))
+
+
+def _opened(path: Path, rows: Iterator[Row]) -> tuple[str, list[str], Iterator[Row]]:
+    place, header = next(rows, (f"{path}:1", []))
+    names = [name.strip() for name in header]
+    index = 1 if len(names) > 1 and not names[0] else 0
+    if "" in names[index:] or len(set(names)) < len(names):
+        raise SuiteError(f"{place}: every column needs a name of its own, but the header is {names}")
+    return place, names[index:], _of_length(rows, header, index)
+
+
+def _of_length(rows: Iterator[Row], header: list[str], index: int) -> Iterator[Row]:
+    """Hold rows to the length of the header, and leave out the index."""
+    for place, cells in rows:
+        if len(cells) != len(header):
+            said = f"{place}: {len(cells)} columns, but the header has {len(header)}"
+            raise SuiteError(f"{said}{_otherwise(cells, len(header))}")
+        yield place, cells[index:]
+
+
+def _otherwise(cells: list[str], n_columns: int) -> str:
+    """Say, where a row is a single cell, what seems to separate its columns in place of what should."""
+    for mark, name in DELIMITERS.items():
+        if len(cells) == 1 and cells[0].count(mark) >= n_columns - 1 > 0:
+            return f".\n  They seem to be separated by {name} here, but not in the header."
+    return ""
+
+
+def _tsv_rows(path: Path) -> Iterator[Row]:
+    for number, line in numbered_lines(path):
+        if line.strip():
+            yield f"{path}:{number}", line.split("\t")
+
+
+def _pandas_rows(path: Path) -> Iterator[Row]:
+    for place, cells in _tsv_rows(path):
+        yield place, [_unquoted(cell) if cell[:1] == _QUOTE else cell for cell in cells]
+
+
+def _unquoted(cell: str) -> str:
+    """Take off the quotes of a cell as pandas writes them: nobody else would write each quote inside twice.
+
+    >>> _unquoted('"so-called ""authors"" laugh"'), _unquoted('"yes"'), _unquoted('"')
+    ('so-called "authors" laugh', '"yes"', '"')
+    """
+    inner = cell[1:-1]
+    if len(cell) > 1 and cell[0] == cell[-1] == _QUOTE and _QUOTE in inner:
+        single = inner.replace('""', "")
+        if _QUOTE not in single:
+            return inner.replace('""', _QUOTE)
+    return cell
+
+
+def _csv_rows(path: Path) -> Iterator[Row]:
+    lines = (f"{line}\n" for _, line in numbered_lines(path))
+    first, skipped = "", 0
+    for first in lines:
+        if first.strip():
+            break
+        skipped += 1
+    csv.field_size_limit(limits().line_chars)
+    if "\r" in first.strip():
+        raise SuiteError(
+            f"{path}:{skipped + 1}: lines end in a carriage return alone, as on old Macintoshes.\n"
+            "  Save the file again with line ends of Unix or Windows."
+        )
+    reader = csv.reader(_again(first, lines), delimiter=_delimiter(path, first, skipped + 1), strict=True)
+    begun = skipped
+    while True:
+        place = f"{path}:{begun + 1}"
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            if "new-line character" in str(error):
+                raise SuiteError(
+                    f"{place}: a carriage return stands inside a cell.\n"
+                    "  Take it out, or put the cell in quotes."
+                ) from None
+            raise SuiteError(
+                f"{place}: a quote is opened here and not closed, or stands inside a cell in quotes.\n"
+                '  In a cell in quotes, write each quote twice: "so-called ""authors"" laugh".'
+            ) from None
+        if cells is None:
+            return
+        begun = skipped + reader.line_num
+        if any(cell.strip() for cell in cells):
+            yield place, cells
+
+
+def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from lines
+
+
+def _delimiter(path: Path, header: str, number: int) -> str:
+    """Find what separates the columns: what makes most of the header."""
+    n_columns = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in DELIMITERS}
+    most = max(n_columns.values())
+    found = [mark for mark, count in n_columns.items() if count == most]
+    if most > 1 and len(found) > 1:
+        marks = " and by ".join(DELIMITERS[mark] for mark in found)
+        raise SuiteError(f"{path}:{number}: the header is separated by {marks}.\n  Use one of them alone.")
+    return found[0]

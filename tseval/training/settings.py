@@ -1,0 +1,285 @@
+"""The settings of the papers, by name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from inspect import unwrap
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch.optim import Optimizer
+
+from tseval.errors import TrainingError
+from tseval.suites.formal.languages import Dyck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tseval.suites.formal.languages import Language
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Sizes and settings that stand in for the defaults.
+
+    Attributes:
+        sizes: Fields of `tseval.models.network.Sizes`.
+        settings: Fields of `tseval.training.loop.Settings`.
+        source: Where they are published.
+        derived: Gives further sizes from architecture, hidden size and language, if any.
+    """
+
+    sizes: Mapping[str, int | float]
+    settings: Mapping[str, int | float | str]
+    source: str
+    derived: Callable[[str, int, Language | None], Mapping[str, int]] | None = None
+
+
+def _hewitt_sizes(arch: str, hidden: int, language: Language | None) -> dict[str, int]:
+    """Embedding 2k + 10, hidden round(3 m log2 k) - m, where that is a size at all."""
+    if not isinstance(language, Dyck):
+        raise TrainingError(
+            "the preset hewitt2020 takes its sizes from k and m: add --suite 'dyck(k=8,m=3)' or another"
+        )
+    hidden = max(1, round(3 * language.m * math.log2(language.k)) - language.m)
+    return {"embedding": 2 * language.k + 10, "hidden": hidden}
+
+
+# None of the papers on formal languages clips gradients.
+UNCLIPPED = 1e9
+
+
+def _bernardy(task: str, *, learning_rate: float, embedding: int) -> Preset:
+    """Give every symbol of a URN the angles of its rotation, and of any other cell so many numbers."""
+    return Preset(
+        sizes={"hidden": 32, "layers": 1, "dropout": 0.05},
+        settings={
+            "epochs": 100, "batch": 512, "whole_lines": True, "clip": UNCLIPPED, "initial_range": 0.05,
+            "optimiser": "adam", "learning_rate": learning_rate, "schedule": "constant",
+        },
+        source=f"Bernardy & Lappin 2022, {task}",
+        derived=lambda arch, hidden, _: {
+            "embedding": hidden * (hidden - 1) // 2 if arch == "urn" else embedding
+        },
+    )  # fmt: skip
+
+
+PRESETS: dict[str, Preset] = {
+    "bhatt2020": Preset(
+        sizes={"embedding": 200, "hidden": 650, "layers": 2, "dropout": 0.2},
+        settings={"batch": 128, "optimiser": "adam", "learning_rate": 1e-3, "schedule": "constant"},
+        source="Bhatt et al. 2020, appendix A.4: the language models of Table 4",
+    ),
+    # From the command in the readme of the program (github.com/Hritikbansal/RNNs_SVA_OOD) and its defaults.
+    # It drops units between layers alone, fills lines up on the left, and stops after five halvings.
+    "bansal2020": Preset(
+        sizes={"embedding": 200, "hidden": 650, "layers": 2, "dropout": 0.2},
+        settings={
+            "epochs": 100, "batch": 128, "whole_lines": True, "clip": 5.0,
+            "optimiser": "adam", "learning_rate": 1e-3, "schedule": "anneal", "anneal_factor": 2.0,
+        },
+        source="Bansal, Bhatt & Agarwal 2020 (arXiv:2010.04976), the program's language models",
+    ),
+    # Embedding as in the published model; the rerun of Marvin & Linzen 2018 leaves it at the program's
+    # default, 200. Window and clip are that program's defaults.
+    "gulordava2018": Preset(
+        sizes={"embedding": 650, "hidden": 650, "layers": 2, "dropout": 0.2},
+        settings={
+            "epochs": 40, "batch": 128, "window": 35, "clip": 0.25,
+            "optimiser": "sgd", "learning_rate": 20.0, "schedule": "anneal", "anneal_factor": 4.0,
+        },
+        source="Gulordava et al. 2018, the English LSTM, and its program's defaults",
+    ),
+    # Word vectors as wide as torch's and Keras's default, of which the two papers say nothing.
+    "hewitt2020": Preset(
+        sizes={"layers": 1, "dropout": 0.0},
+        settings={
+            "epochs": 100, "batch": 10, "whole_lines": True, "clip": UNCLIPPED, "initial_range": 1.0,
+            "optimiser": "adam", "learning_rate": 1e-2, "schedule": "anneal", "anneal_factor": 2.0,
+        },
+        source="Hewitt et al. 2020, the learned LSTMs; at most 100 epochs",
+        derived=_hewitt_sizes,
+    ),
+    "bernardy2022-dyck": _bernardy(
+        "generalised Dyck; hidden 8, 16 and 32", learning_rate=1e-2, embedding=12
+    ),
+    # Epochs and dropout are not given for this task, and taken from the other.
+    "bernardy2022-cross-serial": _bernardy(
+        "cross-serial dependencies; hidden 8, 16 and 32", learning_rate=1e-3, embedding=20
+    ),
+}  # fmt: skip
+
+CLASSIFIER_PRESETS = {
+    "bhatt2020": Preset(
+        sizes={"embedding": 50, "hidden": 50, "layers": 1, "dropout": 0.0},
+        settings={"batch": 1, "learning_rate": 1e-3},
+        source="Bhatt et al. 2020, appendix A.4: the classifiers of Table 1",
+    ),
+    # Defaults of the same program, which neither clips nor stops early; it also halves the rate when the
+    # validation loss gets no better, which ours does not.
+    "bansal2020": Preset(
+        sizes={"embedding": 50, "hidden": 50, "layers": 1, "dropout": 0.0},
+        settings={"epochs": 20, "patience": 20, "batch": 64, "learning_rate": 0.005, "clip": UNCLIPPED},
+        source="Bansal, Bhatt & Agarwal 2020 (arXiv:2010.04976), the program's classifiers",
+    ),
+}
+"""For number prediction and grammaticality judgement. ReLU is the default of both commands."""
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tseval.models.checkpoint import StoredType
+    from tseval.training.corpus import Windows
+
+
+Optimiser = Literal["adam", "sgd"]
+RateSchedule = Literal["constant", "cosine", "anneal"]
+Precision = Literal["float32", "bfloat16"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a model is trained: all of it decides the result.
+
+    The defaults are those of Bhatt et al. 2020 where the paper gives them.
+
+    Attributes:
+        epochs: Passes over the training text.
+        max_tokens: Stop after so many training tokens, rounded up to a window, in place of whole epochs.
+        batch: Parallel columns of text, or lines.
+        window: Words that an error is propagated back through.
+        fresh_state: Whether every window starts from the fresh state, also in validation; otherwise the state
+            is carried through an epoch. For cells that cannot forget, such as the URN.
+        whole_lines: Whether the text is read by whole lines, `batch` at a time, each from the fresh state;
+            `window` and `fresh_state` then have no say.
+        optimiser: `adam`, or `sgd` without momentum.
+        learning_rate: The optimiser's, at the start.
+        schedule: `constant`; `cosine`: from the full rate down to zero over the whole run; `anneal`: divided
+            by `anneal_factor` whenever the validation perplexity is no better than the best.
+        anneal_factor: 4 in Gulordava et al. 2018 and Marvin & Linzen 2018.
+        clip: Largest norm of a gradient.
+        initial_range: Word vectors start uniform within ± this. The word language models that the papers
+            build on have 0.1; gated cells under Adam leave the unigram distribution sooner with 1.
+        seed: For initial weights and dropout.
+        precision: Type of the matrix products, on a GPU torch's fused layers (SRN, GRU, LSTM) excepted;
+            weights, sums, state and the optimiser stay in float32.
+        stored: Type of the weights on disk.
+        validate_every: Windows between validations, besides the ends of epochs and of the run.
+        log_every: Windows between points of the learning curve.
+        compiled: Whether `torch.compile` fuses the loops of cells that torch has no fused layer for.
+    """
+
+    epochs: int = 5
+    max_tokens: int | None = None
+    batch: int = 128
+    window: int = 35
+    fresh_state: bool = False
+    whole_lines: bool = False
+    optimiser: Optimiser = "adam"
+    learning_rate: float = 1e-3
+    schedule: RateSchedule = "constant"
+    anneal_factor: float = 4.0
+    clip: float = 0.25
+    initial_range: float = 0.1
+    seed: int = 1
+    precision: Precision = "float32"
+    stored: StoredType = "float32"
+    validate_every: int | None = None
+    log_every: int = 50
+    compiled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierSettings:
+    """How a classifier is trained, by Adam: all of it decides the result.
+
+    Attributes:
+        epochs: Passes over the training examples, at most.
+        patience: Stop after so many epochs in a row that were no better than the best; None for never.
+        batch: Examples learnt from at once.
+        learning_rate: Adam's.
+        clip: Largest norm of a gradient.
+        initial_range: Word vectors start uniform within ± this.
+        seed: For initial weights, the order of the examples, dropout and noise.
+        log_every: Batches between points of the learning curve within an epoch, which hold what the cell
+            shows of itself, such as α; None for none.
+    """
+
+    epochs: int = 30
+    patience: int | None = 5
+    batch: int = 16
+    learning_rate: float = 1e-3
+    clip: float = 1.0
+    initial_range: float = 0.1
+    seed: int = 1
+    log_every: int | None = None
+
+
+class _Bare(Optimizer):
+    """The methods as they are, without what keeps the compiler out."""
+
+    add_param_group: Any = unwrap(Optimizer.add_param_group)
+    zero_grad: Any = unwrap(Optimizer.zero_grad)
+    state_dict: Any = unwrap(Optimizer.state_dict)
+    load_state_dict: Any = unwrap(Optimizer.load_state_dict)
+
+
+class Adam(_Bare, torch.optim.Adam):
+    """Adam (Kingma and Ba 2015)."""
+
+    step: Any = torch.no_grad()(unwrap(torch.optim.Adam.step))
+
+
+class SGD(_Bare, torch.optim.SGD):
+    """Stochastic gradient descent."""
+
+    step: Any = torch.no_grad()(unwrap(torch.optim.SGD.step))
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The run as a count of steps, one step a window, the first step 1.
+
+    Attributes:
+        settings: How to train.
+        text: The training text, read once an epoch.
+    """
+
+    settings: Settings
+    text: Windows
+
+    @property
+    def steps(self) -> int:
+        """Windows of the whole run."""
+        settings = self.settings
+        if settings.max_tokens is None:
+            return settings.epochs * self.text.n_windows
+        epochs, rest = divmod(settings.max_tokens, self.text.tokens(self.text.n_windows))
+        return epochs * self.text.n_windows + self.text.windows_for(rest)
+
+    def tokens(self, step: int) -> int:
+        """Training tokens read after so many steps."""
+        epochs, windows = divmod(step, self.text.n_windows)
+        return epochs * self.text.tokens(self.text.n_windows) + self.text.tokens(windows)
+
+    def epoch(self, step: int) -> int:
+        """Epoch that a step belongs to, from 1; before the first step, 1."""
+        return (max(step, 1) - 1) // self.text.n_windows + 1
+
+    def validates(self, step: int) -> bool:
+        """Tell whether the model is validated after a step: at every end of an epoch and at the very end."""
+        every, epoch = self.settings.validate_every, self.text.n_windows
+        return step == self.steps or step % epoch == 0 or (every is not None and step % every == 0)
+
+    def logs(self, step: int) -> bool:
+        """Tell whether the learning curve gets a point after a step."""
+        return step % self.settings.log_every == 0
+
+    def rate(self, step: int, anneals: int) -> float:
+        """Learning rate of the step that follows `step` steps, the rate having been annealed so often."""
+        settings = self.settings
+        if settings.schedule == "cosine":
+            return settings.learning_rate * (1 + math.cos(math.pi * step / self.steps)) / 2
+        return settings.learning_rate / settings.anneal_factor**anneals

@@ -1,0 +1,409 @@
+"""What a zoo publishes: its board, with a page, curves and evidence."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from tabulate import tabulate
+
+from tseval.boards import (
+    DEFINITION,
+    ENTRY_FILE,
+    ENTRY_FOLDERS,
+    EVIDENCE,
+    About,
+    Definition,
+    entry_folders,
+    entry_runs,
+    read_definition,
+    read_entry,
+    write_definition,
+    write_entry,
+)
+from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER, wrong_with_board
+from tseval.boards.folder import ACCURACIES, BOARD_LOCK, BOARD_PAGE, entry_files, pages, write_beside
+from tseval.errors import BoardError, LimitError, TrainingError, first_line
+from tseval.files import (
+    PARTIAL,
+    read_bytes,
+    remove_lock,
+    sync_directory,
+    take_lock,
+    to_utf8,
+    write_text,
+    write_whole,
+)
+from tseval.models.cells import CELLS
+from tseval.models.checkpoint import load_checkpoint
+from tseval.report.boards import read_board
+from tseval.report.curves import read_curves, write_curves_figure
+from tseval.runs import Manifest, read_run
+from tseval.runs.manifest import NAME as MANIFEST
+from tseval.runs.manifest import load_manifest
+from tseval.suites.cache import afresh
+from tseval.training.loop import curves_path
+from tseval.training.zoo import (
+    CORPUS_FILES,
+    RECORD,
+    ZOO_LOCK,
+    Recipe,
+    ZooModel,
+    _BEGUN_target,
+    define,
+    in_order,
+    planned,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.formats import Json
+
+
+# All that a zoo may hold before its first record; a kill leaves a partial one.
+_BEGUN = re.compile(rf"{re.escape(ZOO_LOCK)}|{re.escape(RECORD)}\.\d+{re.escape(PARTIAL)}")
+
+
+_OPTIONS = re.compile(r"^- (?:but )?(\S+): `(--.*)`$", re.MULTILINE)
+_DIGEST = re.compile(r"SHA-256 ([0-9a-f]{64})")
+_SHARED = "all"  # no architecture has this name
+
+
+def tell_options(recipe: Recipe, models: Sequence[ZooModel]) -> str:
+    """Give the options that all models share, and all options of each architecture that has its own."""
+    own = {model.arch: model.options for model in models if model.arch in recipe.cells}
+    lines = {_SHARED: recipe.arguments(""), **{f"but {arch}": options for arch, options in own.items()}}
+    return "\n".join(f"- {group}: `{' '.join(words)}`" for group, words in lines.items())
+
+
+def told_options(text: str, arch: str) -> str | None:
+    """Find in a page the options of an architecture; None where it tells none."""
+    told = dict(_OPTIONS.findall(text))
+    return told.get(arch, told.get(_SHARED))
+
+
+def tell_texts(files: Sequence[Mapping[str, Json]]) -> str:
+    """Name the texts that a model read, for its entry."""
+    return "; ".join(f"{file['name']}, {file['tokens']:,} tokens, SHA-256 {file['sha256']}" for file in files)
+
+
+def told_digests(texts: str) -> set[str]:
+    """Find in an entry the SHA-256 of each text that its model read."""
+    return set(_DIGEST.findall(texts))
+
+
+MARK = "Published by `tseval train zoo --publish DIR`; do not edit."
+_OF_ENTRY = {ENTRY_FILE, EVIDENCE, MANIFEST}
+
+
+def check_target(target: Path) -> None:
+    """Refuse a folder that holds anything but an earlier publication, before hours are spent.
+
+    One that was killed has at least begun its page, or left a partial one.
+
+    Raises:
+        TrainingError: Says what is there.
+    """
+    if not target.exists() or (
+        target.is_dir() and all(_BEGUN_target.fullmatch(one.name) for one in target.iterdir())
+    ):
+        return
+    try:
+        ours = MARK.encode() in read_bytes(target / "README.md", "document_bytes")
+        if (target / "board.json").exists():
+            read_board(target)
+    except (OSError, ValueError, BoardError, LimitError):
+        ours = False
+    if not ours:
+        raise TrainingError(
+            f"{target} holds something else than a published zoo.\n  Name a new folder with --publish."
+        )
+
+
+@contextmanager
+def publishing(target: Path) -> Iterator[None]:
+    """Hold the folder: no two publications write into it at once.
+
+    Raises:
+        TrainingError: Another process publishes there, or the folder holds something else.
+    """
+    check_target(target)
+    target.mkdir(parents=True, exist_ok=True)
+    lock = target / BOARD_LOCK
+    held = take_lock(lock)
+    if held is None:
+        raise TrainingError(
+            f"{target} is being written by another tseval.\n"
+            "  When it has ended, give the same command again: what is finished is not done again."
+        )
+    try:
+        yield
+    finally:
+        remove_lock(lock, held)
+
+
+def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write the folder of an entry beside its place, and move it there: nobody finds half of one.
+
+    Where the same stands already, nothing is done. Between the old and the new there is none for a moment.
+
+    Raises:
+        OSError: It cannot be written; what was there before may be gone.
+    """
+    if folder.is_dir() and holds_entry(folder) and _contents(folder) == contents:
+        return
+    partial = write_beside(folder, contents)
+    if folder.exists():
+        _remove(folder)
+    partial.rename(folder)
+    sync_directory(folder.parent)
+
+
+def put_file(path: Path, content: bytes) -> None:
+    """Write a file, unless the same stands there already.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path.parent.mkdir(exist_ok=True)
+    if not path.exists() or read_bytes(path) != content:
+        write_whole(path, content)
+
+
+def remove_others(target: Path, names: Container[str]) -> None:
+    """Remove entries and curves of all models but these, and what a killed publication left of any."""
+    for folder in sorted((target / ENTRY_FOLDERS).iterdir()):
+        if folder.name not in names and folder.is_dir() and holds_entry(folder):
+            _remove(folder)
+    for file in sorted((target / CURVES_FOLDER).iterdir()):
+        if file.suffix != ".parquet" or file.stem not in names:
+            file.unlink()
+
+
+def holds_entry(folder: Path) -> bool:
+    """Tell whether a folder is an entry's; one that was being written or removed lacks files."""
+    return {one.name.removesuffix(PARTIAL) for one in folder.iterdir()} <= _OF_ENTRY
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {one.name: read_bytes(one) for one in folder.iterdir()}
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, moved away first, so that nobody finds half of it."""
+    gone = folder
+    if folder.suffix != PARTIAL:
+        gone = folder.with_name(f"{folder.name}.old{PARTIAL}")
+        if gone.exists():  # a kill left it
+            shutil.rmtree(gone)
+        folder.rename(gone)
+    shutil.rmtree(gone)
+
+
+_ANEW = "Publish to another folder; without --extend, what this zoo does not hold is removed there."
+
+
+def models_to_keep(
+    target: Path, recipe: Recipe, own: Collection[str], digests: Collection[str]
+) -> list[ZooModel]:
+    """Find the published models that a zoo has not made itself, if they were made as its own are.
+
+    Args:
+        target: The folder of the publication; there may be none yet.
+        recipe: How the zoo's own models are trained.
+        own: Names of those that it has made.
+        digests: SHA-256 of each text that they read.
+
+    Raises:
+        TrainingError: A published model has other settings, read other texts, or is none of a zoo's.
+        BoardError: The publication cannot be read.
+    """
+    if not (target / DEFINITION).exists():
+        return []
+    definition = read_definition(target)
+    kept = []
+    for folder in entry_folders(target, definition.order):
+        if folder.name in own:
+            continue
+        model = planned(recipe, folder.name, target)
+        if model is None:
+            raise TrainingError(f"{folder} is of no model that a zoo has.\n  {_ANEW}")
+        before, now = told_options(definition.text, model.arch), " ".join(model.options)
+        if before != now:
+            raise TrainingError(
+                f"{target} holds a {model.name} of other settings: {before}\n"
+                f"  and recipe {recipe.name} has {now}\n  {_ANEW}"
+            )
+        read = read_entry(folder).about.training_data or "no text that is named"
+        if told_digests(read) != set(digests):
+            raise TrainingError(f"{target} holds a {model.name} trained on other texts: {read}\n  {_ANEW}")
+        kept.append(model)
+    return kept
+
+
+def check_kept(target: Path, kept: Sequence[ZooModel]) -> None:
+    """Hold the entries that stay to what they say, as `tseval board check` does.
+
+    Raises:
+        TrainingError: Something is wrong with one of them; says what.
+    """
+    wrong = wrong_with_board(target, [model.name for model in kept]) if kept else []
+    if wrong:
+        raise TrainingError(
+            f"{target} cannot be extended: {wrong[0]}.\n"
+            "  Put that entry right or remove its folder, then give the same command again."
+        )
+
+
+@afresh()  # all models are verified over one expansion
+def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend: bool = False) -> None:
+    """Write the board: definition, entries, curves and pages; what an earlier publication left goes.
+
+    At any moment an entry is whole or not there, and `board.json` that of before or of now; until all is
+    written, the page says so. A publication that was killed is ended by the next.
+
+    Args:
+        target: The folder.
+        recipe: How the models were trained.
+        entries: The models, finished.
+        extend: Keep what the folder has of other models, which were trained in the same way.
+
+    Raises:
+        TrainingError: The folder holds something else, models that were trained in another way or do not
+            hold, or another process publishes there.
+        BoardError: A run does not hold.
+        RunError: A file cannot be written, or one of a run is not what its manifest describes.
+    """
+    files = _files(entries[0])
+    with publishing(target):
+        own = [entry.name for entry in entries]
+        digests = [str(file["sha256"]) for file in files]
+        kept = models_to_keep(target, recipe, own, digests) if extend else []
+        check_kept(target, kept)
+        for model in kept:
+            _check_facts(target, model)
+        # The page comes first and last: with it, a folder whose publication was killed is known to be ours.
+        write_text(target / BOARD_PAGE, f"{MARK} Unfinished: publish again.\n")
+        models = in_order([*kept, *entries])
+        definition = define(models, recipe, read_run(entries[0].run).manifest)
+        for entry in entries:
+            put_entry(target / ENTRY_FOLDERS / entry.name, _entry(definition, entry))
+            put_file(_curves(target, entry), read_bytes(curves_path(entry.checkpoint)))
+        facts = [_facts(target, model) for model in models]
+        text = _text(recipe, models, files, facts, drawn=_draw_curves(target, models))
+        definition = replace(definition, text=text)
+        write_text(target / DEFINITION, write_definition(definition))
+        texts = pages(target, definition, entry_runs([target / ENTRY_FOLDERS / one.name for one in models]))
+        write_text(target / ACCURACIES, texts[ACCURACIES])
+        remove_others(target, {model.name for model in models})  # the board names them no more
+        write_text(target / BOARD_PAGE, texts[BOARD_PAGE])
+
+
+def _curves(target: Path, model: ZooModel) -> Path:
+    return target / CURVES_FOLDER / f"{model.name}.parquet"
+
+
+def _entry(definition: Definition, model: ZooModel) -> dict[str, bytes]:
+    """Give the files of a model's entry."""
+    entry, files = entry_files(definition, definition.suite, model.run, model.name)
+    texts = tell_texts(_files(model))
+    said = replace(entry, about=About(licence=None, training_data=texts, contains_suite="unknown"))
+    return {**files, ENTRY_FILE: to_utf8(write_entry(said))}
+
+
+def _files(model: ZooModel) -> list[Mapping[str, Json]]:
+    return cast("list[Mapping[str, Json]]", load_checkpoint(model.checkpoint).training["files"])
+
+
+def _draw_curves(target: Path, models: Sequence[ZooModel]) -> bool:
+    """Draw the learning curves of all models, unless matplotlib is missing, and say whether they are."""
+    path = target / CURVES_FIGURE
+    try:
+        write_curves_figure([read_curves(_curves(target, model)) for model in models], [path])
+    except TrainingError:
+        path.unlink(missing_ok=True)  # an older figure would show other models
+        return False
+    return True
+
+
+def _text(
+    recipe: Recipe,
+    models: Sequence[ZooModel],
+    files: Sequence[Mapping[str, Json]],
+    facts: Sequence[Sequence[str]],
+    *,
+    drawn: bool,
+) -> str:
+    """Write what the folder holds, and how it was made."""
+    texts = [f"- `{file['name']}`: {file['tokens']:,} tokens, SHA-256 `{file['sha256']}`" for file in files]
+    more = [f"--train {file['name']}" for file in files if file["name"] not in CORPUS_FILES]
+    same = " ".join([*more, "--corpus DIR --out DIR --publish DIR"])
+    first, *others = (f"    tseval train zoo {choice} {same}" for choice in _choices(recipe, models))
+    parts = [
+        f"{MARK} Every entry holds the evidence of one model's run, from which its numbers follow; "
+        f"`{CURVES_FOLDER}` holds learning curves. The weights are not kept here.",
+        "## How it was made",
+        "\n".join([first, *(f"{command} --extend" for command in others)]),
+        "Every model read the same texts, in the same order, over the same vocabulary:",
+        "\n".join(texts),
+        "Options of `tseval train lm`:",
+        tell_options(recipe, models),
+        tabulate(facts, headers=_FACTS, tablefmt="pipe", colalign=_ALIGN, disable_numparse=True),
+        *([f"![Learning curves of all models]({CURVES_FIGURE})"] if drawn else []),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _choices(recipe: Recipe, models: Sequence[ZooModel]) -> list[str]:
+    """Say which models were asked for: in one command, or one for each number of seeds."""
+    seeds = Counter(model.arch for model in models)
+    if all(recipe.seeds_of(arch) == count for arch, count in seeds.items()):
+        return [_choice(recipe, list(seeds))]
+    counts = sorted(set(seeds.values()), reverse=True)
+    return [
+        f"{_choice(recipe, [arch for arch in seeds if seeds[arch] == count])} --seeds {count}"
+        for count in counts
+    ]
+
+
+def _choice(recipe: Recipe, archs: Sequence[str]) -> str:
+    named = [f"--arch {arch}" for arch in archs] if len(archs) < len(CELLS) else []
+    return " ".join([f"--recipe {recipe.name}", *named])
+
+
+_FACTS = ("model", "seed", "hidden", "words", "parameters", "tokens read", "seconds", "perplexity")
+_ALIGN = ("left", *["right"] * 7)
+
+
+def _facts(target: Path, model: ZooModel) -> tuple[str, ...]:
+    """Describe how one model was trained, and what it came to."""
+    manifest = load_manifest(target / ENTRY_FOLDERS / model.name)
+    assert isinstance(manifest, Manifest)
+    details = manifest.model.details
+    columns = read_curves(_curves(target, model)).columns
+    tokens, seconds = (columns[name][-1] for name in ("tokens", "seconds"))
+    sizes = (f"{details[name]:,}" for name in ("hidden", "vocabulary", "parameters"))
+    perplexity = f"{details['validation_perplexity']:.2f}"
+    return model.name, str(model.seed), *sizes, f"{tokens:,.0f}", f"{seconds:,.0f}", perplexity
+
+
+def _check_facts(target: Path, model: ZooModel) -> None:
+    """Hold a published model to what its page tells of it.
+
+    Raises:
+        TrainingError: Something is missing.
+    """
+    try:
+        _facts(target, model)
+    except (LookupError, TypeError, ValueError) as error:
+        raise TrainingError(
+            f"{target} does not tell how its {model.name} was trained ({first_line(error)}).\n"
+            "  Remove the folder of that entry, then give the same command again."
+        ) from None

@@ -1,0 +1,171 @@
+"""The last level: a model is asked again about sentences that are drawn anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.evaluation import make_plan
+from tseval.questions.choices import Asked
+from tseval.runs.manifest import NAME as MANIFEST
+from tseval.scoring.engine import score_all
+from tseval.verdicts import judge
+from tseval.verifying.claim import Wrong
+from tseval.verifying.levels import Again, _NUMBERS_rescore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from tseval.verifying.claim import Claim
+
+    _Rows = NDArray[np.int64]
+    from tseval.scoring.protocol import Model, ModelCard
+
+
+_NUMBERS = ("logprob", "pieces", "right", "wrong")
+
+
+# What tables show of a model.
+_SHOWN = ("parameters", "core_parameters", "validation_perplexity")
+# How many verdicts more the claim may have correct than the model's own numbers, where all are asked for: a
+# share of all, and a few where there are few.
+MOST_GAINED, _FEW = 0.005, 3
+
+
+def chosen(claim: Claim, sentences: pa.StringArray, share: float, draw: str = "") -> NDArray[np.int64]:
+    """Choose a share of the sentences, at least one, by hash: of the draw, suite, model and sentence.
+
+    The draw is made by whoever verifies, after the evidence was: without it, all that decides would be known
+    to whoever makes numbers up, who would then leave the chosen sentences alone. So if the numbers of n
+    sentences were made up, one of them is found with probability 1 - (1 - share)**n, at each draw anew.
+    """
+    salt = f"{draw} {claim.key.suite_digest} {claim.key.fingerprint} ".encode()
+    texts = (str(text).encode() for text in sentences.to_pylist())
+    drawn = [int.from_bytes(sha256(salt + text).digest()[:8]) for text in texts]
+    bar = share * 2.0**64
+    rows = np.flatnonzero(np.array([number < bar for number in drawn]))
+    return rows if len(rows) else np.array([int(np.argmin(drawn))])
+
+
+def rescore(
+    claim: Claim,
+    again: Again,
+    model: Model,
+    share: float,
+    draw: str,
+    progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """Score sentences with the model again, and compare.
+
+    Raises:
+        ModelError: The model cannot be asked.
+        Wrong: It is another model, sees other words, or gives other numbers.
+    """
+    plan = make_plan(model, again.suite, claim.score)
+    if other := plan.key.differences(replace(claim.key, tseval=plan.key.tseval)):
+        raise Wrong(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
+    _compare_cards(claim.manifest.model, plan.card)
+    if not plan.sentences.equals(claim.sentences):
+        raise Wrong(
+            f"this model reads {len(plan.sentences):,} of the suite's sentences, and too long for it are "
+            f"{len(plan.too_long):,}, but {len(claim.sentences):,} are claimed to be read"
+        )
+    rows = chosen(claim, plan.sentences, share, draw)
+    asked = None if plan.asked is None else Asked(plan.asked.asks, [plan.asked.before[row] for row in rows])
+    taken = pa.array(rows, pa.int64())
+    scored = score_all(plan.scorer, plan.sentences.take(taken), asked, None, progress).table
+    claimed = claim.scored.take(taken)
+    _compare_seen(claimed, scored)
+    numbers = [name for name in _NUMBERS_rescore if name in scored.column_names]
+    if stranger := [
+        name for name in _NUMBERS_rescore if name in claimed.column_names and name not in numbers
+    ]:
+        raise Wrong(f"the sentences have a column {stranger[0]!r} that this model does not give")
+    worst = max(_largest_difference(name, claimed, scored, claim.last_bits) for name in numbers)
+    said = (
+        f"{len(rows):,} of {len(plan.sentences):,} sentences, largest difference {worst:.2g} nats "
+        f"(at most {claim.last_bits:g})"
+    )
+    if share < 1:
+        return f"{said}; drawn by {draw}"
+    return f"{said}; {_fall_otherwise(claim, again, judge(again.suite, scored, claim.score, plan.too_long))}"
+
+
+def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
+    """Compare what is said of a model beside its key: how it is checked, and what tables show of it."""
+    if stated.kind != found.kind:
+        raise Wrong(f"{MANIFEST}: model.kind is {stated.kind!r}, but this model is of kind {found.kind!r}")
+    for name in _SHOWN:
+        if stated.details.get(name) != found.details.get(name):
+            said, follows = (card.details.get(name) for card in (stated, found))
+            raise Wrong(f"{MANIFEST}: model.details.{name} is {said!r}, but this model says {follows!r}")
+
+
+def _fall_otherwise(claim: Claim, again: Again, verdicts: pa.Table) -> str:
+    """Count the verdicts that fall otherwise by the model's own numbers, which differ in their last bits.
+
+    Raises:
+        Wrong: More of them favour the claim than last bits do.
+    """
+    # Of rated sentences nothing is right or wrong.
+    both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
+    stated, found = (np.equal(column, True).astype(np.int64) for column in both)
+    n_other, gained = int((stated != found).sum()), int((stated - found).sum())
+    if gained > MOST_GAINED * len(stated) + _FEW:
+        raise Wrong(
+            f"{n_other:,} of {len(stated):,} verdicts fall otherwise by the model's own numbers, and the "
+            f"claim has {gained:,} more correct: last bits do not favour anyone so"
+        )
+    return f"{n_other:,} of {len(stated):,} verdicts fall otherwise"
+
+
+def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
+    same = pc.equal(claimed["seen"], scored["seen"])
+    if not pc.all(same).as_py():
+        row = pc.index(same, pa.scalar(False)).as_py()
+        raise Wrong(
+            f"the model sees {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, "
+            f"not as {claimed['seen'][row].as_py()!r}"
+        )
+    unknown, stated = (
+        scored["n_unknown"],
+        claimed["n_unknown"] if "n_unknown" in claimed.column_names else None,
+    )
+    if stated is not None and stated != unknown:  # entries do not hold it
+        raise Wrong("n_unknown is not the number of words that the model does not know")
+    first, said = (
+        table["unscored"] if "unscored" in table.column_names else None for table in (scored, claimed)
+    )
+    if first != said:
+        raise Wrong("the first tokens that the model leaves unscored are not those of the claim")
+
+
+def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, tolerance: float) -> float:
+    """Compare a column of numbers, or of lists of them; the sum over a sentence may differ for each word."""
+    if name not in claimed.column_names:
+        raise Wrong(f"the sentences have no column {name!r}, which this model gives")
+    lengths = pc.list_value_length(scored["words"]).to_numpy()
+    stated, found = (_flat(table, name) for table in (claimed, scored))
+    rows = np.arange(len(lengths)) if name == "logprob" else np.repeat(np.arange(len(lengths)), lengths)
+    difference = np.abs(np.nan_to_num(stated) - np.nan_to_num(found))
+    allowed = tolerance * (lengths if name == "logprob" else np.ones(len(stated)))
+    if (difference > allowed).any():
+        at = int((difference - allowed).argmax())
+        sentence = scored["sentence"][int(rows[at])].as_py()
+        raise Wrong(
+            f"the model gives {found[at]:.6g} nats in {sentence!r}, where {stated[at]:.6g} is claimed"
+        )
+    return 0.0 if name == "logprob" else float(difference.max(initial=0.0))
+
+
+def _flat(table: pa.Table, name: str) -> NDArray[np.float64]:
+    column = table[name]
+    flat = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+    return flat.to_numpy().astype(np.float64)
