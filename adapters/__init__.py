@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Model
 
     Opener = Callable[[str, Mapping[str, str], str], Model]
-    from collections.abc import Mapping
 
 
 GROUP = "tseval.adapters"

@@ -27,22 +27,17 @@ from tseval.suites.data.continuations import text_of
 from tseval.suites.data.pairs import read_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tseval.suites.data.pairs import DataRecord
-
-    Reader = Callable[[str, DataRecord, str], "Choice"]
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from tseval.runs import Run
-
-    Answer = dict[str, str | float]
-    from collections.abc import Callable
-
     from tseval.evaluation import Plan
+    from tseval.runs import Run
     from tseval.scoring.protocol import Model
+    from tseval.suites.data.pairs import DataRecord
+
+    Reader = Callable[[str, DataRecord, str], "Choice"]
+    Answer = dict[str, str | float]
 
 
 COMPS_FILES = {

@@ -153,7 +153,7 @@ def shown(value: object, name: str, *facts: str) -> str:
     """
     kind = type(value).__name__
     room = max(WIDTH - len(f"<{kind} : >"), 0)
-    behind = _cut_shown(", ".join(facts), max(room - len(name), room * 2 // 3))
+    behind = _within(", ".join(facts), max(room - len(name), room * 2 // 3))
     before = f" {_cut(name, room - len(behind))}" if name else ""
     return f"<{kind}{before}{': ' if behind else ''}{behind}>"
 
@@ -176,7 +176,7 @@ def quoted_text(text: str, room: int = 100) -> str:
     return repr(text if len(text) <= room else f"{text[:room]}…")
 
 
-def _cut_shown(text: str, room: int) -> str:
+def _within(text: str, room: int) -> str:
     """Make a text fit; what cannot be printed becomes a question mark."""
     printable = "".join(letter if letter.isprintable() else "?" for letter in text)
     return printable if len(printable) <= room else printable[: room - 1] + "…"

@@ -25,13 +25,14 @@ from tseval.formats import ContentError, checked, parse_json
 from tseval.tables import read_parquet
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    _Rows = NDArray[np.int64]
     from collections.abc import Mapping
     from http.client import HTTPMessage, HTTPResponse
     from pathlib import Path
     from typing import IO
+
+    from numpy.typing import NDArray
+
+    _Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

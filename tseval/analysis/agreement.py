@@ -73,7 +73,7 @@ def _count(verdicts: pd.DataFrame, by: list[str], cells: Sequence[tuple[int, ...
 
 
 VARIES = "varies"
-_FIX_profiles = (
+_PROFILE_FIX = (
     "A profile needs a run of a suite's :profile (language models) or :number_profile (classifiers):\n"
     "  tseval run --model MODEL --suite agreement:profile --case pp"
 )
@@ -89,7 +89,7 @@ def with_words(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
     Raises:
         SuiteError: The run is of no profile, or no item has so many; names those that items have.
     """
-    require_features(verdicts, (POSITION, WORD), _FIX_profiles)
+    require_features(verdicts, (POSITION, WORD), _PROFILE_FIX)
     lengths = verdicts.groupby(["case", "item"])[POSITION].transform("max").astype("int64")
     if not (lengths == words).any():
         known = ", ".join(map(str, sorted(lengths.unique())))
@@ -113,7 +113,7 @@ def profile(verdicts: pd.DataFrame) -> pd.DataFrame:
     Raises:
         SuiteError: The run is of no profile, or the model could decide nothing.
     """
-    require_features(verdicts, (POSITION, WORD), _FIX_profiles)
+    require_features(verdicts, (POSITION, WORD), _PROFILE_FIX)
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
     if decided.empty:
         raise SuiteError(

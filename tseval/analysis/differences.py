@@ -401,7 +401,3 @@ class _Apart:
         squares = of_words**4 / degrees(design) + of_both**2 / fewer
         df = np.divide(variances**2, squares, out=np.ones_like(squares), where=squares > 0)
         return cls(means, np.sqrt(variances), df, covariance + np.diag(of_seeds))
-
-
-_DRAWS_mean_ranks = 1_000
-_SEED_mean_ranks = 0

@@ -9,8 +9,6 @@ import numpy as np
 
 from tseval.analysis.differences import (
     ERROR_RATE,
-    _DRAWS_mean_ranks,
-    _SEED_mean_ranks,
     degrees,
     of_differences,
     paired_errors,
@@ -24,7 +22,8 @@ if TYPE_CHECKING:
     from tseval.analysis.design import Design
 
 
-_DRAWS = 10_000
+_SET_DRAWS = 10_000
+_MEAN_DRAWS = 1_000
 # The same table gives the same sets, whatever the order of its columns.
 _SEED = 0
 
@@ -126,9 +125,9 @@ def _equally_good(
     covariance = covariance + np.eye(n_models) * (1e-6 * covariance.trace() + 1e-100)
     scales, axes = np.linalg.eigh(covariance)
     root = (axes * np.sqrt(np.maximum(scales, 0))) @ axes.T
-    drawn = random.standard_normal((_DRAWS, n_models)) @ root
+    drawn = random.standard_normal((_SET_DRAWS, n_models)) @ root
     if df is not None:
-        drawn /= np.sqrt(random.chisquare(df, _DRAWS) / df)[:, None]
+        drawn /= np.sqrt(random.chisquare(df, _SET_DRAWS) / df)[:, None]
     return drawn, np.sqrt(np.maximum(of_differences(covariance), 0))
 
 
@@ -245,8 +244,8 @@ def _as_they_are(sizes: Sequence[int], n_lone: int) -> _Draws:
 
 def _draws(sizes: Sequence[int], n_lone: int) -> Iterator[_Draws]:
     """Draw as many as there are, with replacement."""
-    random = np.random.default_rng(_SEED_mean_ranks)
-    for _ in range(_DRAWS_mean_ranks // _AT_ONCE):
+    random = np.random.default_rng(_SEED)
+    for _ in range(_MEAN_DRAWS // _AT_ONCE):
         drawn = [random.multinomial(size, np.full(size, 1 / size), _AT_ONCE).T for size in sizes]
         entries = tuple(np.vstack([times, np.ones(_AT_ONCE)]).astype(_Counts) for times in drawn)
         yield _Draws(entries, random.poisson(1, (n_lone, _AT_ONCE)).astype(_Counts))

@@ -14,10 +14,11 @@ from tseval.analysis.design import Design, Factors, quantile
 from tseval.items import RATING, RATING_SE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Values = NDArray[np.float64]
-    from collections.abc import Sequence
 
 
 # Last bits depend on the processor; with twelve decimals tables are equal everywhere.

@@ -249,7 +249,7 @@ def surprisal_command(
     file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str
 ) -> None:
     """Read FILE, or standard input: tokenised text, one sentence a line."""
-    sentences = _read_surprisal(file)
+    sentences = _read_lines(file)
     from tseval.scoring.surprisal import as_picture, as_rows, surprisals, word_surprisals
 
     model = open_chosen(spec, model_args, device)
@@ -268,7 +268,7 @@ def chosen_format() -> str:
     return "picture" if sys.stdout.isatty() else "tsv"
 
 
-def _read_surprisal(file: TextIO) -> dict[int, str]:
+def _read_lines(file: TextIO) -> dict[int, str]:
     """Give the sentences by the number of their line; blank lines are passed over."""
     lines = read_open_text(file).split("\n")
     sentences = {number: line for number, line in enumerate(lines, 1) if line.strip()}

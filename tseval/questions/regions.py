@@ -16,16 +16,15 @@ import pyarrow.compute as pc
 from tseval.questions import Decided, Question, hash_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import hashlib
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    Surprisal = Callable[["RegionPlace", str], NDArray[np.float64]]
-    import hashlib
-    from collections.abc import Callable, Mapping, Sequence
-
     from tseval.questions import RowsByLabel, Score
     from tseval.questions.scored import ScoredSentences, WordScores
+
+    Surprisal = Callable[["RegionPlace", str], NDArray[np.float64]]
 
 
 LITERAL = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"

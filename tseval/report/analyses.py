@@ -380,7 +380,7 @@ def _alone(found: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str
     ((name, rows),) = found.items()
     fields = [N_SENTENCES, SPEARMAN, OF_SPEARMAN, PEARSON, OF_PEARSON, *_ceiling(rows)]
     cells = zip(*(field.values(rows) for field in fields), strict=True)
-    return Grid([Field(f"{name} on {suite}", align="left"), *fields], list(_lines_ratings(rows, cells, by)))
+    return Grid([Field(f"{name} on {suite}", align="left"), *fields], list(_rating_lines(rows, cells, by)))
 
 
 def _side_by_side(found: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str]) -> Grid:
@@ -388,14 +388,14 @@ def _side_by_side(found: Mapping[str, pd.DataFrame], suite: str, by: str | Seque
     measures = [Field("", SPEARMAN.names, correlation), OF_SPEARMAN, PEARSON, OF_PEARSON]
     fields, lines = side_by_side([N_SENTENCES, *_ceiling(first)], found, measures)
     cells = (line.cells for line in lines)
-    return Grid([Field(suite, align="left"), *fields], list(_lines_ratings(first, cells, by)))
+    return Grid([Field(suite, align="left"), *fields], list(_rating_lines(first, cells, by)))
 
 
 def _ceiling(rows: pd.DataFrame) -> list[Field]:
     return [CEILING] if rows["ceiling"].notna().any() else []
 
 
-def _lines_ratings(
+def _rating_lines(
     rows: pd.DataFrame, cells: Iterator[tuple[object, ...]], by: str | Sequence[str]
 ) -> Iterator[Line]:
     """Give the body under its headings; what is over all sentences stands last."""
@@ -528,7 +528,7 @@ _COUNTS = (
     Field("Gold", ("n_gold",), whole),
     Field("Parsed", ("n_parsed",), whole),
 )
-_NOTES_found_examples = (
+_EXAMPLE_NOTES = (
     "A row counts gold examples by the attractors of the gold tree, parsed ones by those of the parsed tree.",
     "Precision: the share of the parsed examples that gold has too; recall: the share of the gold ones that "
     "were found; F1: their harmonic mean. Cut to 3 decimals.",
@@ -546,10 +546,8 @@ def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
     """
     number = Field("Same number", ("n_same_number", "n_found"), lambda pair: f"{pair[0]:,} of {pair[1]:,}")
     grids = [
-        _grid_found_examples(
-            rows, f"Verbs of {parsed} against {gold}", [*_COUNTS, *_measures("verb"), number]
-        ),
-        _grid_found_examples(
+        _example_grid(rows, f"Verbs of {parsed} against {gold}", [*_COUNTS, *_measures("verb"), number]),
+        _example_grid(
             rows,
             "With the same subject, number and number of attractors",
             [*_COUNTS, Field("Equal", ("n_equal",), whole), *_measures("equal")],
@@ -560,9 +558,9 @@ def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
         "gold": gold,
         "parsed": parsed,
         "rows": rows,
-        "notes": list(_NOTES_found_examples),
+        "notes": list(_EXAMPLE_NOTES),
     }
-    return Document(grids, rows, content, _NOTES_found_examples, ())
+    return Document(grids, rows, content, _EXAMPLE_NOTES, ())
 
 
 def _measures(what: str) -> list[Field]:
@@ -576,7 +574,7 @@ def _measures(what: str) -> list[Field]:
     return [*fields, Field("F1", (f"f1_{what}",), share)]
 
 
-def _grid_found_examples(rows: pd.DataFrame, title: str, fields: list[Field]) -> Grid:
+def _example_grid(rows: pd.DataFrame, title: str, fields: list[Field]) -> Grid:
     """Lay out a line for each number of attractors, and one for all."""
     labels = rows["n_attractors"].astype("string").fillna("all").tolist()
     columns = [labels, *(field.values(rows) for field in fields)]

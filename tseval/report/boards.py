@@ -12,7 +12,7 @@ from tseval.errors import BoardError, reason
 from tseval.formats import ContentError, checked, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 
 MOST_DECIMALS = 15  # no paper prints more, and a table would be as wide as it says
@@ -257,7 +257,3 @@ def _check_rows(board: Board) -> None:
         seen.add(row.key)
     if board.human is not None:
         check_printed_rows(board.human.rows, seen, MOST_DECIMALS, "human.rows")
-
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence

@@ -172,7 +172,7 @@ def differences_table(
     if grouped:
         for place, column in ((1, "model"), (3, "against")):
             records.insert(place, f"n_seeds_{column}", [len(groups[name]) for name in records[column]])
-    return tell(opened, "against", records, [_grid_against(found, opened.suite)], notes)
+    return tell(opened, "against", records, [_against_grid(found, opened.suite)], notes)
 
 
 def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
@@ -207,7 +207,7 @@ def _stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return rows.where(rows.notna(), None)
 
 
-def _grid_against(found: Against, suite: str) -> Grid:
+def _against_grid(found: Against, suite: str) -> Grid:
     """Print the accuracy of the reference, then each model's difference from it, its interval and a word."""
     fields = [Field(suite, align="left"), Field(found.reference, show=with_spread)]
     for name in found.of_rows:

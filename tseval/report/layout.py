@@ -301,7 +301,7 @@ def _ranks_and_facts(table: Table) -> Iterator[Line]:
     for mean in parts:
         yield Line((mean.over, *mean.rank), show=mean_rank)
     yield Line(("Mean arithmetic rank", *whole_table.rank), show=mean_rank)
-    yield from _ranking_layout(table)
+    yield from _ranking_lines(table)
     coverages = [_coverage(column) for column in table.columns]
     if any(column.coverage not in (None, 1) for column in table.columns):
         yield Line(("Coverage, decided of all", *coverages))
@@ -317,7 +317,7 @@ def _of_people(table: Table, human: Column) -> list[object]:
     return [exact.get(key) for key in table.rows.itertuples(index=False, name=None)]
 
 
-def _ranking_layout(table: Table) -> list[Line]:
+def _ranking_lines(table: Table) -> list[Line]:
     """Say how sure mean ranks are, and which rank each model may have by its mean accuracy."""
     if table.ranking is None:
         return []

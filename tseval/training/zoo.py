@@ -18,7 +18,6 @@ from tseval.boards import (
     Definition,
 )
 from tseval.boards.accuracies import accuracies
-from tseval.boards.folder import BOARD_LOCK
 from tseval.boards.sources import open_runs
 from tseval.errors import LimitError, RunError, TrainingError, suggest
 from tseval.files import (
@@ -35,7 +34,6 @@ from tseval.sweeps import STATE, Workforce, sweep
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import SweepPlace, SweepUnit
 from tseval.training.corpus import file_sha256
-from tseval.training.zoo_board import _BEGUN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,6 +48,7 @@ CORPUS_FILES = ("train.txt.gz", "valid.txt.gz")
 SUITE = "marvin_linzen"
 RECORD = "zoo.json"
 ZOO_LOCK = ".lock"
+_BEGUN = re.compile(rf"{re.escape(ZOO_LOCK)}|{re.escape(RECORD)}\.\d+{re.escape(PARTIAL)}")
 ZOO_FORMAT = 1
 _ELSEWHERE = "Choose another --out, or remove that folder."
 
@@ -467,6 +466,3 @@ def define(entries: Sequence[ZooModel], recipe: Recipe, manifest: Manifest) -> D
         seeds={arch: tuple(entry.name for entry in own) for arch, own in groups.items()} if several else {},
         beside=PAPER,
     )
-
-
-_BEGUN_target = re.compile(rf"{re.escape(BOARD_LOCK)}|README\.md\.\d+{re.escape(PARTIAL)}")

@@ -50,11 +50,8 @@ from tseval.suites.cache import afresh
 from tseval.training.loop import curves_path
 from tseval.training.zoo import (
     CORPUS_FILES,
-    RECORD,
-    ZOO_LOCK,
     Recipe,
     ZooModel,
-    _BEGUN_target,
     define,
     in_order,
     planned,
@@ -68,7 +65,7 @@ if TYPE_CHECKING:
 
 
 # All that a zoo may hold before its first record; a kill leaves a partial one.
-_BEGUN = re.compile(rf"{re.escape(ZOO_LOCK)}|{re.escape(RECORD)}\.\d+{re.escape(PARTIAL)}")
+_BEGUN = re.compile(rf"{re.escape(BOARD_LOCK)}|README\.md\.\d+{re.escape(PARTIAL)}")
 
 
 _OPTIONS = re.compile(r"^- (?:but )?(\S+): `(--.*)`$", re.MULTILINE)
@@ -112,7 +109,7 @@ def check_target(target: Path) -> None:
         TrainingError: Says what is there.
     """
     if not target.exists() or (
-        target.is_dir() and all(_BEGUN_target.fullmatch(one.name) for one in target.iterdir())
+        target.is_dir() and all(_BEGUN.fullmatch(one.name) for one in target.iterdir())
     ):
         return
     try:

@@ -25,7 +25,6 @@ from tseval.suites.cache import afresh
 from tseval.suites.grammar.expand import choose_rows
 from tseval.verdicts import asked_in, judge, n_too_long, sentences_of
 from tseval.verifying.claim import Wrong
-from tseval.verifying.rescore import _NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
     from tseval.verifying.claim import Claim
 
     _Rows = NDArray[np.int64]
+
+_NUMBERS = ("logprob", "pieces", "right", "wrong")
 
 
 _DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
@@ -495,6 +496,3 @@ def _sentence_with(scored: pa.Table, words: Words, at: int) -> str:
     """Give the sentence of a word."""
     row = int(np.searchsorted(words.starts, at, side="right")) - 1
     return str(scored["sentence"][row].as_py())
-
-
-_NUMBERS_rescore = ("logprob", "words", "pieces", "right", "wrong")

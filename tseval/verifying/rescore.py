@@ -16,20 +16,20 @@ from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge
 from tseval.verifying.claim import Wrong
-from tseval.verifying.levels import Again, _NUMBERS_rescore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+    from tseval.scoring.protocol import Model, ModelCard
     from tseval.verifying.claim import Claim
+    from tseval.verifying.levels import Again
 
     _Rows = NDArray[np.int64]
-    from tseval.scoring.protocol import Model, ModelCard
 
 
-_NUMBERS = ("logprob", "pieces", "right", "wrong")
+_NUMBERS = ("logprob", "words", "pieces", "right", "wrong")
 
 
 # What tables show of a model.
@@ -83,10 +83,8 @@ def rescore(
     scored = score_all(plan.scorer, plan.sentences.take(taken), asked, None, progress).table
     claimed = claim.scored.take(taken)
     _compare_seen(claimed, scored)
-    numbers = [name for name in _NUMBERS_rescore if name in scored.column_names]
-    if stranger := [
-        name for name in _NUMBERS_rescore if name in claimed.column_names and name not in numbers
-    ]:
+    numbers = [name for name in _NUMBERS if name in scored.column_names]
+    if stranger := [name for name in _NUMBERS if name in claimed.column_names and name not in numbers]:
         raise Wrong(f"the sentences have a column {stranger[0]!r} that this model does not give")
     worst = max(_largest_difference(name, claimed, scored, claim.last_bits) for name in numbers)
     said = (

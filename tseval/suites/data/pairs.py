@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
     from tseval.formats import Json
     from tseval.items import Feature
+    from tseval.questions import Score
     from tseval.suites.data.entries import TableRow
 
     DataRecord = Mapping[str, Json] | Mapping[str, Feature]
-    from collections.abc import Mapping
-
-    from tseval.questions import Score
 
 
 PAIR_LABELS = ("good", "bad")
@@ -406,10 +404,10 @@ def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
         raise SuiteError(
             f"{paths[0]}: no paradigm allows the method {method}.\n  Methods: {', '.join(BLIMP_METHODS)}."
         )
-    return (_entry_blimp(place, record, method) for place, record in chosen)
+    return (_blimp_entry(place, record, method) for place, record in chosen)
 
 
-def _entry_blimp(place: str, record: dict[str, Json], method: str) -> DataItem:
+def _blimp_entry(place: str, record: dict[str, Json], method: str) -> DataItem:
     texts = {name: value for name, value in record.items() if isinstance(value, str)}
     try:
         good, bad = _sentences(texts, method)
