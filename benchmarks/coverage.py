@@ -29,14 +29,8 @@ import numpy as np
 from tabulate import tabulate
 
 from tseval.analysis.design import Design, Factors, estimate
-from tseval.analysis.differences import (
-    compare,
-    differences,
-    differences_of_seeds,
-    mean_of_seeds,
-    ranks_of_seeds,
-)
-from tseval.analysis.ranks import mean_rank_intervals, rank_sets
+from tseval.analysis.differences import compare, differences, differences_of_seeds, mean_of_seeds
+from tseval.analysis.ranks import mean_rank_intervals, rank_sets, ranks_of_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,7 +23,8 @@ ANYTHING = {"*"}
 ROOMS: dict[str, set[str]] = {
     "tseval.errors": set(),
     "tseval.files": {"filelock", "platformdirs"},
-    "tseval.formats": {"msgspec", "pyarrow", "yaml"},
+    "tseval.formats": {"msgspec", "yaml"},
+    "tseval.tables": {"pyarrow"},
     "tseval.questions": NUMBERS,
     "tseval.items": NUMBERS,
     "tseval.suites": NUMBERS | {"conllu", "jinja2", "nltk", "spacy", "tabulate", "yaml"},

@@ -12,14 +12,8 @@ import pandas as pd
 
 from tseval.analysis.accuracy import count_groups, row_places, row_sets
 from tseval.analysis.design import Design, Factors, estimate, quantile
-from tseval.analysis.differences import (
-    compare,
-    degrees,
-    differences_of_seeds,
-    holm,
-    mean_of_seeds,
-    ranks_of_seeds,
-)
+from tseval.analysis.differences import compare, degrees, differences_of_seeds, holm, mean_of_seeds
+from tseval.analysis.ranks import ranks_of_seeds
 from tseval.items import ENTRY, POSITION
 
 if TYPE_CHECKING:
@@ -264,10 +258,10 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
                 told.word,                one.clusters, one.fixed,
             )
         )  # fmt: skip
-    document_of = pd.DataFrame(rows, columns=[*COMPARED]).astype(_TYPES)
+    frame = pd.DataFrame(rows, columns=[*COMPARED]).astype(_TYPES)
     # Whole numbers, where all of them are, and where there are none.
     whole = all(one is None or float(one.df).is_integer() for one in found)
-    return document_of.astype({"df": "Int64" if whole else "Float64"})
+    return frame.astype({"df": "Int64" if whole else "Float64"})
 
 
 def _count(

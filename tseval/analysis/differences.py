@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tseval.analysis.design import normal_scores, quantile, score_interval, upper_tail
-from tseval.analysis.ranks import RankSets, rank_sets, ranks_that_may_be
+from tseval.analysis.design import quantile, score_interval, upper_tail
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
@@ -311,29 +310,6 @@ def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
     return SeedMean(value, tuple(map(float, of_seeds)), spread, sqrt(variance), low, high, df)
 
 
-def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> RankSets:
-    """Find the ranks that architectures may have by their means over seeds.
-
-    They hold for other seeds and other entries. As the degrees of freedom of differences are others for every
-    pair, each statistic is turned into the normal score of its probability. Of an architecture with one seed
-    nothing is known of others: its rank is that of this very model.
-
-    Args:
-        architectures: (items, seeds) each, what every seed gets right.
-        design: Rows and entries of the items.
-
-    Source: Mogstad et al. 2024 (`rank_sets`).
-    """
-    if all(correct.shape[1] == 1 for correct in architectures):
-        return rank_sets(np.concatenate(architectures, axis=1), design)
-    apart = _Apart.of(architectures, design)
-    gaps = apart.means[:, None] - apart.means
-    t = np.divide(gaps, apart.errors, out=np.zeros_like(gaps), where=apart.errors > 0)
-    scores = normal_scores(t, apart.df)
-    errors = np.divide(gaps, scores, out=apart.errors.copy(), where=scores != 0)
-    return ranks_that_may_be(apart.means, errors, apart.covariance, None)
-
-
 def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> list[Difference]:
     """Set all pairs of architectures against each other, by their means over seeds.
 
@@ -349,7 +325,7 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     """
     if all(correct.shape[1] == 1 for correct in architectures):
         return differences(np.concatenate(architectures, axis=1), design)
-    apart = _Apart.of(architectures, design)
+    apart = SeedDifferences.of(architectures, design)
     return [
         Difference.of(
             float(apart.means[one] - apart.means[other]),
@@ -362,7 +338,7 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
 
 
 @dataclass(frozen=True, slots=True)
-class _Apart:
+class SeedDifferences:
     """How far the means of any two architectures may be apart by their seeds and their words.
 
     The variance of a difference is that of the items' means over seeds, clustered by entry, and for each of
@@ -385,7 +361,8 @@ class _Apart:
     covariance: NDArray[np.float64]
 
     @classmethod
-    def of(cls, architectures: Sequence[NDArray[np.bool_]], design: Design) -> _Apart:
+    def of(cls, architectures: Sequence[NDArray[np.bool_]], design: Design) -> SeedDifferences:
+        """Measure them on what each seed gets right, (items, seeds) for each architecture."""
         of_items = np.stack([correct.mean(axis=1) for correct in architectures], axis=1)
         means, of_words, covariance = paired_errors(of_items, design)
         of_seeds, degrees_of_seeds = np.zeros(len(means)), np.full(len(means), np.inf)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tseval.analysis.design import normal_scores
 from tseval.analysis.differences import (
     ERROR_RATE,
+    SeedDifferences,
     degrees,
     of_differences,
     paired_errors,
@@ -261,3 +263,34 @@ def _mean_ranks(rows: Sequence[_Row], chunks: Iterable[_Draws]) -> NDArray[np.fl
             ranks = ranks + 1 + (right[:, None, :] > right[:, :, None]).sum(axis=2)
         found.append(ranks / len(rows))
     return np.concatenate(found)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tseval.analysis.design import Design
+
+
+def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> RankSets:
+    """Find the ranks that architectures may have by their means over seeds.
+
+    They hold for other seeds and other entries. As the degrees of freedom of differences are others for every
+    pair, each statistic is turned into the normal score of its probability. Of an architecture with one seed
+    nothing is known of others: its rank is that of this very model.
+
+    Args:
+        architectures: (items, seeds) each, what every seed gets right.
+        design: Rows and entries of the items.
+
+    Source: Mogstad et al. 2024 (`rank_sets`).
+    """
+    if all(correct.shape[1] == 1 for correct in architectures):
+        return rank_sets(np.concatenate(architectures, axis=1), design)
+    apart = SeedDifferences.of(architectures, design)
+    gaps = apart.means[:, None] - apart.means
+    t = np.divide(gaps, apart.errors, out=np.zeros_like(gaps), where=apart.errors > 0)
+    scores = normal_scores(t, apart.df)
+    errors = np.divide(gaps, scores, out=apart.errors.copy(), where=scores != 0)
+    return ranks_that_may_be(apart.means, errors, apart.covariance, None)

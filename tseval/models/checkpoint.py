@@ -18,7 +18,7 @@ from torch import Tensor
 from tseval.errors import ModelError, counted, shortened, shown
 from tseval.files import write_whole
 from tseval.models.network import Classifier, LanguageModel, Network, Sizes, Undrawn, all_finite
-from tseval.models.pickles import read_plain
+from tseval.models.plain import read_plain
 from tseval.models.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from tseval.models.cells.cell import Cell
 from tseval.models.cells.window import column_sums
 from tseval.models.checkpoint import PackedType, stored_weights
 from tseval.models.network import LanguageModel
-from tseval.models.pickles import read_plain
+from tseval.models.plain import read_plain
 from tseval.runs.directory import to_parquet
 from tseval.scoring.numerics import (
     HAS_ONEDNN,

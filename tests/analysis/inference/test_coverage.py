@@ -7,8 +7,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from tseval.analysis.design import estimate
-from tseval.analysis.differences import ranks_of_seeds
-from tseval.analysis.ranks import rank_sets
+from tseval.analysis.ranks import rank_sets, ranks_of_seeds
 
 LEVELS, STRENGTHS = (20, 14, 10), (0.5, 0.5, 0.5)
 SIMULATIONS = 300

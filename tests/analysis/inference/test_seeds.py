@@ -4,8 +4,8 @@ from drawn_items import design_of, draw_items
 from scipy.stats import t as student
 
 from tseval.analysis.design import estimate, score_interval
-from tseval.analysis.differences import differences, differences_of_seeds, mean_of_seeds, ranks_of_seeds
-from tseval.analysis.ranks import rank_sets
+from tseval.analysis.differences import differences, differences_of_seeds, mean_of_seeds
+from tseval.analysis.ranks import rank_sets, ranks_of_seeds
 
 
 def test_seeds_that_agree_on_every_item_are_as_one_run():
