@@ -1,4 +1,4 @@
-"""Means over the random seeds of an architecture, row by row of a table and over its rows."""
+"""Models against each other, and means over seeds: row by row of a table, and over its rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ import pandas as pd
 
 from tseval.analysis.accuracy import count_groups, row_places, row_sets
 from tseval.analysis.design import Design, Factors, estimate, quantile
-from tseval.analysis.differences import compare, degrees, differences_of_seeds, holm, mean_of_seeds
+from tseval.analysis.differences import (
+    compare,
+    degrees,
+    differences_of_seeds,
+    holm,
+    mean_of_seeds,
+    over_seeds,
+)
 from tseval.analysis.ranks import ranks_of_seeds
 from tseval.items import ENTRY, POSITION
 
@@ -26,6 +33,8 @@ if TYPE_CHECKING:
     from tseval.analysis.ranks import RankSets
 
 
+# What is right, (items,) or (items, seeds), and what is decidable, (items,).
+Marks = tuple["NDArray[np.bool_]", "NDArray[np.bool_]"]
 # What is told of an estimate, as `Estimate` has it.
 ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
 
@@ -96,7 +105,7 @@ def _told(found: Estimate | None) -> tuple[object, ...]:
 
 
 def paired_differences(
-    marked: Mapping[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]],
+    marked: Mapping[str, Marks],
     pairs: Sequence[tuple[str, str]],
     design: Design,
 ) -> list[Difference | None]:
@@ -124,6 +133,34 @@ def paired_differences(
             of_pairs = differences_of_seeds(correct, design.among(decidable))
             found |= dict(zip(combinations(names, 2), of_pairs, strict=True))
     return [found.get(pair) for pair in pairs]
+
+
+def differences(
+    models: Mapping[str, Marks],
+    rows: tuple[Factors, NDArray[np.int64], Sequence[Sequence[int]]],
+    pairs: Sequence[tuple[str, str]],
+) -> dict[tuple[str, str], list[Difference | None]]:
+    """Set pairs of models, or of means over seeds, against each other on rows and on means over rows.
+
+    Args:
+        models: Name of each model to its `marks`, or of each architecture to its `marks_of_seeds`.
+        rows: Lexical factors of the items; the row of each, (items,); and the sets of rows to compare on,
+            single rows first and in order. Rows of a set count once each.
+        pairs: Whom to compare; the first of a pair comes first among the models too.
+
+    Returns:
+        For each pair one for each set; None where no item of a row in it is decidable for both.
+    """
+    factors, row_of, sets = rows
+    found: dict[tuple[str, str], list[Difference | None]] = {pair: [] for pair in pairs}
+    for own in sets:
+        chosen = np.isin(row_of, own)
+        within = {name: (correct[chosen], known[chosen]) for name, (correct, known) in models.items()}
+        design = Design.of(factors.take(chosen), row_of[chosen])
+        for pair, one in zip(pairs, paired_differences(within, pairs, design), strict=True):
+            lacks_a_row = len(own) > 1 and any(found[pair][row] is None for row in own)
+            found[pair].append(None if lacks_a_row else one)
+    return found
 
 
 def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -221,10 +258,11 @@ def _table(verdicts: Mapping[str, pd.DataFrame], margin: float) -> pd.DataFrame:
     """Compare all pairs on the items of one table."""
     marked = {name: marks(frame) for name, frame in verdicts.items()}
     pairs = list(combinations(marked, 2))
-    design = Design.of(Factors.of_verdicts(next(iter(verdicts.values()))))
+    factors = Factors.of_verdicts(next(iter(verdicts.values())))
+    found = differences(marked, (factors, np.zeros(len(factors.codes), np.int64), [[0]]), pairs)
     frame = pd.DataFrame(pairs, columns=["first", "second"])
     frame = frame.join(pd.DataFrame([_count(marked[one], marked[other]) for one, other in pairs]))
-    frame = frame.join(compared(paired_differences(marked, pairs, design), margin))
+    frame = frame.join(compared([one for (one,) in found.values()], margin))
     tested = [mcnemar(*both) for both in zip(frame["only_first"], frame["only_second"], strict=True)]
     return frame.assign(p_mcnemar=tested, p_mcnemar_holm=holm(tested))[[*PAIR_COLUMNS]]
 
@@ -264,9 +302,7 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
     return frame.astype({"df": "Int64" if whole else "Float64"})
 
 
-def _count(
-    first: tuple[NDArray[np.bool_], NDArray[np.bool_]], second: tuple[NDArray[np.bool_], NDArray[np.bool_]]
-) -> dict[str, int]:
+def _count(first: Marks, second: Marks) -> dict[str, int]:
     """Count what both models, one alone or neither gets right, of the items that both can decide."""
     decidable = first[1] & second[1]
     one, other = first[0][decidable], second[0][decidable]
@@ -332,24 +368,20 @@ def against(
     others = [name for name in groups if name != reference]
     # What is told is of the others, so they come before the one that all are compared with.
     marked = {name: marks_of_seeds(groups[name]) for name in (*others, reference)}
-    factors, pairs = Factors.of_verdicts(first), [(name, reference) for name in others]
     sets = list(row_sets(keys))
-    found: dict[str, list[Difference | None]] = {name: [] for name in others}
-    for rows in (*([row] for row in range(len(keys))), *(rows for _, rows in sets)):
-        own = np.isin(row_of, rows)
-        within = {name: (correct[own], known[own]) for name, (correct, known) in marked.items()}
-        of_pairs = paired_differences(within, pairs, Design.of(factors.take(own), row_of[own]))
-        for name, one in zip(others, of_pairs, strict=True):
-            lacks_a_row = len(rows) > 1 and any(found[name][row] is None for row in rows)
-            found[name].append(None if lacks_a_row else one)
+    over = [*([row] for row in range(len(keys))), *(rows for _, rows in sets)]
+    pairs = [(name, reference) for name in others]
+    of_pairs = differences(marked, (Factors.of_verdicts(first), row_of, over), pairs)
+    found = {name: of_pairs[name, reference] for name in others}
     levels = _accuracies(*marked[reference], row_of)
     of_sets = np.array([[own[rows].mean() for own in levels.T] for _, rows in sets])
     heads = pd.DataFrame([(over, len(rows)) for over, rows in sets], columns=["over", "n_rows"])
+    known = "accuracy", "spread"
     return Against(
         reference,
-        keys.assign(**_over_seeds(levels)),
+        keys.assign(**dict(zip(known, over_seeds(levels), strict=True))),
         _tell({name: own[: len(keys)] for name, own in found.items()}, margin),
-        heads.assign(**_over_seeds(of_sets)),
+        heads.assign(**dict(zip(known, over_seeds(of_sets), strict=True))),
         _tell({name: own[len(keys) :] for name, own in found.items()}, margin),
     )
 
@@ -363,12 +395,6 @@ def _accuracies(
     right = [np.bincount(row_of[decidable], own[decidable], n_rows) for own in correct.T]
     accuracies: NDArray[np.float64] = np.full((n_rows, len(right)), np.nan)
     return np.divide(np.stack(right, axis=1), n_items, out=accuracies, where=n_items > 0)
-
-
-def _over_seeds(accuracies: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Give mean and spread of accuracies, (rows, seeds); of one seed there is no spread."""
-    spread = accuracies.std(axis=1, ddof=1) if accuracies.shape[1] > 1 else np.full(len(accuracies), np.nan)
-    return {"accuracy": accuracies.mean(axis=1), "spread": spread}
 
 
 def _tell(found: Mapping[str, Sequence[Difference | None]], margin: float) -> dict[str, pd.DataFrame]:

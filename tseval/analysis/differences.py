@@ -258,6 +258,12 @@ def average(values: NDArray[np.float64], design: Design) -> Average | None:
     return Average(value, se, value - half, value + half, df, n_items, among.clusters, among.fixed)
 
 
+def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the mean over seeds, (rows, seeds) to (rows,), and the standard deviation between several."""
+    several = values.shape[1] > 1
+    return values.mean(axis=1), values.std(axis=1, ddof=1) if several else np.full(len(values), nan)
+
+
 @dataclass(frozen=True, slots=True)
 class SeedMean:
     """The mean accuracy of several seeds.

@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
 
 from tseval.errors import ModelError, first_line
 from tseval.models.pickles import Pickled, quoted
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from torch import Tensor
 
 
 MAX_DEPTH = 100

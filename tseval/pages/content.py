@@ -11,11 +11,8 @@ from math import ceil, floor, isnan, trunc
 from numbers import Real
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tseval.analysis.accuracy import factors_of_any
-from tseval.analysis.comparisons import DEFAULT_MARGIN, paired_differences
-from tseval.analysis.design import Design
+from tseval.analysis.comparisons import DEFAULT_MARGIN, differences
 from tseval.analysis.differences import compare
 from tseval.errors import plain
 from tseval.pages.items import MOST_VALUES, N_CLOSEST, N_DRAWN, N_WORST
@@ -27,7 +24,6 @@ from tseval.report.layout import grid_of_columns, recorded
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-    from tseval.analysis.accuracy import Answers
     from tseval.analysis.differences import Difference
     from tseval.pages.items import RowPage
     from tseval.pages.parts import ModelFacts
@@ -53,29 +49,14 @@ def compare_pairs(table: Table) -> dict[tuple[int, int], list[Told]] | None:
     models = [column.answers for column in table.columns if column.answers is not None]
     if len(models) < len(table.columns) or len(models) < 2:
         return None
-    rows = [*([place] for place in range(len(table.rows))), *(list(mean.rows) for mean in table.means)]
-    found = [_differences(models, own) for own in rows]
-    n_rows = len(table.rows)
-    pairs = {}
-    for place, pair in enumerate(combinations(range(len(models)), 2)):
-        own = [of_row[place] for of_row in found]
-        for at, rows_of_mean in enumerate(rows[n_rows:], n_rows):
-            if any(own[row] is None for row in rows_of_mean):  # as models that lack a row have no mean
-                own[at] = None
-        pairs[pair] = [*_told(own[:n_rows]), *_told(own[n_rows:])]
-    return pairs
-
-
-def _differences(models: Sequence[Answers], rows: Sequence[int]) -> list[Difference | None]:
-    """Set all pairs against each other over some rows, each row counted once."""
-    of_rows = models[0].rows
-    chosen = np.isin(of_rows, rows)
-    design = Design.of(factors_of_any(models).take(chosen), of_rows[chosen])
-    marked = {
-        str(place): ((one.correct & one.decidable)[chosen], one.decidable[chosen])
-        for place, one in enumerate(models)
+    sets = [*([place] for place in range(len(table.rows))), *(list(mean.rows) for mean in table.means)]
+    marked = {str(place): (one.correct, one.decidable) for place, one in enumerate(models)}
+    rows, n_rows = (factors_of_any(models), models[0].rows, sets), len(table.rows)
+    found = differences(marked, rows, list(combinations(marked, 2)))
+    return {
+        (int(one), int(other)): [*_told(own[:n_rows]), *_told(own[n_rows:])]
+        for (one, other), own in found.items()
     }
-    return paired_differences(marked, list(combinations(marked, 2)), design)
 
 
 def _told(found: Sequence[Difference | None]) -> list[Told]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from tseval.analysis.accuracy import ROW, as_names
@@ -19,6 +20,7 @@ from tseval.analysis.agreement import (
     with_words,
 )
 from tseval.analysis.comparisons import with_intervals
+from tseval.analysis.differences import over_seeds
 from tseval.analysis.effects import AVERAGED, CONDITION, REGION, mean_effects, mean_surprisals
 from tseval.analysis.formal import (
     by_feature,
@@ -276,8 +278,9 @@ def formal_of_seeds(opened: Opened, groups: Mapping[str, Sequence[str]]) -> Docu
     for name, names in _named(groups).items():
         seeds = [opened.verdicts[one] for one in names]
         frames[name] = by_feature_of_seeds(seeds, measure)
-        of_seeds = pd.Series([headline(by_feature(one, measure), measure) for one in seeds])
-        last[name] = {"value": of_seeds.mean(), "spread": of_seeds.std(), "sure": None}
+        headlines = [headline(by_feature(one, measure), measure) for one in seeds]
+        (value,), (spread,) = over_seeds(np.array([headlines]))
+        last[name] = {"value": value, "spread": spread, "sure": None}
     counts = ", ".join(f"{name} {len(names)}" for name, names in _named(groups).items())
     notes = [
         f"Seeds: {counts}. Means over seeds, ± the standard deviation between them; the last line is the "

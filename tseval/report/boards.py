@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping  # noqa: TC003 - the type of a field that is checked
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from tseval.errors import BoardError, reason
 from tseval.formats import ContentError, checked, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
 
 MOST_DECIMALS = 15  # no paper prints more, and a table would be as wide as it says

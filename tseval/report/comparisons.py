@@ -13,7 +13,7 @@ from tseval.analysis.comparisons import DEFAULT_MARGIN, against, pairwise
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import Field, Grid, Line, difference, probability, whole
-from tseval.report.layout import headed, row_labels
+from tseval.report.layout import in_full, rows_and_means
 from tseval.report.opened import INTERVAL, interval_note, tell
 from tseval.report.seeds import about_seeds, seeds_of, with_spread
 
@@ -198,13 +198,7 @@ def _records(found: Against) -> pd.DataFrame:
             rows.insert(0, "model", name)
             rows.insert(1, "against", found.reference)
             frames.append(rows)
-    return _stacked(frames)
-
-
-def _stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Put frames of different columns below each other; whole numbers stay whole beside what is missing."""
-    rows = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
-    return rows.where(rows.notna(), None)
+    return in_full(frames)
 
 
 def _against_grid(found: Against, suite: str) -> Grid:
@@ -213,14 +207,8 @@ def _against_grid(found: Against, suite: str) -> Grid:
     for name in found.of_rows:
         fields += [Field(name, show=difference), *_OF_A_MODEL[1:]]
     keys = found.rows.drop(columns=[*_OF_THE_REFERENCE.names])
-    cells = zip(row_labels(keys), *_columns(found.rows, found.of_rows), strict=True)
-    rows = zip(keys.itertuples(index=False, name=None), map(Line, cells), strict=True)
-    lines = list(headed(rows))
-    lines.append(Line(("Mean, each row counted once",), "section"))
-    *parts, last = zip(found.means["over"], found.means["n_rows"], strict=True)
-    over = [*(name for name, _ in parts), "The one row" if last[1] == 1 else f"All {last[1]} rows"]
-    columns = _columns(found.means, found.of_means)
-    lines += [Line(cells) for cells in zip(over, *columns, strict=True)]
+    columns = _columns(found.rows, found.of_rows), _columns(found.means, found.of_means)
+    lines = rows_and_means(keys, columns[0], found.means, columns[1])
     return Grid(fields, lines, f"Differences from {found.reference}")
 
 

@@ -210,6 +210,9 @@ def _by_model(table: Table, values: Iterable[object]) -> dict[str, object]:
     return {column.heading: value for column, value in zip(table.columns, values, strict=True)}
 
 
+MEAN_HEADING = Line(("Mean accuracy, each row counted once",), "section")
+
+
 def lay_out(table: Table) -> Document:
     """Make the document of a table.
 
@@ -258,7 +261,7 @@ def _single(table: Table, run: Column) -> Grid:
         return [*(field.values(rows) for field in told), *(_of_people(part, human) for human in part.humans)]
 
     lines = list(_body(table, cells_of))
-    lines.append(Line(("Mean accuracy, each row counted once",), "section"))
+    lines.append(MEAN_HEADING)
     for mean in table.means:
         (of_mean,) = mean.estimates
         ends = None if of_mean is None else (of_mean.low, of_mean.high)
@@ -286,7 +289,7 @@ def grid_of_columns(table: Table) -> Grid:
             ],
         )
     )
-    lines.append(Line(("Mean accuracy, each row counted once",), "section"))
+    lines.append(MEAN_HEADING)
     for mean in table.means:
         of_people = (human_mean(table, human, mean) for human in table.humans)
         lines.append(Line((_over(table, mean.over), *_means(table, mean), *of_people)))
@@ -373,6 +376,35 @@ def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
         yield line
 
 
+def rows_and_means(
+    rows: pd.DataFrame, cells: Iterable[list[object]], means: pd.DataFrame, of_means: Iterable[list[object]]
+) -> list[Line]:
+    """Lay out rows under their headings, then the means over sets of them.
+
+    Args:
+        rows: `dependency`, `phenomenon`, `construction`, `contrast` and features of each row.
+        cells: The columns beside their labels.
+        means: `over` and `n_rows` of each set of rows.
+        of_means: The same columns for these.
+    """
+    keys = rows.itertuples(index=False, name=None)
+    lines = map(Line, zip(row_labels(rows), *cells, strict=True))
+    *parts, n_rows = means["n_rows"]
+    over = [*means["over"][: len(parts)], _all_rows(n_rows)]
+    body = headed(zip(keys, lines, strict=True))
+    return [*body, MEAN_HEADING, *map(Line, zip(over, *of_means, strict=True))]
+
+
+def _all_rows(n_rows: int) -> str:
+    return "The one row" if n_rows == 1 else f"All {n_rows} rows"
+
+
+def in_full(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Put frames of different columns below each other; whole numbers stay whole beside what is missing."""
+    rows = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
+    return rows.where(rows.notna(), None)
+
+
 def _lines_of_rows(table: Table, cells_of: CellsOf) -> list[tuple[Key, Line]]:
     """Make the line of every row, with what it is a row, or a part of a row, of."""
     keys = table.rows[[*ROW]].itertuples(index=False, name=None)
@@ -401,6 +433,4 @@ def _means(table: Table, mean: Mean) -> list[object]:
 
 def _over(table: Table, over: str) -> str:
     last = table.means[-1]
-    if over != last.over:
-        return over
-    return "The one row" if last.n_rows == 1 else f"All {last.n_rows} rows"
+    return over if over != last.over else _all_rows(last.n_rows)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tseval.analysis.accuracy import ROW, SECTIONS
+from tseval.analysis.accuracy import ROW
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
 from tseval.errors import RunError
 from tseval.report.document import NONE, Field, Grid, Line, interval, share, whole
 from tseval.report.figures import DotPanel, LineOf
-from tseval.report.layout import row_labels
+from tseval.report.layout import headed, row_labels
 from tseval.report.opened import INTERVAL, stacked, tell
 
 if TYPE_CHECKING:
@@ -96,18 +96,10 @@ def _with_frequency(found: Robustness, counts: Mapping[str, int]) -> Robustness:
 
 def _rows(title: str, found: Robustness) -> Grid:
     """Lay out the rows under their sections and phenomena, with what limits each."""
-    columns = [field.values(found.rows) for field in _OF_A_ROW]
-    keys = zip(found.rows["dependency"], found.rows["phenomenon"], strict=True)
-    lines: list[Line] = []
-    before: tuple[object, object] = (None, None)
-    for key, *cells in zip(keys, row_labels(found.rows[list(ROW)]), *columns, strict=True):
-        if key[0] != before[0] and key[0] is not None:
-            lines.append(Line((SECTIONS.get(key[0], str(key[0])),), "section"))
-        if key != before:
-            lines.append(Line((str(key[1]),), "group"))
-        before = key
-        lines.append(Line(tuple(cells)))
-    return Grid((Field(title, align="left"), *_OF_A_ROW), lines)
+    keys = found.rows[[*ROW]].itertuples(index=False, name=None)
+    columns = (field.values(found.rows) for field in _OF_A_ROW)
+    lines = map(Line, zip(row_labels(found.rows[[*ROW]]), *columns, strict=True))
+    return Grid((Field(title, align="left"), *_OF_A_ROW), [*headed(zip(keys, lines, strict=True))])
 
 
 def _words(title: str, factors: pd.DataFrame) -> Grid:

@@ -14,7 +14,7 @@ from tseval.analysis.comparisons import SEED_COLUMNS, seed_means
 from tseval.errors import RunError
 from tseval.report.document import Field, Grid, Line, rank_set, share, spread_beside
 from tseval.report.figures import LineOf, Panel
-from tseval.report.layout import headed, row_labels
+from tseval.report.layout import in_full, row_labels, rows_and_means
 from tseval.report.opened import INTERVAL, interval_note, tell
 from tseval.report.table import not_told_apart
 
@@ -158,12 +158,7 @@ def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
     fields = [Field(suite, align="left")]
     for name in found.of_rows:
         fields += [Field(name, _OF_SEEDS[0].names, with_spread), replace(INTERVAL, joined=True)]
-    cells = zip(row_labels(found.rows), *_columns(found.of_rows), strict=True)
-    rows = zip(found.rows.itertuples(index=False, name=None), map(Line, cells), strict=True)
-    lines = [*headed(rows), Line(("Mean accuracy, each row counted once",), "section")]
-    n_rows = found.means["n_rows"].iloc[-1]
-    over = [*found.means["over"][:-1], "The one row" if n_rows == 1 else f"All {n_rows} rows"]
-    lines += [Line(cells) for cells in zip(over, *_columns(found.of_means), strict=True)]
+    lines = rows_and_means(found.rows, _columns(found.of_rows), found.means, _columns(found.of_means))
     if ranks := _ranks(found):
         shown = [rank_set(*ranks[name]) if name in ranks else None for name in found.of_rows]
         lines.append(Line(("Rank by mean accuracy", *(cell for rank in shown for cell in (rank, "")))))
@@ -199,5 +194,4 @@ def _records(found: SeedTable) -> pd.DataFrame:
                     int(one) for one in ranks[name]
                 ]
             frames.append(rows)
-    rows = pd.concat(frames, ignore_index=True)
-    return rows.where(rows.notna(), None)
+    return in_full(frames)

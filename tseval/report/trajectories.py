@@ -13,7 +13,7 @@ from tseval.analysis.trajectories import emergence, trajectory
 from tseval.errors import RunError
 from tseval.report.document import RUN_DECIMALS, Document, Field, Grid, Line, interval, share, whole
 from tseval.report.figures import LineOf
-from tseval.report.layout import headed, row_labels
+from tseval.report.layout import in_full, row_labels, rows_and_means
 from tseval.report.opened import interval_note
 from tseval.runs import progress_of, training_of
 
@@ -261,12 +261,7 @@ def _laid_out(
 ) -> list[Line]:
     """Lay out rows under their headings, then means."""
     (rows, of_rows), (means, of_means) = training.parts()
-    cells = zip(row_labels(rows), *cells_of(of_rows), strict=True)
-    keyed = zip(rows.itertuples(index=False, name=None), map(Line, cells), strict=True)
-    n_rows = int(means["n_rows"].iloc[-1])
-    over = [*means["over"][:-1], "The one row" if n_rows == 1 else f"All {n_rows} rows"]
-    lines = [*headed(keyed), Line(("Mean accuracy, each row counted once",), "section")]
-    return lines + [Line(cells) for cells in zip(over, *cells_of(of_means), strict=True)]
+    return rows_and_means(rows, cells_of(of_rows), means, cells_of(of_means))
 
 
 def _document(
@@ -324,8 +319,7 @@ def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
                 for name in ("p", "p_holm", "above"):
                     rows[name] = [None if one is None else getattr(one, name)[place] for one in found]
                 frames.append(rows)
-    rows = pd.concat(frames, ignore_index=True)
-    return rows.where(rows.notna(), None)
+    return in_full(frames)
 
 
 def _all_rises(trainings: Sequence[Training]) -> pd.DataFrame:
@@ -335,5 +329,4 @@ def _all_rises(trainings: Sequence[Training]) -> pd.DataFrame:
             rows = heads.join(_of_rises(training, measured)).astype(object)
             rows.insert(0, "training", training.name)
             frames.append(rows)
-    rows = pd.concat(frames, ignore_index=True)
-    return rows.where(rows.notna(), None)
+    return in_full(frames)
