@@ -18,12 +18,11 @@ import torch
 from tseval.adapters.hf import CausalModel
 from tseval.adapters.pretrained import Pretrained
 from tseval.errors import ModelError, suggest
-from tseval.models import bundled_checkpoints
+from tseval.models import EOS, UNK, bundled_checkpoints
 from tseval.models.checkpoint import Checkpoint, hash_weights, load_checkpoint
 from tseval.models.network import TASKS, count_parameters
 from tseval.models.published import load_published
 from tseval.models.torch_files import holds_object
-from tseval.models.vocabulary import EOS, UNK
 from tseval.scoring.numerics import (
     NOTHING_GAINED,
     Bfloat16Matrix,

@@ -11,8 +11,8 @@ import torch
 
 from tseval.adapters.native import NativeModel, encode_words
 from tseval.errors import ModelError, suggest
+from tseval.models import EOS, UNK
 from tseval.models.oracles import ORACLES, Oracle, build_automaton, build_oracle, refuse_sizes
-from tseval.models.vocabulary import EOS, UNK
 from tseval.scoring.numerics import pick_device
 from tseval.scoring.protocol import ModelCard
 from tseval.suites.formal.languages import brackets

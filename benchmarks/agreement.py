@@ -17,7 +17,7 @@ import click
 import pandas as pd
 from tabulate import tabulate
 
-from tseval.analysis.accuracy import wilson
+from tseval.analysis import wilson
 from tseval.cli.run import sweep_and_tell
 from tseval.runs import read_run
 from tseval.sweeps import Workforce

@@ -20,13 +20,13 @@ import pandas as pd
 from agreement import ARCHITECTURES, METHODS, PAPER, TABLES, pipes, run_of, spread
 from command import tseval
 
-from tseval.analysis.accuracy import wilson
+from tseval.analysis import wilson
 from tseval.cli.run import sweep_and_tell
 from tseval.errors import RunError
 from tseval.files import write_text
 from tseval.report.figures import LineOf, draw_lines, write_figure
 from tseval.runs import read_run
-from tseval.suites.agreement.examples import write_examples
+from tseval.suites.agreement import write_examples
 from tseval.suites.agreement.published import read_examples
 from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine

@@ -24,7 +24,7 @@ import command
 import pandas as pd
 from tabulate import tabulate
 
-from tseval.analysis.formal import by_feature, headline, measure_of
+from tseval.analysis.breakdowns import by_feature, headline, measure_of
 from tseval.cli.run import sweep_and_tell
 from tseval.errors import TsevalError
 from tseval.files import write_text

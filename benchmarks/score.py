@@ -39,9 +39,9 @@ from torch.nn import functional as F
 
 import tseval
 from tseval.adapters.native import NativeModel, ScoringPrecision
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.scoring import engine, scorers, trie
 from tseval.scoring.scorers import scorer_for
 from tseval.verdicts import sentences_of

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from tseval.adapters import open_model
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import TASKS, Classifier, LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.testing.properties import default_sentences
 
 TESTS = Path(__file__).parent

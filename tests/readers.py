@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tseval.models.vocabulary import read_words
+from tseval.models import read_words
 from tseval.report import build_table, render
 from tseval.report.boards import read_board
 from tseval.suites import load_suite
+from tseval.suites.agreement import Shares
 from tseval.suites.agreement.convert import convert
-from tseval.suites.agreement.examples import Shares
 from tseval.suites.agreement.parse import open_source_text
 from tseval.training.corpus import count_words, file_facts
 from tseval.training.zoo import read_recipe

@@ -6,8 +6,8 @@ import signal
 import pandas as pd
 import torch
 
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint
-from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "laughs", "laugh", "."), lowercase=True)
 

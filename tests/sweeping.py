@@ -14,9 +14,9 @@ import pytest
 from killing import files_below
 
 from tseval.evidence import evidence_bytes, gather
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.runs import read_run
 
 NOUNS = ["author", "chef", "guard", "pilot", "waiter", "farmer", "doctor", "judge"]

@@ -21,7 +21,7 @@ from tseval.cli import COMMANDS, tseval
 from tseval.evaluation import run_key
 from tseval.report.boards import bundled_boards
 from tseval.suites import available_suites, load_suite
-from tseval.suites.agreement.examples import EXAMPLE_COLUMNS
+from tseval.suites.agreement import EXAMPLE_COLUMNS
 from tseval.suites.data.catalogue import CATALOGUE
 from tseval.suites.formal.languages import names_language, parse_language
 

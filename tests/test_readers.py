@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from small import make_case, make_run, make_suite
 from systems import needs_linux
 
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 
 pytestmark = needs_linux
 

@@ -23,8 +23,8 @@ from tseval.formats import stem_of
 from tseval.items import Case, Suite, suite_digest
 from tseval.questions.regions import Prediction, Region, Regions
 from tseval.questions.scored import ScoredSentences
-from tseval.suites.data.continuations import text_of
 from tseval.suites.data.pairs import read_records
+from tseval.suites.data.regions import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

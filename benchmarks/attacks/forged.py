@@ -38,7 +38,7 @@ def cache(draw: random.Random, here: Path) -> str | None:
 def forged_cache(draw: random.Random, here: Path) -> str | None:
     """Forge the cache with its checksum: the run is the same, or states the digest of another suite."""
     from tseval.items import suite_digest  # noqa: PLC0415 - heavy
-    from tseval.suites.cache import load_cached, save_suite, suite_key  # noqa: PLC0415 - likewise
+    from tseval.suites import load_cached, save_suite, suite_key  # noqa: PLC0415 - likewise
 
     with patch.dict(os.environ, {"XDG_CACHE_HOME": str(here / ".cache")}):
         key = suite_key(here / "grammar")

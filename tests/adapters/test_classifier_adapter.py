@@ -8,10 +8,10 @@ from equations import class_logprobs
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
+from tseval.models import Vocabulary
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import TASKS, Classifier, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.scoring.protocol import RecurrentModel
 from tseval.scoring.scorers import scorer_for
 from tseval.suites.views import JUDGEMENTS, NUMBER_WORDS, VIEWS

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from small import make_case, make_suite
 
-from tseval.analysis.accuracy import check_features, count, exact_accuracy, wilson
+from tseval.analysis import check_features, count, exact_accuracy, wilson
 from tseval.errors import SuiteError
 
 

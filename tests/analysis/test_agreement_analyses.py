@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tseval.analysis.accuracy import select
-from tseval.analysis.agreement import by_non_attractors, joint_grid, profile
+from tseval.analysis import select
+from tseval.analysis.breakdowns import by_non_attractors, joint_grid, profile
 from tseval.analysis.comparisons import mcnemar, pairwise
 from tseval.analysis.differences import holm
 from tseval.errors import SuiteError

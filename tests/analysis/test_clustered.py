@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.sandwich_covariance import cov_cluster
 from statsmodels.stats.weightstats import ttost_paired
 
-from tseval.analysis.agreement import joint_grid
+from tseval.analysis.breakdowns import joint_grid
 from tseval.analysis.comparisons import count_clustered, pairwise, share_entries, with_intervals
 from tseval.errors import RunError
 

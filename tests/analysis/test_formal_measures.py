@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tseval.analysis.formal import by_feature, headline, headline_interval, measure_of
+from tseval.analysis.breakdowns import by_feature, headline, headline_interval, measure_of
 from tseval.errors import RunError, SuiteError
 
 

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 from supplied import AGREEMENT
 
-from tseval.analysis.agreement import compare_examples
+from tseval.analysis.breakdowns import compare_examples
 from tseval.errors import SuiteError
 from tseval.suites.agreement.published import read_examples
 

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import ttest_1samp
 from supplied import GARDEN_PATHS
 
-from tseval.analysis.effects import NATS_PER_BIT, mean_effects, mean_surprisals
+from tseval.analysis.measures import NATS_PER_BIT, mean_effects, mean_surprisals
 from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 from supplied import TABLE4
 
-from tseval.analysis.accuracy import cut, mean, means, rank_rows
+from tseval.analysis import cut, mean, means, rank_rows
 from tseval.report.boards import BUNDLED_BOARDS, read_board
 
 SETS = {

@@ -9,7 +9,7 @@ from scipy.stats import binomtest, norm
 from scipy.stats import t as student
 from small import make_case, make_run, make_suite
 
-from tseval.analysis.accuracy import count
+from tseval.analysis import count
 from tseval.analysis.trajectories import emergence, trajectory
 
 N = 100

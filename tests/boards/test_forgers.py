@@ -18,9 +18,9 @@ from tseval.boards.folder import add_entries, new_board, write_pages
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
 from tseval.evidence import read_evidence
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language
 

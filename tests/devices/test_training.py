@@ -10,13 +10,12 @@ from small import make_case, make_suite
 from small_training import WORDS, Quiet, interrupt, stream
 
 from tseval.errors import TrainingError
+from tseval.models import Vocabulary
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import Classifier, LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
-from tseval.training.along import EarlyEvaluation, accuracy_path
 from tseval.training.classifier import Examples, train_classifier
-from tseval.training.language_model import Destination, train_language_model
+from tseval.training.language_model import Destination, EarlyEvaluation, accuracy_path, train_language_model
 from tseval.training.settings import ClassifierSettings, Settings
 
 NOISELESS = {"eirnn": {"sigma": 0.0}}

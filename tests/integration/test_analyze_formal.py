@@ -11,9 +11,9 @@ import torch
 from in_process import call
 from matplotlib.image import imread
 
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.report.figures import LineOf, draw_lines
 from tseval.suites.formal.languages import parse_language
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 from in_process import call
 
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language
 

@@ -6,8 +6,8 @@ from in_process import call
 
 from tseval.adapters.oracle import open_oracle
 from tseval.errors import ModelError
+from tseval.models import SPECIAL_WORDS
 from tseval.models.checkpoint import load_checkpoint
-from tseval.models.vocabulary import SPECIAL_WORDS
 from tseval.runs import read_run
 
 

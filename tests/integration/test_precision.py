@@ -14,9 +14,9 @@ from in_process import call
 
 import tseval
 from tseval.adapters import open_model
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.scoring.numerics import NOTHING_GAINED
 from tseval.scoring.scorers import scorer_for
 from tseval.verdicts import sentences_of

@@ -19,9 +19,9 @@ from systems import needs_linux, needs_posix
 import tseval
 from tseval.adapters.native import NativeModel
 from tseval.errors import SuiteError
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.verdicts import sentences_of
 
 

@@ -6,9 +6,9 @@ from killing import in_a_process
 from stopped_runs import start_and_stop
 from systems import needs_posix
 
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.testing import Result
 from tseval.testing.properties import Finding
 

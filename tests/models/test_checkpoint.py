@@ -11,10 +11,10 @@ from safetensors.torch import load_file, save_file
 from systems import needs_posix
 
 from tseval.errors import ModelError
+from tseval.models import Vocabulary
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint, read_vocabulary, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "laughs", "."), lowercase=True)
 

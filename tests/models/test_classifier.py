@@ -10,10 +10,10 @@ import torch
 from equations import class_logprobs
 
 from tseval.errors import ModelError
+from tseval.models import Vocabulary
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import Classifier, LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "near"), lowercase=True)
 

@@ -10,9 +10,9 @@ import torch
 from in_process import call
 
 from tseval.errors import ModelError
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import STEPS, dequantise, load_checkpoint, quantise, save_checkpoint
 from tseval.models.network import Classifier, LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "laughs", "laugh", "."), True)
 

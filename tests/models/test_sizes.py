@@ -7,11 +7,11 @@ import torch
 from equations import KNOWN
 
 from tseval.errors import ModelError
+from tseval.models import Vocabulary
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "laughs", "."), lowercase=True)
 CHOSEN = {arch: known.options for arch, known in KNOWN.items() if known.options}

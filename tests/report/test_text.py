@@ -13,7 +13,7 @@ from small import make_case, make_run, make_suite
 
 from tseval.errors import plain
 from tseval.report import FORMATS, build_table, render
-from tseval.report.formats import cell, code, latex, markdown
+from tseval.report.document import cell, code, latex, markdown
 
 NASTY = "=1+1|a\\b*c*`d`<script>_e_ [x](y) 100% $z$ #1 {q} ~^\n\x1b[31m\u202eevil &amp;"
 

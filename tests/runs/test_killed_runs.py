@@ -29,7 +29,7 @@ PROGRAM = """
     from killing import different, files_below, kill_everywhere
     from tseval.models.checkpoint import save_checkpoint
     from tseval.models.network import LanguageModel, Sizes
-    from tseval.models.vocabulary import Vocabulary
+    from tseval.models import Vocabulary
     from tseval.runs import read_run
     from tseval.scoring import engine
 

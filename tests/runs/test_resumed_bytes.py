@@ -6,9 +6,9 @@ import torch
 
 import tseval
 from tseval.adapters.native import NativeModel
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import Checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.runs import RunWriter
 from tseval.runs.directory import part_bytes, read_part, to_parquet
 from tseval.scoring import engine

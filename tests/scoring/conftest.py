@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from tseval.adapters.native import NativeModel
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import Checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 
 
 @pytest.fixture

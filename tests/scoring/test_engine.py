@@ -199,7 +199,7 @@ def test_the_cpu_allocator_running_dry_is_survived():
         from tseval.adapters.native import NativeModel
         from tseval.models.checkpoint import Checkpoint
         from tseval.models.network import LanguageModel, Sizes
-        from tseval.models.vocabulary import Vocabulary
+        from tseval.models import Vocabulary
         from tseval.scoring.scorers import recurrent, scorer_for
 
         torch.set_num_threads(1)

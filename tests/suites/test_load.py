@@ -13,8 +13,16 @@ from tseval.errors import SuiteError
 from tseval.files import cache_folder
 from tseval.items import Suite, suite_digest
 from tseval.questions import Contrast
-from tseval.suites import TEMPLATES, available_suites, load_suite, stream_cases
-from tseval.suites.cache import afresh, load_cached, save_suite, suite_key
+from tseval.suites import (
+    TEMPLATES,
+    afresh,
+    available_suites,
+    load_cached,
+    load_suite,
+    save_suite,
+    stream_cases,
+    suite_key,
+)
 from tseval.suites.data.catalogue import CATALOGUE
 from tseval.suites.formal.languages import FORMAL_LANGUAGES
 

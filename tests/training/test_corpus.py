@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tseval.errors import TrainingError
-from tseval.models.vocabulary import Vocabulary
+from tseval.models import Vocabulary
 from tseval.training.corpus import columns, count_words, encode_text, file_facts
 
 TEXT = "The author laughs .\nThe pilots laugh .\n\nThe author smiles .\n"

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tseval.models.vocabulary import Vocabulary
+from tseval.models import Vocabulary
 from tseval.suites.formal.languages import parse_language
 from tseval.training.corpus import draw_text, encode_text, vocabulary_of
 

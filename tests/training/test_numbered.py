@@ -322,7 +322,7 @@ PROGRAM = """
 import resource, sys
 from pathlib import Path
 import torch
-from tseval.models.vocabulary import Vocabulary
+from tseval.models import Vocabulary
 from tseval.training.corpus import count_words, map_text
 from tseval.training.language_model import windows_of
 from tseval.training.loop import identify

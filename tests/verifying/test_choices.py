@@ -9,9 +9,9 @@ import torch
 
 from tseval.adapters import open_model
 from tseval.evaluation import evaluate
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.models.vocabulary import Vocabulary
 from tseval.runs import read_run
 from tseval.runs.directory import digest, to_parquet
 from tseval.runs.manifest import count_verdicts, dump_manifest

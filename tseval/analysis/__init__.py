@@ -1,1 +1,460 @@
 """Accuracy, breakdowns, ranks and intervals: DataFrame in, DataFrame out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tseval.analysis.design import Design, Factors, Z, estimate, score_interval
+from tseval.analysis.ranks import mean_rank_intervals, rank_sets
+from tseval.errors import RunError, SuiteError, suggest
+from tseval.items import ENTRY, RESERVED_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from tseval.analysis.design import Estimate
+    from tseval.analysis.ranks import RankSets
+    from tseval.items import Suite
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What one model got right.
+
+    Attributes:
+        rows: (items,), the row of the table that each item stands in, counted from 0.
+        factors: The lexicon entries of each item.
+        correct: (items,); what is undecidable is not correct.
+        decidable: (items,).
+    """
+
+    rows: NDArray[np.int64]
+    factors: Factors
+    correct: NDArray[np.bool_]
+    decidable: NDArray[np.bool_]
+
+    def sharing(self, other: Answers) -> Answers:
+        """Take rows and entries of another model where they are the same: they are kept and grouped once."""
+        same = self.factors.names == other.factors.names and all(
+            np.array_equal(own, others)
+            for own, others in ((self.rows, other.rows), (self.factors.codes, other.factors.codes))
+        )
+        return replace(self, rows=other.rows, factors=other.factors) if same else self
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The ranks that models may have, where all were asked the same; undecidable items count as wrong.
+
+    Attributes:
+        of_rows: For each row.
+        overall: By the mean over all rows, each counted once.
+        low: (models,), lower ends of the intervals of their mean arithmetic ranks.
+        high: Upper ends.
+    """
+
+    of_rows: tuple[RankSets, ...]
+    overall: RankSets
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def estimate_rows(answers: Answers) -> list[Estimate | None]:
+    """Estimate the accuracy of every row, None where no item is decidable."""
+    return [
+        estimate(answers.correct[items], answers.decidable[items], design)
+        for items, design in items_of_rows(answers.rows, answers.factors)
+    ]
+
+
+def estimate_means(
+    models: Sequence[Answers], sets: Sequence[Sequence[int]]
+) -> list[tuple[Estimate | None, ...]]:
+    """Estimate the mean accuracy of every model over sets of rows, each row counted once.
+
+    Args:
+        models: Those that share rows and entries are grouped once (`Answers.sharing`).
+        sets: The places of the rows.
+
+    Returns:
+        For each set an estimate for each model. A row in which nothing is decidable is left out.
+    """
+    found = []
+    for rows in sets:
+        designs: dict[int, Design] = {}
+        estimates = []
+        for one in models:
+            items = np.isin(one.rows, rows)
+            if id(one.factors) not in designs:
+                designs[id(one.factors)] = Design.of(one.factors.take(items), one.rows[items])
+            design = designs[id(one.factors)]
+            estimates.append(estimate(one.correct[items], one.decidable[items], design))
+        found.append(tuple(estimates))
+    return found
+
+
+def rank_models(models: Sequence[Answers]) -> Ranking:
+    """Find the ranks that models may have in every row and over all, and intervals of their mean ranks.
+
+    Args:
+        models: They were asked the same items, in the same order. Items are clustered by every factor that
+            one of them knows.
+    """
+    rows, factors = models[0].rows, factors_of_any(models)
+    correct = np.stack([one.correct & one.decidable for one in models], axis=1)
+    whole = Design.of(factors, rows)
+    low, high = mean_rank_intervals(correct, whole)
+    of_rows = tuple(rank_sets(correct[items], design) for items, design in items_of_rows(rows, factors))
+    return Ranking(of_rows, rank_sets(correct, whole), low, high)
+
+
+def factors_of_any(models: Sequence[Answers]) -> Factors:
+    """Join the factors of all models; those of one name are the same."""
+    codes = {
+        name: column
+        for one in reversed(models)
+        for name, column in zip(one.factors.names, one.factors.codes.T, strict=True)
+    }
+    known = {one.factors.names for one in models}
+    if len(known) == 1:
+        return models[0].factors
+    return Factors(tuple(codes), np.stack(list(codes.values()), axis=1))
+
+
+def items_of_rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[NDArray[np.int64], Design]]:
+    """Give the places of the items of each row, in order of the rows, and their design."""
+    ends = np.cumsum(np.bincount(rows))
+    for items in np.split(np.argsort(rows, kind="stable"), ends[:-1]):
+        yield items, Design.of(factors.take(items))
+
+
+# What makes a row of the table. Cases that agree in all four are pooled by item.
+ROW = ("dependency", "phenomenon", "construction", "contrast")
+COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
+# What tables tell of `Estimate`, besides the accuracy itself.
+_ESTIMATED = {
+    **dict.fromkeys(("se", "low", "high"), "float64"),
+    "df": "Int64",
+    "n_eff": "float64",
+    **dict.fromkeys(("clusters", "fixed"), "object"),
+}
+
+
+def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
+    """Name every feature once; a text alone is one name, not a sequence of letters."""
+    return (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
+
+
+def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
+    """Count verdicts per construction, and per value of a feature or several.
+
+    Args:
+        verdicts: One row per item and contrast, as `tseval.verdicts.judge` gives them.
+        by: Feature or features to break the rows down by.
+
+    Returns:
+        One row per dependency, phenomenon, construction, contrast and feature value, in table order,
+        with `n_items`, `n_correct`, `n_tied`, `n_undecidable`; `accuracy`, the correct share of the
+        decidable items; and of its estimate, clustered by lexicon entry, `se`, `low`, `high`, `df`, `n_eff`,
+        `clusters` and `fixed`. Where no item is decidable these are missing, and the last two empty; `df` is
+        also missing where items are independent.
+
+    Raises:
+        SuiteError: The suite has no such feature.
+    """
+    return tally(verdicts, by)[0]
+
+
+def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Answers]:
+    """Count verdicts as `count` does, and keep from which items each row is made.
+
+    Raises:
+        SuiteError: The suite has no such feature.
+        RunError: The verdicts are of rated sentences: nothing is right or wrong.
+    """
+    if len(verdicts) and verdicts["correct"].isna().all():
+        raise no_accuracy("the run")
+    by = as_names(by)
+    refuse_unknown_features(by, map(str, verdicts.columns))
+    counts = count_groups(verdicts, [*ROW, *by]).reset_index()
+    # Lexicon entries come in the order of first appearance; the table sorts them as it does all features.
+    entries = [name for name in by if name.endswith(ENTRY)]
+    counts = counts.astype(dict.fromkeys(entries, "str") | dict.fromkeys(COUNTS, "int64"))
+    counts = in_table_order(counts.assign(group=range(len(counts))), by)
+    place_of = np.argsort(counts.pop("group").to_numpy())
+    groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False, observed=True)
+    answers = Answers(
+        rows=place_of[groups.ngroup().to_numpy()],
+        factors=Factors.of_verdicts(verdicts),
+        correct=verdicts["correct"].to_numpy(bool),
+        decidable=~verdicts["undecidable"].to_numpy(bool),
+    )
+    return _with_estimates(with_accuracy(counts), estimate_rows(answers)), answers
+
+
+def no_accuracy(name: str) -> RunError:
+    """Make the error that says that rated sentences have no accuracy."""
+    return RunError(
+        f"{name} is over rated sentences: its model has correlations with ratings, and no accuracy.\n"
+        "  Print these with tseval table RUN, or tseval analyze ratings RUN."
+    )
+
+
+def _with_estimates(counts: pd.DataFrame, estimates: Sequence[Estimate | None]) -> pd.DataFrame:
+    nothing: dict[str, object] = {"clusters": {}, "fixed": ()}
+    values = {
+        name: [nothing.get(name) if one is None else getattr(one, name) for one in estimates]
+        for name in _ESTIMATED
+    }
+    return counts.assign(**{name: pd.Series(values[name], dtype=_ESTIMATED[name]) for name in values})
+
+
+def count_groups(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Count the verdicts of each group, in order of first appearance, in the columns of `COUNTS`."""
+    return verdicts.groupby([*by], sort=False, dropna=False, observed=True).agg(
+        n_items=("correct", "size"),
+        n_correct=("correct", "sum"),
+        n_tied=("tie", "sum"),
+        n_undecidable=("undecidable", "sum"),
+    )
+
+
+def with_accuracy(counts: pd.DataFrame) -> pd.DataFrame:
+    """Add `accuracy`, `low` and `high` to counts; items are regarded as independent."""
+    accuracies = exact_accuracy(counts)
+    intervals = [wilson(int(k), int(n)) for k, n in zip(counts["n_correct"], decidable(counts), strict=True)]
+    return counts.assign(
+        accuracy=pd.Series([None if a is None else float(a) for a in accuracies], dtype="float64"),
+        low=pd.Series([None if ends is None else ends[0] for ends in intervals], dtype="float64"),
+        high=pd.Series([None if ends is None else ends[1] for ends in intervals], dtype="float64"),
+    )
+
+
+def check_features(suite: Suite, by: str | Sequence[str]) -> None:
+    """Refuse features that a suite does not have, before anything is scored.
+
+    Raises:
+        SuiteError: Names the feature, and the nearest one the suite has.
+    """
+    refuse_unknown_features(as_names(by), {name for case in suite.cases for name in case.feature_names})
+
+
+def refuse_unknown_features(by: Sequence[str], columns: Iterable[str]) -> None:
+    """Refuse features that are not among the columns of verdicts.
+
+    Raises:
+        SuiteError: Names the feature, and the nearest one there is.
+    """
+    features = [name for name in columns if name not in RESERVED_NAMES]
+    for feature in by:
+        if feature not in features:
+            raise SuiteError(
+                f"the suite has no feature {feature!r} to break the table down by.\n"
+                f"  {suggest(feature, features, 'Features')}"
+            )
+
+
+def in_table_order(rows: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Put rows in the order of the table.
+
+    Short dependencies come before long ones, and these before other headings; the rows of a heading, of a
+    phenomenon and of a construction stand together, all in order of first appearance; feature values ascend.
+    """
+    known = rows["dependency"].map({"short": -2, "long": -1})
+    other = pd.Series(pd.factorize(rows["dependency"], use_na_sentinel=False)[0], rows.index)
+    order = pd.DataFrame({"dependency": known.fillna(other)})
+    for depth in range(2, len(ROW) + 1):
+        groups = rows.groupby(list(ROW[:depth]), sort=False, dropna=False)
+        order[ROW[depth - 1]] = groups.ngroup()
+    order = pd.concat([order, rows[list(by)]], axis=1)
+    return rows.loc[order.sort_values([*ROW, *by], kind="stable").index].reset_index(drop=True)
+
+
+def decidable(counts: pd.DataFrame) -> pd.Series[int]:
+    """Count the items on which accuracy rests."""
+    return counts["n_items"] - counts["n_undecidable"]
+
+
+def exact_accuracy(counts: pd.DataFrame) -> list[Fraction | None]:
+    """Give each row's accuracy as a fraction of whole numbers, None where no item is decidable."""
+    pairs = zip(counts["n_correct"], decidable(counts), strict=True)
+    return [Fraction(int(k), int(n)) if n else None for k, n in pairs]
+
+
+def wilson(n_correct: int, n_items: int) -> tuple[float, float] | None:
+    """Give the ends of the Wilson 95% interval, or None without items.
+
+    The interval treats items as independent draws. Items made from one template are not, so it is
+    a lower bound on the uncertainty.
+    """
+    if n_items == 0:
+        return None
+    return score_interval(n_correct / n_items, n_items, Z)
+
+
+def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Rank the models in each row: standard competition ranking, 1 is best.
+
+    Equal accuracies share the smallest rank, and the rank after them is skipped (1, 2, 2, 4).
+    A model without a value is None and so is not counted among those that are better.
+
+    Args:
+        accuracy: One row per table row, one column per model, `Fraction` or None.
+
+    Returns:
+        A frame of the same shape, whole numbers as `Fraction`.
+    """
+    ranks = [_rank(list(row)) for row in accuracy.itertuples(index=False, name=None)]
+    return pd.DataFrame(ranks, index=accuracy.index, columns=accuracy.columns, dtype=object)
+
+
+def _rank(values: list[Fraction | None]) -> list[Fraction | None]:
+    present = [value for value in values if value is not None]
+    return [None if v is None else Fraction(1 + sum(other > v for other in present)) for v in values]
+
+
+def mean(values: pd.DataFrame) -> list[Fraction | None]:
+    """Average each column exactly and unweighted, None where a value is missing or there are no rows."""
+    columns = (list(values[name]) for name in values.columns)
+    return [
+        None
+        if not column or any(value is None for value in column)
+        else sum(column, Fraction(0)) / len(column)
+        for column in columns
+    ]
+
+
+def cut(value: Fraction, decimals: int) -> Fraction:
+    """Cut a number to some decimals without rounding, as the published values are: 0.979 to 0.97."""
+    scale = 10**decimals
+    return Fraction(value.numerator * scale // value.denominator, scale)
+
+
+SECTIONS = {"short": "Short-range dependency", "long": "Long-range dependency"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The unweighted mean accuracy and rank of every model over a set of rows.
+
+    Attributes:
+        over: `Short-range dependency`, `Reflexive anaphora`, ..., or `All rows`.
+        rows: The places of the rows that are averaged.
+        accuracy: One value per model, None for a model that lacks one of them.
+        rank: Mean arithmetic rank, likewise.
+        estimates: How sure the mean accuracies are; None where that is not known.
+    """
+
+    over: str
+    rows: tuple[int, ...]
+    accuracy: tuple[Fraction | None, ...]
+    rank: tuple[Fraction | None, ...]
+    estimates: tuple[Estimate | None, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows averaged."""
+        return len(self.rows)
+
+
+def means(rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame | None = None) -> tuple[Mean, ...]:
+    """Average accuracies and ranks over sets of rows, each row counting once whatever its size.
+
+    A model that lacks a row has no mean over a set that holds it, and takes it from no other model: these
+    are averaged over all rows of the set. A division with a single set (one phenomenon, say) is left out, as
+    its mean is the mean over all rows; the last mean is over all rows.
+
+    Args:
+        rows: The table's rows, with `dependency` and `phenomenon`.
+        accuracy: One row per table row, one column per model, `Fraction` or None.
+        ranked: What models are ranked by, likewise; None where that is accuracy.
+    """
+    ranks = rank_rows(accuracy if ranked is None else ranked)
+    return tuple(
+        Mean(over, tuple(places), tuple(mean(accuracy.loc[places])), tuple(mean(ranks.loc[places])))
+        for over, places in row_sets(rows)
+    )
+
+
+def row_sets(rows: pd.DataFrame) -> Iterator[tuple[str, list[int]]]:
+    """Give the sets of rows that a table has means over, each with its name and the places of its rows.
+
+    Args:
+        rows: The table's rows, with `dependency` and `phenomenon`.
+    """
+    for name, title in (("dependency", SECTIONS), ("phenomenon", {})):
+        values = list(rows[name].dropna().unique())
+        if len(values) > 1:
+            for value in values:
+                yield title.get(value, str(value)), [*rows.index[rows[name] == value]]
+    yield "All rows", [*rows.index]
+
+
+def row_places(verdicts: pd.DataFrame, by: Sequence[str]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """Give the rows of a table in its order, and the row of each verdict."""
+    names = [*ROW, *by]
+    cells = verdicts[names].astype({name: "str" for name in by if name.endswith(ENTRY)})
+    appeared = cells.groupby(names, sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    keys = cells.assign(place=appeared).drop_duplicates("place").reset_index(drop=True)
+    keys = in_table_order(keys, by)
+    cells = keys[names].astype(object)
+    return cells.where(cells.notna(), None), np.argsort(keys["place"].to_numpy())[appeared]
+
+
+_SHOWN = 12
+
+
+def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Keep the verdicts that have the given values.
+
+    Args:
+        verdicts: One row per item and contrast.
+        where: Pairs of a feature, or `case`, and a value of it as it is printed; all must hold, and of one
+            feature that is named several times one of its values.
+
+    Raises:
+        SuiteError: There is no such feature, it never has that value, or no item has all the values.
+    """
+    kept = verdicts
+    for name in dict.fromkeys(name for name, _ in where):
+        if name != "case":
+            require_features(verdicts, (name,))
+        values = verdicts[name].astype("string")
+        wanted = [value for other, value in where if other == name]
+        for value in wanted:
+            if not (values == value).any():
+                present = [str(one) for one in sorted(verdicts[name].dropna().unique())]
+                more = f" and {len(present) - _SHOWN} more" if len(present) > _SHOWN else ""
+                raise SuiteError(
+                    f"no item has {name} {value!r}.\n  Values: {', '.join(present[:_SHOWN]) or 'none'}{more}."
+                )
+        kept = kept[values.loc[kept.index].isin(wanted)]
+    if kept.empty:
+        said = " and ".join(f"{name}={value}" for name, value in where)
+        raise SuiteError(f"no item has all of {said}.\n  Leave one of them out.")
+    return kept
+
+
+def entry_columns(verdicts: pd.DataFrame) -> list[str]:
+    """Name the columns of lexical factors, `verb.entry` and the like."""
+    return [str(name) for name in verdicts.columns if str(name).endswith(ENTRY)]
+
+
+def require_features(verdicts: pd.DataFrame, names: Sequence[str], fix: str = "") -> None:
+    """Refuse an analysis of features that the suite does not have.
+
+    Raises:
+        SuiteError: Names the feature, and says how to come by it or which ones there are.
+    """
+    features = [str(name) for name in verdicts.columns if name not in RESERVED_NAMES]
+    for name in names:
+        if name not in features or verdicts[name].isna().all():
+            hint = fix or suggest(name, features, "Features")
+            raise SuiteError(f"the suite of these runs has no feature {name!r}.\n  {hint}")

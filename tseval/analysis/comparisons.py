@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.accuracy import count_groups, row_places, row_sets
+from tseval.analysis import count_groups, row_places, row_sets
 from tseval.analysis.design import Design, Factors, estimate, quantile
 from tseval.analysis.differences import (
     compare,
@@ -81,7 +81,7 @@ def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         by: What makes a group.
 
     Returns:
-        A row for each group in order of first appearance, as `tseval.analysis.accuracy.count_groups` gives
+        A row for each group in order of first appearance, as `tseval.analysis.count_groups` gives
         them, and the columns of `ESTIMATED`. They are missing where no item is decidable; `df` is missing
         where items are independent.
     """
@@ -170,7 +170,7 @@ def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     items that are independent; cut to 0 and 1.
 
     Args:
-        rows: Of `tseval.analysis.agreement.profile`.
+        rows: Of `tseval.analysis.breakdowns.profile`.
         verdicts: What they were made from.
 
     Returns:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.accuracy import ROW, in_table_order
+from tseval.analysis import ROW, in_table_order
 from tseval.analysis.design import FEWEST_LEVELS, Design, Factors, estimate, quantile
 from tseval.items import ENTRY
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import COUNTS, ROW, as_names, estimate_means, row_sets, tally
+from tseval.analysis import COUNTS, ROW, as_names, estimate_means, row_sets, tally
 from tseval.analysis.design import upper_tail
 from tseval.analysis.differences import ERROR_RATE, holm
 
@@ -28,7 +28,7 @@ class Trajectory:
         rows: The rows of the table: `dependency`, `phenomenon`, `construction`, `contrast`, features.
         of_rows: For each moment a frame with a line for each row: `n_items`, `n_correct`, `n_tied`,
             `n_undecidable`, `accuracy`, its interval (`low`, `high`), standard error, degrees of freedom,
-            `n_eff`, and the lexical factors; as `tseval.analysis.accuracy.count` gives them.
+            `n_eff`, and the lexical factors; as `tseval.analysis.count` gives them.
         means: The sets of rows that means are over: `over` and `n_rows`.
         of_means: For each moment a frame with a line for each of these sets, without counts, each row counted
             once. A set is missing where one of its rows is.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import yaml
 
-from tseval.analysis.accuracy import COUNTS, ROW, count
+from tseval.analysis import COUNTS, ROW, count
 from tseval.errors import BoardError, EvidenceError, RunError, reason
 from tseval.evidence import EvidenceAddress, fetch_evidence, read_evidence, scored_again, split_words
 from tseval.files import PARTIAL

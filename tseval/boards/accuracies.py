@@ -6,7 +6,7 @@ from fractions import Fraction
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from tseval.analysis.accuracy import cut, row_sets
+from tseval.analysis import cut, row_sets
 from tseval.report.boards import (
     Board,
     BoardModel,

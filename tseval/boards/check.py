@@ -42,7 +42,7 @@ from tseval.questions.scored import split_measure
 from tseval.report.curves import read_curves
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts
-from tseval.suites.cache import afresh
+from tseval.suites import afresh
 from tseval.verifying import Ladder
 from tseval.verifying.claim import Check, Claim, Verification, Wrong, check_known_score, hold_files
 from tseval.verifying.levels import Again, hold_sizes, verdicts_of

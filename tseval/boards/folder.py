@@ -58,14 +58,12 @@ from tseval.report.boards import (
     read_board,
 )
 from tseval.report.columns import column_of
-from tseval.report.document import interval, mean_rank, rank_set, share
-from tseval.report.formats import code, markdown
+from tseval.report.document import code, interval, markdown, mean_rank, rank_set, share
 from tseval.runs import keep_runs, read_run
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
-from tseval.suites import available_suites, load_suite
-from tseval.suites.cache import afresh
+from tseval.suites import afresh, available_suites, load_suite
 from tseval.verifying import verify_run
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, ra
 
     Args:
         names: Run directories.
-        where: Which items, as `tseval.analysis.accuracy.select` takes it.
+        where: Which items, as `tseval.analysis.select` takes it.
         rated: Whether the analysis is about ratings of sentences.
 
     Raises:

@@ -91,7 +91,7 @@ def write(board: Path) -> None:
     """Write README.md and board.json of a BOARD again."""
     from tseval.boards import read_definition
     from tseval.boards.folder import changing, write_pages
-    from tseval.suites.cache import afresh
+    from tseval.suites import afresh
 
     definition = read_definition(board)
     with changing(board), afresh():

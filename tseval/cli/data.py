@@ -47,8 +47,8 @@ def agreement(
     FILE is a treebank in CoNLL-U, the table of Linzen et al. 2016, or a NAME.text with NAME.gold beside it;
     all may be compressed (.gz).
     """
+    from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, write_examples
     from tseval.suites.agreement.convert import convert, summarise, warnings_about
-    from tseval.suites.agreement.examples import EXAMPLE_ENDINGS, Shares, write_examples
     from tseval.suites.agreement.published import Frequent
 
     if not output.name.endswith(EXAMPLE_ENDINGS):
@@ -165,7 +165,7 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
     GOLD and PARSED are tables of examples by `tseval data agreement`, of gold trees and of parsed trees of
     the same sentences.
     """
-    from tseval.analysis.agreement import EQUAL, compare_examples
+    from tseval.analysis.breakdowns import EQUAL, compare_examples
     from tseval.report.analyses import found_examples
     from tseval.suites.agreement.published import read_examples
 

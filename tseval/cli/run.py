@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
-from tseval.analysis.accuracy import check_features
+from tseval.analysis import check_features
 from tseval.cli.options import (
     BY,
     COLUMNS_OPTION,

@@ -51,9 +51,8 @@ from tseval.report.curves import (
 )
 from tseval.scoring.numerics import pick_device
 from tseval.suites import load_suite
-from tseval.training.along import EarlyEvaluation, accuracy_path
 from tseval.training.classifier import Examples, make_vocabulary, read_split, train_classifier
-from tseval.training.language_model import Destination, train_language_model
+from tseval.training.language_model import Destination, EarlyEvaluation, accuracy_path, train_language_model
 from tseval.training.loop import curves_path, product_type
 from tseval.training.settings import CLASSIFIER_PRESETS, ClassifierSettings
 

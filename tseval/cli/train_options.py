@@ -18,11 +18,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tseval.cli.options import COUNT, DEVICE, FILE, QUIET, FiniteRange, Function, take_all
 from tseval.errors import ModelError, TrainingError
 from tseval.files import remove_lock, take_lock
+from tseval.models import SPECIAL_WORDS, Vocabulary
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
 from tseval.models.checkpoint import StoredType, load_checkpoint
 from tseval.models.network import Network, Sizes, count_parameters
-from tseval.models.vocabulary import SPECIAL_WORDS, Vocabulary
 from tseval.suites.formal.languages import parse_language
 from tseval.training.corpus import (
     count_words,

@@ -2,7 +2,94 @@
 
 from __future__ import annotations
 
+import zlib
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.errors import ModelError, counted, reason, shown
+from tseval.files import read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+EOS = "<eos>"
+UNK = "<unk>"
+SPECIAL_WORDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words a model knows, in the order of their ids.
+
+    Attributes:
+        words: Word by id; holds `<eos>`, which starts every sentence, and `<unk>` for all other words.
+        lowercase: Whether text is lower-cased before it is looked up.
+    """
+
+    words: tuple[str, ...]
+    lowercase: bool
+
+    def __repr__(self) -> str:
+        return shown(self, "", counted(len(self), "word"), *(("lower-cased",) if self.lowercase else ()))
+
+    def __post_init__(self) -> None:
+        for special in (EOS, UNK):
+            if special not in self.words:
+                raise ModelError(f"the vocabulary has no {special}: it cannot be used")
+        if len(set(self.words)) < len(self.words):
+            word, count = Counter(self.words).most_common(1)[0]
+            raise ModelError(f"the vocabulary holds {word!r} {count} times: ids would be ambiguous")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def ids(self) -> dict[str, int]:
+        """Give the id of every word."""
+        return {word: index for index, word in enumerate(self.words)}
+
+    @classmethod
+    def from_counts(
+        cls, counts: Counter[str], *, size: int | None, min_count: int, lowercase: bool
+    ) -> Vocabulary:
+        """Keep the most frequent words of a text.
+
+        Args:
+            counts: How often each word occurs, already lower-cased if `lowercase`.
+            size: At most so many words, `<eos>` and `<unk>` not counted; None for no bound.
+            min_count: Leave out words that occur less often.
+            lowercase: Recorded for later look-ups.
+        """
+        # Equal counts are ordered by the word itself, so that the vocabulary depends on the text alone.
+        ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+        kept = [word for word, count in ranked if count >= min_count and word not in (EOS, UNK)]
+        return cls((EOS, UNK, *kept[:size]), lowercase)
+
+
+def words_of(line: str, *, lowercase: bool) -> Iterable[str]:
+    """Split one line of tokenised text at white space."""
+    return (line.lower() if lowercase else line).split()
+
+
+def read_words(path: Path) -> Vocabulary:
+    """Read a published vocabulary: text, one word a line, in the order of ids; case is kept.
+
+    Any white space parts two words, as in the code published with the models of Gulordava et al. 2018.
+
+    Raises:
+        ModelError: If the file cannot be read, lacks `<eos>` or `<unk>`, or holds a word twice.
+    """
+    try:
+        return Vocabulary(tuple(read_bytes(path, "document_bytes").decode().split()), lowercase=False)
+    except UnicodeDecodeError:
+        raise ModelError(f"{path}: not a vocabulary: give UTF-8 text, one word a line") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise ModelError(f"{path}: the vocabulary cannot be read: {reason(error)}") from None
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+
 
 BUNDLED_CHECKPOINTS = Path(__file__).parent / "bundled"
 

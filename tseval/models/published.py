@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from tseval.errors import ModelError
+from tseval.models import read_words
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.network import Sizes
 from tseval.models.pickles import Pickled, quoted
 from tseval.models.torch_files import StoredTensor, TorchFile, find_tensor, read_object
-from tseval.models.vocabulary import read_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from math import ceil, floor, isnan, trunc
 from numbers import Real
 from typing import TYPE_CHECKING
 
-from tseval.analysis.accuracy import factors_of_any
+from tseval.analysis import factors_of_any
 from tseval.analysis.comparisons import DEFAULT_MARGIN, differences
 from tseval.analysis.differences import compare
 from tseval.errors import plain

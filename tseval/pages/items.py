@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from tseval.analysis.accuracy import Answers
+    from tseval.analysis import Answers
     from tseval.analysis.design import Estimate
     from tseval.items import Case, Suite
     from tseval.report.table import Table

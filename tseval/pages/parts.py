@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from tseval.errors import plain
 from tseval.report import build_table
 from tseval.report.boards import Board
-from tseval.report.formats import latex
+from tseval.report.document import latex
 from tseval.runs import keep_runs
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from tseval.errors import RunError
 from tseval.report.boards import Board
 from tseval.report.columns import read_humans
-from tseval.report.document import Document
-from tseval.report.formats import as_csv, as_json, as_latex, as_markdown
+from tseval.report.document import Document, as_csv, as_json, as_latex, as_markdown
 from tseval.report.layout import lay_out
 from tseval.report.opened import for_analysis
 from tseval.report.table import Table, build_table

@@ -8,28 +8,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.accuracy import ROW, as_names
-from tseval.analysis.agreement import (
+from tseval.analysis import ROW, as_names
+from tseval.analysis.breakdowns import (
     ATTRACTORS,
     OTHERS,
     VARIES,
     N,
+    by_feature,
+    by_feature_of_seeds,
     by_non_attractors,
+    headline,
+    headline_interval,
     joint_grid,
+    measure_of,
     profile,
     with_words,
 )
 from tseval.analysis.comparisons import with_intervals
 from tseval.analysis.differences import over_seeds
-from tseval.analysis.effects import AVERAGED, CONDITION, REGION, mean_effects, mean_surprisals
-from tseval.analysis.formal import (
-    by_feature,
-    by_feature_of_seeds,
-    headline,
-    headline_interval,
-    measure_of,
+from tseval.analysis.measures import (
+    ALL_SENTENCES,
+    AVERAGED,
+    CONDITION,
+    REGION,
+    correlate,
+    mean_effects,
+    mean_surprisals,
+    points,
 )
-from tseval.analysis.ratings import ALL_SENTENCES, correlate, points
 from tseval.errors import SuiteError, plain
 from tseval.report.document import (
     Document,
@@ -53,7 +59,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tseval.analysis.formal import Measure
+    from tseval.analysis.breakdowns import Measure
     from tseval.report.opened import Opened
 
 
@@ -543,7 +549,7 @@ def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
     """Tabulate how good the examples of a parse are.
 
     Args:
-        rows: As `tseval.analysis.agreement.compare_examples` gives them.
+        rows: As `tseval.analysis.breakdowns.compare_examples` gives them.
         gold: Name of the gold table.
         parsed: Name of the table from the parse.
     """

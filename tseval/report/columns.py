@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import (
+from tseval.analysis import (
     ROW,
     exact_accuracy,
 )
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tseval.analysis.accuracy import Answers
+    from tseval.analysis import Answers
     from tseval.formats import Json
     from tseval.report.boards import (
         Board,
@@ -45,7 +45,7 @@ class Column:
         suite: Name of the suite.
         score: `sentence`, `critical`, `ending` or `mean`.
         rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
-            features, `n_items`; for a run all that `tseval.analysis.accuracy.count` gives; for a published
+            features, `n_items`; for a run all that `tseval.analysis.count` gives; for a published
             model `printed`, and the `spread` between seeds where it is a mean over several.
         decimals: Decimals a published accuracy is cut to; None for a run.
         digest: The suite's digest; None for a published model.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import require_features
-from tseval.analysis.agreement import N
+from tseval.analysis import require_features
+from tseval.analysis.breakdowns import N
 from tseval.analysis.comparisons import DEFAULT_MARGIN, against, pairwise
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS

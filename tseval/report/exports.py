@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.accuracy import COUNTS, ROW, entry_columns
+from tseval.analysis import COUNTS, ROW, entry_columns
 from tseval.analysis.design import FEWEST_LEVELS, Estimate
 from tseval.errors import RunError, plain
 from tseval.files import to_utf8, write_output
-from tseval.report.formats import cell
+from tseval.report.document import cell
 from tseval.report.layout import recorded, row_labels
 from tseval.report.table import build_table
 from tseval.runs.manifest import NAME as MANIFEST

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import COUNTS, ROW, SECTIONS, decidable
-from tseval.analysis.effects import EFFECT
+from tseval.analysis import COUNTS, ROW, SECTIONS, decidable
+from tseval.analysis.measures import EFFECT
 from tseval.report.document import (
     NONE,
     Document,
@@ -31,7 +31,7 @@ from tseval.report.table import is_low
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tseval.analysis.accuracy import Mean
+    from tseval.analysis import Mean
     from tseval.analysis.design import Estimate
     from tseval.report.columns import Column, Key
     from tseval.report.table import Table

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import no_accuracy, select
+from tseval.analysis import no_accuracy, select
 from tseval.analysis.comparisons import share_entries
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.errors import RunError
@@ -59,7 +59,7 @@ def for_analysis(
 
     Args:
         runs: Over one suite.
-        where: Which items, as `tseval.analysis.accuracy.select` takes it.
+        where: Which items, as `tseval.analysis.select` takes it.
         rated: Whether the analysis is about ratings of sentences.
 
     Raises:

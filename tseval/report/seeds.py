@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import ROW, require_features
+from tseval.analysis import ROW, require_features
 from tseval.analysis.comparisons import SEED_COLUMNS, seed_means
 from tseval.errors import RunError
 from tseval.report.document import Field, Grid, Line, rank_set, share, spread_beside

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.accuracy import (
+from tseval.analysis import (
     ROW,
     as_names,
     cut,
@@ -22,7 +22,7 @@ from tseval.analysis.accuracy import (
     rank_rows,
 )
 from tseval.analysis.design import FEWEST_LEVELS
-from tseval.analysis.effects import EFFECT
+from tseval.analysis.measures import EFFECT
 from tseval.report.boards import (
     Board,
 )
@@ -41,7 +41,7 @@ from tseval.report.document import RUN_DECIMALS, share
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tseval.analysis.accuracy import Answers, Mean, Ranking
+    from tseval.analysis import Answers, Mean, Ranking
     from tseval.analysis.ranks import RankSets
     from tseval.runs import Run
 

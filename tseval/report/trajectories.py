@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.accuracy import require_features
+from tseval.analysis import require_features
 from tseval.analysis.trajectories import emergence, trajectory
 from tseval.errors import RunError
 from tseval.report.document import RUN_DECIMALS, Document, Field, Grid, Line, interval, share, whole

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import pandas as pd
 import pyarrow as pa
 
-from tseval.analysis.accuracy import ROW, as_names, no_accuracy, refuse_unknown_features, tally
-from tseval.analysis.effects import effects, with_effects
-from tseval.analysis.ratings import correlate
+from tseval.analysis import ROW, as_names, no_accuracy, refuse_unknown_features, tally
+from tseval.analysis.measures import correlate, effects, with_effects
 from tseval.errors import LimitError, RunError, counted, shown
 from tseval.formats import ContentError
 from tseval.items import ENTRY
@@ -36,7 +35,7 @@ from tseval.tables import read_parquet
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tseval.analysis.accuracy import Answers
+    from tseval.analysis import Answers
     from tseval.scoring.protocol import ModelCard
 
 
@@ -89,7 +88,7 @@ class Run:
     def tally(self, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Answers]:
         """Count verdicts as `table` does, and keep from which items each row is made.
 
-        Where regions are compared, rows have the columns of `tseval.analysis.effects.EFFECT` too. Only what
+        Where regions are compared, rows have the columns of `tseval.analysis.measures.EFFECT` too. Only what
         all that takes is read, and nothing else of the verdicts is kept.
 
         Raises:
@@ -111,7 +110,7 @@ class Run:
     def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
         """Count verdicts per construction, and per value of a feature or several, as `tally` does.
 
-        Of rated sentences, correlate scores with ratings (`tseval.analysis.ratings.correlate`).
+        Of rated sentences, correlate scores with ratings (`tseval.analysis.measures.correlate`).
 
         Raises:
             SuiteError: The suite has no such feature.

@@ -28,8 +28,19 @@ from tseval.scoring.protocol import (
     refuse_misencoded,
     refuse_no_model,
 )
-from tseval.scoring.rows import Memory, refuse_empty, rows_of_sums, rows_of_words, sum_pieces, with_unscored
-from tseval.scoring.trie import CONTEXTS_AT_ONCE, build_trie, logprobs_after, node_logprobs, visit
+from tseval.scoring.trie import (
+    CONTEXTS_AT_ONCE,
+    Memory,
+    build_trie,
+    logprobs_after,
+    node_logprobs,
+    refuse_empty,
+    rows_of_sums,
+    rows_of_words,
+    sum_pieces,
+    visit,
+    with_unscored,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

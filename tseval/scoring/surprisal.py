@@ -15,8 +15,8 @@ import pyarrow as pa
 from tseval.errors import plain
 from tseval.scoring.engine import shards
 from tseval.scoring.protocol import refuse_no_logprobs
-from tseval.scoring.rows import pieces_of
 from tseval.scoring.scorers import check_lengths, scorer_for
+from tseval.scoring.trie import pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

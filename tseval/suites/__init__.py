@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from dataclasses import replace
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
+import pyarrow as pa
 
 from tseval.errors import SuiteError, suggest
-from tseval.files import data_folder
-from tseval.items import Case, Suite, cluster_by, refuse_unknown_cases, suite_digest
-from tseval.suites.cache import load_cached, save_suite, suite_key
+from tseval.files import cache_folder, data_folder, open_regular, write_whole
+from tseval.formats import ContentError, checked
+from tseval.items import ENTRIES, Case, Suite, cluster_by, refuse_unknown_cases, suite_digest
+from tseval.questions import Contrast  # noqa: TC001 - read at run time
+from tseval.questions.pairs import Pairs
 from tseval.suites.data import DATA_ENDINGS, is_data, methods_of, read_data
 from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
 from tseval.suites.data.pairs import refuse_columns
@@ -25,6 +32,150 @@ if TYPE_CHECKING:
 
     from tseval.suites.grammar import SuiteFolder
     from tseval.suites.grammar.grammar import Grammar
+
+
+CACHE_FORMAT = 2
+_afresh: ContextVar[dict[str, Suite] | None] = ContextVar("afresh", default=None)
+
+
+class _CaseFacts(TypedDict):
+    """What the head of the file says about a case."""
+
+    name: str
+    construction: str
+    phenomenon: str
+    dependency: str | None
+    contrasts: tuple[Contrast, ...]
+
+
+class _SuiteFacts(TypedDict):
+    """What it says about the suite."""
+
+    name: str
+    title: str
+    source: str | None
+    terminator: str | None
+    digest: str
+
+
+class _Head(TypedDict):
+    suite: _SuiteFacts
+    cases: list[_CaseFacts]
+
+
+_CODE = Path(__file__).parent
+
+
+def suite_key(path: Path) -> str:
+    """Hash everything that an expansion follows from: the suite's files and our code."""
+    digest = hashlib.sha256(f"{CACHE_FORMAT} {path.resolve().name}".encode())
+    folder = path if path.is_dir() else path.parent
+    grammars = [path] if path.is_file() else sorted(folder.glob("*.jinja"))
+    code = [*sorted((_CODE / "grammar").glob("*.py")), _CODE / "__init__.py"]
+    for file in [*grammars, *sorted(folder.glob("*.yaml")), *code]:
+        content = _content(file)
+        size = "unreadable" if content is None else len(content)
+        digest.update(f"\n{file.name} {size}\n".encode() + (content or b""))
+    return digest.hexdigest()
+
+
+def _content(file: Path) -> bytes | None:
+    """Read a file, or None where it cannot be; a pipe would be waited for without end."""
+    try:
+        return file.read_bytes() if file.is_file() else None
+    except OSError:
+        return None
+
+
+def save_suite(suite: Suite, key: str) -> None:
+    """Write an expanded suite; where the cache cannot be written, do without."""
+    if (expanded := _afresh.get()) is not None:
+        expanded[key] = suite
+        return
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    for case in suite.cases:
+        index = pa.table({"index": case.index})
+        for table in (index, case.sentences, case.features, case.entries):
+            with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+                writer.write_table(table)
+    head = {"suite": _facts(suite, _SuiteFacts), "cases": [_facts(case, _CaseFacts) for case in suite.cases]}
+    content = json.dumps(head, default=asdict).encode() + b"\n" + sink.getvalue().to_pybytes()
+    checksum = hashlib.sha256(content).hexdigest().encode()
+    path = _path(key)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, checksum + b"\n" + content, shared=True)
+
+
+@contextmanager
+def afresh() -> Iterator[None]:
+    """Inside, no cache on disk is read: whoever verifies expands again, and every suite once.
+
+    A block inside another goes on with what that has expanded.
+    """
+    outer = _afresh.get()
+    token = _afresh.set({} if outer is None else outer)
+    try:
+        yield
+    finally:
+        _afresh.reset(token)
+
+
+def load_cached(key: str) -> Suite | None:
+    """Read an expanded suite, or None where it is absent or damaged."""
+    if (expanded := _afresh.get()) is not None:
+        return expanded.get(key)
+    try:
+        with open_regular(_path(key)) as file:
+            checksum, _, content = file.read().partition(b"\n")
+        if hashlib.sha256(content).hexdigest().encode() != checksum:
+            return None
+        first, _, streams = content.partition(b"\n")
+        head = checked(json.loads(first), _Head)
+        source = pa.BufferReader(streams)
+        cases = tuple(_read_case(facts, source) for facts in head["cases"])
+        sound = cases and all(_is_sound(case) for case in cases)
+        return Suite(cases=cases, **head["suite"]) if sound else None
+    except (OSError, ValueError, LookupError, RecursionError, ContentError, pa.ArrowException):
+        return None
+
+
+def _read_case(facts: _CaseFacts, source: pa.BufferReader) -> Case:
+    index, sentences, features, entries = (pa.ipc.open_stream(source).read_all() for _ in range(4))
+    numbers = cast("pa.Int64Array", index.column("index").combine_chunks())
+    return Case(
+        name=facts["name"],
+        construction=facts["construction"],
+        phenomenon=facts["phenomenon"],
+        dependency=facts["dependency"],
+        question=Pairs(facts["contrasts"]),
+        index=numbers,
+        sentences=sentences,
+        features=features,
+        entries=entries,
+    )
+
+
+def _is_sound(case: Case) -> bool:
+    """Tell whether a case hangs together: a checksum anyone can compute proves nothing."""
+    return (
+        case.index.type == pa.int64()
+        and len(case.index) == case.sentences.num_rows == case.features.num_rows
+        and set(case.sentences.schema.types) == {pa.string()}
+        and (not case.entries.num_columns or len(case.index) == case.entries.num_rows)
+        and set(case.entries.schema.types) <= {ENTRIES}
+        and len(case.contrasts) > 0
+        and all({contrast.better, contrast.worse} <= set(case.labels) for contrast in case.contrasts)
+    )
+
+
+def _facts(value: Suite | Case, kind: type) -> dict[str, object]:
+    return {name: getattr(value, name) for name in kind.__annotations__}
+
+
+def _path(key: str) -> Path:
+    return cache_folder() / f"{key[:32]}.arrow"
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"

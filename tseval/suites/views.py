@@ -18,7 +18,7 @@ from tseval.errors import SuiteError, suggest
 from tseval.items import POSITION, WORD, as_entries, suite_digest, take_rows
 from tseval.questions import Contrast
 from tseval.questions.pairs import ENDING, Pairs
-from tseval.suites.agreement.examples import EXAMPLE_NUMBERS, PLURAL, SINGULAR
+from tseval.suites.agreement import EXAMPLE_NUMBERS, PLURAL, SINGULAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

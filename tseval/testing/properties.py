@@ -28,9 +28,8 @@ from tseval.scoring.protocol import (
     TotalModel,
     WordModel,
 )
-from tseval.scoring.rows import pieces_of
 from tseval.scoring.scorers import scorer_for
-from tseval.scoring.trie import take
+from tseval.scoring.trie import pieces_of, take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 
 from tseval.errors import TrainingError
+from tseval.models import UNK, Vocabulary, words_of
 from tseval.models.checkpoint import save_checkpoint
-from tseval.models.vocabulary import UNK, Vocabulary, words_of
 from tseval.scoring.numerics import widest_float
 from tseval.training.corpus import Window
 from tseval.training.language_model import READ_EVERY, provenance

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from tseval.errors import TrainingError, reason
 from tseval.files import bounded_lines, cache_folder, limits, open_limited, open_regular, write_whole
-from tseval.models.vocabulary import EOS, SPECIAL_WORDS, UNK, Vocabulary
+from tseval.models import EOS, SPECIAL_WORDS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -22,9 +22,8 @@ from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
 from tseval.models.cells.cell import Cell
 from tseval.models.cells.window import column_sums
-from tseval.models.checkpoint import PackedType, stored_weights
+from tseval.models.checkpoint import PackedType, read_plain, stored_weights
 from tseval.models.network import LanguageModel
-from tseval.models.plain import read_plain
 from tseval.runs.directory import to_parquet
 from tseval.scoring.numerics import (
     HAS_ONEDNN,
@@ -49,9 +48,9 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from tseval.formats import Json
+    from tseval.models import Vocabulary
     from tseval.models.cells.cell import State
     from tseval.models.network import Network
-    from tseval.models.vocabulary import Vocabulary
     from tseval.training.corpus import Stream, Window, Windows
 
 

@@ -46,7 +46,7 @@ from tseval.report.curves import read_curves, write_curves_figure
 from tseval.runs import Manifest, read_run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
-from tseval.suites.cache import afresh
+from tseval.suites import afresh
 from tseval.training.loop import curves_path
 from tseval.training.zoo import (
     CORPUS_FILES,

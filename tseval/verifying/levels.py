@@ -20,8 +20,7 @@ from tseval.report import document_of, render
 from tseval.runs import Run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED
-from tseval.suites import load_suite
-from tseval.suites.cache import afresh
+from tseval.suites import afresh, load_suite
 from tseval.suites.grammar.expand import choose_rows
 from tseval.verdicts import asked_in, judge, n_too_long, sentences_of
 from tseval.verifying.claim import Wrong

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from tseval.analysis.design import Design, Factors
-from tseval.analysis.ratings import pearson, spearman
+from tseval.analysis.measures import pearson, spearman
 
 BOTH: dict[str, Any] = {"pearson": (pearson, stats.pearsonr), "spearman": (spearman, stats.spearmanr)}
 

@@ -9,7 +9,7 @@ import pytest
 from supplied import AGREEMENT
 
 from tseval.errors import SuiteError
-from tseval.suites.agreement.examples import write_examples
+from tseval.suites.agreement import write_examples
 from tseval.suites.agreement.published import read_examples
 
 ROW = {

@@ -10,8 +10,8 @@ from supplied import AGREEMENT, AGREEMENT_COUNTS, CRAFT, LINZEN, needs_craft, ne
 
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
+from tseval.suites.agreement import Shares
 from tseval.suites.agreement.convert import Tally, convert, summarise
-from tseval.suites.agreement.examples import Shares
 from tseval.suites.agreement.published import read_examples
 from tseval.suites.agreement.treebank import opposite_form
 

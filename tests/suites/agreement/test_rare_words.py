@@ -7,8 +7,8 @@ import pytest
 from in_process import call
 from supplied import AGREEMENT, TREEBANK_SAMPLE
 
+from tseval.suites.agreement import Shares
 from tseval.suites.agreement.convert import convert
-from tseval.suites.agreement.examples import Shares
 from tseval.suites.agreement.published import Frequent, read_examples
 
 # Form, lemma, tag, head, relation.

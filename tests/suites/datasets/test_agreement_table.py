@@ -9,7 +9,7 @@ from supplied import AGREEMENT
 import tseval
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
-from tseval.suites.agreement.examples import write_examples
+from tseval.suites.agreement import write_examples
 from tseval.suites.agreement.published import read_examples
 
 HEADER = "sentence\tverb_index\tverb_form\tnumber\topp_verb_form"

@@ -11,7 +11,7 @@ from scipy import stats
 from supplied import LAU_RATINGS, TURBLIMP_RATINGS
 
 from tseval import load_suite
-from tseval.analysis.ratings import noise_ceiling
+from tseval.analysis.measures import noise_ceiling
 from tseval.errors import SuiteError
 
 PEOPLE = {"ann": [7, 2, 6, 4], "bob": [5, 1, 5, 1], "cat": [6, 3, 4, 2]}

@@ -1,1 +1,203 @@
 """Subject-verb agreement in running text: examples from treebanks and published sets."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tseval.errors import SuiteError
+from tseval.files import write_whole
+from tseval.formats import is_count, read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+
+SINGULAR, PLURAL = "sing", "plur"
+EXAMPLE_NUMBERS = (SINGULAR, PLURAL)
+NO_NOUN = "none"  # last_intervening where no noun intervenes
+EXAMPLE_ENDINGS = (".parquet", ".tsv", ".tsv.gz")
+NEEDED_COLUMNS = ("sentence", "verb_index", "verb_form", "number", "opp_verb_form")
+EXAMPLE_COLUMNS: dict[str, pa.DataType] = {
+    "sentence": pa.string(),
+    "subj_index": pa.int64(),
+    "verb_index": pa.int64(),
+    "subj_form": pa.string(),
+    "verb_form": pa.string(),
+    "number": pa.string(),
+    "opp_verb_form": pa.string(),
+    "n_intervening": pa.int64(),
+    "n_attractors": pa.int64(),
+    "n_non_attractors": pa.int64(),
+    "distance": pa.int64(),
+    "last_intervening": pa.string(),
+    "source": pa.string(),
+    "sent_id": pa.string(),
+    "split": pa.string(),
+    "opp_how": pa.string(),
+    "verb_role": pa.string(),
+    "subj_deprel": pa.string(),
+}
+_CHUNK = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One target verb in a sentence as it was found; what a source does not say is None.
+
+    Attributes:
+        sentence: Words joined by single spaces.
+        verb_index: Position of the target verb, from 0.
+        verb_form: The verb as found.
+        number: Its number and its subject's, `sing` or `plur`.
+        opp_verb_form: The verb in the other number.
+        n_attractors: Intervening nouns of the other number.
+        source: The treebank or file.
+        split: `train`, `valid` or `test`.
+        opp_how: How the opposite form was found.
+        subj_index: Position of the subject's head, from 0.
+        subj_form: The subject's head.
+        n_intervening: Common nouns strictly between subject and verb.
+        n_non_attractors: Those of the subject's number.
+        distance: `verb_index - subj_index`.
+        last_intervening: Number of the noun nearest to the verb; `none` where no noun intervenes.
+        sent_id: The sentence's name in its treebank.
+        verb_role: `main`, `aux`, `auxpass` or `cop`.
+        subj_deprel: The subject's relation.
+    """
+
+    sentence: str
+    verb_index: int
+    verb_form: str
+    number: str
+    opp_verb_form: str
+    n_attractors: int
+    source: str
+    split: str
+    opp_how: str
+    subj_index: int | None = None
+    subj_form: str | None = None
+    n_intervening: int | None = None
+    n_non_attractors: int | None = None
+    distance: int | None = None
+    last_intervening: str | None = None
+    sent_id: str | None = None
+    verb_role: str | None = None
+    subj_deprel: str | None = None
+
+
+def gather_examples(examples: Iterable[Example]) -> pa.Table:
+    """Put examples of one source into a table; columns that the source does not fill are left out."""
+    rest, schema = iter(examples), pa.schema(list(EXAMPLE_COLUMNS.items()))
+    parts = [schema.empty_table()]
+    while chunk := list(islice(rest, _CHUNK)):
+        parts.append(pa.Table.from_pylist(list(map(asdict, chunk)), schema=schema))
+    return filled(pa.concat_tables(parts))
+
+
+def filled(table: pa.Table) -> pa.Table:
+    """Leave out the columns that hold nothing."""
+    held = [name for name in table.column_names if table[name].null_count < table.num_rows]
+    return table.select(held) if table.num_rows else table
+
+
+def write_examples(table: pa.Table, path: Path) -> None:
+    """Write a table of examples, as its ending says: `.parquet`, `.tsv` or `.tsv.gz`.
+
+    Raises:
+        OSError: Nothing was written.
+    """
+    if path.name.endswith(".parquet"):
+        write_whole(path, lambda file: pq.write_table(table, file))
+    elif path.name.endswith(".gz"):
+        # Without a time stamp: the same examples give the same bytes.
+        write_whole(path, gzip.compress(_as_tsv(table), mtime=0))
+    else:
+        write_whole(path, _as_tsv(table))
+
+
+def _as_tsv(table: pa.Table) -> bytes:
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    lines = ["\t".join(table.column_names), *("\t".join(map(_cell, row)) for row in rows)]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _cell(value: object) -> str:
+    """Write a cell; there is no quoting, so what would end it becomes a space."""
+    return str(value).translate(dict.fromkeys(map(ord, "\t\n\r"), " "))
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How much of the documents is for training and for validation, in percent; the rest is for testing."""
+
+    train: float = 80
+    valid: float = 10
+
+
+def split_of(document: str, shares: Shares) -> str:
+    """Say whether a document is for `train`, `valid` or `test`: the same on every machine and for ever.
+
+    A larger share of training text takes in the smaller one.
+    """
+    digest = hashlib.sha256(document.encode()).digest()
+    percent = int.from_bytes(digest[:8], "big") / 2**64 * 100
+    if percent < shares.train:
+        return "train"
+    return "valid" if percent < shares.train + shares.valid else "test"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A verb in a sentence of `NAME.text`, as `NAME.gold` tells.
+
+    Attributes:
+        place: `file:line` of the gold file.
+        words: The whole sentence.
+        position: Of the verb, from 0.
+        right: The verb as it stands there.
+        wrong: The verb in the other number.
+        attractors: How many.
+    """
+
+    place: str
+    words: Sequence[str]
+    position: int
+    right: str
+    wrong: str
+    attractors: int
+
+
+def gold_of(text: Path) -> Path:
+    """Name the file that says which word of each sentence is the verb."""
+    return text.with_name(text.name.replace(".text", ".gold", 1))
+
+
+def read_targets(text: Path) -> Iterator[Target]:
+    """Read `NAME.text` with `NAME.gold` beside it: position of the verb, right form, wrong form, attractors.
+
+    The forms are lower-cased as the text is; four of the published ones are not.
+
+    Raises:
+        SuiteError: The two files do not fit together, or a line is malformed.
+    """
+    sentences, gold = list(read_lines(text)), list(read_lines(gold_of(text)))
+    if len(sentences) != len(gold):
+        raise SuiteError(f"{gold_of(text)}: {len(gold)} lines for the {len(sentences)} sentences of {text}")
+    for (_, sentence), (place, line) in zip(sentences, gold, strict=True):
+        cells, words = line.split("\t"), sentence.split()
+        if len(cells) != 4 or not (is_count(cells[0]) and is_count(cells[3])):
+            raise SuiteError(
+                f"{place}: not position, right form, wrong form and number of attractors: {line!r}"
+            )
+        position, right, wrong, attractors = int(cells[0]), cells[1].lower(), cells[2].lower(), int(cells[3])
+        if position >= len(words) or words[position] != right:
+            raise SuiteError(f"{place}: word {position} of the sentence is not {right!r}")
+        yield Target(place, words, position, right, wrong, attractors)

@@ -11,7 +11,7 @@ from tabulate import tabulate
 
 from tseval.errors import SuiteError
 from tseval.formats import bare_name
-from tseval.suites.agreement.examples import NEEDED_COLUMNS, PLURAL, SINGULAR, gather_examples
+from tseval.suites.agreement import NEEDED_COLUMNS, PLURAL, SINGULAR, gather_examples
 from tseval.suites.agreement.published import (
     PUBLISHED_COLUMNS,
     frequent_words,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tseval.suites.agreement.examples import Example, Shares
+    from tseval.suites.agreement import Example, Shares
     from tseval.suites.agreement.published import Frequent
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from tseval.errors import SuiteError, quoted_text, reason
 from tseval.files import bounded_lines, open_limited
 from tseval.formats import ContentError, is_count, numbered_lines
-from tseval.suites.agreement.examples import (
+from tseval.suites.agreement import (
     EXAMPLE_COLUMNS,
     EXAMPLE_NUMBERS,
     NEEDED_COLUMNS,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tseval.suites.agreement.examples import Shares
+    from tseval.suites.agreement import Shares
     from tseval.suites.agreement.treebank import Sentence
 
     Place = Callable[[int], str]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import SuiteError
 from tseval.files import beyond, limits
 from tseval.formats import numbered_lines
-from tseval.suites.agreement.examples import EXAMPLE_NUMBERS, NO_NOUN, PLURAL, SINGULAR, Example, split_of
+from tseval.suites.agreement import EXAMPLE_NUMBERS, NO_NOUN, PLURAL, SINGULAR, Example, split_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from conllu import Token, TokenList
 
-    from tseval.suites.agreement.examples import Shares
+    from tseval.suites.agreement import Shares
 
 
 NOUN_TAGS = {"NN": SINGULAR, "NNS": PLURAL}

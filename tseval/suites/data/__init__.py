@@ -22,7 +22,6 @@ from tseval.suites.data.agreement import (
     read_gulordava,
     read_linzen,
 )
-from tseval.suites.data.continuations import form_of, read_contexts, read_continuations
 from tseval.suites.data.entries import DataSet, build_cases
 from tseval.suites.data.pairs import (
     BLIMP_METHODS,
@@ -37,7 +36,13 @@ from tseval.suites.data.pairs import (
     refuse_columns,
 )
 from tseval.suites.data.ratings import has_ratings, read_ratings
-from tseval.suites.data.syntaxgym import SYNTAXGYM_SOURCE, read_syntaxgym
+from tseval.suites.data.regions import (
+    SYNTAXGYM_SOURCE,
+    form_of,
+    read_contexts,
+    read_continuations,
+    read_syntaxgym,
+)
 from tseval.tables import is_table, open_table
 
 if TYPE_CHECKING:

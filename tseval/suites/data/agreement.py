@@ -13,7 +13,7 @@ from tseval.formats import bare_name, is_count, read_lines, stem_of
 from tseval.items import Case, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
-from tseval.suites.agreement.examples import SINGULAR, read_targets
+from tseval.suites.agreement import SINGULAR, read_targets
 from tseval.suites.agreement.published import read_examples
 from tseval.suites.data.entries import AGREEMENT, DataItem, first_places
 from tseval.tables import read_tsv

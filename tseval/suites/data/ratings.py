@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from tseval.errors import SuiteError
 from tseval.formats import bare_name, fits, read_jsonl, stem_of
 from tseval.items import N_RATINGS, RATING, RATING_SE
-from tseval.questions.ratings import RATED, Ratings
+from tseval.questions.pairs import RATED, Ratings
 from tseval.questions.scored import Unigrams
 from tseval.suites.data.entries import DataItem, build_cases
 from tseval.suites.data.pairs import ROW_NAMES, read_records, table_row
