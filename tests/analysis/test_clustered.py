@@ -12,8 +12,8 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.sandwich_covariance import cov_cluster
 from statsmodels.stats.weightstats import ttost_paired
 
-from tseval.analysis.breakdowns import joint_grid
-from tseval.analysis.comparisons import count_clustered, pairwise, share_entries, with_intervals
+from tseval.analysis.breakdowns import joint_grid, with_intervals
+from tseval.analysis.comparisons import count_clustered, pairwise, share_entries
 from tseval.errors import RunError
 
 SIZES = (8, 12)  # verbs, and items of each

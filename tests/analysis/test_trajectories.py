@@ -10,7 +10,7 @@ from scipy.stats import t as student
 from small import make_case, make_run, make_suite
 
 from tseval.analysis import count
-from tseval.analysis.trajectories import emergence, trajectory
+from tseval.analysis.comparisons import emergence, trajectory
 
 N = 100
 # Of 100 items, what is right at each step. By Wilson's interval 60 is above chance (p 0.0455), 59 is not.

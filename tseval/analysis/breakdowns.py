@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,12 +12,17 @@ from scipy.special import expit
 
 from tseval.analysis import COUNTS, require_features
 from tseval.analysis.comparisons import ESTIMATED, count_clustered, marks, seed_means
-from tseval.analysis.design import Design, Factors, estimate
+from tseval.analysis.design import Design, Factors, estimate, quantile
+from tseval.analysis.differences import (
+    degrees,
+)
 from tseval.errors import RunError, SuiteError
 from tseval.items import POSITION, WORD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 
 N, ATTRACTORS, OTHERS = "n_intervening", "n_attractors", "n_non_attractors"
@@ -335,3 +341,47 @@ def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, 
     if found is None:
         return None
     return (found.low, found.high) if measure.quantity == "accuracy" else (1 - found.high, 1 - found.low)
+
+
+def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Add the ends of an interval to the mean confidences of a profile.
+
+    The 95% interval of the mean over items, clustered by lexicon entry and never narrower than Student's for
+    items that are independent; cut to 0 and 1.
+
+    Args:
+        rows: Of `tseval.analysis.breakdowns.profile`.
+        verdicts: What they were made from.
+
+    Returns:
+        The rows with `low`, `high` and the standard error `se`, missing where there is one item only, and
+        the factors: `clusters`, each with its number of entries, and `fixed`, those with too few.
+    """
+    from scipy.special import expit  # noqa: PLC0415 - slow to import
+
+    decided = verdicts[~verdicts["undecidable"].astype(bool)]
+    gaps = (decided["better_score"] - decided["worse_score"]).to_numpy("float64")
+    confidence, factors = expit(gaps), Factors.of_verdicts(decided)
+    case, position = decided["case"].to_numpy(), decided[POSITION].to_numpy("int64")
+    found = []
+    for name, place in zip(rows["case"], rows[POSITION], strict=True):
+        own = (case == name) & (position == place)
+        design = Design.of(factors.take(own))
+        found.append((*_interval(confidence[own], design), design.clusters, design.fixed))
+    names = ["low", "high", "se"]
+    told = pd.DataFrame(found, rows.index, [*names, "clusters", "fixed"])
+    return rows.join(told.astype(dict.fromkeys(names, "float64")))
+
+
+def _interval(
+    values: NDArray[np.float64], design: Design
+) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Give the ends of the interval of a mean, and its standard error."""
+    n_items = len(values)
+    if n_items < 2:
+        return None, None, None
+    means, influence = design.deviations(values[:, None])
+    independent = n_items / (n_items - 1) * float((influence**2).sum())
+    se = sqrt(max(independent, float(design.covariance(influence)[0, 0])))
+    half = quantile(degrees(design)) * se
+    return max(0.0, float(means[0]) - half), min(1.0, float(means[0]) + half), se

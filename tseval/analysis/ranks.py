@@ -265,14 +265,6 @@ def _mean_ranks(rows: Sequence[_Row], chunks: Iterable[_Draws]) -> NDArray[np.fl
     return np.concatenate(found)
 
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from tseval.analysis.design import Design
-
-
 def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> RankSets:
     """Find the ranks that architectures may have by their means over seeds.
 

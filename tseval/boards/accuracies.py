@@ -13,9 +13,9 @@ from tseval.report.boards import (
     BoardRow,
 )
 from tseval.report.columns import refuse_unlike
+from tseval.report.comparisons import seeds_table
 from tseval.report.document import spread_beside
 from tseval.report.opened import for_analysis
-from tseval.report.seeds import seeds_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

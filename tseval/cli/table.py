@@ -74,7 +74,7 @@ def table_command(
         elif over is not None:
             told = _over(sources, over, by)
         elif group:
-            from tseval.report.seeds import seeds_of, seeds_table
+            from tseval.report.comparisons import seeds_of, seeds_table
 
             opened = open_runs(sources)
             told = seeds_table(opened, seeds_of(opened), by)
@@ -186,8 +186,8 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
 @SEEDS_TOGETHER
 def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
     """Print the accuracy of each row of the table with its interval; the figure has bars."""
+    from tseval.report.comparisons import row_bars, seeds_of, seeds_table
     from tseval.report.figures import draw_bars
-    from tseval.report.seeds import row_bars, seeds_of, seeds_table
 
     asked = Chosen(**given)
     with busy(ANALYSING):
@@ -325,8 +325,8 @@ def ratings_command(by: tuple[str, ...], **given: Any) -> None:
 def formal_command(group: bool, **given: Any) -> None:
     """Print accuracy by distance, or error by attractors or pattern, as the papers on the language do."""
     from tseval.report import analyses
+    from tseval.report.comparisons import seeds_of
     from tseval.report.figures import draw_lines
-    from tseval.report.seeds import seeds_of
 
     asked = Chosen(**given)
     with busy(ANALYSING):

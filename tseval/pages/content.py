@@ -145,7 +145,7 @@ def page_lines(table: Table) -> list[PageLine]:
 
 
 def mean_lines(means: Document) -> list[PageLine]:
-    """Give the lines of means over seeds, as `tseval.report.seeds` tabulates them; intervals in the cells."""
+    """Give the lines of means over seeds (`tseval.report.comparisons`), with intervals in the cells."""
     (grid,) = means.grids
     lines = []
     for line in grid.lines:

@@ -22,9 +22,9 @@ from tseval.analysis.breakdowns import (
     joint_grid,
     measure_of,
     profile,
+    with_intervals,
     with_words,
 )
-from tseval.analysis.comparisons import with_intervals
 from tseval.analysis.differences import over_seeds
 from tseval.analysis.measures import (
     ALL_SENTENCES,
@@ -48,11 +48,11 @@ from tseval.report.document import (
     share,
     side_by_side,
     whole,
+    with_spread,
 )
 from tseval.report.figures import DotPanel, LineOf, Panel, ScatterPanel, without_seed
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import ACCURACY, INTERVAL, interval_note, stacked, tell
-from tseval.report.seeds import with_spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,27 +2,195 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
 from math import comb
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis import require_features
+from tseval.analysis import ROW, require_features
 from tseval.analysis.breakdowns import N
-from tseval.analysis.comparisons import DEFAULT_MARGIN, against, pairwise
+from tseval.analysis.comparisons import DEFAULT_MARGIN, SEED_COLUMNS, against, pairwise, seed_means
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
-from tseval.report.document import Field, Grid, Line, difference, probability, whole
-from tseval.report.layout import in_full, rows_and_means
+from tseval.report.document import Field, Grid, Line, difference, probability, rank_set, whole, with_spread
+from tseval.report.figures import LineOf, Panel
+from tseval.report.layout import in_full, row_labels, rows_and_means
 from tseval.report.opened import INTERVAL, interval_note, tell
-from tseval.report.seeds import about_seeds, seeds_of, with_spread
+from tseval.report.table import not_told_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from tseval.analysis.comparisons import Against
+    from tseval.analysis.comparisons import Against, SeedTable
     from tseval.report.document import Document
     from tseval.report.opened import Opened
+
+
+# What tells models apart that differ in nothing but their seed, and where they were scored.
+_OF_A_SEED = frozenset(
+    {"validation_perplexity", "validation_accuracy", "device", "step", "tokens", "training", "folder"}
+)
+
+
+_OF_SEEDS = (Field("", ("accuracy", "spread"), with_spread), INTERVAL)
+
+
+def seeds_of(opened: Opened) -> dict[str, list[str]]:
+    """Find the runs that differ in nothing but the seed of their models.
+
+    Models are taken for seeds of one architecture where their runs tell the same of them (architecture,
+    sizes, vocabulary, protocol) but the weights are others.
+
+    Returns:
+        Name of each architecture to the names of its models, in the order of the runs.
+
+    Raises:
+        RunError: No two runs are; or two are of the very same weights.
+    """
+    groups: dict[str, list[str]] = {}
+    cards = {name: manifest.model for name, manifest in opened.manifests.items()}
+    for name, card in cards.items():
+        known = {what: value for what, value in card.details.items() if what not in _OF_A_SEED}
+        key = repr((card.kind, card.protocol, known)) if "architecture" in known else name
+        for other in groups.setdefault(key, []):
+            if cards[other].fingerprint == card.fingerprint:
+                raise RunError(
+                    f"{other} and {name} are of one model, not of two seeds.\n  Leave one of the runs out."
+                )
+        groups[key].append(name)
+    if all(len(names) == 1 for names in groups.values()):
+        raise RunError(
+            "no two of these runs are of models that differ in their seed alone, so there are no means.\n"
+            "  Name runs of one architecture with the same sizes and vocabulary, or leave out --group."
+        )
+    found: dict[str, list[str]] = {}
+    for names in groups.values():
+        card = cards[names[0]]
+        name = str(card.details.get("architecture", names[0])) if len(names) > 1 else names[0]
+        found[name if name not in found else f"{name} ({names[0]})"] = names
+    return found
+
+
+def seeds_table(opened: Opened, groups: Mapping[str, Sequence[str]], by: Sequence[str] = ()) -> Document:
+    """Tabulate the means of architectures over their seeds, with spread and interval.
+
+    Args:
+        opened: The runs.
+        groups: Name of each architecture to the names of its models among them.
+        by: Features that rows are broken down by.
+
+    Raises:
+        SuiteError: The suite has no such feature.
+    """
+    require_features(next(iter(opened.verdicts.values())), by)
+    found = seed_means({name: [opened.verdicts[one] for one in names] for name, names in groups.items()}, by)
+    frames = [*found.of_rows.values(), *found.of_means.values()]
+    grouped = any(len(names) > 1 for names in groups.values())
+    notes = _notes(groups, interval_note(pd.concat(frames)))
+    if any(frame["accuracy"].isna().any() for frame in frames):
+        notes.append(
+            "A row in which no item is decidable for all seeds has no mean, and takes those over it."
+        )
+    notes += _about_ranks(found, grouped)
+    return tell(opened, "seeds", _records(found), [_grid(found, opened.suite, grouped)], notes)
+
+
+def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
+    """Say what the means and their intervals are of."""
+    if all(len(names) == 1 for names in groups.values()):
+        return ["Accuracies are cut to 3 decimals, not rounded.", intervals]
+    return [about_seeds(groups), f"{intervals} They are for other seeds too, where there are several."]
+
+
+def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
+    """Say how many seeds there are of each architecture, and how their means are shown."""
+    counts = ", ".join(f"{name} {len(names)}" for name, names in groups.items())
+    return (
+        f"Seeds: {counts}. Accuracies are means over seeds, ± the standard deviation between seeds, both cut "
+        "to 3 decimals."
+    )
+
+
+def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:
+    """Say what the ranks in brackets are, and which architectures they do not tell apart."""
+    if found.ranks is None:
+        return
+    of = "for other words, and other seeds where there are several" if grouped else "for other words"
+    yield (
+        f"In brackets: the ranks that each may have, all of them right together with 95% confidence, {of}."
+    )
+    yield from not_told_apart(found.ranks, list(found.of_rows))
+
+
+def row_bars(analysis: Document, title: str) -> Panel:
+    """Give the bars of the rows of a table, after Figure 4 of Bhatt et al. 2020."""
+    records = analysis.records
+    columns = list(records.columns)
+    heads = columns[columns.index(ROW[0]) : columns.index(SEED_COLUMNS[0])]
+    rows = records[records[ROW[2]].notna()]
+    ticks: list[str] = []
+    lines = []
+    for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
+        ticks = ticks or _ticks(own[heads])
+        known = own.assign(place=range(1, len(own) + 1)).dropna(subset="accuracy")
+        lines.append(
+            LineOf(index, str(name), *(known[of].tolist() for of in ("place", "accuracy", "low", "high")))
+        )
+    return Panel(title, [line for line in lines if line.x], ticks)
+
+
+def _ticks(rows: pd.DataFrame) -> list[str]:
+    """Name rows, with the phenomenon where two have one name."""
+    labels = row_labels(rows)
+    shared = Counter(labels)
+    named = zip(labels, rows["phenomenon"], strict=True)
+    return [f"{label}, {phenomenon.lower()}" if shared[label] > 1 else label for label, phenomenon in named]
+
+
+def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
+    fields = [Field(suite, align="left")]
+    for name in found.of_rows:
+        fields += [Field(name, _OF_SEEDS[0].names, with_spread), replace(INTERVAL, joined=True)]
+    lines = rows_and_means(found.rows, _columns(found.of_rows), found.means, _columns(found.of_means))
+    if ranks := _ranks(found):
+        shown = [rank_set(*ranks[name]) if name in ranks else None for name in found.of_rows]
+        lines.append(Line(("Rank by mean accuracy", *(cell for rank in shown for cell in (rank, "")))))
+    return Grid(fields, lines, "Means over seeds" if grouped else "Accuracy")
+
+
+def _ranks(found: SeedTable) -> dict[str, tuple[Fraction, int, int]]:
+    """Rank the architectures that have a mean over all rows by it, each with its best and worst rank."""
+    if found.ranks is None:
+        return {}
+    means = found.ranks.means
+    ranks = (Fraction(1 + int((means > mean).sum())) for mean in means)
+    sets = zip(ranks, found.ranks.low, found.ranks.high, strict=True)
+    own = zip(found.of_means.items(), sets, strict=True)
+    return {name: ranked for (name, frame), ranked in own if frame["accuracy"].notna().iloc[-1]}
+
+
+def _columns(own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
+    return [field.values(frame) for frame in own.values() for field in _OF_SEEDS]
+
+
+def _records(found: SeedTable) -> pd.DataFrame:
+    """List the means of all rows, then those over rows, architecture by architecture; ranks with the last."""
+    frames = []
+    ranks = _ranks(found)
+    for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
+        for name, frame in own.items():
+            rows = heads.join(frame).astype(object)
+            rows.insert(0, "model", name)
+            rows[["rank", "rank_low", "rank_high"]] = None
+            if heads is found.means and name in ranks:
+                rows.loc[rows.index[-1], ["rank", "rank_low", "rank_high"]] = [
+                    int(one) for one in ranks[name]
+                ]
+            frames.append(rows)
+    return in_full(frames)
 
 
 _PAIR = Field("Pair", ("first", "second"), " / ".join, "left")
@@ -77,9 +245,9 @@ def pairs(opened: Opened, by: str | None, margin: float = DEFAULT_MARGIN) -> Doc
         value = own.iloc[0, 0]
         about = "all items" if by is None or value is None else f"{NOUN_COUNTS.get(by, by)}: {value!s}"
         grids += [
-            _grid(f"Pairs, {about}", _APART, own),
+            _grid_comparisons(f"Pairs, {about}", _APART, own),
             _only_row(about, own, list(opened.verdicts)),
-            _grid(f"McNemar's test, items independent, {about}", _MCNEMAR, own),
+            _grid_comparisons(f"McNemar's test, items independent, {about}", _MCNEMAR, own),
         ]
     notes = [*comparison_notes(rows, margin, "the pairs of a table"), _OF_MCNEMAR]
     rows = rows.drop(columns="all") if by is None else rows
@@ -123,7 +291,7 @@ def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
     return Grid(fields, lines, f"Only the model of the row is right, {about}")
 
 
-def _grid(title: str, fields: Sequence[Field], rows: pd.DataFrame) -> Grid:
+def _grid_comparisons(title: str, fields: Sequence[Field], rows: pd.DataFrame) -> Grid:
     """Print a line for each pair."""
     columns = (field.values(rows) for field in fields)
     return Grid(fields, [Line(cells) for cells in zip(*columns, strict=True)], title)
@@ -168,7 +336,7 @@ def differences_table(
         notes = [about_seeds(groups), *notes, of_seeds]
     if any(frame["outcome"].isna().any() for frame in found.of_means.values()):
         notes.append("A model that lacks a row has no mean over it.")
-    records = _records(found)
+    records = _records_comparisons(found)
     if grouped:
         for place, column in ((1, "model"), (3, "against")):
             records.insert(place, f"n_seeds_{column}", [len(groups[name]) for name in records[column]])
@@ -188,7 +356,7 @@ def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def _records(found: Against) -> pd.DataFrame:
+def _records_comparisons(found: Against) -> pd.DataFrame:
     """List the differences of all rows, then those of their means, model by model."""
     frames = []
     for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
@@ -207,12 +375,15 @@ def _against_grid(found: Against, suite: str) -> Grid:
     for name in found.of_rows:
         fields += [Field(name, show=difference), *_OF_A_MODEL[1:]]
     keys = found.rows.drop(columns=[*_OF_THE_REFERENCE.names])
-    columns = _columns(found.rows, found.of_rows), _columns(found.means, found.of_means)
+    columns = (
+        _columns_comparisons(found.rows, found.of_rows),
+        _columns_comparisons(found.means, found.of_means),
+    )
     lines = rows_and_means(keys, columns[0], found.means, columns[1])
     return Grid(fields, lines, f"Differences from {found.reference}")
 
 
-def _columns(heads: pd.DataFrame, own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
+def _columns_comparisons(heads: pd.DataFrame, own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
     columns = [_OF_THE_REFERENCE.values(heads)]
     for frame in own.values():
         columns += [field.values(frame) for field in _OF_A_MODEL]

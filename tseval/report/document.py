@@ -390,3 +390,11 @@ def _text(value: object, show: Callable[..., str]) -> str:
         return value
     missing = not isinstance(value, tuple) and pd.isna(value)  # type: ignore[call-overload]
     return NONE if missing else show(value)
+
+
+def with_spread(cell: tuple[float, float]) -> str:
+    """Show a mean over seeds beside the standard deviation between them, if there are several."""
+    mean, spread = cell
+    if pd.isna(mean) or pd.isna(spread):
+        return "–" if pd.isna(mean) else share(mean)
+    return spread_beside(share(mean), share(spread))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tseval.analysis import require_features
-from tseval.analysis.trajectories import emergence, trajectory
+from tseval.analysis.comparisons import emergence, trajectory
 from tseval.errors import RunError
 from tseval.report.document import RUN_DECIMALS, Document, Field, Grid, Line, interval, share, whole
 from tseval.report.figures import LineOf
@@ -20,7 +20,7 @@ from tseval.runs import progress_of, training_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tseval.analysis.trajectories import Emergence, Trajectory
+    from tseval.analysis.comparisons import Emergence, Trajectory
     from tseval.report.opened import Opened
     from tseval.runs import Clock
     from tseval.runs.manifest import Manifest

@@ -28,7 +28,7 @@ from tseval.files import (
 from tseval.formats import ContentError, checked, read_json, read_yaml
 from tseval.models.cells import CELLS
 from tseval.report.columns import column_of
-from tseval.report.seeds import seeds_table
+from tseval.report.comparisons import seeds_table
 from tseval.runs import Manifest, Run, read_run
 from tseval.sweeps import STATE, Workforce, sweep
 from tseval.sweeps.engines import find_engine
