@@ -13,7 +13,7 @@ from tseval.analysis.accuracy import ROW, require_features
 from tseval.analysis.comparisons import SEED_COLUMNS, seed_means
 from tseval.errors import RunError
 from tseval.report.document import Field, Grid, Line, rank_set, share, spread_beside
-from tseval.report.figures import LineOf, Panel
+from tseval.report.figures import Axis, Panel, Series
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import INTERVAL, interval_note, tell
 from tseval.report.table import not_told_apart
@@ -141,9 +141,9 @@ def row_bars(analysis: Document, title: str) -> Panel:
         ticks = ticks or _ticks(own[heads])
         known = own.assign(place=range(1, len(own) + 1)).dropna(subset="accuracy")
         lines.append(
-            LineOf(index, str(name), *(known[of].tolist() for of in ("place", "accuracy", "low", "high")))
+            Series(index, str(name), *(known[of].tolist() for of in ("place", "accuracy", "low", "high")))
         )
-    return Panel(title, [line for line in lines if line.x], ticks)
+    return Panel(title, [line for line in lines if line.x], y=Axis("accuracy", (0, 1)), words=ticks)
 
 
 def _ticks(rows: pd.DataFrame) -> list[str]:
