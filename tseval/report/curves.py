@@ -24,7 +24,6 @@ from tseval.report.figures import (
     Look,
     Panel,
     Series,
-    in_families,
     without_seed,
     write_figure,
 )
@@ -41,6 +40,7 @@ TALLEST, TALLEST_PERPLEXITY = 1.6, 5.0  # times its best value, up to which a cu
 MARGIN = 0.07  # of the range of an axis
 MARKED = 16  # epochs with a marker, of many
 DASHES = ((1.0, 0.0), (5.0, 1.5), (1.2, 1.2), (6.0, 1.5, 1.2, 1.5), (3.0, 3.0))  # strokes and gaps, by layer
+ALPHA = "Decay rate α of each layer", Axis("α, share of the state that is kept", (0, 1))
 TRAINING: Mapping[str, Any] = {"linewidth": 1, "alpha": 0.45, "marker": ""}
 LEARNING = Look("band", (3.6, 3.9), (0.4, 0), columns=8, gap=0.075, marker=3.5, stroke=1.6)
 ERRORS = Look("band", (5.2, 3.9), (0.6, 0), legend="ends", gap=0.075, marker=3.5, stroke=1.6)
@@ -52,7 +52,6 @@ class TrainingKind:
     """What the curves of one kind of model show.
 
     Attributes:
-        model: The kind, for messages.
         time: Column that the curves run along, the number it is divided by, and its name.
         loss: What the loss is measured in.
         goal: Column of what a validation is judged by.
@@ -140,14 +139,12 @@ def curve_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
     for name in sorted({m["name"] for own in layers for m in own.values()}):
         series = [
             _series(one, column, index, linestyle=_dash(m["layer"]), linewidth=1.8, marker="")
-            for index, one in enumerate(curves)
-            for column, m in layers[index].items()
+            for index, (one, own) in enumerate(zip(curves, layers, strict=True))
+            for column, m in own.items()
             if m["name"] == name
         ]
-        decay = Axis("α, share of the state that is kept", (0, 1))
-        alpha = name == "alpha"
-        title = "Decay rate α of each layer" if alpha else name
-        watched.append(Panel(title, series, time, decay if alpha else Axis()))
+        title, axis = ALPHA if name == "alpha" else (name, Axis())
+        watched.append(Panel(title, series, time, axis))
     loss, goal = _loss(curves, kind, time), _goal(curves, kind, time)
     numbers = sorted({int(m["layer"]) for own in layers for m in own.values()})
     keys = [
@@ -156,8 +153,7 @@ def curve_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
         ({"color": GREY, "marker": "o", "markersize": 4}, "validation"),
     ]
     panels, look = [*watched, loss, goal], replace(LEARNING, keys=keys, across=2 + len(watched))
-    n_families = len(in_families([one["model"].iloc[0] for one in curves]))
-    if n_families == 1:
+    if len(curves) <= MOST_TOGETHER:
         return panels, look
     return [goal, loss, *watched], replace(look, size=(3.6, 3.1), margin=(1.6, 0.6), legend="ends")
 
@@ -287,7 +283,7 @@ def error_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
     return panels, replace(ERRORS, across=len(panels))
 
 
-STRING_LOSS, STRING_ERROR = MEASURES = "string_loss", "headline_error"
+MEASURES = "string_loss", "headline_error"
 STRING_COLUMNS: dict[str, pa.DataType] = {
     "step": pa.int64(), "suite": pa.string(), **dict.fromkeys(MEASURES, pa.float64())
 }  # fmt: skip
@@ -338,10 +334,10 @@ def string_panels(rows: pd.DataFrame) -> tuple[list[Panel], Look]:
     for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
         style = {"markevery": max(1, len(own) // MARKED)}
         epochs, loss, error = (own[column].tolist() for column in ("epoch", *MEASURES))
-        for column, values, series in ((STRING_LOSS, loss, by_loss), (STRING_ERROR, error, by_error)):
-            around = own[f"{column}_spread"].fillna(0)
-            low, high = ((own[column] + sign * around).tolist() for sign in (-1, 1))
-            series.append(Series(index, str(name), epochs, values, low, high, style=style))
+        for measure, series in zip(MEASURES, (by_loss, by_error), strict=True):
+            around = own[f"{measure}_spread"].fillna(0)
+            ends = ((own[measure] + sign * around).tolist() for sign in (0, -1, 1))
+            series.append(Series(index, str(name), epochs, *ends, style=style))
         both.append(Series(index, str(name), loss, error, style=style))
     epoch, falling = Axis("epoch", most=9), Axis("loss on test strings, falling", falling=True)
     panels = [

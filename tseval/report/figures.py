@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.text import Text
-    from numpy.typing import NDArray
 
     from tseval.errors import TsevalError
 
@@ -64,11 +63,10 @@ class Series:
 
     Attributes:
         index: Which model; chooses colour and marker.
-        name: Its name; text from outside. Empty for a line that stands beside another of the same model.
+        name: Text from outside; empty for a line that stands beside another of the same model.
         x: Places along the axis; words count from 1.
-        y: Values; not a number where there is none, and the line breaks.
-        low: Lower ends of their intervals, or empty.
-        high: Upper ends, or empty.
+        y: Not a number where there is none, and the line breaks.
+        low: Lower ends of intervals, or empty, as `high` is then.
         style: How its line differs from those of the look, in matplotlib's terms.
     """
 
@@ -91,7 +89,6 @@ class Axis:
     """One axis of a panel.
 
     Attributes:
-        label: Beside it.
         limits: Its ends; None for what the values need. An upper end alone is only the highest it may be.
         log_from: Where it begins to be logarithmic, 0 for all of it; None where it is linear.
         most: How many whole numbers stand at it at most; 0 for any numbers.
@@ -112,12 +109,9 @@ class Panel:
     """One set of axes.
 
     Attributes:
-        title: Above it; text from outside.
-        series: One per model, or more.
-        x: The axis of places.
-        y: The axis of values.
+        title: Text from outside, as `subtitle` is.
+        x: The axis of places; that of values is `y`.
         words: Of the places, or empty for numbers; text from outside.
-        subtitle: A second line of the title.
         rings: Whether a ring marks where a line ends, for lines that do not run along time.
         family: Which models these are, or empty for all.
         behind: Lines of other models, grey and without names.
@@ -143,7 +137,6 @@ class Look:
             bars; dots on lines of words, from left to right; or a scatter.
         size: Width and height of a panel in inches; bars and dots take what their words need.
         margin: What the figure has besides.
-        across: Panels beside each other, at most.
         shared: Axes that all panels have in common: "xy", "y" or "".
         edges: Axes whose labels stand only at the edge of the figure, likewise.
         families: Whether many models are drawn in panels by family.
@@ -153,10 +146,8 @@ class Look:
         keys: What the legend says besides: a style in matplotlib's terms, and what it means.
         gap: Least distance of two names at the ends of lines, as a share of the axis.
         chance: Whether a line marks the accuracy of who guesses.
-        marker: Its size, in points.
-        stroke: Width of lines, in points.
+        stroke: Width of lines, in points, as the size of markers is.
         clip: Whether lines are cut at the edge of the axes, as where a limit leaves values out.
-        title_size: In points.
     """
 
     mark: Literal["line", "band", "bar", "dot", "scatter"]
@@ -188,7 +179,7 @@ TRAJECTORIES = Look(
 )  # fmt: skip
 BARS = Look("bar", legend="each", chance=True, marker=3.5)
 COUNTS = replace(BARS, chance=False)
-ACCURACY_DOTS = Look("dot", families=False, edges="x", columns=4, chance=True)
+ACCURACY_DOTS = Look("dot", margin=(0, 0.4), families=False, edges="x", columns=4, chance=True)
 DOTS = replace(ACCURACY_DOTS, chance=False)
 SCATTER = Look("scatter", (3.4, 3.2), (0.4, 0), across=3, shared="y", edges="y", families=False, legend="")
 
@@ -247,13 +238,9 @@ def _is_drawable(figure: Figure) -> bool:
     return all(font.get_char_index(ord(one)) and bidirectional(one) not in {"R", "AL"} for one in letters)
 
 
-def colour(index: int) -> str:
-    """Give the colour of the so-manieth model."""
-    return COLOURS[index % len(COLOURS)]
-
-
-def _marker(index: int) -> str:
-    return MARKERS[index % len(MARKERS)]
+def _sign(index: int) -> dict[str, Any]:
+    """Give the colour and the marker of the so-manieth model."""
+    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
 
 
 NAMES = 1.2  # inches for names beside panels that otherwise have a legend
@@ -262,10 +249,15 @@ NARROWEST, WIDEST = 5.0, 14.0  # inches of bars
 UPRIGHT, TURNED = 2.9, 4.2  # inches of a panel of bars with its words
 SHORT = 9  # characters of a word that needs not be turned
 DOT_WIDTH, DOT_LINE, DOT_TITLE = 4.6, 0.19, 0.85  # inches of a panel, of a word, of its title and axis
-DOT_BELOW = 0.4  # inches for the legend
 DOT_SPREAD = 0.5  # of a line, over all models
 LINE_STEP, LINE_SPREAD = 0.03, 0.4  # from one model to the next, of the width of a panel; over all models
 LEGEND_LINE, LEGEND_LETTER = 0.65, 0.09  # inches that an entry of the legend takes, and each letter of it
+STROKES: Mapping[str, Any] = {  # of intervals
+    "line": {"linewidth": 1, "alpha": 0.55},
+    "dot": {"linewidth": 1, "alpha": 0.55},
+    "bar": {"linewidth": 1, "color": GREY},
+    "scatter": {"linewidth": 0.6, "alpha": 0.4},
+}
 MANY_DOTS = 300  # of more dots each is smaller and lets others through
 
 
@@ -276,22 +268,39 @@ def draw(panels: Sequence[Panel], look: Look) -> Figure:
     groups = by_family(panels) if look.families else [list(panels)]
     in_rows = look.legend == "below" and len(groups) > 1  # each family in rows of its own, without a legend
     blocks = _blocks(groups, look)
-    width, height = _size(blocks, look)
-    figure = Figure(figsize=(width + NAMES * in_rows, height), layout="constrained")
-    for part, rows in zip(_parts(figure, len(blocks), look), blocks, strict=True):
-        for place, (row, grid) in enumerate(zip(rows, _grid(part, rows, height, look), strict=True)):
+    sizes = [[_size(row[0], look) for row in rows] for rows in blocks]
+    heights = [[height for _, height in own] for own in sizes]
+    height = max(map(sum, heights)) if look.mark == "dot" else sum(map(sum, heights))
+    across = len(blocks) if look.mark == "dot" else max(map(len, blocks[0]))
+    width = across * max(width for own in sizes for width, _ in own) + look.margin[0] + NAMES * in_rows
+    figure = Figure((width, height + look.margin[1]), layout="constrained")
+    parts: Sequence[Figure | SubFigure] = [figure]
+    if look.mark in ("bar", "dot"):
+        down, beside = (len(blocks), 1) if look.mark == "bar" else (1, len(blocks))
+        parts = figure.subfigures(down, beside, squeeze=False).flatten().tolist()
+    for part, rows, own in zip(parts, blocks, heights, strict=True):
+        if look.mark == "dot" and height - sum(own) > 0.01:
+            rows.append([])  # what this column lacks to the height of the other stays empty below it
+            own.append(height - sum(own))
+        grid = part.subplots(
+            len(rows), max(map(len, rows)), squeeze=False, height_ratios=own if look.mark == "dot" else None,
+            sharex="x" in look.shared, sharey="y" in look.shared,
+        )  # fmt: skip
+        for place, (row, line) in enumerate(zip(rows, grid, strict=True)):
             below = len(rows[place + 1]) if place + 1 < len(rows) else 0
-            for column, (panel, axes) in enumerate(zip(row, grid, strict=True)):
+            for axes in line[len(row) :]:
+                axes.remove()
+            for column, (panel, axes) in enumerate(zip(row, line, strict=False)):
                 _draw_panel(axes, panel, look)
-                _label(axes, panel, look, left=column == 0, lowest=column >= below)
-                if look.legend == "ends":
+                horizontal, vertical = _sides(panel, look)
+                if column >= below or "x" not in look.edges:
+                    axes.set_xlabel(horizontal.label)
+                    axes.tick_params(labelbottom=True)
+                if column == 0 or "y" not in look.edges:
+                    axes.set_ylabel(f"{panel.family}\n{vertical.label}" if in_rows else vertical.label)
+                first = place == 0 or rows[place - 1][0].family != panel.family
+                if look.legend == "ends" or (in_rows and first and panel is row[-1]):
                     _name_ends(axes, panel, look)
-            if in_rows:
-                for panel, axes in zip(row, grid, strict=True):
-                    _set_title(axes, panel.title, look)
-                grid[0].set_ylabel(f"{row[0].family}\n{row[0].y.label}")
-                if place == 0 or rows[place - 1][0].family != row[0].family:
-                    _name_ends(grid[-1], row[-1], look)
         if look.legend == "each":
             _explain(part, rows[0], look)
     if look.legend != "each" and not in_rows:
@@ -300,75 +309,31 @@ def draw(panels: Sequence[Panel], look: Look) -> Figure:
 
 
 def _blocks(groups: Sequence[Sequence[Panel]], look: Look) -> list[list[Sequence[Panel]]]:
-    """Arrange panels in rows; each family of bars, and each column of dots, is a block of its own."""
+    """Arrange panels in rows; each family of bars, and each of two columns of dots, is a block of its own."""
     if look.mark == "bar":
         return [[group] for group in groups]
+    rows = [group[at : at + look.across] for group in groups for at in range(0, len(group), look.across)]
+    if look.mark != "dot" or len(rows) == 1:
+        return [rows]
+    heights = [_size(row[0], look)[1] for row in rows]
+    at = min(range(1, len(rows)), key=lambda at: max(sum(heights[:at]), sum(heights[at:])))
+    return [rows[:at], rows[at:]]
+
+
+def _size(panel: Panel, look: Look) -> tuple[float, float]:
+    """Give the width and height of a panel in inches."""
     if look.mark == "dot":
-        return [[[panel] for panel in column] for column in _columns(groups[0])]
-    starts = [(group, start) for group in groups for start in range(0, len(group), look.across)]
-    return [[group[start : start + look.across] for group, start in starts]]
-
-
-def _columns(panels: Sequence[Panel]) -> list[Sequence[Panel]]:
-    """Split panels, in their order, into two columns of about the same height."""
-    splits = range(1, len(panels))
-    if not splits:
-        return [panels]
-    heights = list(map(_dots_height, panels))
-    best = min(splits, key=lambda at: max(sum(heights[:at]), sum(heights[at:])))
-    return [panels[:best], panels[best:]]
-
-
-def _dots_height(panel: Panel) -> float:
-    return DOT_TITLE + DOT_LINE * len(panel.words)
-
-
-def _size(blocks: Sequence[Sequence[Sequence[Panel]]], look: Look) -> tuple[float, float]:
-    """Give the size of the figure in inches."""
-    if look.mark == "dot":
-        return DOT_WIDTH * len(blocks), max(
-            sum(_dots_height(row[0]) for row in rows) for rows in blocks
-        ) + DOT_BELOW
+        return DOT_WIDTH, DOT_TITLE + DOT_LINE * len(panel.words)
     if look.mark == "bar":
-        panels = [panel for rows in blocks for row in rows for panel in row]
-        group = BETWEEN_GROUPS + BAR * max(len(panel.series) for panel in panels)
-        width = min(max(0.9 + len(panels[0].words) * group, NARROWEST), WIDEST)
-        return width, (TURNED if _is_turned(panels[0], look) else UPRIGHT) * len(panels)
-    across = max(map(len, blocks[0]))
-    return look.size[0] * across + look.margin[0], look.size[1] * len(blocks[0]) + look.margin[1]
-
-
-def _parts(figure: Figure, n: int, look: Look) -> list[Figure | SubFigure]:
-    """Part a figure: bars one below the other, each with its legend; dots beside each other."""
-    if look.mark not in ("bar", "dot"):
-        return [figure]
-    down, across = (n, 1) if look.mark == "bar" else (1, n)
-    return list(figure.subfigures(down, across, squeeze=False).flat)
-
-
-def _grid(
-    part: Figure | SubFigure, rows: Sequence[Sequence[Panel]], height: float, look: Look
-) -> list[NDArray[Any]]:
-    """Make the axes of each row."""
-    ratios = None
-    if look.mark == "dot":
-        ratios = [_dots_height(row[0]) for row in rows]
-        if (rest := height - DOT_BELOW - sum(ratios)) > 0.01:
-            ratios.append(rest)  # what a column lacks to the other's height stays empty below it
-    grid = part.subplots(
-        len(ratios or rows), max(map(len, rows)), squeeze=False, height_ratios=ratios,
-        sharex="x" in look.shared, sharey="y" in look.shared,
-    )  # fmt: skip
-    widths = [*map(len, rows), *[0] * (len(grid) - len(rows))]
-    for row, width in zip(grid, widths, strict=True):
-        for axes in row[width:]:
-            axes.remove()
-    return [row[:width] for row, width in zip(grid, widths, strict=False) if width]
+        group = BETWEEN_GROUPS + BAR * len(panel.series)
+        width = min(max(0.9 + len(panel.words) * group, NARROWEST), WIDEST)
+        return width, TURNED if _is_turned(panel, look) else UPRIGHT
+    return look.size
 
 
 def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
     """Draw the series of a panel, and set its axes."""
-    for one in panel.behind:
+    for one in panel.behind if look.mark in ("line", "band") else ():
         axes.plot(one.x, one.y, color=BEHIND, linewidth=1, zorder=1)
     places = sorted({place for one in (*panel.series, *panel.behind) for place in one.x})
     spread = {"bar": BAR_GROUP, "dot": DOT_SPREAD}.get(look.mark, 0.0)
@@ -389,7 +354,12 @@ def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
         axes.set_xticks(places)
     if look.mark == "line":
         axes.set_xlim(places[0] - 0.5, places[-1] + 0.5)
-    _set_title(axes, ": ".join(part for part in (panel.family, panel.title) if part), look, panel.subtitle)
+    family = "" if look.legend == "below" else panel.family  # there it stands beside the row
+    title = ": ".join(part for part in (family, panel.title) if part)
+    lines = [plain(line)[: 2 * LONGEST] for line in (title, panel.subtitle) if line]
+    # That of dots stands to the right, since words take room on the left.
+    side: Literal["right"] | None = "right" if look.mark == "dot" else None
+    axes.set_title("\n".join(lines), loc=side, fontsize=look.title_size, parse_math=False)
 
 
 def _sides(panel: Panel, look: Look) -> tuple[Axis, Axis]:
@@ -398,31 +368,27 @@ def _sides(panel: Panel, look: Look) -> tuple[Axis, Axis]:
 
 
 def _draw_series(axes: Axes, one: Series, places: Sequence[float], panel: Panel, look: Look) -> None:
-    shade, mark = colour(one.index), _marker(one.index)
-    line: dict[str, Any] = {"color": shade, "marker": mark, "markersize": look.marker}
-    interval: dict[str, Any] = {"color": shade, "linewidth": 1, "alpha": 0.55}
-    if look.mark == "scatter":
-        if one.low:
-            axes.vlines(places, one.low, one.high, **interval | {"linewidth": 0.6, "alpha": 0.4})
-        size, alpha = (14, 0.75) if len(places) <= MANY_DOTS else (5, 0.4)
-        axes.scatter(places, one.y, s=size, color=shade, alpha=alpha, linewidths=0)
-    elif look.mark == "dot":
-        axes.hlines(places, one.low, one.high, **interval)
-        axes.plot(one.y, places, **line | {"linestyle": "", "clip_on": False})
-    elif look.mark == "bar":
+    sign, low, high = _sign(one.index), one.low, one.high
+    shade = sign["color"]
+    if look.mark == "bar":
         width = 0.86 * BAR_GROUP / len(panel.series)
         axes.bar(places, one.y, width=width, color=shade, alpha=0.55, linewidth=0)
-        if one.low:
-            axes.vlines(places, one.low, one.high, color=GREY, linewidth=1)
-        axes.plot(places, one.y, **line | {"linestyle": "", "clip_on": False})
-    else:
-        if one.low and look.mark == "line":
-            axes.vlines(places, one.low, one.high, **interval)
-        elif one.low:
-            axes.fill_between(places, one.low, one.high, color=shade, alpha=0.13, linewidth=0)
-        axes.plot(places, one.y, **line | {"linewidth": look.stroke, "clip_on": look.clip} | dict(one.style))
-        if panel.rings:
-            axes.plot(places[-1:], one.y[-1:], "o", markersize=9, fillstyle="none", color=shade)
+    if one.low and look.mark == "band":
+        axes.fill_between(places, low, high, color=shade, alpha=0.13, linewidth=0)
+    elif one.low:
+        strokes = axes.hlines if look.mark == "dot" else axes.vlines
+        strokes(places, low, high, **{"color": shade} | STROKES[look.mark])
+    if look.mark == "scatter":
+        size, alpha = (14, 0.75) if len(places) <= MANY_DOTS else (5, 0.4)
+        axes.scatter(places, one.y, s=size, color=shade, alpha=alpha, linewidths=0)
+        return
+    line: dict[str, Any] = {"linewidth": look.stroke, "clip_on": look.clip}
+    if look.mark in ("bar", "dot"):
+        line = {"linestyle": "", "clip_on": False}
+    x, y = (one.y, places) if look.mark == "dot" else (places, one.y)
+    axes.plot(x, y, **sign | {"markersize": look.marker} | line | dict(one.style))
+    if panel.rings:
+        axes.plot(x[-1:], y[-1:], "o", markersize=9, fillstyle="none", color=shade)
 
 
 def _set_scale(axes: Axes, side: Literal["x", "y"], axis: Axis) -> None:
@@ -469,30 +435,13 @@ def _is_turned(panel: Panel, look: Look) -> bool:
     return look.mark == "line" or (look.mark == "bar" and any(len(word) > SHORT for word in panel.words))
 
 
-def _set_title(axes: Axes, title: str, look: Look, subtitle: str = "") -> None:
-    lines = [plain(line)[: 2 * LONGEST] for line in (title, subtitle) if line]
-    # That of dots stands to the right, since words take room on the left.
-    side: Literal["right"] | None = "right" if look.mark == "dot" else None
-    axes.set_title("\n".join(lines), loc=side, fontsize=look.title_size, parse_math=False)
-
-
-def _label(axes: Axes, panel: Panel, look: Look, *, left: bool, lowest: bool) -> None:
-    horizontal, vertical = _sides(panel, look)
-    if lowest or "x" not in look.edges:
-        axes.set_xlabel(horizontal.label)
-        axes.tick_params(labelbottom=True)  # where the row below it is shorter
-    if left or "y" not in look.edges:
-        axes.set_ylabel(vertical.label)
-
-
 def _explain(part: Figure | SubFigure, panels: Sequence[Panel], look: Look) -> None:
     """Say below panels which line is which model, and what else there is."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
 
     names = {one.index: one.name for panel in panels for one in panel.series if one.name}
     entries: list[tuple[Mapping[str, Any], str]] = [
-        ({"color": colour(index), "marker": _marker(index), "markersize": 4}, name)
-        for index, name in names.items()
+        (_sign(index) | {"markersize": 4}, name) for index, name in sorted(names.items())
     ]
     entries += look.keys
     if look.chance and panels:
@@ -511,37 +460,23 @@ def _explain(part: Figure | SubFigure, panels: Sequence[Panel], look: Look) -> N
 
 
 def _name_ends(axes: Axes, panel: Panel, look: Look) -> None:
-    """Write the names of models at the ends of their lines, and that of the level of chance."""
-    ends: list[tuple[float, str, int | None]] = [
-        (one.end, one.name, one.index) for one in panel.series if one.name and one.end is not None
-    ]
-    _name_lines(axes, [*ends, (CHANCE, "chance", None)] if look.chance else ends, look.gap)
-
-
-def _name_lines(axes: Axes, ends: Sequence[tuple[float, str, int | None]], gap: float) -> None:
-    """Write names to the right of the axes, each at the end of its line; none over another.
+    """Write names to the right of axes whose limits are set, each at the end of its line; none over another.
 
     Before a name stands the marker of its line, so that lines are told apart without colours too.
-
-    Args:
-        axes: Their limits are set.
-        ends: Height at which a line ends, its name and which model it is of; None for what is no model's.
-        gap: Least distance of two names, as a share of the axis.
     """
     from matplotlib.transforms import ScaledTranslation  # noqa: PLC0415 - an optional dependency
 
+    found = [(one.end, one.name, one.index) for one in panel.series if one.name and one.end is not None]
+    ends: list[tuple[float, str, int | None]] = [*found, *[(CHANCE, "chance", None)] * look.chance]
     beside = axes.get_yaxis_transform() + ScaledTranslation(8 / 72, 0, axes.figure.dpi_scale_trans)
     scale = axes.yaxis.get_transform()
     low, high = (float(end) for end in scale.transform(axes.get_ylim()))
-    ends = sorted(ends, key=lambda end: end[:2])
+    ends.sort(key=lambda end: end[:2])
     heights = [min(max(float(scale.transform(end[0])), low), high) for end in ends]
-    for height, (_, name, index) in zip(_apart(heights, gap, (low, high)), ends, strict=True):
+    for height, (_, name, index) in zip(_apart(heights, look.gap, (low, high)), ends, strict=True):
         place = float(scale.inverted().transform(height))
         if index is not None:
-            axes.scatter(
-                [1.0], [place], s=18, color=colour(index), marker=_marker(index), transform=beside,
-                clip_on=False, zorder=3,
-            )  # fmt: skip
+            axes.scatter([1.0], [place], s=18, transform=beside, clip_on=False, zorder=3, **_sign(index))
         text = axes.annotate(
             "", (1.0, place), xycoords=("axes fraction", "data"), xytext=(6 if index is None else 14, 0),
             textcoords="offset points", va="center", color=INK, annotation_clip=False,
@@ -610,9 +545,6 @@ def family_of(name: str) -> str:
 def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
     """Part models into families, where they are too many for one panel.
 
-    Args:
-        names: Of all models; text from outside.
-
     Returns:
         The title of each family and the places of its models, at most `MOST_TOGETHER`: a larger family comes
         in parts. One family without a title where the models are few.
@@ -637,19 +569,18 @@ def by_family(panels: Sequence[Panel]) -> list[list[Panel]]:
     Few models stay together, as one family without a name.
     """
     named = {one.index: one.name for panel in panels for one in panel.series if one.name}
-    names = dict(sorted(named.items()))
-    families = in_families(list(names.values()))
+    indices, names = sorted(named), [named[index] for index in sorted(named)]
+    families = in_families(names)
     if len(families) == 1:
         return [list(panels)]
     groups = []
     for family, places in families:
-        own = {list(names)[place]: index for index, place in enumerate(places)}
-        groups.append([_of_family(panel, family, own) for panel in panels])
-    return [[panel for panel in group if panel.series] for group in groups]
-
-
-def _of_family(panel: Panel, family: str, own: Mapping[int, int]) -> Panel:
-    """Keep some models in front, under other colours."""
-    series = [replace(one, index=own[one.index]) for one in panel.series if one.index in own]
-    behind = [one for one in panel.series if one.index not in own and one.name]
-    return replace(panel, series=series, family=family, behind=behind)
+        own = {indices[place]: index for index, place in enumerate(places)}
+        group = []
+        for panel in panels:
+            series = [replace(one, index=own[one.index]) for one in panel.series if one.index in own]
+            behind = [one for one in panel.series if one.index not in own and one.name]
+            if series:
+                group.append(replace(panel, series=series, family=family, behind=behind))
+        groups.append(group)
+    return groups
