@@ -64,11 +64,9 @@ class TrainingKind:
 
 
 LANGUAGE_MODEL = TrainingKind(
-    "a language model",
-    ("tokens", 1e6, "training tokens (millions)"),
-    "nats per token",
+    "a language model", ("tokens", 1e6, "training tokens (millions)"), "nats per token",
     "validation_perplexity",
-)
+)  # fmt: skip
 CLASSIFIER = TrainingKind("a classifier", ("epoch", 1, "epochs"), "nats per example", "validation_accuracy")
 
 
@@ -200,13 +198,9 @@ def _goal(curves: Sequence[pd.DataFrame], kind: TrainingKind, time: Axis) -> Pan
 
 
 def ceiling(curves: Iterable[Sequence[float]], times: float) -> float:
-    """Give the height up to which falling curves are worth showing.
+    """Give the height up to which falling curves are worth showing: so many times the lowest value of each.
 
     A model may explode at the start and recover; that must not flatten all that follows, here or of others.
-
-    Args:
-        curves: Values of each model, at least one each.
-        times: So many times the lowest value of a curve is shown of it.
     """
     return max(min(max(values), times * min(values)) for values in curves)
 
@@ -275,11 +269,9 @@ def error_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
     for suite, series in found.items():
         lowest, highest = min(min(one.x) for one in series), ceiling([one.x for one in series], TALLEST)
         margin = MARGIN * (highest - lowest) or MARGIN
-        loss = Axis(
-            "training loss, nats per token, falling", (lowest - margin, highest + margin), falling=True
-        )
-        error = Axis("error", (0, (1 + MARGIN) * max(max(one.y) for one in series) or 1))
-        panels.append(Panel(suite, series, loss, error, rings=True))
+        limits = lowest - margin, highest + margin
+        loss = Axis("training loss, nats per token, falling", limits, falling=True)
+        panels.append(Panel(suite, series, loss, _up_from_zero(series), rings=True))
     return panels, replace(ERRORS, across=len(panels))
 
 
@@ -328,16 +320,15 @@ def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
 
 def string_panels(rows: pd.DataFrame) -> tuple[list[Panel], Look]:
     """Give loss on strings and error by epoch, and error against loss."""
-    by_loss: list[Series] = []
-    by_error: list[Series] = []
-    both: list[Series] = []
+    series: tuple[list[Series], list[Series], list[Series]] = [], [], []
+    by_loss, by_error, both = series
     for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
         style = {"markevery": max(1, len(own) // MARKED)}
         epochs, loss, error = (own[column].tolist() for column in ("epoch", *MEASURES))
-        for measure, series in zip(MEASURES, (by_loss, by_error), strict=True):
+        for measure, by_epoch in zip(MEASURES, series[:2], strict=True):
             around = own[f"{measure}_spread"].fillna(0)
-            ends = ((own[measure] + sign * around).tolist() for sign in (0, -1, 1))
-            series.append(Series(index, str(name), epochs, *ends, style=style))
+            values = ((own[measure] + sign * around).tolist() for sign in (0, -1, 1))
+            by_epoch.append(Series(index, str(name), epochs, *values, style=style))
         both.append(Series(index, str(name), loss, error, style=style))
     epoch, falling = Axis("epoch", most=9), Axis("loss on test strings, falling", falling=True)
     panels = [
@@ -349,5 +340,6 @@ def string_panels(rows: pd.DataFrame) -> tuple[list[Panel], Look]:
 
 
 def _up_from_zero(series: Sequence[Series]) -> Axis:
+    """Give the axis of errors, with all bands on it."""
     highest = max(value for one in series for value in one.high or one.y)
     return Axis("error", (0, (1 + MARGIN) * highest or 1))

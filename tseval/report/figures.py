@@ -518,8 +518,6 @@ _FAMILY_OF = {arch: family for family, archs in FAMILIES.items() for arch in arc
 _KNOWN = re.compile(
     rf"(?<![^\W_])({'|'.join(sorted(_FAMILY_OF, key=len, reverse=True))})(?![^\W\d_])", re.IGNORECASE
 )
-
-
 _SEED = re.compile(r"(?<=.)-seed\d+$")
 
 
@@ -532,18 +530,8 @@ def without_seed(name: str) -> str:
     return _SEED.sub("", name)
 
 
-def family_of(name: str) -> str:
-    """Give the family of a model by the architecture in its name.
-
-    >>> family_of("number-LSTM-2"), family_of("drnn-cnn"), family_of("gpt2")
-    ('Gated', 'Decaying', 'Others')
-    """
-    found = _KNOWN.search(name)
-    return _FAMILY_OF[found[1].lower()] if found else UNKNOWN_FAMILY
-
-
 def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Part models into families, where they are too many for one panel.
+    """Part models into families by the architectures in their names, where they are too many for one panel.
 
     Returns:
         The title of each family and the places of its models, at most `MOST_TOGETHER`: a larger family comes
@@ -553,7 +541,8 @@ def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
         return [("", list(range(len(names))))]
     families: dict[str, list[int]] = {family: [] for family in (*FAMILIES, UNKNOWN_FAMILY)}
     for place, name in enumerate(names):
-        families[family_of(name)].append(place)
+        found = _KNOWN.search(name)
+        families[_FAMILY_OF[found[1].lower()] if found else UNKNOWN_FAMILY].append(place)
     parts = []
     for family, places in families.items():
         n_parts = -(-len(places) // MOST_TOGETHER)
