@@ -23,7 +23,7 @@ from agreement_parsed import ASKED, LINZEN, RECIPE, SHARED, TREEBANKS, linzen_ta
 from tseval.cli.run import sweep_and_tell
 from tseval.errors import RunError
 from tseval.files import write_text
-from tseval.report.figures import LineOf, draw_lines, write_figure
+from tseval.report.figures import BANDS, Panel, Series, share_panel, write_figure
 from tseval.runs import read_run
 from tseval.suites.agreement import write_examples
 from tseval.suites.agreement.published import read_examples
@@ -33,7 +33,6 @@ from tseval.sweeps.units import SweepUnit
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from matplotlib.figure import Figure
 
 ARCHITECTURES = ("lstm", "gru", "onlstm", "drnn")  # those of the paper
 MANY = 4  # attractors, counted together from here on
@@ -76,7 +75,7 @@ def main(
     for name in asked:
         click.echo(f"{ASKED[name]}, by attractors\n\n{table(found[found['asked'] == name])}\n")
     if figure:
-        write_figure(lambda: draw(found[found["asked"] == LINZEN]), [figure], RunError)
+        write_figure([panel(found[found["asked"] == LINZEN])], BANDS, [figure], RunError)
 
 
 def training_tables(rows: pa.Table, out: Path) -> dict[str, Path]:
@@ -120,14 +119,14 @@ def table(found: pd.DataFrame) -> str:
     return pipes(rows, ["", "0 attractors", *map(str, COUNTS[1:-1]), f"{MANY} or more"])
 
 
-def draw(found: pd.DataFrame) -> Figure:
+def panel(found: pd.DataFrame) -> Panel:
     """Draw accuracy by attractors; bands are the standard deviation over seeds."""
     lines = []
     for index, ((kind, arch), own) in enumerate(found.groupby(["learnt_from", "architecture"], sort=False)):
         shares, around = own["accuracy"], own["spread"].fillna(0)
         low, high = (list(ends) for ends in (shares - around, shares + around))
-        lines.append(LineOf(index, f"{arch}, {kind}", list(own["attractors"]), list(shares), low, high))
-    return draw_lines(lines, "Asked: sentences of Linzen et al. (2016)", "attractors", "accuracy")
+        lines.append(Series(index, f"{arch}, {kind}", list(own["attractors"]), list(shares), low, high))
+    return share_panel("Asked: sentences of Linzen et al. (2016)", lines, "attractors", "accuracy")
 
 
 if __name__ == "__main__":

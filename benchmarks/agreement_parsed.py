@@ -10,6 +10,7 @@ again, it goes on where it was stopped.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from tseval.analysis import wilson
 from tseval.cli.run import sweep_and_tell
 from tseval.errors import RunError
 from tseval.files import write_text
-from tseval.report.figures import LineOf, draw_lines, write_figure
+from tseval.report.figures import BANDS, Axis, Panel, Series, share_panel, write_figure
 from tseval.runs import read_run
 from tseval.suites.agreement import write_examples
 from tseval.suites.agreement.published import read_examples
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pyarrow as pa
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 SHARED = Path("../shared/data")
@@ -89,7 +89,7 @@ def main(
     write_text(out / "sizes.csv", sizes.to_csv(index=False))
     click.echo(lay_out_sizes(sizes))
     if figure:
-        write_figure(lambda: draw_sizes(sizes), [figure], RunError)
+        write_figure([sizes_panel(sizes)], BANDS, [figure], RunError)
 
 
 def linzen_table(linzen: Path, out: Path) -> Path:
@@ -192,17 +192,15 @@ def lay_out_sizes(sizes: pd.DataFrame) -> str:
     return pipes(rows, ["", *(f"{size:,}" for size in sizes["examples"].unique())])
 
 
-def draw_sizes(sizes: pd.DataFrame) -> Figure:
+def sizes_panel(sizes: pd.DataFrame) -> Panel:
     """Draw accuracy on treebank sentences by the number of examples learnt from."""
     lines = []
     asked = sizes[sizes["asked"] == TREEBANKS]
     for index, ((task, model), own) in enumerate(asked.groupby(["task", "model"], sort=False)):
-        ends = (list(own[column]) for column in ("accuracy", "low", "high"))
-        lines.append(LineOf(index, f"{task}, {model}", list(own["examples"]), *ends))
-    figure = draw_lines(lines, "Gold sentences of treebanks", "examples learnt from", "accuracy")
-    for axes in figure.axes:
-        axes.set_xscale("log")
-    return figure
+        x, y, low, high = (list(own[column]) for column in ("examples", "accuracy", "low", "high"))
+        lines.append(Series(index, f"{task}, {model}", x, y, low, high))
+    panel = share_panel("Gold sentences of treebanks", lines, "", "accuracy")
+    return replace(panel, x=Axis("examples learnt from", log_from=0))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import command
@@ -28,15 +27,12 @@ from tseval.analysis.breakdowns import by_feature, headline, measure_of
 from tseval.cli.run import sweep_and_tell
 from tseval.errors import TsevalError
 from tseval.files import write_text
-from tseval.report.figures import colour, marker, name_lines, new_figure, set_title, write_figure
+from tseval.report.figures import BANDS, Axis, Panel, Series, write_figure
 from tseval.runs import read_run
 from tseval.suites.formal.languages import Dyck, parse_language
 from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import Options, SweepUnit
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LEAST = 1e-5  # smaller errors stand below the logarithmic part of the axis
 WATCHED = 500  # strings that are scored after each epoch, for error against loss
@@ -150,30 +146,20 @@ def draw_sizes(units: list[SweepUnit], folder: Path) -> None:
     table = found["error"].agg(n_seeds="size", error="mean", spread="std").reset_index()
     write_text(folder / "sizes.csv", table.to_csv(index=False))
     click.echo(tabulate(table.to_dict("list"), headers="keys", tablefmt="pipe"))
-    write_figure(lambda: size_figure(table), [folder / "sizes.svg"], TsevalError)
+    write_figure([size_panel(table)], BANDS, [folder / "sizes.svg"], TsevalError)
 
 
-def size_figure(table: pd.DataFrame) -> Figure:
+def size_panel(table: pd.DataFrame) -> Panel:
     """Draw errors on a logarithmic axis, on which none stands at the bottom."""
-    figure = new_figure(6.4, 3.8)
-    axes = figure.subplots()
-    ends: list[tuple[float, str, int | None]] = []
+    series = []
     for index, (name, own) in enumerate(table.groupby("language", sort=False)):
-        axes.plot(own["tokens"], own["error"], color=colour(index), marker=marker(index), markersize=4)
         around = own["spread"].fillna(0)
-        axes.fill_between(
-            own["tokens"], (own["error"] - around).clip(lower=0), own["error"] + around,
-            color=colour(index), alpha=0.13, linewidth=0,
-        )  # fmt: skip
-        ends.append((own["error"].iloc[-1], str(name), index))
-    axes.set_xscale("log")
-    axes.set_yscale("symlog", linthresh=LEAST)
-    axes.set_ylim(0, 1)
-    axes.set_xlabel("training tokens (log scale)")
-    axes.set_ylabel("error, mean over distances")
-    set_title(axes, "LSTM on Dyck-(k,m)")
-    name_lines(axes, ends, 0.06)
-    return figure
+        columns = own["tokens"], own["error"], (own["error"] - around).clip(lower=0), own["error"] + around
+        x, y, low, high = map(list, columns)
+        series.append(Series(index, str(name), x, y, low, high))
+    tokens = Axis("training tokens (log scale)", log_from=0)
+    error = Axis("error, mean over distances", (0, 1), log_from=LEAST)
+    return Panel("LSTM on Dyck-(k,m)", series, tokens, error)
 
 
 @click.command()

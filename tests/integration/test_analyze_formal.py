@@ -14,7 +14,7 @@ from matplotlib.image import imread
 from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.report.figures import LineOf, draw_lines
+from tseval.report.figures import BANDS, Series, draw, share_panel
 from tseval.suites.formal.languages import parse_language
 
 SUITES = {
@@ -103,8 +103,8 @@ def test_figures_are_written_in_both_formats(runs):
 
 def test_names_stand_at_the_ends_of_their_lines_and_never_meet():
     ends = [0.5, 0.5, 0.51, 0.9, 0.0]
-    lines = [LineOf(i, f"$x_{i}$", [0, 1], [0.2, y], [0, y], [0.4, y]) for i, y in enumerate(ends)]
-    axes: Any = draw_lines(lines, "Error", "attractors", "error").axes[0]
+    lines = [Series(i, f"$x_{i}$", [0, 1], [0.2, y], [0, y], [0.4, y]) for i, y in enumerate(ends)]
+    axes: Any = draw([share_panel("Error", lines, "attractors", "error")], BANDS).axes[0]
     names = {text.get_text(): text.xy[1] for text in axes.texts}
     assert set(names) == {line.name for line in lines}
     assert not any(text.get_parse_math() for text in axes.texts)

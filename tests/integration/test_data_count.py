@@ -61,8 +61,8 @@ def test_examples_are_counted_by_nouns_and_attractors_of_a_split(tmp_path):
 def test_bars_of_one_table_are_parted_by_attractors_and_count_what_is_rare_together(tmp_path):
     table = read_examples(write(tmp_path / "a.tsv", ROWS))
     panel = noun_count_bars(noun_counts({"a": table}), "a")
-    assert list(panel.ticks) == [*map(str, range(8)), "8 or more"]
-    assert {line.name: dict(zip(line.x, line.y, strict=True)) for line in panel.lines} == {
+    assert list(panel.words) == [*map(str, range(8)), "8 or more"]
+    assert {line.name: dict(zip(line.x, line.y, strict=True)) for line in panel.series} == {
         "0 attractors": {1: 5, 2: 1},
         "1 attractor": {2: 2},
         "2 attractors": {9: 1},
@@ -74,7 +74,7 @@ def test_several_tables_have_a_bar_each(tmp_path):
     tables = {name: read_examples(write(tmp_path / name, rows))
               for name, rows in (("a.tsv", ROWS), ("b.tsv", ROWS[:2]))}  # fmt: skip
     panel = noun_count_bars(noun_counts(tables), "")
-    assert [(line.name, list(line.y)) for line in panel.lines] == [("a.tsv", [5, 3, 2]), ("b.tsv", [2])]
+    assert [(line.name, list(line.y)) for line in panel.series] == [("a.tsv", [5, 3, 2]), ("b.tsv", [2])]
 
 
 @pytest.mark.parametrize(

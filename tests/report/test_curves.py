@@ -14,8 +14,8 @@ from in_process import call
 from matplotlib.image import imread
 
 from tseval.errors import TrainingError
-from tseval.report.curves import draw_curves, read_curves, write_curves_figure
-from tseval.report.figures import COLOURS
+from tseval.report.curves import curve_panels, read_curves, write_curves_figure
+from tseval.report.figures import COLOURS, draw
 
 COLUMNS: dict[str, Any] = {
     "step": [0, 10, 20, 30],
@@ -35,6 +35,10 @@ def write(tmp_path):
         return path
 
     return write
+
+
+def draw_curves(curves):
+    return draw(*curve_panels(curves))
 
 
 def lines(axes):
@@ -109,7 +113,7 @@ def test_the_numbers_of_all_models_are_one_table_without_the_seconds_they_took(w
 def test_a_published_model_is_called_as_its_file(write, tmp_path):
     (tmp_path / "curves").mkdir()
     published = write().rename(tmp_path / "curves/onlstm.parquet")
-    assert read_curves(published).name == "onlstm"
+    assert set(read_curves(published)["model"]) == {"onlstm"}
 
 
 def test_layers_differ_in_their_strokes_not_in_their_colour(write, tmp_path):

@@ -3,13 +3,15 @@
 from statistics import stdev
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from in_process import call
 
 from tseval.errors import TrainingError
-from tseval.report.curves import ErrorCurve, draw_errors, draw_strings, read_error_curves, read_string_curves
+from tseval.report.curves import error_panels, read_error_curves, read_string_curves, string_panels
+from tseval.report.figures import draw
 
 CURVES: dict[str, Any] = {
     "step": [0, 10, 20, 30],
@@ -35,16 +37,18 @@ def curves(tmp_path):
 
 
 def test_error_is_one_minus_the_mean_accuracy_of_the_rows_at_the_loss_of_the_same_window(curves):
-    assert read_error_curves(curves) == [
-        ErrorCurve("urn", "dyck", ((2.0, 0.625), (1.25, 0.125))),
-        ErrorCurve("urn", "other", ((1.25, 1.0),)),
-    ]
+    found = read_error_curves(curves)
+    assert found.columns.tolist() == ["model", "suite", "training_loss", "error"]
+    assert found.to_numpy().tolist() == [
+        ["urn", "dyck", 2.0, 0.625], ["urn", "dyck", 1.25, 0.125], ["urn", "other", 1.25, 1.0]
+    ]  # fmt: skip
 
 
 def test_each_suite_has_a_panel_and_each_model_a_line_and_its_name(curves):
-    found = [*read_error_curves(curves), ErrorCurve("$x_1$", "dyck", ((1.9, 0.5),))]
+    found = read_error_curves(curves)
+    another = pd.DataFrame([("$x_1$", "dyck", 1.9, 0.5)], columns=found.columns)
     dyck: Any
-    dyck, other = draw_errors(found).axes
+    dyck, other = draw(*error_panels([found, another])).axes
     assert [axes.get_title(loc="left") or axes.get_title() for axes in (dyck, other)] == ["dyck", "other"]
     assert [*dyck.lines[0].get_xdata()] == [2.0, 1.25]
     assert [*dyck.lines[0].get_ydata()] == [0.625, 0.125]
@@ -98,16 +102,16 @@ def test_seeds_are_one_line_with_their_spread(tmp_path):
         write_strings(tmp_path, "lstm-16", [1.5, 1.25], [0.125, 0.0]),
     ]
     found = read_string_curves(paths)
-    told = ["model", "epoch", "n_seeds", "string_loss", "headline_error"]
-    assert found.rows[told].to_numpy().tolist() == [
+    columns = ["model", "epoch", "n_seeds", "string_loss", "headline_error"]
+    assert found[columns].to_numpy().tolist() == [
         ["urn-8", 1, 2, 2.5, 0.5], ["urn-8", 2, 2, 1.5, 0.5],
         ["lstm-16", 1, 1, 1.5, 0.125], ["lstm-16", 2, 1, 1.25, 0.0],
     ]  # fmt: skip
-    assert found.rows["headline_error_spread"].tolist()[:2] == [0, pytest.approx(stdev([0.25, 0.75]))]
-    assert found.rows["headline_error_spread"].isna().tolist()[2:] == [True, True]
+    assert found["headline_error_spread"].tolist()[:2] == [0, pytest.approx(stdev([0.25, 0.75]))]
+    assert found["headline_error_spread"].isna().tolist()[2:] == [True, True]
     by_loss: Any
     by_error: Any
-    by_loss, by_error, both = draw_strings(found).axes
+    by_loss, by_error, both = draw(*string_panels(found)).axes
     assert [[*line.get_ydata()] for line in by_loss.lines] == [[2.5, 1.5], [1.5, 1.25]]
     assert [[*line.get_ydata()] for line in by_error.lines] == [[0.5, 0.5], [0.125, 0.0]]
     assert both.xaxis_inverted()

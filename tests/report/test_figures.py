@@ -8,29 +8,36 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Annotation
 
+from tseval.report.curves import ceiling
 from tseval.report.figures import (
+    BANDS,
+    BARS,
     BEHIND,
     COLOURS,
+    COUNTS,
+    LONG_LINES,
     MARKERS,
     MOST_TOGETHER,
-    LineOf,
+    SHARES,
+    SMALL_LINES,
+    Axis,
     Panel,
-    ceiling,
-    draw_bars,
-    draw_lines,
-    draw_panels,
+    Series,
+    draw,
     in_families,
+    share_panel,
 )
 
 ZOO = ["srn", "gru", "lstm", "eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn", "ablated-lstm", "onlstm", "urn"]
+AXIS = Axis("confidence", SHARES)
 GATED, DECAYING = {"gru", "lstm", "ablated-lstm", "onlstm"}, {"eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn"}
 
 
 @pytest.mark.parametrize("name", ["srn", "grammaticality-lstm-1", "n" * 30])
 @pytest.mark.parametrize("n_panels", [1, 5])
 def test_the_legend_lies_inside_the_figure_however_long_the_names(name, n_panels):
-    lines = [LineOf(i, name, [0, 1], [0.4, 0.6]) for i in range(7)]
-    figure = draw_panels([Panel(f"{n}", lines) for n in range(n_panels)], "attractors", "accuracy")
+    lines = [Series(i, name, [0, 1], [0.4, 0.6]) for i in range(7)]
+    figure = draw([Panel(f"{n}", lines, y=AXIS) for n in range(n_panels)], SMALL_LINES)
     figure.canvas.draw()
     box = figure.legends[0].get_window_extent()
     width, height = figure.bbox.width, figure.bbox.height
@@ -41,8 +48,8 @@ def test_the_legend_lies_inside_the_figure_however_long_the_names(name, n_panels
 
 def test_each_bar_ends_where_its_value_is_and_no_two_overlap():
     values = {"lstm": [0.9, 0.4], "drnn": [0.6, 0.7]}
-    lines = [LineOf(i, name, [1, 2], y, y, y) for i, (name, y) in enumerate(values.items())]
-    figure = draw_bars(Panel("rows", lines, ["Simple", "Across a PP"]), "", "accuracy", 0.5)
+    lines = [Series(i, name, [1, 2], y, y, y) for i, (name, y) in enumerate(values.items())]
+    figure = draw([Panel("rows", lines, words=["Simple", "Across a PP"])], BARS)
     axes: Any
     (axes,) = figure.subfigs[0].axes
     assert [bar.get_height() for bar in axes.patches] == [0.9, 0.4, 0.6, 0.7]
@@ -54,9 +61,8 @@ def test_each_bar_ends_where_its_value_is_and_no_two_overlap():
 
 
 def test_bars_of_many_models_stand_in_panels_by_family():
-    figure = draw_bars(
-        Panel("", [LineOf(i, name, [1], [9]) for i, name in enumerate(ZOO)], ["0"]), "nouns", "n"
-    )
+    lines = [Series(i, name, [1], [9]) for i, name in enumerate(ZOO)]
+    figure = draw([Panel("", lines, y=Axis("n", log_from=0), words=["0"])], COUNTS)
     axes = [part.axes[0] for part in figure.subfigs]
     assert [one.get_title() for one in axes] == ["Gated", "Decaying", "Others"]
     assert [len(one.patches) for one in axes] == [4, 5, 2]
@@ -70,8 +76,8 @@ def height(text):
 
 @pytest.mark.parametrize("ends", [[0.5] * 4, [0.0, 0.0, 0.01], [1.0, 1.0, 0.99, 0.4]])
 def test_names_that_would_meet_stand_apart_around_their_middle_and_inside_the_panel(ends):
-    lines = [LineOf(i, f"m{i}", [1, 2], [0.2, end]) for i, end in enumerate(ends)]
-    axes = draw_panels([Panel("", lines, ["the", "author"])], "words", "confidence").axes[0]
+    lines = [Series(i, f"m{i}", [1, 2], [0.2, end]) for i, end in enumerate(ends)]
+    axes = draw([Panel("", lines, y=AXIS, words=["the", "author"])], LONG_LINES).axes[0]
     names = {text.get_text(): height(text) for text in axes.texts}
     assert names.keys() == {"chance", *(line.name for line in lines)}
     places = sorted(names.values())
@@ -84,8 +90,8 @@ def test_names_that_would_meet_stand_apart_around_their_middle_and_inside_the_pa
 
 
 def test_a_name_that_meets_no_other_stands_where_its_line_ends():
-    lines = [LineOf(i, f"m{i}", [1, 2], [0.2, end]) for i, end in enumerate([0.9, 0.52, 0.51])]
-    axes = draw_panels([Panel("", lines, ["the", "author"])], "words", "confidence").axes[0]
+    lines = [Series(i, f"m{i}", [1, 2], [0.2, end]) for i, end in enumerate([0.9, 0.52, 0.51])]
+    axes = draw([Panel("", lines, y=AXIS, words=["the", "author"])], LONG_LINES).axes[0]
     assert {text.get_text(): height(text) for text in axes.texts}["m0"] == 0.9
 
 
@@ -115,10 +121,10 @@ def shades(axes):
     return [to_hex(line.get_color()).upper() for line in axes.lines if len(line.get_xdata()) == 3]
 
 
-@pytest.mark.parametrize("ticks", [(), ("the", "author", "laughs")])
-def test_eleven_models_stand_in_panels_by_family_the_others_grey_each_named_once(ticks):
-    lines = [LineOf(i, name, [1, 2, 3], [0.5, 0.6, i / 11]) for i, name in enumerate(ZOO)]
-    figure = draw_panels([Panel("pp", lines, ticks)], "words", "confidence")
+@pytest.mark.parametrize(("words", "look"), [((), SMALL_LINES), (("the", "author", "laughs"), LONG_LINES)])
+def test_eleven_models_stand_in_panels_by_family_the_others_grey_each_named_once(words, look):
+    lines = [Series(i, name, [1, 2, 3], [0.5, 0.6, i / 11]) for i, name in enumerate(ZOO)]
+    figure = draw([Panel("pp", lines, y=AXIS, words=words)], look)
     named = [{text.get_text() for text in axes.texts} - {"chance"} for axes in figure.axes]
     assert named == [GATED, DECAYING, {"srn", "urn"}]
     assert figure.legends == []
@@ -134,9 +140,9 @@ def test_eleven_models_stand_in_panels_by_family_the_others_grey_each_named_once
 
 def test_eleven_lines_of_shares_stand_below_each_other_on_one_scale():
     lines = [
-        LineOf(i, name, [1, 2, 3], [0.1, 0.2, i / 99], [0.0] * 3, [0.3] * 3) for i, name in enumerate(ZOO)
+        Series(i, name, [1, 2, 3], [0.1, 0.2, i / 99], [0.0] * 3, [0.3] * 3) for i, name in enumerate(ZOO)
     ]
-    figure = draw_lines(lines, "Error", "attractors", "error")
+    figure = draw([share_panel("Error", lines, "attractors", "error")], BANDS)
     assert [axes.get_title(loc="left") or axes.get_title() for axes in figure.axes] == [
         "Gated: Error", "Decaying: Error", "Others: Error"
     ]  # fmt: skip
@@ -179,5 +185,5 @@ def test_what_explodes_and_recovers_does_not_set_the_scale():
 
 
 def test_a_line_ends_at_the_last_value_that_there_is():
-    assert LineOf(0, "a", [1, 2, 3], [0.1, 0.2, float("nan")]).end == 0.2
-    assert LineOf(0, "a", [1], [float("nan")]).end is None
+    assert Series(0, "a", [1, 2, 3], [0.1, 0.2, float("nan")]).end == 0.2
+    assert Series(0, "a", [1], [float("nan")]).end is None

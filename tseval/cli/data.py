@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -137,7 +136,7 @@ def count_command(
     several tables have a bar each.
     """
     from tseval.report.analyses import noun_count_bars, noun_counts
-    from tseval.report.figures import check_figure_names, draw_bars, write_figure
+    from tseval.report.figures import COUNTS, check_figure_names, write_figure
     from tseval.suites.agreement.published import read_examples
 
     check_figure_names(figures, SuiteError)
@@ -149,8 +148,7 @@ def count_command(
         counts = noun_counts({path.name: read_examples(path) for path in tables}, splits)
         if figures:
             panel = noun_count_bars(counts, tables[0].name if len(tables) == 1 else "")
-            drawn = partial(draw_bars, panel, "intervening nouns", "examples (log scale)")
-            write_figure(drawn, figures, SuiteError)
+            write_figure([panel], COUNTS, figures, SuiteError)
     print_or_write(counts, form, output)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +14,25 @@ from tseval.cli.options import BY, COUNT, FILE, MARGIN_OPTION, take_all
 from tseval.cli.progress import busy, print_or_write, say_without_moment
 from tseval.errors import RunError
 from tseval.report import FORMATS, Format, Table, document_of
-from tseval.report.figures import CHANCE, Panel, check_figure_names, draw_panels, write_figure
+from tseval.report.figures import (
+    ACCURACY_DOTS,
+    BANDS,
+    BARS,
+    DOTS,
+    LONG_LINES,
+    SCATTER,
+    SMALL_LINES,
+    TRAJECTORIES,
+    check_figure_names,
+    write_figure,
+)
 from tseval.runs import CLOCKS, runs_below
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tseval.report.document import Document
+    from tseval.report.figures import Look, Panel
     from tseval.report.opened import Opened
     from tseval.runs import Clock
 
@@ -144,12 +155,14 @@ class Chosen:
             chosen.append((name, value))
         return open_runs(self.runs, chosen, rated=rated)
 
-    def draw(self, panels: list[Panel], x_label: str, y_label: str) -> None:
-        """Draw panels into the files of `--figure`."""
-        if self.figures and not panels:
+    def draw(self, panels: Callable[[], Sequence[Panel]], look: Look) -> None:
+        """Draw panels into the files of `--figure`, if there are any."""
+        if not self.figures:
+            return
+        drawable = panels()
+        if not any(panel.series for panel in drawable):
             raise RunError(NOTHING_TO_DRAW)
-        if self.figures:
-            write_figure(lambda: draw_panels(panels, x_label, y_label), self.figures, RunError)
+        write_figure(drawable, look, self.figures, RunError)
 
     def write(self, found: Document) -> None:
         """Print the numbers, or write them to the file of `-o`."""
@@ -171,11 +184,10 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
         opened = asked.open(distance=distance, n_attractors=n_attractors)
         if n_attractors is None:
             found = analyses.attractors(opened)
-            asked.draw(analyses.attractor_panels(found), "attractors", "accuracy")
+            asked.draw(lambda: analyses.attractor_panels(found), SMALL_LINES)
         else:
             found = analyses.non_attractors(opened)
-            x_label = "intervening nouns that are no attractors"
-            asked.draw(analyses.non_attractor_panels(found), x_label, "accuracy")
+            asked.draw(lambda: analyses.non_attractor_panels(found), SMALL_LINES)
     asked.write(found)
 
 
@@ -187,18 +199,13 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
 def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
     """Print the accuracy of each row of the table with its interval; the figure has bars."""
     from tseval.report.comparisons import row_bars, seeds_of, seeds_table
-    from tseval.report.figures import draw_bars
 
     asked = Chosen(**given)
     with busy(ANALYSING):
         opened = asked.open()
         groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
         found = seeds_table(opened, groups, by)
-        if asked.figures:
-            panel = row_bars(found, f"Accuracy on {opened.suite}")
-            if not panel.lines:
-                raise RunError(NOTHING_TO_DRAW)
-            write_figure(lambda: draw_bars(panel, "", "accuracy", CHANCE), asked.figures, RunError)
+        asked.draw(lambda: [row_bars(found, f"Accuracy on {opened.suite}")], BARS)
     asked.write(found)
 
 
@@ -213,7 +220,7 @@ def profile_command(words: int | None, **given: Any) -> None:
     asked = Chosen(**given)
     with busy(ANALYSING):
         found = analyses.profiles(asked.open(), words)
-        asked.draw(analyses.profile_panels(found), "words read", "confidence")
+        asked.draw(lambda: analyses.profile_panels(found), LONG_LINES)
     asked.write(found)
 
 
@@ -238,15 +245,13 @@ def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
               help="Set accuracy against how often words occur in a text; may be repeated.")  # fmt: skip
 def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
     """Print what limits each interval, and what single words do to each row."""
-    from tseval.report.figures import draw_dots
     from tseval.report.robustness import analyse_words, word_panels
 
     asked = Chosen(**given)
     with busy(ANALYSING):
         opened = asked.open()
         found = analyse_words(opened, _count_words(texts) if texts else None)
-        if asked.figures:
-            write_figure(lambda: draw_dots(word_panels(found), "accuracy"), asked.figures, RunError)
+        asked.draw(lambda: word_panels(found), ACCURACY_DOTS)
     asked.write(found)
 
 
@@ -263,17 +268,11 @@ def _count_words(texts: Sequence[Path]) -> Mapping[str, int]:
 def effects_command(**given: Any) -> None:
     """Print the effect of each prediction in bits, and surprisals under the conditions of a design."""
     from tseval.report.analyses import design_effects, surprisal_panels
-    from tseval.report.figures import draw_dots
 
     asked = Chosen(**given)
     with busy(ANALYSING):
         found = design_effects(asked.open())
-        panels = surprisal_panels(found)
-        if asked.figures and not panels:
-            raise RunError("no model could decide any of these items, so there is nothing to draw.")
-        if asked.figures:
-            draw = partial(draw_dots, panels, "surprisal in bits", shares=False)
-            write_figure(draw, asked.figures, RunError)
+        asked.draw(lambda: surprisal_panels(found), DOTS)
     asked.write(found)
 
 
@@ -284,7 +283,6 @@ def effects_command(**given: Any) -> None:
               help="What a training is measured in.")  # fmt: skip
 def trajectory_command(over: Clock, **given: Any) -> None:
     """Print when each row rises above chance along a training, from runs of its checkpoints."""
-    from tseval.report.figures import draw_trajectories
     from tseval.report.trajectories import find_trainings, rises, trajectory_panels
 
     asked = Chosen(**given)
@@ -293,9 +291,7 @@ def trajectory_command(over: Clock, **given: Any) -> None:
         trainings, left_out = find_trainings(opened, over)
         say_without_moment(left_out, over)
         found = rises(opened, trainings, over)
-        if asked.figures:
-            panels = trajectory_panels(trainings)
-            write_figure(lambda: draw_trajectories(panels, over), asked.figures, RunError)
+        asked.draw(lambda: trajectory_panels(trainings, over), TRAJECTORIES)
     asked.write(found)
 
 
@@ -305,16 +301,13 @@ def trajectory_command(over: Clock, **given: Any) -> None:
 @BY
 def ratings_command(by: tuple[str, ...], **given: Any) -> None:
     """Print how far scores of sentences go with ratings of people, and draw a dot for each sentence."""
-    from tseval.report.analyses import ratings, scatter_panels, score_label
-    from tseval.report.figures import draw_scatter
+    from tseval.report.analyses import ratings, scatter_panels
 
     asked = Chosen(**given)
     with busy(ANALYSING):
         opened = asked.open(rated=True)
         found = ratings(opened, by)
-        if asked.figures:
-            panels, label = scatter_panels(opened, found), score_label(opened)
-            write_figure(lambda: draw_scatter(panels, label, "mean rating"), asked.figures, RunError)
+        asked.draw(lambda: scatter_panels(opened, found), SCATTER)
     asked.write(found)
 
 
@@ -326,15 +319,12 @@ def formal_command(group: bool, **given: Any) -> None:
     """Print accuracy by distance, or error by attractors or pattern, as the papers on the language do."""
     from tseval.report import analyses
     from tseval.report.comparisons import seeds_of
-    from tseval.report.figures import draw_lines
 
     asked = Chosen(**given)
     with busy(ANALYSING):
         opened = asked.open()
         found = analyses.formal_of_seeds(opened, seeds_of(opened)) if group else analyses.formal(opened)
-        if asked.figures:
-            lines = analyses.formal_lines(found)
-            write_figure(lambda: draw_lines(lines, *analyses.labels(opened)), asked.figures, RunError)
+        asked.draw(lambda: [analyses.formal_panel(opened, found)], BANDS)
     asked.write(found)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
 import torch
 
 from tseval.cli.console import Console
@@ -41,14 +42,14 @@ from tseval.models.cells.cell import options_of
 from tseval.models.network import TASKS, Classifier, LanguageModel, Sizes
 from tseval.report.curves import (
     curve_numbers,
-    error_numbers,
+    error_panels,
     read_curves,
     read_error_curves,
     read_string_curves,
+    string_panels,
     write_curves_figure,
-    write_error_figure,
-    write_string_figure,
 )
+from tseval.report.figures import write_figure
 from tseval.scoring.numerics import pick_device
 from tseval.suites import load_suite
 from tseval.training.classifier import Examples, make_vocabulary, read_split, train_classifier
@@ -217,12 +218,12 @@ def curves(files: tuple[Path, ...], out: Path, error: bool, strings: bool, numbe
     with busy("drawing"):
         if strings:
             by_epoch = read_string_curves(files)
-            write_string_figure(by_epoch, out)
-            rows = by_epoch.rows
+            write_figure(*string_panels(by_epoch), [out], TrainingError)
+            rows = by_epoch.drop(columns="suite")
         elif error:
-            by_loss = [curve for path in files for curve in read_error_curves(path)]
-            write_error_figure(by_loss, out)
-            rows = error_numbers(by_loss)
+            by_loss = [read_error_curves(path) for path in files]
+            write_figure(*error_panels(by_loss), [out], TrainingError)
+            rows = pd.concat(by_loss)
         else:
             learning = [read_curves(path) for path in files]
             write_curves_figure(learning, [out])

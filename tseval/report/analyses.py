@@ -50,7 +50,7 @@ from tseval.report.document import (
     whole,
     with_spread,
 )
-from tseval.report.figures import DotPanel, LineOf, Panel, ScatterPanel, without_seed
+from tseval.report.figures import LONGEST, SHARES, Axis, Panel, Series, share_panel, without_seed
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import ACCURACY, INTERVAL, interval_note, stacked, tell
 
@@ -104,23 +104,25 @@ def attractor_panels(analysis: Document) -> list[Panel]:
     panels = []
     for n, rows in analysis.records.groupby(N):
         if lines := _lines(rows, ATTRACTORS):
-            panels.append(Panel(f"{n} intervening noun{'' if n == 1 else 's'}", lines))
+            title = f"{n} intervening noun{'' if n == 1 else 's'}"
+            panels.append(Panel(title, lines, Axis("attractors"), Axis("accuracy", SHARES)))
     return panels
 
 
 def non_attractor_panels(analysis: Document) -> list[Panel]:
     """Draw Table 2: non-attractors along the axis."""
     lines = _lines(analysis.records, OTHERS)
-    return [Panel("", lines)] if lines else []
+    others = Axis("intervening nouns that are no attractors")
+    return [Panel("", lines, others, Axis("accuracy", SHARES))] if lines else []
 
 
-def _lines(rows: pd.DataFrame, x: str) -> list[LineOf]:
+def _lines(rows: pd.DataFrame, x: str) -> list[Series]:
     """Draw a line for each model that could decide anything; it breaks where there are no items."""
     lines = []
     for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
         columns = (own[column].tolist() for column in (x, "accuracy", "low", "high"))
         if own["accuracy"].notna().any():
-            lines.append(LineOf(index, str(name), *columns))
+            lines.append(Series(index, str(name), *columns))
     return lines
 
 
@@ -168,18 +170,16 @@ def profiles(opened: Opened, words: int | None = None) -> Document:
 def profile_panels(analysis: Document) -> list[Panel]:
     """Draw Figure 2: one panel per case, words along the axis."""
     order = {name: index for index, name in enumerate(analysis.records["model"].unique())}
+    columns = ("position", "confidence", "low", "high")
     panels = []
     for case in analysis.records["case"].unique():
         rows = analysis.records[analysis.records["case"] == case]
         lines = [
-            LineOf(
-                order[name],
-                str(name),
-                *(own[of].tolist() for of in ("position", "confidence", "low", "high")),
-            )
+            Series(order[name], str(name), *(own[of].tolist() for of in columns))
             for name, own in rows.groupby("model", sort=False)
         ]
-        panels.append(Panel(str(case), lines, _words(rows)))
+        axes = Axis("words read"), Axis("confidence", SHARES)
+        panels.append(Panel(str(case), lines, *axes, words=_words(rows)))
     return panels
 
 
@@ -224,22 +224,25 @@ def design_effects(opened: Opened) -> Document:
     return tell(opened, "effects", rows, grids, [*_NOTES, interval_note(rows)])
 
 
-def surprisal_panels(analysis: Document) -> list[DotPanel]:
-    """Draw the mean surprisal under each condition: a panel for each region of a construction."""
+def surprisal_panels(analysis: Document) -> list[Panel]:
+    """Draw the mean surprisal under each condition: a panel for each region of a construction, one scale."""
     rows = analysis.records[analysis.records[CONDITION].notna() & (analysis.records["n_items"] > 0)]
     models = list(analysis.records["model"].unique())
     groups = rows.groupby([*ROW[:-1], REGION], sort=False, dropna=False)
-    return [_panel(str(key[2]), str(key[3]), own, models) for key, own in groups]
+    low, high = rows[["value", "low", "high"]].min().min(), rows[["value", "low", "high"]].max().max()
+    around = 0.05 * (high - low) or 0.5
+    bits = Axis("surprisal in bits", (low - around, high + around))
+    return [_panel((str(key[2]), f"region {key[3]}"), own, models, bits) for key, own in groups]
 
 
-def _panel(construction: str, region: str, rows: pd.DataFrame, models: Sequence[str]) -> DotPanel:
+def _panel(title: tuple[str, str], rows: pd.DataFrame, models: Sequence[str], bits: Axis) -> Panel:
     conditions = list(dict.fromkeys(rows[CONDITION]))[::-1]  # drawn from below
     series = []
     for name, own in rows.groupby("model", sort=False):
-        places = [conditions.index(condition) for condition in own[CONDITION]]
-        columns = (own[column].tolist() for column in ("value", "low", "high"))
-        series.append(LineOf(models.index(str(name)), str(name), places, *columns))
-    return DotPanel((construction, f"region {region}"), conditions, series)
+        places = [1 + conditions.index(condition) for condition in own[CONDITION]]
+        y, low, high = (own[column].tolist() for column in ("value", "low", "high"))
+        series.append(Series(models.index(str(name)), str(name), places, y, low, high))
+    return Panel(title[0], series, y=bits, words=conditions, subtitle=title[1])
 
 
 SUMMARIES = {"mean": "Mean, each row counted once", "largest": "Largest", "all": "All strings"}
@@ -330,20 +333,16 @@ def _tell(
     return tell(opened, "formal", stacked(rows), [grid], notes)
 
 
-def labels(opened: Opened) -> tuple[str, str, str]:
-    """Give the title of the figure, and the names of its axes."""
+def formal_panel(opened: Opened, analysis: Document) -> Panel:
+    """Draw a line for each model: after Figures 2 and 3 of Bernardy & Lappin 2022."""
     measure = measure_of(opened.suite)
-    return f"{measure.quantity.capitalize()} on {opened.suite}", AXES[measure.feature], measure.quantity
-
-
-def formal_lines(analysis: Document) -> list[LineOf]:
-    """Give the line of each model: after Figures 2 and 3 of Bernardy & Lappin 2022."""
     lines = []
     for index, (name, rows) in enumerate(analysis.records.groupby("model", sort=False)):
         own = rows.dropna(subset="at")
         x, y, low, high = (own[column].tolist() for column in ("at", "value", "low", "high"))
-        lines.append(LineOf(index, str(name), x, y, low, high))
-    return lines
+        lines.append(Series(index, str(name), x, y, low, high))
+    title = f"{measure.quantity.capitalize()} on {opened.suite}"
+    return share_panel(title, lines, AXES[measure.feature], measure.quantity)
 
 
 def _with_summary(rows: pd.DataFrame, measure: Measure, headed: Mapping[str, Any]) -> pd.DataFrame:
@@ -436,19 +435,22 @@ def _notes(opened: Opened, rows: pd.DataFrame) -> Iterator[str]:
         yield from (f"{name}: {plain(warning).rstrip('.')}." for warning in manifest.warnings)
 
 
-def scatter_panels(opened: Opened, found: Document) -> list[ScatterPanel]:
+def scatter_panels(opened: Opened, found: Document) -> list[Panel]:
     """Draw the sentences of every model, those that it scored."""
     panels = []
-    for name, frame in opened.verdicts.items():
+    axes = Axis(_score_label(opened)), Axis("mean rating")
+    for index, (name, frame) in enumerate(opened.verdicts.items()):
         dots = points(frame)
         rho = found.records.loc[found.records["model"] == name, "spearman"].iloc[-1]
         said = "" if pd.isna(rho) else f", ρ = {correlation(rho)}"
-        errors = dots["error"].fillna(0).tolist()
-        panels.append(ScatterPanel(name, said, dots["score"].tolist(), dots["rating"].tolist(), errors))
+        rating, errors = dots["rating"], dots["error"].fillna(0)
+        ends = ((rating + sign * errors).tolist() for sign in (-1, 1)) if errors.any() else ()
+        series = Series(index, name, dots["score"].tolist(), rating.tolist(), *ends)
+        panels.append(Panel(f"{plain(name)[:LONGEST]}{said}", [series], *axes))
     return panels
 
 
-def score_label(opened: Opened) -> str:
+def _score_label(opened: Opened) -> str:
     """Say what the scores of the models are, for the axis of a figure."""
     modes = dict.fromkeys(manifest.key.score for manifest in opened.manifests.values())
     return " / ".join(_LABELS.get(mode) or f"log-probability by {mode.partition('/')[2]}" for mode in modes)
@@ -524,8 +526,9 @@ def noun_count_bars(counts: Document, title: str) -> Panel:
     for index, (value, own) in enumerate(together.groupby(of, sort=of == _ATTRACTORS)):
         sums = own.groupby(_NOUNS)[_COUNT].sum()
         name = str(value) if of == _TABLE else _attractors(names[int(str(value))])
-        lines.append(LineOf(index, name, (sums.index + 1).tolist(), sums.astype(float).tolist()))
-    return Panel(title, lines, ticks)
+        lines.append(Series(index, name, (sums.index + 1).tolist(), sums.astype(float).tolist()))
+    examples = Axis("examples (log scale)", (0.8, None), log_from=0)  # a single one stands above the axis
+    return Panel(title, lines, Axis("intervening nouns"), examples, ticks)
 
 
 def _numbers(last: int, most: int) -> list[str]:

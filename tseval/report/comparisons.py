@@ -16,7 +16,7 @@ from tseval.analysis.comparisons import DEFAULT_MARGIN, SEED_COLUMNS, against, p
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import Field, Grid, Line, difference, probability, rank_set, whole, with_spread
-from tseval.report.figures import LineOf, Panel
+from tseval.report.figures import Axis, Panel, Series
 from tseval.report.layout import in_full, row_labels, rows_and_means
 from tseval.report.opened import INTERVAL, interval_note, tell
 from tseval.report.table import not_told_apart
@@ -137,9 +137,9 @@ def row_bars(analysis: Document, title: str) -> Panel:
         ticks = ticks or _ticks(own[heads])
         known = own.assign(place=range(1, len(own) + 1)).dropna(subset="accuracy")
         lines.append(
-            LineOf(index, str(name), *(known[of].tolist() for of in ("place", "accuracy", "low", "high")))
+            Series(index, str(name), *(known[of].tolist() for of in ("place", "accuracy", "low", "high")))
         )
-    return Panel(title, [line for line in lines if line.x], ticks)
+    return Panel(title, [line for line in lines if line.x], y=Axis("accuracy", (0, 1)), words=ticks)
 
 
 def _ticks(rows: pd.DataFrame) -> list[str]:

@@ -1,26 +1,25 @@
-"""Trajectories as small panels: accuracy along a training, one panel for each row of the table."""
+"""Figures: panels of lines, bands, bars, dots or scatter, all drawn by one function that a look steers."""
 
 from __future__ import annotations
 
 import io
 import re
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isnan
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import bidirectional
 
 from tseval.errors import plain
 from tseval.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-    from matplotlib.lines import Line2D
     from matplotlib.text import Text
 
     from tseval.errors import TsevalError
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 FIGURE_ENDINGS = (".svg", ".png")
 LONGEST = 40  # characters of a model's name
+LONGEST_WORD = 46  # of a word at an axis
 # Paul Tol's "muted" colours, told apart with any colour vision, black and grey. The first seven, as many
 # as stand in one panel, differ in lightness too, for whoever prints without colours.
 COLOURS = (
@@ -38,10 +38,11 @@ GREY = "#555555"
 BEHIND = "#dedede"  # of the models of other families
 INK = "#222222"
 MARKERS = "osD^vP*X<>p"
+CHANCE = 0.5
+_CHANCE_LINE: dict[str, Any] = {"color": GREY, "linewidth": 0.8, "linestyle": (0, (4, 3))}
 STYLE = {
     "svg.hashsalt": "tseval",  # names inside an SVG are random otherwise
     "font.size": 9,
-    "axes.titlesize": 10,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.spines.top": False,
@@ -57,29 +58,136 @@ STYLE = {
 
 
 @dataclass(frozen=True, slots=True)
-class LineOf:
+class Series:
     """The values of one model in a panel.
 
     Attributes:
         index: Which model; chooses colour and marker.
-        name: Its name; text from outside.
-        x: Places along the axis.
-        y: Values, 0 to 1; not a number where there is none, and the line breaks.
-        low: Lower ends of their intervals, or empty.
-        high: Upper ends, or empty.
+        name: Text from outside; empty for a line that stands beside another of the same model.
+        x: Places along the axis; words count from 1.
+        y: Not a number where there is none, and the line breaks.
+        low: Lower ends of intervals, or empty, as `high` is then.
+        style: How its line differs from those of the look, in matplotlib's terms.
     """
 
     index: int
     name: str
-    x: Sequence[int]
+    x: Sequence[float]
     y: Sequence[float]
     low: Sequence[float] = ()
     high: Sequence[float] = ()
+    style: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     @property
     def end(self) -> float | None:
         """The last value there is."""
         return next((value for value in reversed(self.y) if not isnan(value)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of a panel.
+
+    Attributes:
+        limits: Its ends; None for what the values need. An upper end alone is only the highest it may be.
+        log_from: Where it begins to be logarithmic, 0 for all of it; None where it is linear.
+        most: How many whole numbers stand at it at most; 0 for any numbers.
+        falling: Whether it runs from the highest value to the lowest.
+        in_full: Whether the numbers of a logarithmic axis are no powers of ten.
+    """
+
+    label: str = ""
+    limits: tuple[float | None, float | None] = (None, None)
+    log_from: float | None = None
+    most: int = 0
+    falling: bool = False
+    in_full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One set of axes.
+
+    Attributes:
+        title: Text from outside, as `subtitle` is.
+        x: The axis of places; that of values is `y`.
+        words: Of the places, or empty for numbers; text from outside.
+        rings: Whether a ring marks where a line ends, for lines that do not run along time.
+        family: Which models these are, or empty for all.
+        behind: Lines of other models, grey and without names.
+    """
+
+    title: str
+    series: Sequence[Series]
+    x: Axis = Axis()
+    y: Axis = Axis()
+    words: Sequence[str] = ()
+    subtitle: str = ""
+    rings: bool = False
+    family: str = ""
+    behind: Sequence[Series] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How panels are drawn.
+
+    Attributes:
+        mark: Lines over few places, side by side with their intervals as strokes; lines with bands; groups of
+            bars; dots on lines of words, from left to right; or a scatter.
+        size: Width and height of a panel in inches; bars and dots take what their words need.
+        margin: What the figure has besides.
+        shared: Axes that all panels have in common: "xy", "y" or "".
+        edges: Axes whose labels stand only at the edge of the figure, likewise.
+        families: Whether many models are drawn in panels by family.
+        legend: Where names stand: below the figure; below each panel; at the ends of lines; or nowhere.
+            Where panels by family have no room for a legend, names stand at the ends in their first row.
+        columns: Of the legend; 0 for as many as there is room for.
+        keys: What the legend says besides: a style in matplotlib's terms, and what it means.
+        gap: Least distance of two names at the ends of lines, as a share of the axis.
+        chance: Whether a line marks the accuracy of who guesses.
+        stroke: Width of lines, in points, as the size of markers is.
+        clip: Whether lines are cut at the edge of the axes, as where a limit leaves values out.
+    """
+
+    mark: Literal["line", "band", "bar", "dot", "scatter"]
+    size: tuple[float, float] = (0, 0)
+    margin: tuple[float, float] = (0, 0)
+    across: int = 1
+    shared: str = ""
+    edges: str = ""
+    families: bool = True
+    legend: Literal["below", "each", "ends", ""] = "below"
+    columns: int = 0
+    keys: Sequence[tuple[Mapping[str, Any], str]] = ()
+    gap: float = 0.1
+    chance: bool = False
+    marker: float = 4
+    stroke: float = 1.5
+    clip: bool = True
+    title_size: float = 10
+
+
+HEADROOM = 1.06
+SHARES = (-0.03, 1.03)  # a marker at either end is whole
+SMALL_LINES = Look("line", (2.3, 2.2), (1.0, 0.9), across=4, shared="y", edges="xy", chance=True)
+LONG_LINES = Look("line", (8.4, 2.9), (0, 0.9), shared="y", edges="xy", legend="ends", gap=0.07, chance=True)
+BANDS = Look("band", (6.4, 3.0), (0, 0.8), legend="ends", gap=0.055, stroke=1.6, clip=False)
+TRAJECTORIES = Look(
+    "band", (2.7, 1.8), (0.5, 0.6), across=4, shared="xy", edges="xy", families=False, columns=4, chance=True,
+    marker=2.5, stroke=1.3, title_size=7,
+)  # fmt: skip
+BARS = Look("bar", legend="each", chance=True, marker=3.5)
+COUNTS = replace(BARS, chance=False)
+ACCURACY_DOTS = Look("dot", margin=(0, 0.4), families=False, edges="x", columns=4, chance=True)
+DOTS = replace(ACCURACY_DOTS, chance=False)
+SCATTER = Look("scatter", (3.4, 3.2), (0.4, 0), across=3, shared="y", edges="y", families=False, legend="")
+
+
+def share_panel(title: str, series: Sequence[Series], x_label: str, y_label: str) -> Panel:
+    """Give shares over whole numbers, from zero up to a little above the highest interval."""
+    highest = max((value for one in series for value in one.high), default=0.0)
+    return Panel(title, series, Axis(x_label, most=12), Axis(y_label, (0, HEADROOM * max(highest, 0.02))))
 
 
 def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
@@ -93,8 +201,10 @@ def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
             raise error(f"{path}: the name of a figure ends in {' or '.join(FIGURE_ENDINGS)}")
 
 
-def write_figure(draw: Callable[[], Figure], paths: Sequence[Path], error: type[TsevalError]) -> None:
-    """Draw a figure into files, SVG or PNG by their names. The same figure gives the same SVG.
+def write_figure(
+    panels: Sequence[Panel], look: Look, paths: Sequence[Path], error: type[TsevalError]
+) -> None:
+    """Draw panels into files, SVG or PNG by their names. The same panels give the same SVG.
 
     Raises:
         TsevalError: Of the given kind, if matplotlib is not installed, or a file has another ending.
@@ -107,7 +217,7 @@ def write_figure(draw: Callable[[], Figure], paths: Sequence[Path], error: type[
         raise error('drawing needs matplotlib: pip install "tseval[plots]"') from None
     with style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about letters that the font lacks
-        figure = draw()
+        figure = draw(panels, look)
         rcParams["svg.fonttype"] = "path" if _is_drawable(figure) else "none"
         for path in paths:
             buffer, kind = io.BytesIO(), path.suffix.lower()[1:]
@@ -128,75 +238,245 @@ def _is_drawable(figure: Figure) -> bool:
     return all(font.get_char_index(ord(one)) and bidirectional(one) not in {"R", "AL"} for one in letters)
 
 
-def colour(index: int) -> str:
-    """Give the colour of the so-manieth model."""
-    return COLOURS[index % len(COLOURS)]
+def _sign(index: int) -> dict[str, Any]:
+    """Give the colour and the marker of the so-manieth model."""
+    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
 
 
-def marker(index: int) -> str:
-    """Give the marker of the so-manieth model."""
-    return MARKERS[index % len(MARKERS)]
+NAMES = 1.2  # inches for names beside panels that otherwise have a legend
+BAR_GROUP, BAR, BETWEEN_GROUPS = 0.8, 0.13, 0.2  # share of its room that a group takes; inches
+NARROWEST, WIDEST = 5.0, 14.0  # inches of bars
+UPRIGHT, TURNED = 2.9, 4.2  # inches of a panel of bars with its words
+SHORT = 9  # characters of a word that needs not be turned
+DOT_WIDTH, DOT_LINE, DOT_TITLE = 4.6, 0.19, 0.85  # inches of a panel, of a word, of its title and axis
+DOT_SPREAD = 0.5  # of a line, over all models
+LINE_STEP, LINE_SPREAD = 0.03, 0.4  # from one model to the next, of the width of a panel; over all models
+LEGEND_LINE, LEGEND_LETTER = 0.65, 0.09  # inches that an entry of the legend takes, and each letter of it
+STROKES: Mapping[str, Any] = {  # of intervals
+    "line": {"linewidth": 1, "alpha": 0.55},
+    "dot": {"linewidth": 1, "alpha": 0.55},
+    "bar": {"linewidth": 1, "color": GREY},
+    "scatter": {"linewidth": 0.6, "alpha": 0.4},
+}
+MANY_DOTS = 300  # of more dots each is smaller and lets others through
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Begin a figure, in inches."""
+def draw(panels: Sequence[Panel], look: Look) -> Figure:
+    """Draw panels; many models stand in panels by family, the lines of the others grey behind."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
-    return Figure(figsize=(width, height), layout="constrained")
+    groups = by_family(panels) if look.families else [list(panels)]
+    in_rows = look.legend == "below" and len(groups) > 1  # each family in rows of its own, without a legend
+    blocks = _blocks(groups, look)
+    sizes = [[_size(row[0], look) for row in rows] for rows in blocks]
+    heights = [[height for _, height in own] for own in sizes]
+    height = max(map(sum, heights)) if look.mark == "dot" else sum(map(sum, heights))
+    across = len(blocks) if look.mark == "dot" else max(map(len, blocks[0]))
+    width = across * max(width for own in sizes for width, _ in own) + look.margin[0] + NAMES * in_rows
+    figure = Figure((width, height + look.margin[1]), layout="constrained")
+    parts: Sequence[Figure | SubFigure] = [figure]
+    if look.mark in ("bar", "dot"):
+        down, beside = (len(blocks), 1) if look.mark == "bar" else (1, len(blocks))
+        parts = figure.subfigures(down, beside, squeeze=False).flatten().tolist()
+    for part, rows, own in zip(parts, blocks, heights, strict=True):
+        if look.mark == "dot" and height - sum(own) > 0.01:
+            rows.append([])  # what this column lacks to the height of the other stays empty below it
+            own.append(height - sum(own))
+        grid = part.subplots(
+            len(rows), max(map(len, rows)), squeeze=False, height_ratios=own if look.mark == "dot" else None,
+            sharex="x" in look.shared, sharey="y" in look.shared,
+        )  # fmt: skip
+        for place, (row, line) in enumerate(zip(rows, grid, strict=True)):
+            below = len(rows[place + 1]) if place + 1 < len(rows) else 0
+            for axes in line[len(row) :]:
+                axes.remove()
+            for column, (panel, axes) in enumerate(zip(row, line, strict=False)):
+                _draw_panel(axes, panel, look)
+                horizontal, vertical = _sides(panel, look)
+                if column >= below or "x" not in look.edges:
+                    axes.set_xlabel(horizontal.label)
+                    axes.tick_params(labelbottom=True)
+                if column == 0 or "y" not in look.edges:
+                    axes.set_ylabel(f"{panel.family}\n{vertical.label}" if in_rows else vertical.label)
+                first = place == 0 or rows[place - 1][0].family != panel.family
+                if look.legend == "ends" or (in_rows and first and panel is row[-1]):
+                    _name_ends(axes, panel, look)
+        if look.legend == "each":
+            _explain(part, rows[0], look)
+    if look.legend != "each" and not in_rows:
+        _explain(figure, panels if look.legend == "below" else [], look)
+    return figure
 
 
-def ceiling(curves: Iterable[Sequence[float]], times: float) -> float:
-    """Give the height up to which falling curves are worth showing.
-
-    A model may explode at the start and recover; that must not flatten all that follows, here or of others.
-
-    Args:
-        curves: Values of each model, at least one each.
-        times: So many times the lowest value of a curve is shown of it.
-    """
-    return max(min(max(values), times * min(values)) for values in curves)
-
-
-def set_title(axes: Axes, title: str, longest: int = LONGEST) -> None:
-    """Write a title that is text from outside."""
-    axes.set_title(plain(title)[:longest], parse_math=False)
+def _blocks(groups: Sequence[Sequence[Panel]], look: Look) -> list[list[Sequence[Panel]]]:
+    """Arrange panels in rows; each family of bars, and each of two columns of dots, is a block of its own."""
+    if look.mark == "bar":
+        return [[group] for group in groups]
+    rows = [group[at : at + look.across] for group in groups for at in range(0, len(group), look.across)]
+    if look.mark != "dot" or len(rows) == 1:
+        return [rows]
+    heights = [_size(row[0], look)[1] for row in rows]
+    at = min(range(1, len(rows)), key=lambda at: max(sum(heights[:at]), sum(heights[at:])))
+    return [rows[:at], rows[at:]]
 
 
-def add_legend(
-    figure: Figure | SubFigure, entries: Sequence[tuple[Line2D, str]], columns: int, stroke: float = 2
-) -> None:
-    """Say below the panels which line is what; `stroke` is the length of its sample, in letters."""
-    lines = [line for line, _ in entries]
-    blank = ["" for _ in lines]
-    legend = figure.legend(lines, blank, loc="outside lower center", ncols=columns, handlelength=stroke)
+def _size(panel: Panel, look: Look) -> tuple[float, float]:
+    """Give the width and height of a panel in inches."""
+    if look.mark == "dot":
+        return DOT_WIDTH, DOT_TITLE + DOT_LINE * len(panel.words)
+    if look.mark == "bar":
+        group = BETWEEN_GROUPS + BAR * len(panel.series)
+        width = min(max(0.9 + len(panel.words) * group, NARROWEST), WIDEST)
+        return width, TURNED if _is_turned(panel, look) else UPRIGHT
+    return look.size
+
+
+def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
+    """Draw the series of a panel, and set its axes."""
+    for one in panel.behind if look.mark in ("line", "band") else ():
+        axes.plot(one.x, one.y, color=BEHIND, linewidth=1, zorder=1)
+    places = sorted({place for one in (*panel.series, *panel.behind) for place in one.x})
+    spread = {"bar": BAR_GROUP, "dot": DOT_SPREAD}.get(look.mark, 0.0)
+    if look.mark == "line":
+        spread = min(LINE_STEP * (places[-1] - places[0] + 1) * len(panel.series), LINE_SPREAD)
+    for order, one in enumerate(panel.series):
+        # A little to the side of each other, so that no interval hides another.
+        aside = spread * ((order + 0.5) / len(panel.series) - 0.5)
+        _draw_series(axes, one, [place + aside for place in one.x], panel, look)
+    if look.chance:
+        (axes.axvline if look.mark == "dot" else axes.axhline)(CHANCE, **_CHANCE_LINE)
+    horizontal, vertical = _sides(panel, look)
+    _set_scale(axes, "x", horizontal)
+    _set_scale(axes, "y", vertical)
+    if panel.words:
+        _write_words(axes, panel, look)
+    elif look.mark == "line":
+        axes.set_xticks(places)
+    if look.mark == "line":
+        axes.set_xlim(places[0] - 0.5, places[-1] + 0.5)
+    family = "" if look.legend == "below" else panel.family  # there it stands beside the row
+    title = ": ".join(part for part in (family, panel.title) if part)
+    lines = [plain(line)[: 2 * LONGEST] for line in (title, panel.subtitle) if line]
+    # That of dots stands to the right, since words take room on the left.
+    side: Literal["right"] | None = "right" if look.mark == "dot" else None
+    axes.set_title("\n".join(lines), loc=side, fontsize=look.title_size, parse_math=False)
+
+
+def _sides(panel: Panel, look: Look) -> tuple[Axis, Axis]:
+    """Give the horizontal axis of a panel, and the vertical one: dots have their words from below upwards."""
+    return (panel.y, panel.x) if look.mark == "dot" else (panel.x, panel.y)
+
+
+def _draw_series(axes: Axes, one: Series, places: Sequence[float], panel: Panel, look: Look) -> None:
+    sign, low, high = _sign(one.index), one.low, one.high
+    shade = sign["color"]
+    if look.mark == "bar":
+        width = 0.86 * BAR_GROUP / len(panel.series)
+        axes.bar(places, one.y, width=width, color=shade, alpha=0.55, linewidth=0)
+    if one.low and look.mark == "band":
+        axes.fill_between(places, low, high, color=shade, alpha=0.13, linewidth=0)
+    elif one.low:
+        strokes = axes.hlines if look.mark == "dot" else axes.vlines
+        strokes(places, low, high, **{"color": shade} | STROKES[look.mark])
+    if look.mark == "scatter":
+        size, alpha = (14, 0.75) if len(places) <= MANY_DOTS else (5, 0.4)
+        axes.scatter(places, one.y, s=size, color=shade, alpha=alpha, linewidths=0)
+        return
+    line: dict[str, Any] = {"linewidth": look.stroke, "clip_on": look.clip}
+    if look.mark in ("bar", "dot"):
+        line = {"linestyle": "", "clip_on": False}
+    x, y = (one.y, places) if look.mark == "dot" else (places, one.y)
+    axes.plot(x, y, **sign | {"markersize": look.marker} | line | dict(one.style))
+    if panel.rings:
+        axes.plot(x[-1:], y[-1:], "o", markersize=9, fillstyle="none", color=shade)
+
+
+def _set_scale(axes: Axes, side: Literal["x", "y"], axis: Axis) -> None:
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415 - an optional dependency
+
+    of_side = axes.xaxis if side == "x" else axes.yaxis
+    if axis.log_from is not None:
+        how = {"value": "symlog", "linthresh": axis.log_from} if axis.log_from else {"value": "log"}
+        getattr(axes, f"set_{side}scale")(**how)
+    elif axis.most:
+        of_side.set_major_locator(MaxNLocator(nbins=axis.most, integer=True))
+    low, high = axis.limits
+    if low is None and high is not None:
+        high = min(high, of_side.get_view_interval()[1])
+    if axis.limits != (None, None):  # else later panels that share the axis could not widen it
+        axes.set(**{f"{side}lim": (low, high)})
+    if axis.falling:
+        of_side.set_inverted(True)
+    if axis.in_full:
+        low, high = of_side.get_view_interval()
+        of_side.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 20 * low else (1, 1.5, 2, 3, 5, 7)))
+        of_side.set_major_formatter(ScalarFormatter())
+        of_side.set_minor_formatter(NullFormatter())
+
+
+def _write_words(axes: Axes, panel: Panel, look: Look) -> None:
+    """Write words at the places of a panel."""
+    words = [plain(word)[:LONGEST_WORD] for word in panel.words]
+    places = range(1, len(words) + 1)
+    if look.mark == "dot":
+        axes.set_yticks(places, words)
+        axes.set_ylim(0.4, len(words) + 0.6)
+    else:
+        axes.set_xticks(places, words)
+    if look.mark == "bar":
+        axes.set_xlim(0.5, len(words) + 0.5)
+        axes.grid(visible=False, axis="x")
+    turned = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"} if _is_turned(panel, look) else {}
+    for label in axes.get_yticklabels() if look.mark == "dot" else axes.get_xticklabels():
+        label.set(parse_math=False, **turned)
+
+
+def _is_turned(panel: Panel, look: Look) -> bool:
+    return look.mark == "line" or (look.mark == "bar" and any(len(word) > SHORT for word in panel.words))
+
+
+def _explain(part: Figure | SubFigure, panels: Sequence[Panel], look: Look) -> None:
+    """Say below panels which line is which model, and what else there is."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
+
+    names = {one.index: one.name for panel in panels for one in panel.series if one.name}
+    entries: list[tuple[Mapping[str, Any], str]] = [
+        (_sign(index) | {"markersize": 4}, name) for index, name in sorted(names.items())
+    ]
+    entries += look.keys
+    if look.chance and panels:
+        entries.append((_CHANCE_LINE, "chance"))
+    if not entries:
+        return
+    room = part.bbox.width / part.figure.dpi
+    entry = LEGEND_LINE + LEGEND_LETTER * max(len(plain(name)[:LONGEST]) for _, name in entries)
+    legend = part.legend(
+        [Line2D([], [], **style) for style, _ in entries], ["" for _ in entries], loc="outside lower center",
+        ncols=min(len(entries), look.columns or max(1, int(room / entry))),
+        handlelength=2.6 if look.keys else 2,  # strokes are told apart by their dashes
+    )  # fmt: skip
     for text, (_, name) in zip(legend.get_texts(), entries, strict=True):
         _write(text, name)
 
 
-def name_lines(axes: Axes, ends: Sequence[tuple[float, str, int | None]], gap: float) -> None:
-    """Write names to the right of the axes, each at the end of its line; none over another.
+def _name_ends(axes: Axes, panel: Panel, look: Look) -> None:
+    """Write names to the right of axes whose limits are set, each at the end of its line; none over another.
 
     Before a name stands the marker of its line, so that lines are told apart without colours too.
-
-    Args:
-        axes: Their limits are set.
-        ends: Height at which a line ends, its name and which model it is of; None for what is no model's.
-        gap: Least distance of two names, as a share of the axis.
     """
     from matplotlib.transforms import ScaledTranslation  # noqa: PLC0415 - an optional dependency
 
+    found = [(one.end, one.name, one.index) for one in panel.series if one.name and one.end is not None]
+    ends: list[tuple[float, str, int | None]] = [*found, *[(CHANCE, "chance", None)] * look.chance]
     beside = axes.get_yaxis_transform() + ScaledTranslation(8 / 72, 0, axes.figure.dpi_scale_trans)
     scale = axes.yaxis.get_transform()
     low, high = (float(end) for end in scale.transform(axes.get_ylim()))
-    ends = sorted(ends, key=lambda end: end[:2])
+    ends.sort(key=lambda end: end[:2])
     heights = [min(max(float(scale.transform(end[0])), low), high) for end in ends]
-    for height, (_, name, index) in zip(_apart(heights, gap, (low, high)), ends, strict=True):
+    for height, (_, name, index) in zip(_apart(heights, look.gap, (low, high)), ends, strict=True):
         place = float(scale.inverted().transform(height))
         if index is not None:
-            axes.scatter(
-                [1.0], [place], s=18, color=colour(index), marker=marker(index), transform=beside,
-                clip_on=False, zorder=3,
-            )  # fmt: skip
+            axes.scatter([1.0], [place], s=18, transform=beside, clip_on=False, zorder=3, **_sign(index))
         text = axes.annotate(
             "", (1.0, place), xycoords=("axes fraction", "data"), xytext=(6 if index is None else 14, 0),
             textcoords="offset points", va="center", color=INK, annotation_clip=False,
@@ -238,8 +518,6 @@ _FAMILY_OF = {arch: family for family, archs in FAMILIES.items() for arch in arc
 _KNOWN = re.compile(
     rf"(?<![^\W_])({'|'.join(sorted(_FAMILY_OF, key=len, reverse=True))})(?![^\W\d_])", re.IGNORECASE
 )
-
-
 _SEED = re.compile(r"(?<=.)-seed\d+$")
 
 
@@ -252,21 +530,8 @@ def without_seed(name: str) -> str:
     return _SEED.sub("", name)
 
 
-def family_of(name: str) -> str:
-    """Give the family of a model by the architecture in its name.
-
-    >>> family_of("number-LSTM-2"), family_of("drnn-cnn"), family_of("gpt2")
-    ('Gated', 'Decaying', 'Others')
-    """
-    found = _KNOWN.search(name)
-    return _FAMILY_OF[found[1].lower()] if found else UNKNOWN_FAMILY
-
-
 def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Part models into families, where they are too many for one panel.
-
-    Args:
-        names: Of all models; text from outside.
+    """Part models into families by the architectures in their names, where they are too many for one panel.
 
     Returns:
         The title of each family and the places of its models, at most `MOST_TOGETHER`: a larger family comes
@@ -276,7 +541,8 @@ def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
         return [("", list(range(len(names))))]
     families: dict[str, list[int]] = {family: [] for family in (*FAMILIES, UNKNOWN_FAMILY)}
     for place, name in enumerate(names):
-        families[family_of(name)].append(place)
+        found = _KNOWN.search(name)
+        families[_FAMILY_OF[found[1].lower()] if found else UNKNOWN_FAMILY].append(place)
     parts = []
     for family, places in families.items():
         n_parts = -(-len(places) // MOST_TOGETHER)
@@ -286,464 +552,24 @@ def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
     return parts
 
 
-CHANCE = 0.5
-DASHED = (0, (4, 3))
-BESIDE = 0.03  # of the width of a panel, from one interval to the next, at most
-ACROSS = 4  # panels beside each other
-LEGEND_LINE, LEGEND_LETTER = 0.65, 0.09  # inches that an entry of the legend takes, and each letter of it
-LONG_LABEL_HEIGHT, SMALL_LABEL_HEIGHT = 0.07, 0.1  # of the height of a long panel, and of a small one
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One set of axes.
-
-    Attributes:
-        title: Above it.
-        lines: One per model.
-        ticks: Words under the places of the axis, or empty for their numbers.
-        family: Which models these are, or empty for all.
-        behind: Lines of other models, grey and without names.
-    """
-
-    title: str
-    lines: Sequence[LineOf]
-    ticks: Sequence[str] = ()
-    family: str = ""
-    behind: Sequence[LineOf] = ()
-
-    @property
-    def full_title(self) -> str:
-        """The title, after that of the family."""
-        return ": ".join(part for part in (self.family, self.title) if part)
-
-
-def draw_panels(panels: Sequence[Panel], x_label: str, y_label: str) -> Figure:
-    """Draw panels of lines, 0 to 1 upwards, with the level of chance.
-
-    Long panels name each line at its end. Small ones share a legend below; for many models they stand in
-    rows, each family in its own, whose first row names the lines.
-    """
-    wide = any(panel.ticks for panel in panels)
-    families = by_family(panels)
-    named = wide or len(families) > 1
-    across = 1 if wide else min(ACROSS, len(panels))
-    rows = [own[start : start + across] for own in families for start in range(0, len(own), across)]
-    width = 8.4 if wide else 2.3 * across + (2.2 if named else 1.0)
-    figure = new_figure(width, (2.9 if wide else 2.2) * len(rows) + 0.9)
-    grid = figure.subplots(len(rows), across, squeeze=False, sharey=True)
-    for place, row in enumerate(rows):
-        below = len(rows[place + 1]) if place + 1 < len(rows) else 0
-        for column, axes in enumerate(grid[place]):
-            if column >= len(row):
-                axes.remove()
-                continue
-            _draw_panel(axes, row[column])
-            set_title(axes, row[column].full_title if wide else row[column].title, 2 * LONGEST)
-            if column >= below:
-                axes.set_xlabel(x_label)
-        family = "" if wide else row[0].family
-        grid[place, 0].set_ylabel(f"{family}\n{y_label}" if family else y_label)
-        if wide or (named and row[0].family != rows[place - 1][0].family):
-            _name(grid[place, len(row) - 1], row[-1], LONG_LABEL_HEIGHT if wide else SMALL_LABEL_HEIGHT)
-    if not named:
-        _explain(figure, {line.index: line.name for panel in panels for line in panel.lines})
-    return figure
-
-
 def by_family(panels: Sequence[Panel]) -> list[list[Panel]]:
     """Draw each panel once for every family of models, the lines of the others behind.
 
     Few models stay together, as one family without a name.
     """
-    names = dict(sorted({line.index: line.name for panel in panels for line in panel.lines}.items()))
-    families = in_families(list(names.values()))
+    named = {one.index: one.name for panel in panels for one in panel.series if one.name}
+    indices, names = sorted(named), [named[index] for index in sorted(named)]
+    families = in_families(names)
     if len(families) == 1:
         return [list(panels)]
     groups = []
     for family, places in families:
-        own = {list(names)[place]: index for index, place in enumerate(places)}
-        groups.append([_of_family(panel, family, own) for panel in panels])
-    return [[panel for panel in group if panel.lines] for group in groups]
-
-
-def _of_family(panel: Panel, family: str, own: Mapping[int, int]) -> Panel:
-    """Keep some models in front, under other colours."""
-    lines = [replace(line, index=own[line.index]) for line in panel.lines if line.index in own]
-    behind = [line for line in panel.lines if line.index not in own]
-    return replace(panel, lines=lines, family=family, behind=behind)
-
-
-def _draw_panel(axes: Axes, panel: Panel) -> None:
-    places = sorted({value for line in (*panel.lines, *panel.behind) for value in line.x})
-    step = min(BESIDE * (places[-1] - places[0] + 1), 0.4 / len(panel.lines))
-    middle = (len(panel.lines) - 1) / 2
-    for line in panel.behind:
-        axes.plot(line.x, line.y, color=BEHIND, linewidth=1, zorder=1)
-    for place, line in enumerate(panel.lines):
-        # A little to the side of each other, so that no interval hides another.
-        x = [value + step * (place - middle) for value in line.x]
-        if line.low:
-            axes.vlines(x, line.low, line.high, color=colour(line.index), linewidth=1, alpha=0.55)
-        shade, mark = colour(line.index), marker(line.index)
-        axes.plot(x, line.y, color=shade, marker=mark, markersize=4, linewidth=1.5)
-    axes.axhline(CHANCE, color=GREY, linewidth=0.8, linestyle=DASHED)
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_xlim(places[0] - 0.5, places[-1] + 0.5)
-    if panel.ticks:
-        words = [plain(word)[:LONGEST] for word in panel.ticks]
-        axes.set_xticks(range(1, len(words) + 1), words, rotation=40, ha="right")
-        for label in axes.get_xticklabels():
-            label.set_parse_math(False)
-    else:
-        axes.set_xticks(places)
-
-
-def _name(axes: Axes, panel: Panel, height: float) -> None:
-    """Write the names at the ends of lines, and that of the level of chance."""
-    ends = [(line.end, line.name, line.index) for line in panel.lines if line.end is not None]
-    name_lines(axes, [*ends, (CHANCE, "chance", None)], height)
-
-
-def _explain(figure: Figure, names: dict[int, str]) -> None:
-    """Say below the panels which line is which model."""
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
-
-    entries = [
-        (Line2D([], [], color=colour(i), marker=marker(i), markersize=4), name) for i, name in names.items()
-    ]
-    entries.append((Line2D([], [], color=GREY, linewidth=0.8, linestyle=DASHED), "chance"))
-    width = LEGEND_LINE + LEGEND_LETTER * max(len(plain(name)[:LONGEST]) for _, name in entries)
-    add_legend(figure, entries, min(len(entries), max(1, int(figure.get_figwidth() / width))))
-
-
-GAP = 0.055  # least distance of two names, as a share of the axis
-HEADROOM = 1.06
-
-
-def draw_lines(lines: Sequence[LineOf], title: str, x_label: str, y_label: str) -> Figure:
-    """Draw shares as lines from 0 upwards, intervals as bands, the names of the models at the ends.
-
-    Many models stand in panels below each other, a family each.
-    """
-    panels = [panel for (panel,) in by_family([Panel(title, lines)])]
-    figure = new_figure(6.4, 3.8 if len(panels) == 1 else 3.0 * len(panels))
-    highest = max((value for line in lines for value in line.high), default=0.0)
-    for panel, axes in zip(panels, figure.subplots(len(panels), squeeze=False)[:, 0], strict=True):
-        _draw(axes, panel)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        axes.set_ylim(0, HEADROOM * max(highest, 0.02))
-        ends = [(line.end, line.name, line.index) for line in panel.lines if line.end is not None]
-        name_lines(axes, ends, GAP)
-    return figure
-
-
-def _draw(axes: Axes, panel: Panel) -> None:
-    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - an optional dependency
-
-    for line in panel.behind:
-        axes.plot(line.x, line.y, color=BEHIND, linewidth=1, zorder=1)
-    for line in panel.lines:
-        shade, mark = colour(line.index), marker(line.index)
-        axes.plot(line.x, line.y, color=shade, marker=mark, markersize=4, linewidth=1.6, clip_on=False)
-        axes.fill_between(line.x, line.low, line.high, color=shade, alpha=0.13, linewidth=0)
-    set_title(axes, panel.full_title, 2 * LONGEST)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True))
-
-
-_GROUP = 0.8  # of the room of a label that its bars take
-_BAR, _AROUND = 0.13, 0.2  # inches of a bar, and between two groups
-_NARROWEST, _WIDEST = 5.0, 14.0  # inches
-_UPRIGHT, _TURNED = 2.9, 4.2  # inches of a panel with its labels
-_SHORT, _LONGEST_LABEL = 9, 46  # characters of a label that needs not be turned, and of any
-_LONG_DASHES = (0, (4, 3))
-
-
-def draw_bars(panel: Panel, x_label: str, y_label: str, level: float | None = None) -> Figure:
-    """Draw groups of bars, a group for each tick of a panel; many models in panels by family.
-
-    Args:
-        panel: `x` of its lines is the number of a tick, from 1; a line may lack some.
-        x_label: Below each axis.
-        y_label: Beside each axis.
-        level: Who guesses is here, of shares from 0 to 1; None for counts, on a logarithmic axis.
-    """
-    panels = [own for (own,) in by_family([panel])]
-    most = max(len(own.lines) for own in panels)
-    width = min(max(0.9 + len(panel.ticks) * (_AROUND + _BAR * most), _NARROWEST), _WIDEST)
-    turned = any(len(tick) > _SHORT for tick in panel.ticks)
-    figure = new_figure(width, (_TURNED if turned else _UPRIGHT) * len(panels))
-    for own, part in zip(panels, figure.subfigures(len(panels), squeeze=False)[:, 0], strict=True):
-        axes = part.subplots()
-        _draw_bars(axes, own, level)
-        _label(axes, panel.ticks, turned)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        _explain_bars(part, own.lines, level)
-    return figure
-
-
-def _draw_bars(axes: Axes, panel: Panel, level: float | None) -> None:
-    wide = _GROUP / len(panel.lines)
-    for order, line in enumerate(panel.lines):
-        places = [x + wide * (order + 0.5) - _GROUP / 2 for x in line.x]
-        shade, mark = colour(line.index), marker(line.index)
-        axes.bar(places, line.y, width=0.86 * wide, color=shade, alpha=0.55, linewidth=0)
-        if line.low:
-            axes.vlines(places, line.low, line.high, color=GREY, linewidth=1)
-        axes.plot(places, line.y, mark, color=shade, markersize=3.5, clip_on=False)
-    if level is None:
-        axes.set_yscale("log")
-        axes.set_ylim(bottom=0.8)  # a single one stands above the axis
-    else:
-        axes.axhline(level, color=GREY, linewidth=0.8, linestyle=_LONG_DASHES)
-        axes.set_ylim(0, 1)
-    axes.set_xlim(0.5, len(panel.ticks) + 0.5)
-    axes.grid(visible=False, axis="x")
-    set_title(axes, panel.full_title, 2 * LONGEST)
-
-
-def _label(axes: Axes, ticks: Sequence[str], turned: bool) -> None:
-    words = [plain(tick)[:_LONGEST_LABEL] for tick in ticks]
-    axes.set_xticks(range(1, len(words) + 1), words)
-    if turned:
-        axes.tick_params(axis="x", labelrotation=38)
-    for label in axes.get_xticklabels():
-        label.set_parse_math(False)
-        if turned:
-            label.set(ha="right", rotation_mode="anchor")
-
-
-def _explain_bars(part: SubFigure, lines: Sequence[LineOf], level: float | None) -> None:
-    """Say below a panel which bar is which model."""
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
-
-    entries = [
-        (Line2D([], [], color=colour(one.index), marker=marker(one.index), markersize=4), one.name)
-        for one in lines
-    ]
-    if level is not None:
-        entries.append((Line2D([], [], color=GREY, linewidth=0.8, linestyle=_LONG_DASHES), "chance"))
-    room = part.bbox.width / part.figure.dpi / (0.65 + 0.09 * max(len(name) for _, name in entries))
-    add_legend(part, entries, max(1, min(len(entries), int(room))))
-
-
-_WIDTH = 4.6  # inches of a panel
-_LINE_HEIGHT = 0.19  # inches that a word takes
-_AROUND_dots = 0.85  # inches for the title of a panel and its axis
-_APART = 0.5  # of a line: how far the dots of all models of a word are spread
-_MIDDLE = 0.5
-_LONG_DASHES_dots = (0, (4, 3))
-
-
-@dataclass(frozen=True, slots=True)
-class DotPanel:
-    """One set of axes.
-
-    Attributes:
-        title: Above it, on two lines; text from outside.
-        words: From below upwards.
-        series: One per model; `x` is the place of a word, counted from 0.
-    """
-
-    title: tuple[str, str]
-    words: Sequence[str]
-    series: Sequence[LineOf]
-
-
-def draw_dots(panels: Sequence[DotPanel], x_label: str, *, shares: bool = True) -> Figure:
-    """Draw a dot with its interval for each word, from left to right.
-
-    Panels stand one below the other, in two columns where there are several.
-
-    Args:
-        panels: What to draw.
-        x_label: Below the axes.
-        shares: Whether values are shares, 0 to 1, with the level of chance; else all panels have one scale.
-    """
-    columns = _columns(panels)
-    heights = [[_height(panel) for panel in column] for column in columns]
-    tallest = max(map(sum, heights))
-    scale = None if shares else _scale(panels)
-    figure = new_figure(_WIDTH * len(columns), tallest + 0.4)
-    parts = figure.subfigures(1, len(columns), squeeze=False)[0]
-    for part, column, own in zip(parts, columns, heights, strict=True):
-        # What a column lacks to the other's height stays empty below it.
-        rest = [tallest - sum(own)] if tallest - sum(own) > 0.01 else []
-        grid = part.subplots(len(column) + len(rest), 1, squeeze=False, height_ratios=[*own, *rest])
-        for axes, panel in zip(grid.flat, column, strict=False):
-            _draw_panel_dots(axes, panel, scale)
-        grid.flat[len(column) - 1].set_xlabel(x_label)
-        for axes in grid.flat[len(column) :]:
-            axes.set_axis_off()
-    _explain_dots(figure, {one.index: one.name for panel in panels for one in panel.series}, chance=shares)
-    return figure
-
-
-def _scale(panels: Sequence[DotPanel]) -> tuple[float, float]:
-    """Find the ends of an axis that holds all intervals, and a little more."""
-    ends = [end for panel in panels for one in panel.series for end in (*one.y, *one.low, *one.high)]
-    low, high = (of(end for end in ends if not isnan(end)) for of in (min, max))
-    around = 0.05 * (high - low) or 0.5
-    return low - around, high + around
-
-
-def _height(panel: DotPanel) -> float:
-    return _AROUND_dots + _LINE_HEIGHT * len(panel.words)
-
-
-def _columns(panels: Sequence[DotPanel]) -> list[Sequence[DotPanel]]:
-    """Split panels, in their order, into two columns of about the same height."""
-    splits = range(1, len(panels))
-    if not splits:
-        return [panels]
-    heights = list(map(_height, panels))
-    best = min(splits, key=lambda at: max(sum(heights[:at]), sum(heights[at:])))
-    return [panels[:best], panels[best:]]
-
-
-def _draw_panel_dots(axes: Axes, panel: DotPanel, scale: tuple[float, float] | None) -> None:
-    for order, one in enumerate(panel.series):
-        # A little above each other, so that no interval hides another.
-        aside = _APART * ((order + 0.5) / len(panel.series) - 0.5)
-        places = [word + aside for word in one.x]
-        axes.hlines(places, one.low, one.high, color=colour(one.index), linewidth=1, alpha=0.55)
-        axes.plot(one.y, places, marker(one.index), color=colour(one.index), markersize=4, clip_on=False)
-    if scale is None:
-        axes.axvline(_MIDDLE, color=GREY, linewidth=0.8, linestyle=_LONG_DASHES_dots)
-    axes.set_xlim(scale or (0, 1))
-    axes.set_ylim(-0.6, len(panel.words) - 0.4)
-    axes.set_yticks(range(len(panel.words)), [plain(word)[:LONGEST] for word in panel.words])
-    for label in axes.get_yticklabels():
-        label.set_parse_math(False)
-    # To the right, since words take room on the left.
-    title = "\n".join(plain(line)[: 2 * LONGEST] for line in panel.title)
-    axes.set_title(title, loc="right", parse_math=False)
-
-
-def _explain_dots(figure: Figure, names: dict[int, str], *, chance: bool) -> None:
-    """Say below the panels which dot is which model, and which line is chance."""
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
-
-    dots = [
-        (Line2D([], [], color=colour(i), marker=marker(i), markersize=4, linewidth=1), name)
-        for i, name in names.items()
-    ]
-    line = Line2D([], [], color=GREY, linewidth=0.8, linestyle=_LONG_DASHES_dots)
-    entries = [*dots, (line, "chance")] if chance else dots
-    add_legend(figure, entries, min(len(entries), 4))
-
-
-_WIDTH_scatter, _HEIGHT = 3.4, 3.2  # inches of a panel
-_ACROSS = 3  # panels beside each other
-_MANY = 300  # of more dots each is smaller and lets others through
-
-
-@dataclass(frozen=True, slots=True)
-class ScatterPanel:
-    """One set of axes.
-
-    Attributes:
-        name: Of the model, above it; text from outside.
-        said: What stands behind the name.
-        x: Of each sentence, its score.
-        y: Its rating.
-        errors: The standard error of that, 0 where it is not known.
-    """
-
-    name: str
-    said: str
-    x: Sequence[float]
-    y: Sequence[float]
-    errors: Sequence[float]
-
-
-def draw_scatter(panels: Sequence[ScatterPanel], x_label: str, y_label: str) -> Figure:
-    """Draw one panel for each model, over one axis of ratings; standard errors as thin lines."""
-    across = min(_ACROSS, len(panels))
-    down = -(-len(panels) // across)
-    figure = new_figure(_WIDTH_scatter * across + 0.4, _HEIGHT * down)
-    grid = figure.subplots(down, across, squeeze=False, sharey=True)
-    for place, axes in enumerate(grid.flat):
-        if place >= len(panels):
-            axes.remove()
-            continue
-        panel, shade = panels[place], colour(place)
-        size, alpha = (14, 0.75) if len(panel.x) <= _MANY else (5, 0.4)
-        if any(panel.errors):
-            low, high = (
-                [y + sign * e for y, e in zip(panel.y, panel.errors, strict=True)] for sign in (-1, 1)
-            )
-            axes.vlines(panel.x, low, high, color=shade, linewidth=0.6, alpha=0.4)
-        axes.scatter(panel.x, panel.y, s=size, color=shade, alpha=alpha, linewidths=0)
-        set_title(axes, f"{plain(panel.name)[:LONGEST]}{panel.said}", 2 * LONGEST)
-        axes.set_xlabel(x_label)
-        if place % across == 0:
-            axes.set_ylabel(y_label)
-    return figure
-
-
-_ACROSS_trajectory_figure = 4
-_WIDTH_trajectory_figure, _HEIGHT_trajectory_figure = 2.7, 1.8  # inches of a panel
-_CHANCE = 0.5
-_DASHES = (0, (4, 3))
-_UNEVEN = (
-    8  # half of the moments lie in this part of the training: checkpoints that were saved ever less often
-)
-
-
-def draw_trajectories(panels: Sequence[tuple[tuple[str, str], Sequence[LineOf]]], x_label: str) -> Figure:
-    """Draw accuracy from 0 to 1 with its interval as a band, and the level of chance.
-
-    Where most moments lie at the start, as where steps double, the axis is logarithmic but for its start.
-
-    Args:
-        panels: Two lines of title, text from outside, and a line for each training.
-        x_label: What is along the axis.
-    """
-    across = min(_ACROSS_trajectory_figure, len(panels))
-    down = -(-len(panels) // across)
-    figure = new_figure(_WIDTH_trajectory_figure * across + 0.5, _HEIGHT_trajectory_figure * down + 0.6)
-    grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-    for place, axes in enumerate(grid.flat):
-        if place >= len(panels):
-            axes.remove()
-            continue
-        title, lines = panels[place]
-        _draw_trajectory_figure(axes, lines)
-        axes.set_title("\n".join(plain(line)[: LONGEST + 5] for line in title), fontsize=7, parse_math=False)
-        if place + across >= len(panels):  # nothing below it, not even in a shorter last row
-            axes.set_xlabel(x_label)
-            axes.tick_params(labelbottom=True)
-        if place % across == 0:
-            axes.set_ylabel("accuracy")
-    _explain_trajectory_figure(figure, panels[0][1])
-    return figure
-
-
-def _draw_trajectory_figure(axes: Axes, lines: Sequence[LineOf]) -> None:
-    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - an optional dependency
-
-    for line in lines:
-        shade = colour(line.index)
-        axes.fill_between(line.x, line.low, line.high, color=shade, alpha=0.15, linewidth=0)
-        axes.plot(line.x, line.y, color=shade, marker=marker(line.index), markersize=2.5, linewidth=1.3)
-    axes.axhline(_CHANCE, color=GREY, linewidth=0.8, linestyle=_DASHES)
-    axes.set_ylim(-0.03, 1.03)
-    moments = sorted({moment for line in lines for moment in line.x})
-    if _UNEVEN * moments[len(moments) // 2] < moments[-1]:
-        axes.set_xscale("symlog", linthresh=next(moment for moment in moments if moment))
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
-
-
-def _explain_trajectory_figure(figure: Figure, lines: Sequence[LineOf]) -> None:
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
-
-    entries = [
-        (Line2D([], [], color=colour(line.index), marker=marker(line.index), markersize=4), line.name)
-        for line in lines
-    ]
-    entries.append((Line2D([], [], color=GREY, linewidth=0.8, linestyle=_DASHES), "chance"))
-    add_legend(figure, entries, min(len(entries), 4))
+        own = {indices[place]: index for index, place in enumerate(places)}
+        group = []
+        for panel in panels:
+            series = [replace(one, index=own[one.index]) for one in panel.series if one.index in own]
+            behind = [one for one in panel.series if one.index not in own and one.name]
+            if series:
+                group.append(replace(panel, series=series, family=family, behind=behind))
+        groups.append(group)
+    return groups

@@ -10,7 +10,7 @@ from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
 from tseval.errors import RunError
 from tseval.report.document import NONE, Field, Grid, Line, interval, share, whole
-from tseval.report.figures import DotPanel, LineOf
+from tseval.report.figures import Axis, Panel, Series
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import INTERVAL, stacked, tell
 
@@ -141,7 +141,7 @@ def _advice(name: str, found: Robustness) -> str:
     )
 
 
-def word_panels(analysis: Document) -> list[DotPanel]:
+def word_panels(analysis: Document) -> list[Panel]:
     """Draw accuracy by lexicon entry: every factor of one row, of several that with the widest range."""
     entries = analysis.records
     models = list(entries["model"].unique())
@@ -163,7 +163,7 @@ def _range(factor: tuple[Hashable, pd.DataFrame]) -> float:
     return float(accuracies.max() - accuracies.min())
 
 
-def _panel(title: tuple[str, str], entries: pd.DataFrame, models: Sequence[str]) -> DotPanel:
+def _panel(title: tuple[str, str], entries: pd.DataFrame, models: Sequence[str]) -> Panel:
     """Sort the entries by the accuracy of the first model; of too many the two ends are drawn."""
     first = entries[entries["model"] == entries["model"].iloc[0]].sort_values("accuracy", kind="stable")
     words = [str(word) for word in first["entry"]]
@@ -172,7 +172,7 @@ def _panel(title: tuple[str, str], entries: pd.DataFrame, models: Sequence[str])
         words = words[: MOST_DRAWN // 2] + words[-(MOST_DRAWN // 2) :]
     series = []
     for name, own in entries[entries["entry"].isin(words)].groupby("model", sort=False):
-        places = [words.index(str(word)) for word in own["entry"]]
+        places = [1 + words.index(str(word)) for word in own["entry"]]
         columns = (own[column].tolist() for column in ("accuracy", "low", "high"))
-        series.append(LineOf(models.index(str(name)), str(name), places, *columns))
-    return DotPanel(title, words, series)
+        series.append(Series(models.index(str(name)), str(name), places, *columns))
+    return Panel(title[0], series, y=Axis("accuracy", (0, 1)), words=words, subtitle=title[1])

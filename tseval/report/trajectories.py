@@ -12,13 +12,13 @@ from tseval.analysis import require_features
 from tseval.analysis.comparisons import emergence, trajectory
 from tseval.errors import RunError
 from tseval.report.document import RUN_DECIMALS, Document, Field, Grid, Line, interval, share, whole
-from tseval.report.figures import LineOf
+from tseval.report.figures import SHARES, Axis, Panel, Series
 from tseval.report.layout import in_full, row_labels, rows_and_means
 from tseval.report.opened import interval_note
 from tseval.runs import progress_of, training_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from tseval.analysis.comparisons import Emergence, Trajectory
     from tseval.report.opened import Opened
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 CHANCE_OF_PAIRS = 0.5
+LONGEST_TITLE = 45  # characters above a small panel
+UNEVEN = 8  # half of the moments lie in this part of the training, or an earlier one
 # Scores that do not choose between two sentences: who guesses has no accuracy that is known.
 _NO_PAIRS = {"regions", "choices"}
 # What checkpoints of one training have in common.
@@ -209,18 +211,33 @@ def _rises(training: Training, suite: str, over: Clock) -> Grid:
     return Grid(fields, _laid_out(training, cells), f"{training.name}, up to {over} {last}")
 
 
-def trajectory_panels(trainings: Sequence[Training]) -> list[tuple[tuple[str, str], list[LineOf]]]:
-    """Give what to draw: for each row its two lines of title, and a line for each training; last all rows."""
+def trajectory_panels(trainings: Sequence[Training], over: Clock) -> list[Panel]:
+    """Draw each row of the table, with a line for each training; last all rows."""
     first = trainings[0].along
     titles = list(zip(row_labels(first.rows), map(str, first.rows["phenomenon"]), strict=True))
-    panels = [(title, _lines(trainings, place, "of_rows")) for place, title in enumerate(titles)]
+    series = [_lines(trainings, place, "of_rows") for place in range(len(titles))]
     if len(titles) > 1:
-        mean = (f"All {len(titles)} rows", "mean, each row counted once")
-        panels.append((mean, _lines(trainings, len(first.means) - 1, "of_means")))
-    return panels
+        titles.append((f"All {len(titles)} rows", "mean, each row counted once"))
+        series.append(_lines(trainings, len(first.means) - 1, "of_means"))
+    axes = time_axis({moment for one in trainings for moment in one.runs}, over), Axis("accuracy", SHARES)
+    return [
+        Panel(title[:LONGEST_TITLE], lines, *axes, subtitle=below[:LONGEST_TITLE])
+        for (title, below), lines in zip(titles, series, strict=True)
+    ]
 
 
-def _lines(trainings: Sequence[Training], place: int, part: str) -> list[LineOf]:
+def time_axis(moments: Collection[int], over: str) -> Axis:
+    """Give the axis of a training: logarithmic but for its start where most moments lie there.
+
+    So it is where steps double, and checkpoints were saved ever less often.
+    """
+    ascending = sorted(moments)
+    if UNEVEN * ascending[len(ascending) // 2] < ascending[-1]:
+        return Axis(over, log_from=next(moment for moment in ascending if moment))
+    return Axis(over, most=4)
+
+
+def _lines(trainings: Sequence[Training], place: int, part: str) -> list[Series]:
     lines = []
     for index, training in enumerate(trainings):
         measured: Mapping[int, pd.DataFrame] = getattr(training.along, part)
@@ -228,7 +245,7 @@ def _lines(trainings: Sequence[Training], place: int, part: str) -> list[LineOf]
             [float(frame[name].astype("float64").iloc[place]) for frame in measured.values()]
             for name in ("accuracy", "low", "high")
         )
-        lines.append(LineOf(index, training.name, list(measured), *columns))
+        lines.append(Series(index, training.name, list(measured), *columns))
     return lines
 
 

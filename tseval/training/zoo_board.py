@@ -384,11 +384,11 @@ def _facts(target: Path, model: ZooModel) -> tuple[str, ...]:
     manifest = load_manifest(target / ENTRY_FOLDERS / model.name)
     assert isinstance(manifest, Manifest)
     details = manifest.model.details
-    columns = read_curves(_curves(target, model)).columns
-    tokens, seconds = (columns[name][-1] for name in ("tokens", "seconds"))
+    last = read_curves(_curves(target, model)).iloc[-1]
+    tokens, seconds = (round(last[name]) for name in ("tokens", "seconds"))  # refuses what is missing
     sizes = (f"{details[name]:,}" for name in ("hidden", "vocabulary", "parameters"))
     perplexity = f"{details['validation_perplexity']:.2f}"
-    return model.name, str(model.seed), *sizes, f"{tokens:,.0f}", f"{seconds:,.0f}", perplexity
+    return model.name, str(model.seed), *sizes, f"{tokens:,}", f"{seconds:,}", perplexity
 
 
 def _check_facts(target: Path, model: ZooModel) -> None:

@@ -14,7 +14,7 @@ from tseval.adapters import open_model
 from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
 from tseval.report import build_table, render
-from tseval.report.figures import new_figure, set_title, write_figure
+from tseval.report.figures import BANDS, Panel, Series, write_figure
 from tseval.suites import load_suite
 from tseval.suites.lint import lint_data
 
@@ -172,12 +172,7 @@ def test_a_table_of_wide_letters_is_aligned_as_a_terminal_shows_it(tmp_path):
 
 @pytest.mark.parametrize(("title", "as_text"), [("格助詞", True), ("התאם", True), ("Başar ık", False)])
 def test_an_svg_keeps_words_that_cannot_be_drawn_rightly_as_text(tmp_path, title, as_text):
-    def draw():
-        figure = new_figure(3, 2)
-        set_title(figure.subplots(), title)
-        return figure
-
-    write_figure(draw, [tmp_path / "f.svg"], SuiteError)
+    write_figure([Panel(title, [Series(0, "a", [1], [0.5])])], BANDS, [tmp_path / "f.svg"], SuiteError)
     assert (f">{title}</text>" in (tmp_path / "f.svg").read_text("utf-8")) == as_text
 
 
