@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from tseval.cli.console import busy, print_or_write, say_without_moment
 from tseval.cli.options import BY, COUNT, FILE, MARGIN_OPTION, take_all
-from tseval.cli.progress import busy, print_or_write, say_without_moment
 from tseval.errors import RunError
 from tseval.report import FORMATS, Format, Table, open_sources, told_of
 from tseval.report.figures import CHANCE, Panel, check_figure_names, draw_panels, write_figure

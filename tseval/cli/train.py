@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING
 import click
 import torch
 
-from tseval.cli.console import Console
+from tseval.cli.console import (
+    busy,
+    ended_in_order,
+    open_console,
+    print_or_write,
+    say_progress,
+    watching,
+)
 from tseval.cli.options import COUNT, DEVICE, FILE, QUIET, take_all
-from tseval.cli.progress import busy, ended_in_order, say_progress, watching
 from tseval.cli.train_options import (
     CHECKPOINT,
     LOWERCASE,
@@ -60,6 +66,8 @@ from tseval.training.presets import CLASSIFIER_PRESETS
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from rich.console import Console
 
     from tseval.formats import Json
     from tseval.items import Suite
@@ -119,7 +127,7 @@ def _train(context: click.Context, task: str) -> None:
     given = context.params
     out: Path = given["out"]
     resume: bool = given["resume"]
-    console = Console(given["quiet"])
+    console = open_console(given["quiet"])
     apply_preset(context, CLASSIFIER_PRESETS)
     settings = ClassifierSettings(**{one.name: given[one.name] for one in fields(ClassifierSettings)})
     context.with_resource(reserved(out, resume))
@@ -170,7 +178,7 @@ def lm(
     eval_runs: Path | None, figure: bool, device: str, quiet: bool, **_: object,
 ) -> None:  # fmt: skip
     """Train a word-level language model on tokenised text, one sentence a line, or on a formal language."""
-    console = Console(quiet)
+    console = open_console(quiet)
     language = chosen_language(context)
     apply_preset(context, language=language)
     settings = chosen_settings(context)
@@ -347,7 +355,6 @@ def _print_models(
     done: Sequence[ZooModel], recipe: Recipe, boards: Sequence[Run | Board], *, quiet: bool
 ) -> None:
     """Print the table of models, and with several seeds the one of their means with intervals."""
-    from tseval.cli.progress import print_or_write
     from tseval.report import build_table
     from tseval.training.zoo import seeds_of_zoo, sources_of
 
@@ -361,7 +368,6 @@ def _print_models(
 
 def _print_published(target: Path, boards: Sequence[Run | Board]) -> None:
     """Print the table of a published zoo."""
-    from tseval.cli.progress import print_or_write
     from tseval.report import build_table, open_sources
 
     print_or_write(build_table([*open_sources([str(target)]), *boards]))
