@@ -53,7 +53,7 @@ setup: .venv/ready
 	$(INSTALL) kenlm || echo "kenlm cannot be built: its tests are skipped"
 	touch $@
 
-# The core alone, as a user installs it. What torch brings for its own tests and for C++ goes again: 0.15 GB.
+# The core alone, as a user installs it. What torch brings for its own tests and for C++ goes again: 0.2 GB.
 DEMO = .venv-demo
 DEMO_BIN = $(DEMO)/$(notdir $(BIN))
 DEMO_INSTALL = $(DEMO_BIN)/python -m pip install --quiet --no-compile $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
@@ -75,8 +75,9 @@ $(DEMO)/torch: pyproject.toml constraints.txt
 		echo "demo: no CPU build from $(CPU_BUILDS): taking the usual one"; \
 	fi
 	@$(DEMO_INSTALL) torch
-	@rm -rf $(DEMO)/[Ll]ib/site-packages/torch/include $(DEMO)/lib/python3*/site-packages/torch/include
-	@rm -rf $(DEMO)/[Ll]ib/site-packages/torch/test $(DEMO)/lib/python3*/site-packages/torch/test
+	@for torch in $(DEMO)/[Ll]ib/site-packages/torch $(DEMO)/lib/python3*/site-packages/torch; do \
+		rm -rf "$$torch"/include "$$torch"/test "$$torch"/bin/test_* "$$torch"/bin/protoc*; \
+	done
 	@touch $@
 
 $(DEMO)/ready: $(DEMO)/torch $(wildcard tseval/*.py tseval/*/*.py tseval/*/*/*.py tseval/*/*/*/*.py templates/*/*.jinja)
