@@ -53,8 +53,37 @@ setup: .venv/ready
 	$(INSTALL) kenlm || echo "kenlm cannot be built: its tests are skipped"
 	touch $@
 
-demo: setup
-	$(BIN)/tseval run --model bundled:lstm
+# The core alone, as a user installs it. What torch brings for its own tests and for C++ goes again: 0.2 GB.
+DEMO = .venv-demo
+DEMO_BIN = $(DEMO)/$(notdir $(BIN))
+DEMO_INSTALL = $(DEMO_BIN)/python -m pip install --quiet --no-compile $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
+CPU_BUILDS = https://download.pytorch.org/whl/cpu
+
+demo: $(DEMO)/ready
+	@du -sh $(DEMO)
+	@echo "demo: scoring the bundled model on Marvin & Linzen (2018)"
+	@$(DEMO_BIN)/tseval run --model bundled:lstm
+
+# For Linux the index has torch with the libraries of GPUs, several GB; where there is no GPU, its CPU build does.
+$(DEMO)/torch: pyproject.toml constraints.txt
+	@echo "demo: making an environment, $(DEMO)"
+	@rm -rf $(DEMO)
+	@$(PYTHON) -m venv $(DEMO)
+	@echo "demo: installing torch"
+	@if [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi > /dev/null; then \
+		$(DEMO_INSTALL) --no-deps --index-url $(CPU_BUILDS) --timeout 5 --retries 0 torch 2> /dev/null || \
+		echo "demo: no CPU build from $(CPU_BUILDS): taking the usual one"; \
+	fi
+	@$(DEMO_INSTALL) torch
+	@for torch in $(DEMO)/[Ll]ib/site-packages/torch $(DEMO)/lib/python3*/site-packages/torch; do \
+		rm -rf "$$torch"/include "$$torch"/test "$$torch"/bin/test_* "$$torch"/bin/protoc*; \
+	done
+	@touch $@
+
+$(DEMO)/ready: $(DEMO)/torch $(wildcard tseval/*.py tseval/*/*.py tseval/*/*/*.py tseval/*/*/*/*.py templates/*/*.jinja)
+	@echo "demo: installing tseval and the rest that it needs"
+	@$(DEMO_INSTALL) .
+	@touch $@
 
 test: setup .venv/kenlm
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE)
@@ -130,4 +159,4 @@ coverage: setup
 	$(BIN)/python benchmarks/coverage.py
 
 clean:
-	rm -rf .venv dist build
+	rm -rf .venv $(DEMO) dist build

@@ -11,6 +11,8 @@ from importlib import import_module
 from textwrap import indent
 from typing import TYPE_CHECKING, TypeVar
 
+from sphinx.ext.autodoc.mock import mock
+
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
@@ -32,7 +34,8 @@ class Reference:
         path = import_module(package).__path__
         names = [found.name for found in pkgutil.walk_packages(path, f"{package}.")]
         names = [package, *(name for name in names if not name.endswith(".__main__"))]
-        self.modules = {name: import_module(name) for name in names}
+        with mock(["kenlm"]):  # compiled where it is installed, which is no part of setting up
+            self.modules = {name: import_module(name) for name in names}
         for module in self.modules.values():
             import_names_of_types(module)
 

@@ -83,7 +83,7 @@ def test_a_bar_keeps_its_colours_and_shows_a_name_as_text(tmp_path):
 
     name = f"[/red]{HOSTILE}"
     program = (
-        "import time; from tseval.cli import _open_streams; from tseval.cli.progress import progress_bar\n"
+        "import time; from tseval.cli import _open_streams; from tseval.cli.console import progress_bar\n"
         "_open_streams()\n"
         f"with progress_bar({name!r}) as progress:\n"
         "    progress(1, 2); time.sleep(0.3); progress(2, 2)\n"

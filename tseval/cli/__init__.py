@@ -17,7 +17,7 @@ from typing import NoReturn
 
 import click
 
-from tseval.cli.console import give_nearest, guarded, imported_for_good
+from tseval.cli.console import Stream
 from tseval.errors import TsevalError, shortened, suggest
 
 # Command name to (module below tseval.cli, one-line help). The help stands here so that listing
@@ -68,8 +68,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             ctx.fail(f"no such command {cmd_name!r}. {suggest(cmd_name, COMMANDS, 'Commands')}")
         module, _ = COMMANDS[cmd_name]
-        with imported_for_good():
-            command = getattr(import_module(f"tseval.cli.{module}"), f"{cmd_name.replace('-', '_')}_command")
+        command = getattr(import_module(f"tseval.cli.{module}"), f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(command, click.Command)
         return command
 
@@ -90,6 +89,9 @@ def main() -> None:
 
     Exit codes: 0 success, 1 a check failed, 2 bad input or usage, 130 interrupted.
     """
+    # Modules stay until the end. Made as often as usual, the search for garbage among the half a million
+    # objects of torch would take as long as a third of its import.
+    gc.set_threshold(200_000, 50, 100)
     _open_streams()
     try:
         # Not `tseval.main`: click would turn a reader that has gone into exit code 1.
@@ -99,10 +101,10 @@ def main() -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        said = io.StringIO()
-        error.show(said)
+        message = io.StringIO()
+        error.show(message)
         with suppress(OSError):
-            click.echo(shortened(said.getvalue()), nl=False, err=True)
+            click.echo(shortened(message.getvalue()), nl=False, err=True)
         sys.exit(2)
     except TsevalError as error:
         _fail(str(error), 2)
@@ -125,22 +127,8 @@ def _open_streams() -> None:
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open until the end
         stream = getattr(sys, name)
-        if isinstance(stream, io.TextIOWrapper):
-            stream = _whole(stream)
-            give_nearest(stream)
-            setattr(sys, name, guarded(stream))
-
-
-def _whole(stream: io.TextIOWrapper) -> io.TextIOWrapper:
-    """Have a stream write all that it is given.
-
-    Where Python is told not to buffer (PYTHONUNBUFFERED, in many containers), it asks the system to write
-    once: what a pipe does not take before a signal comes would be lost without a word.
-    """
-    if not isinstance(stream.buffer, io.RawIOBase):
-        return stream
-    buffer = io.BufferedWriter(stream.buffer)
-    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, line_buffering=True)
+        if isinstance(stream, io.TextIOWrapper) and not isinstance(stream, Stream):
+            setattr(sys, name, Stream(stream))
 
 
 def _fail(message: str, code: int) -> NoReturn:

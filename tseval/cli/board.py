@@ -107,7 +107,7 @@ def build_page(board: str, site: Path) -> None:
     SITE/index.html opens in any browser, from a disk as from a server, and asks no network for anything;
     SITE/entries/ has a page for each entry with evidence, with its items.
     """
-    from tseval.cli.progress import busy
+    from tseval.cli.console import busy
     from tseval.pages import build_board
 
     with busy("reading entries"):

@@ -1,41 +1,44 @@
-"""Import much at once, and quit with much in memory, without a search for garbage among it."""
+"""Say and draw on a terminal: texts it does not obey, bars, clocks and tables, in whatever letters it has."""
 
 from __future__ import annotations
 
 import codecs
-import gc
 import io
 import os
 import re
+import signal
 import sys
+import time
 import unicodedata
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import TYPE_CHECKING, TextIO
 
-import rich.console
+import click
+
+from tseval.errors import RunError, counted, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import IO
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
-    from rich.console import ConsoleOptions, RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
+    from rich.table import Table as RichTable
+
+    from tseval.report import Format
+    from tseval.report.document import Document
+    from tseval.report.table import Table
+    from tseval.sweeps import UnitState, Watcher
 
 
-NEAREST = {
-    **dict.fromkeys("–—−━╸╺", "-"),
-    **dict.fromkeys("‘’", "'"),
-    **dict.fromkeys("“”„", '"'),
-    **dict.fromkeys("█▉▊▋▌", "#"),  # bars, to the nearest whole letter
-    **dict.fromkeys("▍▎▏", " "),
-    "…": "...",
-    "±": "+/-",
-    "×": "x",
-    "≤": "<=",
-    "≥": ">=",
-    "→": "->",
-}
-HANDLER = "nearest"
+# What Unicode has no likeness of in ASCII; of bars, the nearest whole letter.
+NEAREST = str.maketrans("–—−━╸╺‘’“”„█▉▊▋▌▍▎▏", '------\'\'"""#####   ') | str.maketrans(
+    {"±": "+/-", "×": "x", "≤": "<=", "≥": ">=", "→": "->"}
+)
+# Control characters, but for the line break and the tabulator; what turns the direction of text around, so
+# that it reads as something else; and bytes that are no text.
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def nearest(letter: str) -> str:
@@ -44,41 +47,8 @@ def nearest(letter: str) -> str:
     >>> print("".join(map(nearest, "–é…日")))
     -e...?
     """
-    plain = NEAREST.get(letter) or unicodedata.normalize("NFKD", letter)
+    plain = unicodedata.normalize("NFKD", letter.translate(NEAREST))
     return plain.encode("ascii", "ignore").decode() or "?"
-
-
-def give_nearest(stream: io.TextIOWrapper) -> None:
-    """Have a stream write the nearest letters where it lacks those that are written."""
-    ascii_alone = codecs.lookup(stream.encoding).name == "ascii"
-    stream.reconfigure(encoding=_ASCII.name if ascii_alone else None, errors=HANDLER)
-
-
-def _replace(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(map(nearest, error.object[error.start : error.end])), error.end
-
-
-def _find(name: str) -> codecs.CodecInfo | None:
-    return _ASCII if name == _ASCII.name else None
-
-
-# click takes a stream in ASCII for a mistake and writes UTF-8 there, unless ASCII has another name.
-_ASCII = codecs.CodecInfo(
-    name="nearest_ascii",
-    encode=codecs.ascii_encode,
-    decode=codecs.ascii_decode,
-    incrementalencoder=codecs.lookup("ascii").incrementalencoder,
-    incrementaldecoder=codecs.lookup("ascii").incrementaldecoder,
-)
-codecs.register(_find)
-codecs.register_error(HANDLER, _replace)
-
-
-# Control characters, but for the line break and the tabulator; what turns the direction of text around, so
-# that it reads as something else; and bytes that are no text.
-OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def escaped(text: str) -> str:
@@ -96,50 +66,59 @@ def _spelt(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-class TerminalBytes(io.BufferedIOBase):
-    """The bytes on their way to a terminal. Whoever writes, whole characters come at a time.
+class Stream(io.TextIOWrapper):
+    """Standard output or error, for any text: the nearest letters where it lacks those that are written.
 
     Args:
-        beneath: The stream that the terminal was opened as.
+        beneath: The stream as Python opened it, whose bytes stay its own.
+        spells: Whether control characters are spelt out on a terminal.
     """
 
-    def __init__(self, beneath: io.TextIOWrapper) -> None:
+    def __init__(self, beneath: io.TextIOWrapper, spells: bool = True) -> None:
+        beneath.flush()
         self.beneath = beneath
+        self.letters: str = beneath.letters if isinstance(beneath, Stream) else beneath.encoding
+        self.spells = spells and beneath.isatty()
+        # click takes a stream in ASCII for a mistake and writes UTF-8 there; in Latin-1, ASCII is the same.
+        encoding = "latin-1" if codecs.lookup(self.letters).name == "ascii" else self.letters
+        buffer, by_line = beneath.buffer, beneath.line_buffering
+        if isinstance(buffer, io.RawIOBase):
+            # Python is told not to buffer (PYTHONUNBUFFERED, in many containers), and asks the system once:
+            # what a pipe does not take before a signal comes would be lost without a word.
+            buffer, by_line = io.BufferedWriter(buffer), True
+        super().__init__(buffer, encoding, line_buffering=by_line)
 
-    def write(self, data: bytes | memoryview) -> int:  # type: ignore[override] # all that is written here
-        """Write text, given as bytes, with its control characters spelt out."""
-        encoding = self.beneath.encoding
-        given = bytes(data)
-        safe = escaped(given.decode(encoding, "surrogateescape"))
-        self.beneath.flush()  # a progress bar may have written there
-        self.beneath.buffer.write(safe.encode(encoding, HANDLER))
-        return len(given)
+    def write(self, text: str, /) -> int:
+        """Write a text as the stream can show it."""
+        seen = escaped(text) if self.spells else text
+        try:
+            seen.encode(self.letters)
+        except UnicodeEncodeError:
+            seen = "".join(one if one.encode(self.letters, "ignore") else nearest(one) for one in seen)
+        super().write(seen)
+        return len(text)
 
-    def writable(self) -> bool:
-        """Say that it can be written."""
-        return True
-
-    def flush(self) -> None:
-        """Pass on what is waiting."""
-        self.beneath.buffer.flush()
-
-    def fileno(self) -> int:
-        """Give the number by which the system knows the terminal."""
-        return self.beneath.fileno()
-
-    def isatty(self) -> bool:
-        """Say that it is a terminal."""
-        return True
+    def close(self) -> None:
+        """Write what is waiting; the bytes' stream is not closed with this one."""
+        self.flush()
 
 
-def guarded(stream: io.TextIOWrapper) -> io.TextIOWrapper:
-    """Put the spelling out between a program and its terminal; leave other streams as they are."""
-    if not stream.isatty() or isinstance(stream.buffer, TerminalBytes):
-        return stream
-    return io.TextIOWrapper(
-        TerminalBytes(stream),  # type: ignore[arg-type] # what it is for: bytes that can be written
-        encoding=stream.encoding, errors=HANDLER, newline="\n", line_buffering=True,
-    )  # fmt: skip
+def drawable(stream: TextIO) -> TextIO:
+    """Give a stream to what colours, moves the cursor, and spells texts out on its own."""
+    return Stream(stream, spells=False) if isinstance(stream, Stream) else stream
+
+
+@contextmanager
+def unguarded() -> Iterator[None]:
+    """Leave the terminal to another program, which runs inside this one and draws there as it likes."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(drawable, before)
+    try:
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        sys.stdout, sys.stderr = before
 
 
 def width_of(stream: TextIO) -> int | None:
@@ -150,64 +129,185 @@ def width_of(stream: TextIO) -> int | None:
         return None
 
 
-def beneath(stream: TextIO) -> TextIO | IO[str]:
-    """Give the terminal itself, for what colours, moves the cursor, and spells texts out on its own."""
-    buffer = getattr(stream, "buffer", None)
-    return buffer.beneath if isinstance(buffer, TerminalBytes) else stream
+def open_console(quiet: bool = False) -> Console:
+    """Give standard error as rich draws on it, which spells out texts but not what rich itself means."""
+    import rich.console
+
+    class Spelling(rich.console.Console):
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                obeyed = segment.control or not self.is_terminal
+                yield segment if obeyed else segment._replace(text=escaped(segment.text))
+
+    return Spelling(file=drawable(sys.stderr), quiet=quiet, highlight=False)
 
 
 @contextmanager
-def unguarded() -> Iterator[None]:
-    """Leave the terminal to another program, which runs inside this one and draws there as it likes."""
-    before = sys.stdout, sys.stderr
-    for stream in before:
-        stream.flush()
-    sys.stdout, sys.stderr = map(beneath, before)
+def progress_bar(title: str, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
+    """Draw a progress bar on a terminal; elsewhere, and when quiet, nothing.
+
+    The bar moves, and its clock runs, also before the first step and after the last.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich import progress
+
+    columns = (
+        progress.TextColumn("{task.description}", markup=False),  # a model's name may hold brackets
+        progress.BarColumn(), progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(), progress.TimeRemainingColumn(),
+    )  # fmt: skip
+    with progress.Progress(*columns, console=open_console(), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def busy(doing: str, quiet: bool = False) -> Iterator[None]:
+    """Say on a terminal what takes more than a second, and for how long; elsewhere, and when quiet, nothing.
+
+    For what does not say how far it is. Nothing else is written to the terminal meanwhile; the line goes.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    done = Event()
+    clock = Thread(target=_count_seconds, args=(doing, done), daemon=True)
+    clock.start()
     try:
         yield
     finally:
-        sys.stdout, sys.stderr = before
+        done.set()
+        clock.join()
 
 
-class Console(rich.console.Console):
-    """Standard error as rich draws on it.
+def _count_seconds(doing: str, done: Event) -> None:
+    """Write a line that stays one line, once a second; the cursor waits at its beginning."""
+    stream, width, started = drawable(sys.stderr), width_of(sys.stderr) or 80, time.monotonic()
+    line = ""
+    while not done.wait(1.0):
+        seconds = f" ... {time.monotonic() - started:.0f} s"
+        line = escaped(doing).replace("\n", " ")[: max(0, width - 1 - len(seconds))] + seconds
+        print(line, end="\r", file=stream, flush=True)
+    if line:
+        print(" " * len(line), end="\r", file=stream, flush=True)
+
+
+@contextmanager
+def ended_in_order(out: Path) -> Iterator[None]:
+    """Let SIGTERM and a closed terminal do what Ctrl-C does, and say how to go on."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # Under nohup a closed terminal is to be ignored.
+    before = {n: signal.signal(n, interrupt) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(shortened(f"\nWhat was done is saved in {out}: the same command goes on."), err=True)
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+MOST_ROWS = 20
+
+
+@contextmanager
+def watching(quiet: bool, say: Callable[[UnitState], str]) -> Iterator[Watcher]:
+    """Show how far each unit is: a table that changes on a terminal, a line for each change elsewhere.
 
     Args:
-        quiet: Draw nothing.
+        quiet: Show nothing.
+        say: Gives what a unit says of itself, besides its stage.
     """
+    if quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty():
+        from rich.live import Live
 
-    def __init__(self, quiet: bool = False) -> None:
-        super().__init__(file=beneath(sys.stderr), quiet=quiet, highlight=False)
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Spell out control characters in texts; those that rich itself means are not texts."""
-        for segment in super().render(renderable, options):
-            if segment.control or not self.is_terminal:
-                yield segment
-            else:
-                yield segment._replace(text=escaped(segment.text))
+        with Live(console=open_console(), auto_refresh=False) as live:
+            yield lambda states: live.update(_picture(states, say), refresh=True)
+    else:
+        stages: dict[str, str] = {}
+        yield lambda states: _say_changes(states, stages, say)
 
 
-@contextmanager
-def imported_for_good() -> Iterator[None]:
-    """Keep the garbage collector from what is imported: now, later, and when Python quits.
+def _picture(states: Sequence[UnitState], say: Callable[[UnitState], str]) -> RichTable:
+    """Draw a line for each unit; where there are many, for those that are not waiting or done."""
+    from rich.table import Table
+    from rich.text import Text
 
-    Modules stay until the end, but the collector would look through the half a million objects of torch again
-    and again, which takes as long as a third of its import.
+    picture = Table.grid(padding=(0, 2))
+    picture.add_column(no_wrap=True)
+    picture.add_column(no_wrap=True)
+    picture.add_column(no_wrap=True, overflow="ellipsis")
+    rows = list(states)
+    if len(rows) > MOST_ROWS:
+        rows = [state for state in rows if state.record.stage not in ("waiting", "done")][-MOST_ROWS:]
+    for state in rows:
+        picture.add_row(Text(state.unit.name), state.record.stage, Text(say(state).partition("\n")[0]))
+    if len(rows) < len(states):
+        picture.add_row(Text(counts_of(states)))
+    return picture
+
+
+def _say_changes(
+    states: Sequence[UnitState], stages: dict[str, str], say: Callable[[UnitState], str]
+) -> None:
+    """Say which units have come to another stage than they were at, and note it."""
+    for state in states:
+        name, stage = state.unit.name, state.record.stage
+        if stages.get(name, "waiting") != stage and not state.was_done:
+            more = f": {say(state)}" if stage == "done" else ""
+            click.echo(f"{name}: {stage}{more}", err=True)
+        stages[name] = stage
+
+
+def counts_of(states: Sequence[UnitState]) -> str:
+    """Say how many units are at which stage."""
+    stages = [state.record.stage for state in states]
+    order = ("done", "failed", "training", "scoring", "waiting")
+    parts = [f"{stages.count(stage):,} {stage}" for stage in order if stage in stages]
+    return f"{counted(len(stages), 'unit')}: {', '.join(parts)}"
+
+
+def say_progress(state: UnitState) -> str:
+    """Say how far a unit is that is being scored, or how many sentences it has."""
+    record = state.record
+    if record.stage == "scoring" and record.of:
+        return f"{record.done:,} of {record.of:,} sentences ({record.done / record.of:.0%})"
+    if record.stage == "done":
+        return counted(record.done, "sentence")
+    return record.said
+
+
+def print_or_write(content: Document | Table, form: Format = "md", output: Path | None = None) -> None:
+    """Print for whoever reads, on a terminal in tables that it is wide enough for; or write to a file.
+
+    Raises:
+        RunError: The file is one of those that a run consists of.
     """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
+    from tseval.files import write_text
+    from tseval.report import render
+    from tseval.runs.directory import RUN_FILES
+    from tseval.runs.manifest import NAME as MANIFEST
+
+    if output is None:
+        click.echo(render(content, form, width_of(sys.stdout)), nl=False)
+    else:
+        if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
+            raise RunError(f"{output} is a file of the run there.\n  Write elsewhere with -o.")
+        write_text(output, render(content, form))
 
 
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Put the search for garbage off; what has become garbage meanwhile is found afterwards."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+def say_without_moment(runs: Iterable[str], over: str) -> None:
+    """Name the runs that a trajectory leaves out, on standard error."""
+    for run in runs:
+        click.echo(f"{run}: not known at which {over} of a training its model was, left out", err=True)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.console import busy, print_or_write, progress_bar
 from tseval.cli.options import COUNT, FILE, FiniteRange
-from tseval.cli.progress import busy, print_or_write, progress_bar
 from tseval.errors import SuiteError
 from tseval.report import FORMATS
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 from tabulate import tabulate
 
-from tseval.cli.console import unguarded
+from tseval.cli.console import busy, progress_bar, unguarded
 from tseval.cli.options import (
     COUNT,
     DEVICE,
@@ -24,7 +24,6 @@ from tseval.cli.options import (
     read_open_text,
     say_warnings,
 )
-from tseval.cli.progress import busy, progress_bar
 from tseval.errors import ModelError, SuiteError, TsevalError, first_line
 
 if TYPE_CHECKING:

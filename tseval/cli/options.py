@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
-from tseval.cli.console import imported_for_good, without_collector
-from tseval.cli.progress import busy
+from tseval.cli.console import busy
 from tseval.errors import ModelError, SuiteError, reason
 from tseval.files import bounded_lines, open_limited
 
@@ -132,14 +131,9 @@ def open_chosen(
     if precision != "float32" and arguments.setdefault("precision", precision) != precision:
         raise ModelError(f"--precision {precision} and --model-args {model_args} exclude each other")
     with busy(f"opening {spec}", quiet):
-        from tseval.adapters import find_adapter, open_model
+        from tseval.adapters import open_model
 
-        find_adapter(spec)  # a slip in a name is answered before torch is there
-        with imported_for_good():
-            import torch  # noqa: F401 - every adapter but few needs it, and its objects are to be left alone
-
-        with without_collector():  # transformers is imported on the way
-            model = open_model(spec, arguments, device)
+        model = open_model(spec, arguments, device)
     # An adapter from outside may overlook what it does not know.
     if precision not in {"float32", model.card.protocol.get("precision")}:
         raise ModelError(f"--precision {precision}: {model.card.name} is not computed in it. Leave it out.")

@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from tseval.analysis import check_features
+from tseval.cli.console import busy, progress_bar
 from tseval.cli.options import (
     BY,
     COLUMNS_OPTION,
@@ -27,7 +28,6 @@ from tseval.cli.options import (
     read_arguments,
     say_warnings,
 )
-from tseval.cli.progress import busy, progress_bar
 from tseval.errors import RunError, SuiteError, counted, shortened
 from tseval.items import cluster_by
 from tseval.questions import SCORES
@@ -182,7 +182,7 @@ def _score(
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     """Print the table, and on standard error where the run is and what it took."""
-    from tseval.cli.progress import print_or_write
+    from tseval.cli.console import print_or_write
     from tseval.report import document_of
 
     with busy("making the table", quiet):
@@ -356,7 +356,7 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
     Raises:
         Exit: With 1, if anything failed or is left.
     """
-    from tseval.cli.progress import counts_of, ended_in_order, say_progress, watching
+    from tseval.cli.console import counts_of, ended_in_order, say_progress, watching
     from tseval.sweeps import STATE, sweep
     from tseval.sweeps.units import ENDED, SweepPlace
 
@@ -391,7 +391,7 @@ def _refuse_beside_plan(context: click.Context) -> None:
 
 def _tell(states: Sequence[UnitState]) -> None:
     """Print how far everything is: a line for each unit, then how many are at which stage."""
-    from tseval.cli.progress import counts_of, say_progress
+    from tseval.cli.console import counts_of, say_progress
 
     width = max(len(state.unit.name) for state in states)
     for state in states:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from functools import partial
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.console import busy, progress_bar
 from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, QUIET
-from tseval.cli.progress import busy, progress_bar
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.files import read_bytes, write_output
 
@@ -129,11 +130,17 @@ def expand_command(
         )
     if n_items >= _LONG:
         blocks = _with_progress(blocks, n_items, quiet)
-    if output is None:
-        write_items(blocks, format_, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    else:
+    screen = sys.stdout  # a bar would put itself before it
+    if output is not None:
         write_output(output, lambda out: write_items(blocks, format_, out))
+    elif screen.isatty():
+        for block in blocks:
+            rows = io.BytesIO()
+            write_items([block], format_, rows)
+            screen.write(rows.getvalue().decode())
+    else:
+        write_items(blocks, format_, screen.buffer)
+        screen.buffer.flush()
 
 
 def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterator[Case]:

@@ -10,8 +10,8 @@ import click
 from click.core import ParameterSource
 
 from tseval.boards.sources import open_against, open_runs, open_sources
+from tseval.cli.console import busy, print_or_write, say_without_moment
 from tseval.cli.options import BY, COUNT, FILE, MARGIN_OPTION, take_all
-from tseval.cli.progress import busy, print_or_write, say_without_moment
 from tseval.errors import RunError
 from tseval.report import FORMATS, Format, Table, document_of
 from tseval.report.figures import (

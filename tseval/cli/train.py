@@ -3,43 +3,41 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 import pandas as pd
 import torch
 
-from tseval.cli.console import Console
-from tseval.cli.options import COUNT, DEVICE, FILE, QUIET, take_all
-from tseval.cli.progress import busy, ended_in_order, say_progress, watching
+from tseval.cli.console import (
+    busy,
+    ended_in_order,
+    open_console,
+    print_or_write,
+    say_progress,
+    watching,
+)
+from tseval.cli.options import COUNT, FILE
 from tseval.cli.train_options import (
-    CHECKPOINT,
-    LOWERCASE,
-    POSITIVE,
-    SEED,
     Bar,
     apply_preset,
     build,
-    cell_options,
     chosen_language,
     chosen_settings,
     chosen_sizes,
+    classifier_options,
     describe_model,
     finished,
+    lm_options,
     origin_of,
     read_training_text,
     reserved,
-    setting,
-    size_options,
-    training_options,
 )
 from tseval.errors import SuiteError, TrainingError, TsevalError, shortened
 from tseval.files import write_text
 from tseval.models.cells import CELLS
-from tseval.models.cells.cell import options_of
-from tseval.models.network import TASKS, Classifier, LanguageModel, Sizes
+from tseval.models.network import TASKS, Classifier, LanguageModel
 from tseval.report.curves import (
     curve_numbers,
     error_panels,
@@ -55,11 +53,13 @@ from tseval.suites import load_suite
 from tseval.training.classifier import Examples, make_vocabulary, read_split, train_classifier
 from tseval.training.language_model import Destination, EarlyEvaluation, accuracy_path, train_language_model
 from tseval.training.loop import curves_path, product_type
-from tseval.training.settings import CLASSIFIER_PRESETS, ClassifierSettings
+from tseval.training.settings import CLASSIFIER_PRESETS, ClassifierSettings, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from rich.console import Console
 
     from tseval.formats import Json
     from tseval.items import Suite
@@ -72,34 +72,8 @@ if TYPE_CHECKING:
 TRAIN, VALID = ("train",), ("valid", "dev")
 
 
-_setting = partial(setting, defaults=ClassifierSettings())
-_options = take_all([
-    click.option("--data", multiple=True, required=True, metavar="SUITE",
-                 help="A table of agreement examples, or other pairs with cases train and valid."),
-    click.option("--min-count", type=COUNT, default=2, show_default=True, help="Leave out rarer words."),
-    LOWERCASE,
-    *size_options(embedding=50, hidden=50, layers=1, dropout=0.0),
-    click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
-                 help="Something else that can be chosen about the cell; activation is relu unless given, "
-                 "but tanh in GRU and LSTM."),
-    click.option("--preset", type=click.Choice(list(CLASSIFIER_PRESETS)),
-                 help="Sizes and settings of a paper; options that are given go before them."),
-    _setting("epochs", COUNT, "Passes over the examples, at most."),
-    _setting("patience", COUNT, "Stop after so many epochs in a row that were no better."),
-    _setting("batch", COUNT, "Examples learnt from at once."),
-    _setting("learning_rate", POSITIVE, "Adam's."),
-    _setting("clip", POSITIVE, "Largest gradient norm."),
-    _setting("initial_range", POSITIVE, "Word vectors start uniform within plus and minus this."),
-    _setting("seed", SEED, "Of initial weights, order of examples, dropout and noise."),
-    _setting("log_every", COUNT, "Batches between points of the learning curve, such as α, within an epoch."),
-    *CHECKPOINT,
-    DEVICE,
-    QUIET,
-])  # fmt: skip
-
-
 @click.command()
-@_options
+@classifier_options
 @click.pass_context
 def number(context: click.Context, /, **_: object) -> None:
     """Train a classifier that predicts a verb's number from the words before it."""
@@ -107,7 +81,7 @@ def number(context: click.Context, /, **_: object) -> None:
 
 
 @click.command()
-@_options
+@classifier_options
 @click.pass_context
 def grammaticality(context: click.Context, /, **_: object) -> None:
     """Train a classifier that judges whole sentences."""
@@ -119,12 +93,12 @@ def _train(context: click.Context, task: str) -> None:
     given = context.params
     out: Path = given["out"]
     resume: bool = given["resume"]
-    console = Console(given["quiet"])
+    console = open_console(given["quiet"])
     apply_preset(context, CLASSIFIER_PRESETS)
-    settings = ClassifierSettings(**{one.name: given[one.name] for one in fields(ClassifierSettings)})
+    settings = chosen_settings(context, ClassifierSettings)
     context.with_resource(reserved(out, resume))
     # What can be wrong with the settings is said before the data are read; the vocabulary comes from them.
-    sizes = _sizes(context, task)
+    sizes = chosen_sizes(context, task)
     if done := finished(out, resume, sizes, settings):
         console.out(done)
         return
@@ -144,25 +118,8 @@ def _train(context: click.Context, task: str) -> None:
     console.out(f"{out}: validation accuracy {best:.3f}")
 
 
-def _sizes(context: click.Context, task: str) -> Sizes:
-    """Gather the sizes from the options; a cell that can choose has ReLU, as in Bhatt et al. 2020.
-
-    GRU and LSTM, which could not choose at first, keep tanh unless asked.
-
-    Raises:
-        ModelError: If they do not go together.
-    """
-    given = context.params
-    options = cell_options(given["arch"], given["options"])
-    cell = CELLS[given["arch"]]
-    if "activation" in options_of(cell) and "activation" not in cell.later_options:
-        options = {"activation": "relu", **options}
-    names = ("arch", "embedding", "hidden", "layers", "dropout")
-    return Sizes(vocabulary=1, options=options, task=task, **{name: given[name] for name in names})
-
-
 @click.command()
-@training_options
+@lm_options
 @click.pass_context
 def lm(
     context: click.Context, /, out: Path, resume: bool, save_every: float, preset: str | None,
@@ -170,13 +127,13 @@ def lm(
     eval_runs: Path | None, figure: bool, device: str, quiet: bool, **_: object,
 ) -> None:  # fmt: skip
     """Train a word-level language model on tokenised text, one sentence a line, or on a formal language."""
-    console = Console(quiet)
+    console = open_console(quiet)
     language = chosen_language(context)
     apply_preset(context, language=language)
-    settings = chosen_settings(context)
+    settings = chosen_settings(context, Settings)
     context.with_resource(reserved(out, resume))
     # What can be wrong with the settings is said before the text is read; the vocabulary comes from the text.
-    sizes = chosen_sizes(context, vocabulary=1)
+    sizes = chosen_sizes(context)
     if done := finished(out, resume, sizes, settings):
         console.out(done)
         if figure and curves_path(out).exists() and not _figures(out)[-1].exists():
@@ -338,7 +295,6 @@ def _print_models(
     done: Sequence[ZooModel], recipe: Recipe, boards: Sequence[Run | Board], *, quiet: bool
 ) -> None:
     """Print the table of models, and with several seeds the one of their means with intervals."""
-    from tseval.cli.progress import print_or_write
     from tseval.report import build_table
     from tseval.training.zoo import seeds_of_zoo, sources_of
 
@@ -353,7 +309,6 @@ def _print_models(
 def _print_published(target: Path, boards: Sequence[Run | Board]) -> None:
     """Print the table of a published zoo."""
     from tseval.boards.sources import open_sources
-    from tseval.cli.progress import print_or_write
     from tseval.report import build_table
 
     print_or_write(build_table([*open_sources([str(target)]), *boards]))
@@ -361,14 +316,12 @@ def _print_published(target: Path, boards: Sequence[Run | Board]) -> None:
 
 def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:
     """Hold a recipe's options to what `tseval train lm` takes."""
-    from tseval.cli.train_options import chosen_settings, chosen_sizes
-
     for arch in archs:
         files = ["--train", "train.txt.gz", "--valid", "valid.txt.gz", "--out", "model.pt"]
         try:
             context = lm.make_context("lm", ["--arch", arch, *files, *recipe.arguments(arch)])
-            chosen_settings(context)
-            chosen_sizes(context, vocabulary=1)
+            chosen_settings(context, Settings)
+            chosen_sizes(context)
         except (click.UsageError, TsevalError) as error:
             said = error.format_message() if isinstance(error, click.UsageError) else error
             raise TrainingError(f"recipe {recipe.name}, {arch}: {said}") from None

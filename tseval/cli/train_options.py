@@ -1,4 +1,4 @@
-"""The text that `tseval train lm` learns from: files, or strings of a formal language."""
+"""What `tseval train` is given and what it makes of that: options, settings, a place, a bar, a text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import shlex
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, TypeVar, cast, get_args
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import click
 import torch
@@ -21,7 +21,7 @@ from tseval.files import remove_lock, take_lock
 from tseval.models import SPECIAL_WORDS, Vocabulary
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import options_of
-from tseval.models.checkpoint import StoredType, load_checkpoint
+from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import Network, Sizes, count_parameters
 from tseval.suites.formal.languages import parse_language
 from tseval.training.corpus import (
@@ -34,7 +34,7 @@ from tseval.training.corpus import (
     vocabulary_of,
 )
 from tseval.training.loop import resume_path
-from tseval.training.settings import PRESETS, Optimiser, Precision, RateSchedule, Settings
+from tseval.training.settings import CLASSIFIER_PRESETS, PRESETS, ClassifierSettings, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,48 +46,51 @@ if TYPE_CHECKING:
     from tseval.models.cells.cell import Option
     from tseval.suites.formal.languages import Language
     from tseval.training.corpus import Stream
-    from tseval.training.settings import ClassifierSettings, Preset
+    from tseval.training.settings import Preset
 
 
-SEED = click.IntRange(0, 2**63 - 1)
-
+AnyNetwork = TypeVar("AnyNetwork", bound=Network)
+AnySettings = TypeVar("AnySettings", Settings, ClassifierSettings)
 
 POSITIVE = FiniteRange(min=0, min_open=True)
+# Of fields whose annotation does not say all.
+KINDS: dict[str, click.ParamType[object]] = {
+    "arch": click.Choice(list(CELLS)), "dropout": click.FLOAT, "seed": click.IntRange(0, 2**63 - 1)
+}  # fmt: skip
+OPTIONS = {"compiled": "--compile"}
 
 
-def setting(
-    name: str, kind: click.ParamType[object], text: str, defaults: Settings | ClassifierSettings
-) -> Callable[[Function], Function]:
-    """Make the option of a field of settings; the default is the field's."""
-    default = getattr(defaults, name)
-    return click.option(
-        f"--{name.replace('_', '-')}", name, type=kind, default=default, help=text,
-        show_default=default is not None,
-    )  # fmt: skip
-
-
-def _setting(name: str, kind: click.ParamType[object], text: str) -> Callable[[Function], Function]:
-    return setting(name, kind, text, Settings())
-
-
-def _choice(values: object) -> click.Choice[str]:
-    return click.Choice(get_args(values))
-
-
-def size_options(
-    embedding: int, hidden: int, layers: int, dropout: float
+def field_options(
+    cls: type[Sizes | Settings | ClassifierSettings], without: Sequence[str] = (), **defaults: object
 ) -> list[Callable[[Function], Function]]:
-    """Make the options of a network's sizes, with these defaults."""
+    """Make an option of every field that has a help text; defaults given here go before its own."""
+    types = get_type_hints(cls)
     return [
-        click.option("--arch", type=click.Choice(list(CELLS)), required=True, help="Recurrent cell."),
-        click.option("--embedding", type=COUNT, default=embedding, show_default=True,
-                     help="Width of a word vector."),
-        click.option("--hidden", type=COUNT, default=hidden, show_default=True,
-                     help="Width of a recurrent layer."),
-        click.option("--layers", type=COUNT, default=layers, show_default=True, help="Recurrent layers."),
-        click.option("--dropout", default=dropout, show_default=True,
-                     help="Share of units dropped in training."),
-    ]  # fmt: skip
+        _option(one.name, types[one.name], one.metadata["help"], defaults.get(one.name, one.default))
+        for one in fields(cls)
+        if "help" in one.metadata and one.name not in without
+    ]
+
+
+def _option(name: str, of: object, text: str, default: object) -> Callable[[Function], Function]:
+    """Make an option of a field's name, type, help and default."""
+    names = OPTIONS.get(name, f"--{name.replace('_', '-')}"), name
+    if of is bool:
+        return click.option(*names, is_flag=True, help=text)
+    kind = KINDS.get(name) or (POSITIVE if of is float else COUNT)
+    if get_origin(of) is Literal:
+        kind = click.Choice(get_args(of))
+    if default is MISSING:
+        return click.option(*names, type=kind, required=True, help=text)
+    return click.option(*names, type=kind, default=default, show_default=default is not None, help=text)
+
+
+def preset_option(presets: Mapping[str, Preset]) -> Callable[[Function], Function]:
+    """Make the option that names one of these presets."""
+    return click.option(
+        "--preset", type=click.Choice(list(presets)),
+        help="Sizes and settings of a paper; options that are given go before them.",
+    )  # fmt: skip
 
 
 LOWERCASE = click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring.")
@@ -114,35 +117,9 @@ TEXT = [
     LOWERCASE,
 ]  # fmt: skip
 MODEL = [
-    *size_options(embedding=200, hidden=650, layers=2, dropout=0.2),
-    click.option("--tied", is_flag=True, help="Share embedding and output matrix."),
+    *field_options(Sizes, embedding=200, hidden=650, layers=2, dropout=0.2),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
                  help="Something else that can be chosen about the cell, such as alpha_bound=none."),
-]  # fmt: skip
-SETTINGS = [
-    click.option("--preset", type=click.Choice(list(PRESETS)),
-                 help="Sizes and settings of a paper; options that are given go before them."),
-    _setting("epochs", COUNT, "Passes over the text."),
-    _setting("max_tokens", COUNT, "Stop after so many training tokens, in place of --epochs."),
-    _setting("batch", COUNT, "Parallel columns of text, or lines."),
-    _setting("window", COUNT, "Words errors go back through."),
-    click.option("--fresh-state", is_flag=True,
-                 help="Start every window from the fresh state, for cells that cannot forget (urn)."),
-    click.option("--whole-lines", is_flag=True,
-                 help="Read whole lines, each from the fresh state, in place of windows of columns."),
-    _setting("optimiser", _choice(Optimiser), "How weights are updated."),
-    _setting("learning_rate", POSITIVE, "The optimiser's, at the start."),
-    _setting("schedule", _choice(RateSchedule), "Course of the learning rate: cosine ends at zero, anneal "
-             "divides when the validation perplexity gets no better."),
-    _setting("anneal_factor", POSITIVE, "What anneal divides by."),
-    _setting("clip", POSITIVE, "Largest gradient norm."),
-    _setting("initial_range", POSITIVE, "Word vectors start uniform within plus and minus this."),
-    _setting("seed", SEED, "Of initial weights and dropout."),
-    _setting("precision", _choice(Precision), "Type of the matrix products."),
-    _setting("stored", _choice(StoredType), "Type of the weights on disk."),
-    _setting("validate_every", COUNT, "Also validate every N windows, not only after each epoch."),
-    _setting("log_every", COUNT, "Windows between points of the learning curve."),
-    click.option("--compile", "compiled", is_flag=True, help="Compile the recurrent loops (for GPUs)."),
 ]  # fmt: skip
 EARLY = [
     click.option("--eval-suite", "eval_suites", multiple=True, metavar="SUITE",
@@ -160,7 +137,22 @@ OUTPUT = [
     DEVICE,
     QUIET,
 ]  # fmt: skip
-training_options = take_all([*TEXT, *MODEL, *SETTINGS, *EARLY, *OUTPUT])
+lm_options = take_all([*TEXT, *MODEL, preset_option(PRESETS), *field_options(Settings), *EARLY, *OUTPUT])
+classifier_options = take_all([
+    click.option("--data", multiple=True, required=True, metavar="SUITE",
+                 help="A table of agreement examples, or other pairs with cases train and valid."),
+    click.option("--min-count", type=COUNT, default=2, show_default=True, help="Leave out rarer words."),
+    LOWERCASE,
+    *field_options(Sizes, without=["tied"], embedding=50, hidden=50, layers=1, dropout=0.0),
+    click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
+                 help="Something else that can be chosen about the cell; activation is relu unless given, "
+                 "but tanh in GRU and LSTM."),
+    preset_option(CLASSIFIER_PRESETS),
+    *field_options(ClassifierSettings),
+    *CHECKPOINT,
+    DEVICE,
+    QUIET,
+])  # fmt: skip
 
 
 def apply_preset(
@@ -184,17 +176,22 @@ def _stand_in(context: click.Context, values: Mapping[str, int | float | str]) -
             context.params[option] = value
 
 
-def chosen_sizes(context: click.Context, vocabulary: int) -> Sizes:
-    """Gather the sizes from the options.
+def chosen_sizes(context: click.Context, task: str | None = None) -> Sizes:
+    """Gather the sizes from the options, for a vocabulary that is not yet known.
+
+    The cell of a classifier that can choose has ReLU, as in Bhatt et al. 2020; GRU and LSTM, which could not
+    choose at first, keep tanh unless asked.
 
     Raises:
         ModelError: If they do not go together.
     """
-    names = {field.name for field in fields(Sizes)} & context.params.keys()
-    options = cell_options(context.params["arch"], context.params["options"])
-    return Sizes(
-        vocabulary=vocabulary, **{name: context.params[name] for name in names} | {"options": options}
-    )
+    given = context.params
+    options = cell_options(given["arch"], given["options"])
+    cell = CELLS[given["arch"]]
+    if task is not None and "activation" in options_of(cell) and "activation" not in cell.later_options:
+        options = {"activation": "relu", **options}
+    names = {one.name for one in fields(Sizes)} & given.keys() - {"options"}
+    return Sizes(vocabulary=1, options=options, task=task, **{name: given[name] for name in names})
 
 
 def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
@@ -224,13 +221,12 @@ def _describe(arch: str, defaults: Mapping[str, Option]) -> str:
     return f"The defaults of {arch}: {shown}." if defaults else f"The cell {arch} has none."
 
 
-def chosen_settings(context: click.Context) -> Settings:
+def chosen_settings(context: click.Context, cls: type[AnySettings]) -> AnySettings:
     """Gather the settings from the options."""
-    return Settings(**{field.name: context.params[field.name] for field in fields(Settings)})
+    return cls(**{one.name: context.params[one.name] for one in fields(cls)})
 
 
 LINE_EVERY = 60.0  # seconds between lines where there is no terminal
-AnyNetwork = TypeVar("AnyNetwork", bound=Network)
 
 
 @contextmanager

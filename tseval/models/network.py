@@ -13,13 +13,13 @@ from torch.overrides import TorchFunctionMode
 
 from tseval.errors import ModelError, suggest
 from tseval.models.cells import CELLS
-from tseval.models.cells.cell import LARGEST, complete_options, is_narrow
+from tseval.models.cells.cell import LARGEST, Option, complete_options, is_narrow
 from tseval.models.cells.window import thinned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tseval.models.cells.cell import Cell, Option, State
+    from tseval.models.cells.cell import Cell, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ TASKS = {
 class Sizes:
     """Everything that decides what a model computes besides its weights.
 
+    A field with a help text is an option of `tseval train`.
+
     Attributes:
         arch: Name of a cell in `tseval.models.cells.CELLS`.
         vocabulary: Number of words.
@@ -60,13 +62,13 @@ class Sizes:
             model.
     """
 
-    arch: str
+    arch: str = field(metadata={"help": "Recurrent cell."})
     vocabulary: int
-    embedding: int
-    hidden: int
-    layers: int
-    dropout: float = 0.0
-    tied: bool = False
+    embedding: int = field(metadata={"help": "Width of a word vector."})
+    hidden: int = field(metadata={"help": "Width of a recurrent layer."})
+    layers: int = field(metadata={"help": "Recurrent layers."})
+    dropout: float = field(default=0.0, metadata={"help": "Share of units dropped in training."})
+    tied: bool = field(default=False, metadata={"help": "Share embedding and output matrix."})
     options: Mapping[str, Option] = field(default_factory=dict)
     task: str | None = None
 

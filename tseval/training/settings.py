@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import unwrap
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,12 +11,12 @@ import torch
 from torch.optim import Optimizer
 
 from tseval.errors import TrainingError
+from tseval.models.checkpoint import StoredType  # noqa: TC001 - the type of a field that becomes an option
 from tseval.suites.formal.languages import Dyck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tseval.models.checkpoint import StoredType
     from tseval.suites.formal.languages import Language
     from tseval.training.corpus import Windows
 
@@ -30,7 +30,8 @@ Precision = Literal["float32", "bfloat16"]
 class Settings:
     """How a model is trained: all of it decides the result.
 
-    The defaults are those of Bhatt et al. 2020 where the paper gives them.
+    The defaults are those of Bhatt et al. 2020 where the paper gives them. Every field is an option of
+    `tseval train lm`.
 
     Attributes:
         epochs: Passes over the training text.
@@ -58,29 +59,52 @@ class Settings:
         compiled: Whether `torch.compile` fuses the loops of cells that torch has no fused layer for.
     """
 
-    epochs: int = 5
-    max_tokens: int | None = None
-    batch: int = 128
-    window: int = 35
-    fresh_state: bool = False
-    whole_lines: bool = False
-    optimiser: Optimiser = "adam"
-    learning_rate: float = 1e-3
-    schedule: RateSchedule = "constant"
-    anneal_factor: float = 4.0
-    clip: float = 0.25
-    initial_range: float = 0.1
-    seed: int = 1
-    precision: Precision = "float32"
-    stored: StoredType = "float32"
-    validate_every: int | None = None
-    log_every: int = 50
-    compiled: bool = False
+    epochs: int = field(default=5, metadata={"help": "Passes over the text."})
+    max_tokens: int | None = field(
+        default=None,
+        metadata={"help": "Stop after so many training tokens, in place of --epochs."},
+    )
+    batch: int = field(default=128, metadata={"help": "Parallel columns of text, or lines."})
+    window: int = field(default=35, metadata={"help": "Words errors go back through."})
+    fresh_state: bool = field(
+        default=False,
+        metadata={"help": "Start every window from the fresh state, for cells that cannot forget (urn)."},
+    )
+    whole_lines: bool = field(
+        default=False,
+        metadata={"help": "Read whole lines, each from the fresh state, in place of windows of columns."},
+    )
+    optimiser: Optimiser = field(default="adam", metadata={"help": "How weights are updated."})
+    learning_rate: float = field(default=1e-3, metadata={"help": "The optimiser's, at the start."})
+    schedule: RateSchedule = field(
+        default="constant",
+        metadata={
+            "help": "Course of the learning rate: cosine ends at zero, anneal divides when the validation "
+            "perplexity gets no better."
+        },
+    )
+    anneal_factor: float = field(default=4.0, metadata={"help": "What anneal divides by."})
+    clip: float = field(default=0.25, metadata={"help": "Largest gradient norm."})
+    initial_range: float = field(
+        default=0.1,
+        metadata={"help": "Word vectors start uniform within plus and minus this."},
+    )
+    seed: int = field(default=1, metadata={"help": "Of initial weights and dropout."})
+    precision: Precision = field(default="float32", metadata={"help": "Type of the matrix products."})
+    stored: StoredType = field(default="float32", metadata={"help": "Type of the weights on disk."})
+    validate_every: int | None = field(
+        default=None,
+        metadata={"help": "Also validate every N windows, not only after each epoch."},
+    )
+    log_every: int = field(default=50, metadata={"help": "Windows between points of the learning curve."})
+    compiled: bool = field(default=False, metadata={"help": "Compile the recurrent loops (for GPUs)."})
 
 
 @dataclass(frozen=True, slots=True)
 class ClassifierSettings:
     """How a classifier is trained, by Adam: all of it decides the result.
+
+    Every field is an option of `tseval train number` and `grammaticality`.
 
     Attributes:
         epochs: Passes over the training examples, at most.
@@ -94,14 +118,26 @@ class ClassifierSettings:
             shows of itself, such as α; None for none.
     """
 
-    epochs: int = 30
-    patience: int | None = 5
-    batch: int = 16
-    learning_rate: float = 1e-3
-    clip: float = 1.0
-    initial_range: float = 0.1
-    seed: int = 1
-    log_every: int | None = None
+    epochs: int = field(default=30, metadata={"help": "Passes over the examples, at most."})
+    patience: int | None = field(
+        default=5,
+        metadata={"help": "Stop after so many epochs in a row that were no better."},
+    )
+    batch: int = field(default=16, metadata={"help": "Examples learnt from at once."})
+    learning_rate: float = field(default=1e-3, metadata={"help": "Adam's."})
+    clip: float = field(default=1.0, metadata={"help": "Largest gradient norm."})
+    initial_range: float = field(
+        default=0.1,
+        metadata={"help": "Word vectors start uniform within plus and minus this."},
+    )
+    seed: int = field(
+        default=1,
+        metadata={"help": "Of initial weights, order of examples, dropout and noise."},
+    )
+    log_every: int | None = field(
+        default=None,
+        metadata={"help": "Batches between points of the learning curve, such as α, within an epoch."},
+    )
 
 
 class _Bare(Optimizer):
