@@ -80,7 +80,7 @@ def by_hand(variant, cell, words, state):
 
 
 def test_every_cell_has_an_equation():
-    assert EQUATIONS.keys() == CELLS.keys(), "entries of KNOWN in tests/equations.py"
+    assert EQUATIONS.keys() == CELLS.keys(), "KNOWN, in the test file of the cell"
 
 
 @pytest.mark.parametrize("variant", DEFAULTS + OTHERS, ids=str)

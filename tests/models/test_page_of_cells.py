@@ -1,4 +1,4 @@
-"""docs/architectures.md has a section for every cell, with the equation of the cell's docstring."""
+"""Every cell says its equation and its source; docs/architectures.md says the same of those it shows."""
 
 import inspect
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tseval.models.cells import CELLS
+from tseval.models.cells import CELLS, FIRST
 
 PAGE = Path(__file__).parents[2] / "docs/architectures.md"
 TEXT = PAGE.read_text("utf-8")
@@ -21,9 +21,16 @@ def equations(lines: str) -> list[str]:
 
 
 @pytest.mark.parametrize("arch", CELLS)
-def test_every_cell_has_a_section_with_its_equation(arch: str) -> None:
-    _, equation, *_ = inspect.getdoc(CELLS[arch]).split("\n\n")
+def test_every_cell_says_its_equation_and_its_source(arch: str) -> None:
+    text = inspect.getdoc(CELLS[arch])
+    _, equation, *_ = text.split("\n\n")
     assert "=" in equation, f"the docstring of {CELLS[arch].__name__} has no equation after its first line"
+    assert "\nSource: " in text, f"the docstring of {CELLS[arch].__name__} has no line 'Source: ...'"
+
+
+@pytest.mark.parametrize("arch", [arch for arch in CELLS if arch in {*FIRST, *ROWS}])
+def test_every_row_of_the_page_has_a_section_with_the_equation_of_the_cell(arch: str) -> None:
+    _, equation, *_ = inspect.getdoc(CELLS[arch]).split("\n\n")
     assert arch in ROWS, f"docs/architectures.md has no row for {arch}"
     assert ROWS[arch] in SECTIONS, f"docs/architectures.md has no section '{ROWS[arch]}' with an equation"
     assert equations(SECTIONS[ROWS[arch]]) == equations(equation)
