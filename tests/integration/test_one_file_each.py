@@ -135,7 +135,7 @@ def test_an_adapter_is_listed_once_scores_and_is_checked_by_the_command_line(cop
 
 
 def test_the_tests_that_run_over_all_cells_and_adapters_find_both(copy):
-    rooms = "models/test_cells models/test_core_parameters models/test_page_of_cells models/test_sizes"
+    rooms = "models/test_cells models/test_sizes"
     files = [f"tests/{name}.py" for name in (*rooms.split(" "), "testing/test_own_adapters")]
     said = ended(copy, "pytest -v -p no:cacheprovider -k", "fading or letters or test_every or page", *files)
     for test in (

@@ -227,17 +227,13 @@ def test_an_unknown_scheme_says_no_more_than_before(environment: Environment) ->
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
-        (
-            "nothing",
-            "is of type NoneType, which is no model: to be a SentenceModel it lacks card, word_logprobs.\n",
-        ),
+        ("nothing",
+         "is of type NoneType, which is no model: to be a SentenceModel it lacks card, word_logprobs.\n"),
         ("class", "is the class Sound, not a model: call it to make one\n"),
-        (
-            "half",
-            "is of type HalfRecurrent, which is no model: to be a SentenceModel it lacks word_logprobs.\n",
-        ),
+        ("half",
+         "is of type HalfRecurrent, which is no model: to be a SentenceModel it lacks word_logprobs.\n"),
     ],
-)
+)  # fmt: skip
 def test_an_adapter_that_gives_no_model_is_one_message(
     environment: Environment, rest: str, message: str
 ) -> None:
