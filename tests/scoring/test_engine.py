@@ -204,7 +204,8 @@ def test_the_cpu_allocator_running_dry_is_survived():
         from tseval.models.checkpoint import Checkpoint
         from tseval.models.network import LanguageModel, Sizes
         from tseval.models.vocabulary import Vocabulary
-        from tseval.scoring.scorers import recurrent, scorer_for
+        from tseval.scoring import scorers
+        from tseval.scoring.scorers import scorer_for
 
         torch.set_num_threads(1)
         vocabulary = Vocabulary(("<eos>", "<unk>", *(f"w{i}" for i in range(128))), False)
@@ -212,7 +213,7 @@ def test_the_cpu_allocator_running_dry_is_survived():
         native = NativeModel("srn", Checkpoint(model, vocabulary, "", {}, None), torch.device("cpu"))
         texts = pa.array(sorted(f"w{i} w{j} w1" for i in range(64) for j in range(128)))
         warm = scorer_for(native).score(texts.slice(0, 64))
-        recurrent.STATE_BYTES = 2**40  # no budget: only the limit below holds
+        scorers.STATE_BYTES = 2**40  # no budget: only the limit below holds
         used = int(open("/proc/self/statm").read().split()[0]) * 4096
         resource.setrlimit(resource.RLIMIT_AS, (used + 160 * 2**20,) * 2)
         scorer = scorer_for(native)
