@@ -1,18 +1,20 @@
 """Adapters: one module per kind of model, imported as `tseval.adapters`.
 
-An adapter is a function `(rest, arguments, device) -> model`, registered under its scheme in the
-entry-point group `tseval.adapters`; the model satisfies one of the protocols of
-`tseval.scoring.protocol`. `--model SCHEME:REST` finds it; a bare path is opened by `native`.
+An adapter is a function `(rest, arguments, device) -> model`; the model satisfies one of the protocols of
+`tseval.scoring.protocol`. `--model SCHEME:REST` finds it; a bare path is opened by `native`. A module here
+states its functions by scheme, `SCHEMES = {"hf": "open_causal"}`; other packages register theirs in the
+entry-point group `tseval.adapters`.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
 import traceback
 from importlib import import_module
-from importlib.metadata import EntryPoint, distributions, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, distributions, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urlparse
@@ -23,7 +25,7 @@ from tseval.scoring.protocol import refuse_no_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from importlib.metadata import Distribution, EntryPoint
+    from importlib.metadata import Distribution
 
     from tseval.scoring.protocol import Model
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 
 GROUP = "tseval.adapters"
+# What a module opens is read from its text: importing them all would load torch and transformers.
+STATED = re.compile(r"^SCHEMES = (\{[^}]*\})", re.MULTILINE)
 READ_ONCE = "Entry points are read when a package is installed"
 
 
@@ -40,7 +44,7 @@ def load_adapter(entry: EntryPoint) -> Opener:
     Raises:
         ModelError: It cannot be imported. Names the package, what went wrong, and what to do.
     """
-    dist = entry.dist
+    dist = entry.dist if is_outside(entry) else _own_package()
     package = "" if dist is None else f" of the package {dist.name} {dist.version}"
     where = f"the adapter {entry.name!r}{package} ({entry.value})"
     try:
@@ -77,7 +81,14 @@ def load_adapter(entry: EntryPoint) -> Opener:
 
 def is_outside(entry: EntryPoint) -> bool:
     """Tell adapters of other packages from tseval's own."""
-    return entry.dist is None or entry.dist.name != "tseval"
+    return not entry.value.startswith(f"{__name__}.")
+
+
+def _own_package() -> Distribution | None:
+    try:
+        return distribution("tseval")
+    except PackageNotFoundError:  # the package lies on the path and is not installed
+        return None
 
 
 def not_yet_installed(scheme: str) -> str:
@@ -96,18 +107,14 @@ def not_yet_installed(scheme: str) -> str:
     module = scheme.replace("-", "_")
     if module.isidentifier() and (Path(__file__).parent / f"{module}.py").exists():
         return (
-            f"\n  There is a module adapters/{module}.py, but no entry point {scheme!r}: put its line under "
-            f'[project.entry-points."{GROUP}"] in pyproject.toml.'
-            f"\n  {READ_ONCE}: then pip install -e . again."
+            f"\n  There is a module adapters/{module}.py, but it does not say what opens such a model: "
+            f'SCHEMES = {{"{scheme}": "NAME_OF_THE_FUNCTION"}}'
         )
     return ""
 
 
 def _checkouts() -> Iterator[tuple[str, Path]]:
     """Give name and folder of every package that is installed from a folder in which it can be edited."""
-    own = Path(__file__).parents[2]
-    if (own / "pyproject.toml").exists() and (own / "adapters").exists():
-        yield "tseval", own
     for dist in distributions():
         origin = _origin(dist)
         if origin is not None and origin[1]:
@@ -214,5 +221,17 @@ def _meant(name: str) -> str:
 
 
 def adapters() -> dict[str, EntryPoint]:
-    """List the installed adapters by scheme."""
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+    """List the adapters by scheme: those of this folder, then those of installed packages."""
+    own = _own_adapters()
+    # What an older tseval registered of its own may still be installed; no package takes a scheme from us.
+    return own | {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in own}
+
+
+def _own_adapters() -> dict[str, EntryPoint]:
+    """Read what the modules beside this one state, and import none."""
+    found = {}
+    for path in Path(__file__).parent.glob("*.py"):
+        for stated in STATED.findall(path.read_text("utf-8")):
+            for scheme, function in ast.literal_eval(stated).items():
+                found[scheme] = EntryPoint(scheme, f"{__name__}.{path.stem}:{function}", GROUP)
+    return dict(sorted(found.items()))

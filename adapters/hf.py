@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Batch, Contexts, Trie
 
+SCHEMES = {"hf": "open_causal"}
+
 
 # Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
 ROW_CONTEXTS = 128

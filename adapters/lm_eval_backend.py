@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
     from tseval.formats import Json
 
+SCHEMES = {"lm-eval": "open_lm_eval"}
+
+
 # Arguments that change how fast a number comes, or that are nobody's business, and no number.
 UNSIGNED = {"batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout", "device"}
 SECRET = {"api_key", "auth_token", "hf_token", "token", "password", "header"}

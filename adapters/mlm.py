@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from tseval.adapters.pretrained import OptionValue, Pretrained
 
+SCHEMES = {"mlm": "open_masked"}
 METRICS = ("within_word_l2r", "original")
 # Tokens of masked copies laid out at once, before the distinct ones are found.
 COPIED_TOKENS = 2**24

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from tseval.formats import Json
     from tseval.models.cells.cell import State
 
+SCHEMES = {"bundled": "open_bundled", "native": "open_checkpoint"}
+
 
 ScoringPrecision = Literal["float32", "bfloat16"]
 

@@ -29,6 +29,7 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+SCHEMES = {"ngram": "open_ngram"}
 NATS = math.log(10)  # of one unit of the library's log10
 
 

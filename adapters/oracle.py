@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tseval.models.oracles import Automaton
     from tseval.scoring.protocol import Encoded
 
+SCHEMES = {"oracle": "open_oracle"}
+
 
 StackState = tuple[torch.Tensor, ...]
 STEEPNESS = 40.0  # H: σ(±20) is 1 and 2e-9 in float32

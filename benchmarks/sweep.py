@@ -47,7 +47,7 @@ MODELS = """if True:
     import sys, torch
     from pathlib import Path
     from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-    from tseval.models.checkpoint import bundled_checkpoints
+    from tseval.models import bundled_checkpoints
     from tseval.models.network import LanguageModel, Sizes
     folder, models, hidden = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     words = load_checkpoint(bundled_checkpoints()["lstm"]).vocabulary

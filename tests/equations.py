@@ -1,5 +1,7 @@
 """What is known of every cell without its code, to hold the cells to: `KNOWN`, one entry per architecture.
 
+A new cell's entry stands in a test file of its own in `tests/models/cells/`, as that of the URN does.
+
 The papers' equations in numpy float64, one function each; the number of parameters, as a formula; options.
 
 Equations take what a checkpoint holds, by name, and share nothing else with `tseval.models`. Where a paper
@@ -16,9 +18,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.linalg import expm
 from scipy.special import expit as sigmoid
 from scipy.special import logsumexp
+from stated import stated
 
 F: dict[str, Any] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
 
@@ -150,25 +152,6 @@ def onlstm(weights, options, words, state):
     return h, c
 
 
-def skew(angles, n):
-    """S(x): x row by row above the diagonal, its negative below."""
-    s, left = np.zeros((n, n)), iter(angles)
-    for row in range(n):
-        for column in range(row + 1, n):
-            s[row, column] = next(left)
-            s[column, row] = -s[row, column]
-    assert next(left, None) is None
-    return s
-
-
-def urn(weights, options, words, state):
-    angles = words[-1]
-    if "angles.weight" in weights:
-        angles = angles @ weights["angles.weight"].T + weights["angles.bias"]
-    n = state[0].shape[1]
-    return (np.stack([expm(skew(x, n)) @ h for x, h in zip(angles, state[0], strict=True)]),)
-
-
 @dataclass(frozen=True, slots=True)
 class Known:
     """What is known of a cell without its code.
@@ -208,8 +191,8 @@ KNOWN = {
     "onlstm": Known(
         onlstm, lambda e, n: (4 * n + 2 * n // 10) * (e + n + 1), {"chunk": 2, "weight_drop": 0.45}
     ),
-    "urn": Known(urn, lambda e, n: (e + 1) * n * (n - 1) // 2),
 }
+KNOWN |= stated("models/cells", "KNOWN")
 EQUATIONS = {arch: known.equation for arch, known in KNOWN.items()}
 
 

@@ -1,4 +1,7 @@
-"""Small models of every adapter of tseval's own, and sentences that each reads."""
+"""Small models of every adapter of tseval's own, and sentences that each reads.
+
+A new adapter's stand in a test file of its own in `tests/adapters/`, as a dictionary `KINDS`.
+"""
 
 import subprocess
 import sys
@@ -7,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from stated import stated
 
 from tseval.adapters import open_model
 from tseval.models import Vocabulary
@@ -108,6 +112,7 @@ KINDS = {
     "native": _native, "classifier": _classifier, "published": _published, "bundled": _bundled,
     "oracle": _oracle, "ngram": _ngram, "hf": _causal, "mlm": _masked, "lm-eval": _lm_eval,
 }  # fmt: skip
+KINDS |= stated("adapters", "KINDS")
 NATIVE = [f"native {cell}" for cell in CELLS]
 CLASSIFIERS = [f"classifier {task}" for task in TASKS]
 # These need transformers or lm-eval, which take seconds to import.

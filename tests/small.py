@@ -11,7 +11,7 @@ from tseval.questions.pairs import Pairs
 from tseval.report import build_table, render
 from tseval.runs import Run, RunKey, start_run
 from tseval.runs.manifest import Manifest, Timings, count_run, describe_suite, software
-from tseval.scoring.engine import Part, Scored  # noqa: F401 - Part is for programs that import all of this
+from tseval.scoring.engine import Scored
 from tseval.scoring.protocol import ModelCard
 from tseval.verdicts import judge, sentences_of
 

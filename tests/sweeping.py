@@ -25,10 +25,10 @@ LEDGER = """
 import os, sys
 if "tseval.sweeps" in sys.orig_argv:
     import time
-    from tseval.runs import writing
+    from tseval.runs import directory
     from tseval.scoring import engine
     engine.SHARD = 3
-    save = writing.RunWriter.save_part
+    save = directory.RunWriter.save_part
     def save_part(writer, i, part):
         line = f"{os.getpid()} {os.getppid()} {writer.path.name} {i} {part.table.num_rows}\\n"
         ledger = os.open(os.environ["LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -42,7 +42,7 @@ if "tseval.sweeps" in sys.orig_argv:
             pages = int(open("/proc/self/statm").read().split()[5])
             most = pages * resource.getpagesize() + int(os.environ.pop("SPARE"))
             resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    writing.RunWriter.save_part = save_part
+    directory.RunWriter.save_part = save_part
 """
 
 

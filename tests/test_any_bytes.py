@@ -125,24 +125,15 @@ FOUND = [
     ("pairs", PAIR.replace(b"x", rb"\uDFFF") % b"1", r"p.jsonl:1: '\\udfff' is half a character"),
     ("pairs", PAIR % (b"[" * 400 + b"]" * 400), "p.jsonl:1: .* inside one another are more than 100"),
     ("pairs", PAIR % (b'["' + b"y" * 180_000 + b'"]'), r"p.jsonl:1: x is \['y+…y+'\]\.\n  A feature is"),
-    (
-        "table of pairs",
-        b"x" * 180_000 + b"\n1\n",
-        "no pair of sentences: .*\n  Call the columns good and bad",
-    ),
+    ("table of pairs", b"x" * 180_000 + b"\n1\n",
+     "no pair of sentences: .*\n  Call the columns good and bad"),
     ("table of pairs", b"good\tbad\n" + b"a " * 500_000 + b"\tb\n", "case 'p', item 0: .* than 50,000"),
     ("blimp", changed("blimp", b'"1"', b'"%s"' % MANY), "b.jsonl:1: pairID is no number"),
     ("gold", MANY + b"\tbarks\tbark\t0\n", "t.gold:1: not position"),
-    (
-        "gulordava",
-        changed("gulordava", b"\t1\t1", b"\t%s\t1" % MANY),
-        "g.tab:2: constr_id is no whole number",
-    ),
-    (
-        "linzen's table",
-        changed("linzen's table", b"\t2\t", b"\t%s\t" % MANY),
-        "l.tsv:2: subj_index is no whole",
-    ),
+    ("gulordava", changed("gulordava", b"\t1\t1", b"\t%s\t1" % MANY),
+     "g.tab:2: constr_id is no whole number"),
+    ("linzen's table", changed("linzen's table", b"\t2\t", b"\t%s\t" % MANY),
+     "l.tsv:2: subj_index is no whole"),
     ("gulordava", changed("gulordava", b"\tx y", b'\t"x y'), "g.tab:2: another number of columns"),
     ("gulordava", changed("gulordava", b"p\t1", b"p\r\t1"), "g.tab:2: new-line character seen in unquoted"),
     ("board", changed("board", b'"name"', rb'"\ud800"'), "the file: has a name with half a character"),
@@ -154,14 +145,11 @@ FOUND = [
     ("syntaxgym", syntaxgym(formula=FORMULA), None),
     ("syntaxgym", syntaxgym(formula=FORMULA + "!"), "s.json: the formula .*….* cannot be read from '!' on"),
     ("board", board(decimals=10**6), "board.json: decimals: should be at most 15, not 1000000"),
-    (
-        "board",
-        board(notes=1).replace(b"1}", b"[" * 900 + b"]" * 900 + b"}"),
-        "the file: is nested too deeply",
-    ),
+    ("board", board(notes=1).replace(b"1}", b"[" * 900 + b"]" * 900 + b"}"),
+     "the file: is nested too deeply"),
     ("recipe", b"train: &x {a: 1}\ncells: {lstm: *x}\n", "recipe.yaml: aliases .* are refused"),
     ("recipe", b"seeds: !!bool x\n", "recipe.yaml: not a YAML file"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "content", "expected"), FOUND)

@@ -32,18 +32,13 @@ def bundled():
         (lambda: make_suite(CASE, complete=False), "<Suite small: 1 case, 3 items, a part>"),
         (lambda: load_suite("marvin_linzen"), "<Suite marvin_linzen: 22 cases, 163,124 items>"),
         (lambda: CASE, "<Case simple: 3 items, 3 verdicts>"),
-        (
-            lambda: next(CASE.items()),
-            "<Item simple[0]: the author laughs, the author laugh>",
-        ),
+        (lambda: next(CASE.items()), "<Item simple[0]: the author laughs, the author laugh>"),
         (lambda: Contrast("good", "bad"), "Contrast(better='good', worse='bad')"),
         (lambda: make_run(SUITE, {}), "<Run lstm: lstm on small, 2 sentences, score sentence>"),
         (lambda: make_run(SUITE, {}).manifest, "<Manifest lstm on small: 2 sentences>"),
         (lambda: make_run(SUITE, {}).manifest.key, "<RunKey lstm on small: score sentence, items all>"),
-        (
-            lambda: ModelCard("lstm", "native", "ab" * 32, {"start": "<eos>"}, {"words": 9}),
-            "<ModelCard lstm: native, fingerprint abababab>",
-        ),
+        (lambda: ModelCard("lstm", "native", "ab" * 32, {"start": "<eos>"}, {"words": 9}),
+         "<ModelCard lstm: native, fingerprint abababab>"),
         (bundled, f"<Checkpoint {bundled().fingerprint[:8]}: lstm, 10,797 words>"),
         (lambda: bundled().vocabulary, "<Vocabulary: 10,797 words, lower-cased>"),
         (lambda: RESULT.finding, "<Finding fails: it does not>"),
@@ -51,7 +46,7 @@ def bundled():
         (lambda: Report("lstm", "RecurrentModel", (RESULT,)), "<Report lstm: 0 hold, 1 fail>"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
-)
+)  # fmt: skip
 def test_a_value_shows_what_matters(make, expected):
     assert repr(make()) == expected
     assert len(expected) <= 100

@@ -10,12 +10,15 @@ import pyarrow as pa
 import pytest
 import torch
 import transformers
-from checkpoints import CONFIGS, TEXT, bpe_tokenizer, save_causal, save_masked, spread
+from checkpoints import CONFIGS, LLAMA, TEXT, bpe_tokenizer, save_causal, save_masked, spread
 from hostile_pickles import PICKLES
+from small import make_case, make_suite
 
+import tseval
 from tseval.adapters import open_model
 from tseval.errors import ModelError
-from tseval.scoring.numerics import HAS_ONEDNN
+from tseval.scoring import numerics
+from tseval.scoring.numerics import HAS_ONEDNN, NOTHING_GAINED, has_fast_products
 from tseval.scoring.scorers import scorer_for
 from tseval.scoring.trie import build_trie, contexts_of
 
@@ -321,3 +324,243 @@ def test_the_gpu_gives_the_log_probabilities_of_the_cpu(saved):
         for device in ("cpu", "cuda")
     ]
     np.testing.assert_allclose(sums[0], sums[1], atol=1e-3)
+
+
+# Models are held to their plain forward pass at the lengths of a run's sentences, in rows as wide.
+ORIGINAL = 32  # tokens up to which a model with a long rope uses its short factors
+LETTERS = "QXZJKVWY"  # in no word that the tokenizer was trained on: each is a token
+
+
+def sentences(*lengths):
+    """Make up sentences of so many tokens, the start symbol among them, that share their beginnings."""
+    return sorted("".join(LETTERS[n * n // 3 % 8] for n in range(length - 1)) for length in lengths)
+
+
+def plain_of_lengths(model, sentence):
+    """Score a sentence alone, by one forward pass over all of it."""
+    ids = [0, *model.tokenizer.encode(sentence)]
+    with torch.no_grad():
+        table = model.model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
+    return sum(table[i - 1, ids[i]].item() for i in range(1, len(ids)))
+
+
+def scores(model, texts):
+    return scorer_for(model).score(pa.array(texts))["logprob"].to_numpy()
+
+
+@pytest.fixture(params=[ORIGINAL, 16])
+def longrope(request, tmp_path):
+    """A Phi-3 whose positions count otherwise in sentences beyond its first length of training."""
+    sizes = {
+        **LLAMA,
+        "max_position_embeddings": 96,
+        "original_max_position_embeddings": request.param,
+        "rope_parameters": {
+            "rope_type": "longrope",
+            "rope_theta": 10000.0,
+            "original_max_position_embeddings": request.param,
+            "short_factor": [1.0] * 4,
+            "long_factor": [3.0, 5.0, 7.0, 9.0],
+        },
+    }
+    torch.manual_seed(0)
+    config = transformers.Phi3Config(vocab_size=300, bos_token_id=0, eos_token_id=0, pad_token_id=1, **sizes)
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    spread(model)
+    model.save_pretrained(tmp_path)
+    bpe_tokenizer().save_pretrained(tmp_path)
+    return request.param, tmp_path
+
+
+def test_a_long_sentence_moves_no_other_under_a_long_rope(longrope):
+    original, path = longrope
+    model: Any = open_model(f"hf:{path}")
+    short = sentences(5, 9, original - 1, original)
+    both = sorted([*short, *sentences(original + 1, original + 2, 2 * original)])
+    alone = dict(zip(short, scores(model, short), strict=True))
+    together = dict(zip(both, scores(model, both), strict=True))
+    for text in both:
+        assert together[text] == pytest.approx(plain_of_lengths(model, text), abs=1e-3)
+    for text in short:
+        assert together[text] == pytest.approx(alone[text], abs=1e-3)
+
+
+def test_the_factors_matter_or_the_test_would_show_nothing(longrope):
+    original, path = longrope
+    model: Any = open_model(f"hf:{path}")
+    (text,) = sentences(original)
+    model.model.config.rope_parameters["original_max_position_embeddings"] = original - 1
+    moved = plain_of_lengths(model, text)
+    model.model.config.rope_parameters["original_max_position_embeddings"] = original
+    assert abs(moved - plain_of_lengths(model, text)) > 0.02  # twenty times what the other test lets pass
+
+
+def test_the_table_says_what_was_read_whole_and_why(tmp_path, longrope):
+    original, path = longrope
+    model: Any = open_model(f"hf:{path}")
+    texts = sentences(9, 2 * original)
+    suite = make_suite(make_case("long", [(texts[0], texts[1])]), terminator=None)
+    run = tseval.evaluate(model, suite, out=tmp_path / "run")
+    (warning,) = run.manifest.warnings
+    assert "scored by each sentence whole, tiled head: packed tree, tiled head differs" in warning
+    assert f": {warning}." in (tmp_path / "run" / "table.md").read_text()
+
+
+class HalfBlindConfig(transformers.GPT2Config):
+    model_type = "half_blind"
+
+
+class HalfBlind(transformers.GPT2LMHeadModel):
+    """A model that keeps to the mask it is given only in the first 60 places of a row."""
+
+    config_class = HalfBlindConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.transformer.register_forward_pre_hook(self.forget, with_kwargs=True)
+
+    @staticmethod
+    def forget(_module, inputs, keywords):
+        mask = keywords.get("attention_mask")
+        if mask is not None and mask.dim() == 4:
+            causal = torch.full(mask.shape[-2:], torch.finfo(mask.dtype).min).triu(1)
+            keywords["attention_mask"] = torch.cat(
+                (mask[..., :60, :], causal.expand_as(mask)[..., 60:, :]), 2
+            )
+        return inputs, keywords
+
+
+def test_a_mask_that_breaks_only_far_down_a_row_is_noticed(tmp_path):
+    transformers.AutoConfig.register("half_blind", HalfBlindConfig)
+    transformers.AutoModelForCausalLM.register(HalfBlindConfig, HalfBlind)
+    torch.manual_seed(0)
+    model = HalfBlind(HalfBlindConfig(vocab_size=300, **CONFIGS["gpt2"][1]))
+    spread(model)
+    model.save_pretrained(tmp_path)
+    bpe_tokenizer().save_pretrained(tmp_path)
+    opened: Any = open_model(f"hf:{tmp_path}")
+    assert opened.method.name == "rows of equal length, tiled head"
+    (warning,) = opened.warnings
+    assert "packed tree, tiled head differs from the plain forward pass" in warning
+    texts = sorted({*TEXT, *sentences(9, 20, 50)})
+    assert scores(opened, texts) == pytest.approx(
+        [plain_of_lengths(opened, text) for text in texts], abs=1e-3
+    )
+
+
+class FarSightedConfig(transformers.GPT2Config):
+    model_type = "far_sighted"
+
+
+class FarSighted(transformers.GPT2LMHeadModel):
+    """A model that counts places anew in rows with a place of their sentence beyond 40."""
+
+    config_class = FarSightedConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.transformer.register_forward_pre_hook(self.count, with_kwargs=True)
+
+    @staticmethod
+    def count(_module, inputs, keywords):
+        positions = keywords.get("position_ids")
+        if positions is not None and positions.max() > 40:
+            keywords["position_ids"] = torch.arange(positions.shape[1]).expand_as(positions) % 64
+        return inputs, keywords
+
+
+def test_positions_that_break_only_in_long_sentences_are_noticed_when_these_come(tmp_path):
+    transformers.AutoConfig.register("far_sighted", FarSightedConfig)
+    transformers.AutoModelForCausalLM.register(FarSightedConfig, FarSighted)
+    torch.manual_seed(0)
+    model = FarSighted(FarSightedConfig(vocab_size=300, **CONFIGS["gpt2"][1]))
+    spread(model)
+    model.save_pretrained(tmp_path)
+    bpe_tokenizer().save_pretrained(tmp_path)
+    opened: Any = open_model(f"hf:{tmp_path}")
+    assert opened.method.packed
+    for texts, warnings in ((sentences(9, 20, 35), 0), (sentences(9, 20, 35, 60), 1), (sentences(9, 58), 1)):
+        assert scores(opened, texts) == pytest.approx(
+            [plain_of_lengths(opened, text) for text in texts], abs=1e-3
+        )
+        assert len(opened.warnings) == warnings
+    assert opened.warnings[0].startswith(
+        "where sentences have up to 59 tokens: scored by rows of equal length, tiled head: packed tree, "
+    )
+
+
+# Transformers in bfloat16 on a CPU: logits have float32's digits, whichever head gives them.
+SENTENCES_OF_HEAD = pa.array(sorted(TEXT))
+DTYPE = {"dtype": "bfloat16"}
+
+
+@pytest.fixture(params=["fast", "plain"])
+def manner(request, monkeypatch):
+    """With the processor's instructions and without them."""
+    if request.param == "plain":
+        monkeypatch.setattr(numerics, "_library", lambda: None)
+    elif not has_fast_products(torch.device("cpu")):
+        pytest.skip("this processor has no bfloat16 products")
+    return request.param
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        ("gpt2", "packed tree, tiled head"),
+        ("cohere", "packed tree, own head"),
+        ("gemma2", "packed tree, own head"),
+    ],
+)
+def test_tokens_that_bfloat16_cannot_tell_apart_do_not_tie(tmp_path, manner, kind, method):
+    model: Any = open_model(f"hf:{save_causal(tmp_path, kind)}", DTYPE, "cpu")
+    assert model.method.name.endswith(method)
+    assert model.card.protocol["dtype"] == "bfloat16"
+    assert (NOTHING_GAINED in model.warnings) == (manner == "plain")
+    n = len(model.tokenizer)
+    trie = build_trie(np.array([(7, token) for token in range(n)]).ravel(), np.full(n, 2))
+    logprobs = model.logprobs_by(model.method, trie, 1024)[1:]
+    assert len(np.unique(logprobs)) > 0.98 * n
+    assert np.exp(logprobs.astype(float)).sum() == pytest.approx(1, abs=1e-5)
+    # Rounded, as the model gives them itself, a good part are the same.
+    with torch.inference_mode():
+        rounded = model.model(torch.tensor([[model.start, 7]])).logits[0, 1]
+    assert rounded.dtype == torch.bfloat16
+    assert len(rounded.unique()) < 0.9 * n
+
+
+def test_logits_are_products_of_the_last_hidden_states_in_float32(tmp_path, manner):
+    model: Any = open_model(f"hf:{save_causal(tmp_path)}", DTYPE, "cpu")
+    ids = torch.tensor([[model.start, 7, 5, 9, 11]])
+    with torch.inference_mode():
+        hidden = model.model.base_model(ids)[0][0, :-1].double()
+        logits = hidden @ model.model.lm_head.weight.double().t()
+    expected = logits.log_softmax(1)[torch.arange(4), ids[0, 1:]]
+    trie = build_trie(ids[0, 1:].numpy(), np.array([4]))
+    found = model.logprobs_by(model.method, trie, 1024)[trie.paths]
+    # The hidden states are bfloat16 in both; attention adds in another order, which may move one of them.
+    assert np.abs(found - expected.numpy()).max() < 0.02
+    with torch.inference_mode(), model._products.rerouted():
+        own = model.model.lm_head(hidden.bfloat16())
+    assert own.dtype == torch.float32
+    torch.testing.assert_close(own.double(), logits, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_a_masked_model_gets_float32_logits_too(tmp_path, manner, kind):
+    folder = save_masked(tmp_path, kind)
+    model: Any = open_model(f"mlm:{folder}", DTYPE, "cpu")
+    assert (NOTHING_GAINED in model.warnings) == (manner == "plain")
+    copies = np.array([[8, 9, model.mask, 7]])
+    logits = model._logits(copies, np.array([2]))
+    assert len(logits.unique()) > 0.98 * logits.numel()
+    wide: Any = open_model(f"mlm:{folder}", {}, "cpu")
+    one, other = (scorer_for(m).score(SENTENCES_OF_HEAD)["logprob"].to_numpy() for m in (model, wide))
+    assert 0 < np.abs(one - other).max() < 0.5
+
+
+def test_only_who_asks_for_bfloat16_is_told_that_nothing_is_gained(tmp_path, monkeypatch):
+    monkeypatch.setattr(numerics, "_library", lambda: None)
+    saved: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}", {}, "cpu")
+    assert saved.card.protocol["dtype"] == "bfloat16"
+    assert saved.warnings == []

@@ -1,19 +1,39 @@
 """Attractor grids, profiles and pairs of models, against counts by hand and closed forms."""
 
 import itertools
+import json
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_process import call
+from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import t as student
+from supplied import AGREEMENT, GARDEN_PATHS
 
 from tseval.analysis import select
-from tseval.analysis.breakdowns import by_non_attractors, joint_grid, profile
+from tseval.analysis.breakdowns import (
+    by_feature,
+    by_non_attractors,
+    compare_examples,
+    headline,
+    headline_interval,
+    joint_grid,
+    measure_of,
+    profile,
+)
 from tseval.analysis.comparisons import mcnemar, pairwise
 from tseval.analysis.differences import holm
-from tseval.errors import SuiteError
+from tseval.analysis.measures import NATS_PER_BIT, mean_effects, mean_surprisals
+from tseval.errors import RunError, SuiteError
+from tseval.suites import load_suite
+from tseval.suites.agreement.published import read_examples
+from tseval.verdicts import judge, sentences_of
 
 
 def verdicts(marks, **features):
@@ -174,3 +194,303 @@ def test_a_choice_that_leaves_nothing_says_what_there_is(where, message):
     frame["case"] = ["x", "x", "y", "y"]
     with pytest.raises(SuiteError, match=message):
         select(frame, where)
+
+
+# Examples of parsed trees against gold ones: counts by hand, by sets, and intervals by scipy.
+COLUMNS = ["sentence", "verb_index", "subj_index", "number", "n_attractors"]
+
+
+def frame(*rows):
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+# Sentences a and b, with the verbs in places 3, 5, ...
+GOLD = frame(
+    ("a", 3, 1, "sing", 0), ("a", 5, 4, "plur", 0), ("b", 9, 1, "sing", 2), ("b", 12, 11, "sing", 0),
+    ("c", 4, 1, "plur", 1),
+)  # fmt: skip
+PARSED = frame(
+    ("a", 3, 1, "sing", 0),  # equal
+    ("a", 5, 1, "sing", 0),  # another subject, another number
+    ("b", 9, 1, "sing", 1),  # an attractor missed
+    ("b", 14, 13, "sing", 0),  # no verb of gold's
+    ("d", 2, 1, "plur", 0),  # in a sentence that gold has nothing in
+)
+
+
+def test_verbs_numbers_and_whole_examples_are_counted_by_attractors():
+    found = compare_examples(GOLD, PARSED).set_index("n_attractors")
+    names = ["n_gold", "n_parsed", "n_found", "n_right", "n_same_number", "n_equal"]
+    counts = {
+        kind: tuple(row) for kind, row in zip([None, 0, 1, 2], found[names].to_numpy().tolist(), strict=True)
+    }
+    assert counts == {
+        None: (5, 5, 3, 3, 2, 1),
+        0: (3, 4, 2, 2, 1, 1),
+        1: (1, 1, 0, 1, 0, 0),
+        2: (1, 0, 1, 0, 1, 0),
+    }
+
+
+def test_shares_are_of_these_counts_and_intervals_are_wilsons():
+    found = compare_examples(GOLD, PARSED)
+    whole, none, _, two = found.to_dict("records")
+    assert (whole["precision_verb"], whole["recall_verb"], whole["f1_verb"]) == pytest.approx((0.6, 0.6, 0.6))
+    assert (none["precision_equal"], none["recall_equal"]) == pytest.approx((1 / 4, 1 / 3))
+    assert none["f1_equal"] == pytest.approx(2 / 7)
+    expected = binomtest(3, 5).proportion_ci(method="wilson")
+    assert (whole["recall_verb_low"], whole["recall_verb_high"]) == pytest.approx(
+        (expected.low, expected.high)
+    )
+    assert pd.isna([two["precision_verb"], two["precision_verb_low"], two["f1_verb"]]).all()
+
+
+def test_equal_tables_are_equal_and_a_repeated_verb_counts_once():
+    found = compare_examples(GOLD, pd.concat([GOLD, GOLD]))
+    assert found["n_equal"].tolist() == found["n_gold"].tolist() == found["n_parsed"].tolist() == [5, 3, 1, 1]
+    assert (found[["precision_verb", "recall_equal", "f1_equal"]] == 1).all(axis=None)
+
+
+def test_what_was_taken_away_and_made_up_is_what_is_missing_and_wrong():
+    gold = read_examples(AGREEMENT).to_pandas()
+    parsed = gold.drop(gold.index[::7])
+    wrong = parsed.index[::10]
+    parsed.loc[wrong, "verb_index"] += 1000
+    row = compare_examples(gold, parsed).iloc[0]
+    keys = [set(zip(one["sentence"], one["verb_index"], strict=True)) for one in (gold, parsed)]
+    assert row["n_gold"] == len(keys[0]) > 4500
+    assert row["n_found"] == row["n_equal"] == len(keys[0] & keys[1])
+    assert row["precision_verb"] == len(keys[0] & keys[1]) / len(keys[1])
+
+
+def test_tables_of_other_sentences_are_refused():
+    with pytest.raises(SuiteError, match="no sentence in common"):
+        compare_examples(GOLD, PARSED.assign(sentence="x"))
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Two tables of examples, in files."""
+    head = "sentence\tverb_index\tverb_form\tnumber\topp_verb_form\tsubj_index\tn_attractors\n"
+    rows = ["the dog barks\t2\tbarks\tsing\tbark\t1\t0\n", "the dogs bark\t2\tbark\tplur\tbarks\t1\t0\n"]
+    (tmp_path / "gold.tsv").write_text(head + "".join(rows))
+    (tmp_path / "parsed.tsv").write_text(head + rows[0])
+    bare = [line.rpartition("\t")[0] + "\n" for line in (head, *rows)]
+    (tmp_path / "bare.tsv").write_text("".join(bare))
+    (tmp_path / "other.tsv").write_text(head + rows[0].replace("the", "a"))
+    return tmp_path
+
+
+def test_the_command_prints_both_tables_and_every_format(tables):
+    ended = call("data", "compare", "gold.tsv", "parsed.tsv", cwd=tables)
+    assert ended.returncode == 0, ended.stderr
+    assert "**Verbs of parsed.tsv against gold.tsv**" in ended.stdout
+    lines = [line.replace(" ", "") for line in ended.stdout.splitlines()]
+    assert "|0|2|1|1.000|0.206to1.000|0.500|0.094to0.906|0.666|1of1|" in lines
+    assert "|all|2|1|1|1.000|0.206to1.000|0.500|0.094to0.906|0.666|" in lines
+    ended = call("data", "compare", "gold.tsv", "parsed.tsv", "--format", "json", "-o", "c.json", cwd=tables)
+    assert (ended.returncode, ended.stdout) == (0, "")
+    content = json.loads((tables / "c.json").read_text())
+    assert [(row["n_attractors"], row["recall_verb"]) for row in content["rows"]] == [(None, 0.5), (0, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("gold", "parsed", "message"),
+    [
+        ("gold.tsv", "bare.tsv", "bare.tsv: does not say n_attractors, which is compared."),
+        ("gold.tsv", "other.tsv", "the two tables have no sentence in common"),
+        ("gold.tsv", "none.tsv", "none.tsv: cannot be read"),
+    ],
+)
+def test_tables_that_cannot_be_compared_are_named(tables, gold, parsed, message):
+    ended = call("data", "compare", gold, parsed, cwd=tables)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert message in ended.stderr
+
+
+def test_examples_of_one_sentence_are_a_cluster():
+    # Eight sentences with three verbs each; a sentence is parsed well as a whole or not at all.
+    gold = frame(*((str(s), verb, 1, "sing", 0) for s in range(8) for verb in (3, 6, 9)))
+    parsed = gold[gold["sentence"].astype(int) < 6]
+    row = compare_examples(gold, parsed).iloc[0]
+    # As much as eight draws of which six succeed, with Student's t for eight clusters: V = s² / 8.
+    variance = 0.75 * 0.25 / 7
+    n, t = 0.75 * 0.25 / variance, student.ppf(0.975, 7)
+    half = t / (n + t * t) * (n * 0.75 * 0.25 + t * t / 4) ** 0.5
+    middle = (n * 0.75 + t * t / 2) / (n + t * t)
+    assert (row["recall_verb_low"], row["recall_verb_high"]) == pytest.approx((middle - half, middle + half))
+    independent = binomtest(18, 24).proportion_ci(method="wilson")
+    assert row["recall_verb_low"] < independent.low
+
+
+# Garden-path effects from published surprisals: a design finds the words that its authors compared.
+#
+# The SAP benchmark gives GPT-2's surprisal of every word, and names the three words of each sentence that
+# count: the one that resolves the ambiguity and two behind it.
+PLACES = "critical", "critical+1", "critical+2"
+BODY = "".join(
+    f"{name}: {{{{ frame.{name} }}}} [critical {{{{ frame.critical }}}}] {{{{ frame.{name}_rest }}}}\n"
+    for name in ("ambiguous", "clear")
+)
+
+
+@pytest.fixture(scope="module")
+def words():
+    return pd.read_csv(GARDEN_PATHS, sep="\t")
+
+
+def entry(item, own):
+    """One item of a lexicon: what stands before the verb that resolves its ambiguity, the verb, the rest."""
+    forms = {"name": f"item {item}"}
+    for ambiguous, sentence in own.groupby("ambiguous"):
+        (at,) = np.flatnonzero(sentence["region"] == 0)
+        name, text = "ambiguous" if ambiguous else "clear", sentence["word"].tolist()
+        forms |= {name: " ".join(text[:at]), "critical": text[at], f"{name}_rest": " ".join(text[at + 1 :])}
+    return forms
+
+
+def scored_as_published(suite, words):
+    """What a run would hold of every sentence, if the model were GPT-2 as published."""
+    surprisal = {
+        " ".join(own["word"]): -own["surprisal"].to_numpy(np.float32)
+        for _, own in words.groupby(["construction", "item", "ambiguous"])
+    }
+    texts = sentences_of(suite).to_pylist()
+    of_words = [surprisal[text] for text in texts]
+    return pa.table(
+        {
+            "sentence": texts,
+            "seen": texts,
+            "logprob": [float(one.sum(dtype=np.float64)) for one in of_words],
+            "words": pa.array(of_words, pa.list_(pa.float32())),
+            "n_unknown": pa.array([0] * len(texts), pa.int32()),
+        }
+    )
+
+
+@pytest.mark.parametrize("construction", ["NPS", "NPZ", "MVRR"])
+def test_garden_path_effects_are_those_of_the_published_regions(words, construction, tmp_path):
+    own = words[words["construction"] == construction]
+    entries = [entry(item, of_item) for item, of_item in own.groupby("item")]
+    (tmp_path / "lexicon.yaml").write_text(json.dumps({"frame": {"all": entries}}))
+    (tmp_path / "suite.yaml").write_text("terminator: null\n")
+    formulas = "".join(f"  {place}: ambiguous.{place} > clear.{place}\n" for place in PLACES)
+    (tmp_path / "paths.jinja").write_text(
+        f"---\nconstruction: {construction}\nphenomenon: Garden paths\nlexicon: lexicon.yaml\n"
+        f"slots: {{frame: frame.all}}\nregions: critical\npredictions:\n{formulas}---\n{BODY}"
+    )
+    suite = load_suite(tmp_path)
+    verdicts = judge(suite, scored_as_published(suite, own), suite.score).to_pandas()
+    effects: Any = mean_effects(verdicts).set_index("contrast")
+    surprisals: Any = mean_surprisals(verdicts).set_index(["condition", "region"])
+    for number, place in enumerate(PLACES):
+        published = (
+            own[own["region"] == number].pivot(index="item", columns="ambiguous", values="surprisal")
+            / NATS_PER_BIT
+        )
+        differences = (published[1] - published[0]).to_numpy()
+        of_items = verdicts[verdicts["contrast"] == place]
+        found = (of_items["better_score"] - of_items["worse_score"]).to_numpy() / NATS_PER_BIT
+        np.testing.assert_allclose(found, differences, atol=1e-6)
+        assert (len(found), of_items["correct"].sum()) == (24, (differences > 0).sum())
+        interval = ttest_1samp(differences, 0).confidence_interval()
+        row = effects.loc[place, ["value", "low", "high"]].to_numpy(float)
+        np.testing.assert_allclose(row, [differences.mean(), *interval], rtol=1e-6)
+        means = [surprisals.loc[(condition, place), "value"] for condition in ("ambiguous", "clear")]
+        np.testing.assert_allclose(means, [published[1].mean(), published[0].mean()], rtol=1e-7)
+    assert effects.loc["critical", "low"] > 0  # GPT-2 is led up every one of these garden paths
+
+
+# The numbers that the papers on formal languages report, from verdicts made by hand.
+def verdicts_of_formal(feature, rows):
+    """Verdicts from rows of a feature's value, right ones and wrong ones."""
+    flat = [(v, right) for v, n_right, n_wrong in rows for right in [True] * n_right + [False] * n_wrong]
+    frame = pd.DataFrame(flat, columns=[feature, "correct"]).assign(tie=False, undecidable=False)
+    return frame.assign(dependency=None, phenomenon="Formal languages", construction="C", contrast="a > b")
+
+
+def test_accuracy_on_dyck_is_the_mean_over_distances_whatever_their_number_of_brackets():
+    measure = measure_of("dyck_k2_m3")
+    rows = by_feature(verdicts_of_formal("distance", [(0, 90, 10), (2, 1, 1), (8, 0, 4)]), measure)
+    assert rows["distance"].tolist() == [0, 2, 8]
+    assert rows["value"].tolist() == [0.9, 0.5, 0]
+    assert headline(rows, measure) == pytest.approx((0.9 + 0.5 + 0) / 3)
+
+
+def test_error_on_generalised_dyck_is_the_largest_over_attractors():
+    measure = measure_of("generalised_dyck_5_20")
+    rows = by_feature(verdicts_of_formal("attractors", [(3, 3, 1), (0, 99, 1), (1, 2, 3)]), measure)
+    assert rows["attractors"].tolist() == [0, 1, 3]
+    assert rows["value"].tolist() == [0.01, 0.6, 0.25]
+    assert headline(rows, measure) == 0.6
+
+
+def test_error_on_cross_serial_is_the_share_of_strings():
+    measure = measure_of("cross_serial_8_10")
+    rows = by_feature(verdicts_of_formal("m_plus_n", [(0, 1, 0), (9, 4, 5)]), measure)
+    assert rows["n_wrong"].tolist() == [0, 5]
+    assert headline(rows, measure) == 0.5
+
+
+def test_intervals_of_errors_hold_the_errors():
+    measure = measure_of("generalised_dyck_5_20")
+    rows = by_feature(verdicts_of_formal("attractors", [(0, 19, 1), (1, 0, 5), (2, 7, 0)]), measure)
+    assert (rows["low"] <= rows["value"]).all()
+    assert (rows["value"] <= rows["high"]).all()
+    # Wilson's interval of 1 in 20, from the formula: (k + z²/2 ± z sqrt(k(n-k)/n + z²/4)) / (n + z²).
+    z, n, k = 1.959964, 20, 1
+    middle, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
+    expected = [(middle - half) / (n + z * z), (middle + half) / (n + z * z)]
+    assert rows[["low", "high"]].iloc[0].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_mean_over_distances_is_as_sure_as_its_rows_are_together():
+    measure = measure_of("dyck_k2_m3")
+    frame = verdicts_of_formal("distance", [(0, 90, 10), (2, 30, 20)])
+    frame["string.entry"] = [f"s{i // 5}" for i in range(len(frame))]  # no string is in both rows
+    clusters = frame["correct"].groupby(frame["string.entry"]).mean()
+    errors = [part.std(ddof=1) / len(part) ** 0.5 for part in (clusters[[f"s{i}" for i in range(20)]],
+              clusters[[f"s{i}" for i in range(20, 30)]])]  # fmt: skip
+    low, high = headline_interval(frame, measure)
+    # Wilson's interval of .75, for as many verdicts as its variance says, with t's quantile for 29 degrees.
+    p, t = 0.75, 2.0452296
+    n = p * (1 - p) / (sum(error**2 for error in errors) / 4)
+    middle, half = p + t * t / (2 * n), t * (p * (1 - p) / n + t * t / (4 * n * n)) ** 0.5
+    expected = [(middle - half) / (1 + t * t / n), (middle + half) / (1 + t * t / n)]
+    assert [low, high] == pytest.approx(expected, rel=0.02)  # clusters over all rows: 30 / 29, not 20 / 19
+    assert low < headline(by_feature(frame, measure), measure) < high
+
+
+def test_the_share_of_strings_has_the_interval_of_all_of_them():
+    measure = measure_of("cross_serial_8_10")
+    low, high = headline_interval(verdicts_of_formal("m_plus_n", [(0, 10, 0), (9, 9, 1)]), measure)
+    # Wilson's interval of 1 wrong in 20, as above.
+    assert (low, high) == pytest.approx((0.0088814, 0.2361307), abs=1e-6)
+
+
+def test_the_largest_of_several_errors_has_no_interval():
+    frame = verdicts_of_formal("attractors", [(0, 19, 1), (1, 0, 5)])
+    assert headline_interval(frame, measure_of("generalised_dyck_5_20")) is None
+
+
+@pytest.mark.parametrize("suite", ["marvin_linzen", "dyckens", "blimp"])
+def test_other_suites_are_refused(suite):
+    with pytest.raises(RunError, match=rf"on {suite}, which is not a formal language.\n  Make a run on one"):
+        measure_of(suite)
+
+
+def test_errors_are_clustered_where_strings_share_entries():
+    measure = measure_of("generalised_dyck_5_20")
+    frame = verdicts_of_formal("attractors", [(0, 30, 10), (1, 20, 20)])
+    frame["string.entry"] = [f"s{i // 5}" for i in range(len(frame))]
+    rows = by_feature(frame, measure)
+    wrong = 1 - frame["correct"]
+    for place in (0, 1):
+        means = wrong[frame["attractors"] == place].groupby(frame["string.entry"]).mean()
+        assert rows["se"][place] == pytest.approx(means.std(ddof=1) / len(means) ** 0.5, rel=1e-12)
+    assert rows["clusters"].tolist() == [{"string": 8}, {"string": 8}]
+
+
+def test_a_suite_of_that_name_without_the_feature_is_refused():
+    with pytest.raises(SuiteError, match="no feature 'distance'"):
+        by_feature(verdicts_of_formal("attractors", [(0, 1, 1)]), measure_of("dyck_k2_m3"))

@@ -3,20 +3,30 @@
 import json
 import re
 import shutil
+from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
+from functools import cache
 from io import StringIO
+from itertools import groupby
+from math import sqrt
+from pathlib import Path
+from statistics import mean, variance
+from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
 from in_process import call
+from scipy.stats import rankdata, spearmanr
 from small import with_field
 from supplied import BLIMP_HUMANS
 
-from tseval.boards import About, published_board, read_definition
+from tseval.adapters import open_model
+from tseval.boards import DEFINITION, About, published_board, read_definition, sources
 from tseval.boards.check import verify_entry, wrong_with_board
-from tseval.boards.folder import add_entries
+from tseval.boards.folder import add_entries, new_board
 from tseval.errors import BoardError
+from tseval.evaluation import evaluate
 from tseval.report import build_table, render
 from tseval.report.boards import BUNDLED_BOARDS, read_board
 from tseval.suites import load_suite
@@ -234,3 +244,196 @@ def test_no_run_is_added_to_a_published_board_and_no_model_asked_about_it(board,
     assert (asked.returncode, "nothing to ask a model about" in asked.stderr) == (2, True)
     entry = call("table", board / "entries/GRU")
     assert (entry.returncode, "is of published accuracies" in entry.stderr) == (2, True)
+
+
+# Boards as they come with the package: their numbers, and where the rest is; and the zoo.
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """A board where the package has its own, without the evidence of its entry, and its table."""
+    (tmp_path / "pairs.tsv").write_text("good\tbad\tn\nthe author laughs .\tthe author laugh .\t1\n")
+    evaluate(open_model("bundled:lstm"), load_suite(tmp_path / "pairs.tsv"), out=tmp_path / "run")
+    board = tmp_path / "leaderboards/mine"
+    new_board(board, "../../pairs.tsv")
+    add_entries(board, [tmp_path / "run"], About())
+    monkeypatch.setattr(sources, "BUNDLED_BOARDS", tmp_path / "leaderboards")
+    (board / "entries/lstm/evidence.parquet").unlink()
+    return board
+
+
+def test_a_board_without_its_evidence_shows_its_numbers(shipped):
+    table = call("table", shipped)
+    assert table.returncode == 0
+    assert "| The one row " in table.stdout
+
+
+def test_the_page_of_a_board_without_its_evidence_says_why_it_has_no_items(shipped, tmp_path):
+    assert call("board", "build", shipped, "-o", tmp_path / "site").returncode == 0
+    page = (tmp_path / "site/index.html").read_text("utf-8")
+    assert "There are no items on this page: mine: what its numbers follow from is not a part of the" in page
+
+
+@pytest.mark.parametrize("command", [("verify",), ("table", "--by", "n"), ("analyze", "pairwise")])
+def test_whatever_needs_the_evidence_says_where_it_is(shipped, command):
+    done = call(*command, shipped)
+    assert done.returncode == 2
+    assert "mine: what its numbers follow from is not a part of the installed package" in done.stderr
+    assert "Clone tseval's repository and name the folder there: leaderboards/mine" in done.stderr
+
+
+def test_a_board_of_ones_own_that_lost_its_evidence_is_wrong(shipped, tmp_path):
+    shutil.copytree(shipped, tmp_path / "other/own")
+    assert "lstm: has no evidence.parquet" in wrong_with_board(tmp_path / "other/own")
+    assert call("verify", tmp_path / "other/own").returncode == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["zoo", "zoo-wide"])
+def test_every_number_of_a_zoo_follows_from_its_evidence(name):
+    zoo = BUNDLED_BOARDS / name
+    if not (zoo / DEFINITION).is_file() or sources.lacks_evidence(zoo):
+        pytest.skip("the evidence of zoos is not here: it is not a part of source distributions")
+    assert wrong_with_board(zoo) == []
+
+
+# The tables of docs/zoo.md on the recipe `wide` follow from the counts on its board and from the paper.
+ROOT = Path(__file__).parents[2]
+PAGE = (
+    (ROOT / "docs/zoo.md").read_text("utf-8").partition("### Of the recipe `wide`")[2].partition("\n### ")[0]
+)
+ZOO, PAPER = ROOT / "leaderboards/zoo-wide/entries", ROOT / "leaderboards/bhatt2020/entries"
+IN_PAPER = {
+    "srn": "SRN", "gru": "GRU", "lstm": "LSTM", "onlstm": "ON-LSTM",
+    "drnn": "DRNN", "sdrnn": "SDRNN", "abdrnn": "Ab-DRNN",
+}  # fmt: skip
+NAMES = {of: name for name, of in IN_PAPER.items()} | {
+    "ablated LSTM": "ablated-lstm", "EIRNN": "eirnn", "α by convolution": "drnn-cnn", "URN": "urn",
+}  # fmt: skip
+AGREEMENT, POLARITY = "Subject-verb agreement", "Negative polarity items"
+PREFIXES = {AGREEMENT: "", "Reflexive anaphora": "reflexives: ", POLARITY: "polarity: "}
+
+
+def table(beginning: str) -> list[list[str]]:
+    """Find the table of the page whose first line begins so, and give its cells, the head first."""
+    lines = PAGE[PAGE.index(f"\n{beginning}") + 1 :].splitlines()
+    whole = next(list(group) for is_row, group in groupby(lines, lambda line: line.startswith("|")) if is_row)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in (whole[0], *whole[2:])]
+
+
+def label(row: dict[str, str]) -> str:
+    """Name a row of the suite as the page does."""
+    name = f"{PREFIXES[row['phenomenon']]}{row['construction']}"
+    return f"{name} ({row['contrast'].replace(' > ', ' vs. ')})" if row["phenomenon"] == POLARITY else name
+
+
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    return yaml.load((folder / "entry.yaml").read_text("utf-8"), yaml.CSafeLoader)["rows"]
+
+
+@cache
+def accuracies(entry: str) -> dict[str, Fraction]:
+    """The accuracies of an entry by row, from its counts alone."""
+    return {label(row): Fraction(row["n_correct"], row["n_items"]) for row in rows_of(ZOO / entry)}
+
+
+@cache
+def papers(architecture: str) -> dict[str, Fraction]:
+    return {label(row): Fraction(row["accuracy"]) for row in rows_of(PAPER / IN_PAPER[architecture])}
+
+
+@cache
+def seeds(architecture: str) -> list[str]:
+    return sorted(folder.name for folder in ZOO.iterdir() if re.sub(r"-\d$", "", folder.name) == architecture)
+
+
+def over_agreement_of(by_row: dict[str, Fraction]) -> Fraction:
+    """The mean accuracy over the ten rows of subject-verb agreement, whose names have no prefix."""
+    of = [accuracy for row, accuracy in by_row.items() if ": " not in row]
+    assert len(of) == 10
+    return mean(of)
+
+
+def over_agreement(entry: str) -> Fraction:
+    return over_agreement_of(accuracies(entry))
+
+
+def mean_ranks(models: list[dict[str, Fraction]]) -> list[str]:
+    """The mean rank of each model among them over all rows; equals share the best of theirs."""
+    ranks = [rankdata([-float(model[row]) for model in models], "min") for row in models[0]]
+    return [cut(Fraction(int(sum(of_model)), len(ranks)), 2) for of_model in zip(*ranks, strict=True)]
+
+
+def cut(value: Fraction | float, decimals: int = 3) -> str:
+    """Print a share as the tables do, without the leading zero."""
+    exact = Decimal(value) if isinstance(value, float) else Decimal(value.numerator) / value.denominator
+    return str(exact.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR)).removeprefix("0")
+
+
+def with_spread(values: list[Fraction]) -> str:
+    spread = f" ± {cut(sqrt(variance(values)))}" if len(values) > 1 else ""
+    return f"{cut(mean(values))}{spread}"
+
+
+def test_the_rows_beside_the_papers():
+    head, *rows = table("| | `lstm` | paper |")
+    columns = [cell.strip("`") for cell in head[1::2]]
+    assert sorted(columns) == sorted(IN_PAPER)
+    assert [row[0] for row in rows] == list(accuracies("srn"))
+    for name, *cells in rows:
+        for architecture, ours, theirs in zip(columns, cells[::2], cells[1::2], strict=True):
+            of_seeds = [accuracies(entry)[name] for entry in seeds(architecture)]
+            assert ours.strip("*") == with_spread(of_seeds), (name, architecture)
+            assert theirs == f"{float(papers(architecture)[name]):.2f}".removeprefix("0"), (
+                name,
+                architecture,
+            )
+
+
+def test_the_order_of_architectures():
+    head, agreement, _, how_many, papers_agreement, ranks, _, papers_ranks = table("| | ON-LSTM | LSTM |")
+    columns = [NAMES[cell] for cell in head[1:]]
+    assert agreement[1:] == [
+        with_spread([over_agreement(entry) for entry in seeds(architecture)]) for architecture in columns
+    ]
+    assert how_many[1:] == [str(len(seeds(architecture))) for architecture in columns]
+    assert papers_agreement[1:] == [
+        f"{float(over_agreement_of(papers(architecture))):.2f}".removeprefix("0") for architecture in columns
+    ]
+    assert ranks[1:] == mean_ranks([accuracies(architecture) for architecture in columns])
+    assert papers_ranks[1:] == mean_ranks([papers(architecture) for architecture in columns])
+
+
+def test_the_differences_of_means():
+    _, *rows = table("| | difference | 95% interval | p |")
+    for name, difference, *_ in rows:
+        one, other = (
+            mean(over_agreement(entry) for entry in seeds(NAMES[of]))
+            for of in re.sub(r" \(.*", "", name).split(", ")
+        )
+        assert difference == cut(one - other), name
+
+
+def test_seed_by_seed():
+    _, *rows = table("| | agreement | 95% interval | less the first |")
+    there = []
+    for name, agreement, _, less, _, correlation, distance, perplexity, _ in rows:
+        if name in NAMES:
+            architecture = NAMES[name]
+        entry = {"second": f"{architecture}-2", "third": f"{architecture}-3"}.get(name, architecture)
+        there.append(entry)
+        assert agreement == cut(over_agreement(entry)), entry
+        manifest = json.loads((ZOO / entry / "manifest.json").read_text("utf-8"))
+        assert perplexity == f"{manifest['model']['details']['validation_perplexity']:.1f}", entry
+        if entry != architecture:
+            apart = over_agreement(entry) - over_agreement(architecture)
+            assert less.split()[0] == ("-" if apart < 0 else "") + cut(abs(apart)), entry
+        if architecture in IN_PAPER:
+            rows_compared = [row for row in papers(architecture) if not row.startswith(PREFIXES[POLARITY])]
+            assert len(rows_compared) == 13
+            ours = [float(accuracies(entry)[row]) for row in rows_compared]
+            theirs = [float(papers(architecture)[row]) for row in rows_compared]
+            assert correlation == f"{spearmanr(ours, theirs).statistic:.2f}".removeprefix("0"), entry
+            away = mean(abs(one - other) for one, other in zip(ours, theirs, strict=True))
+            assert distance == f"{away:.3f}".removeprefix("0"), entry
+        else:
+            assert correlation == distance == ""
+    assert sorted(there) == sorted(folder.name for folder in ZOO.iterdir())

@@ -100,24 +100,16 @@ def hostile(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["run", "--model", "gpu.pt"],
-            "gpu.pt: a pickled model does not hold its words. Add --model-args vocab=",
-        ),
-        (
-            ["run", "--model", "old.pt", "--model-args", "vocab=vocab.txt"],
-            "old.pt: refused, and not run: its",
-        ),
-        (
-            ["run", "--model", "zip.pt", "--model-args", "vocab=vocab.txt"],
-            f"would call '{os.mkdir.__module__}.mkdir'",
-        ),
-        (
-            ["convert", "zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"],
-            "zip.pt: refused, and not run: its pickle",
-        ),
+        (["run", "--model", "gpu.pt"],
+         "gpu.pt: a pickled model does not hold its words. Add --model-args vocab="),
+        (["run", "--model", "old.pt", "--model-args", "vocab=vocab.txt"],
+         "old.pt: refused, and not run: its"),
+        (["run", "--model", "zip.pt", "--model-args", "vocab=vocab.txt"],
+         f"would call '{os.mkdir.__module__}.mkdir'"),
+        (["convert", "zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"],
+         "zip.pt: refused, and not run: its pickle"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_used_gets_one_message_and_writes_nothing(folder, arguments, message):
     result = call(*arguments, cwd=folder)
     assert result.returncode == 2

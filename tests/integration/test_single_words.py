@@ -114,25 +114,16 @@ def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):
             "  Score again: grammars name their words; of data, name columns with --cluster COLUMN.\n",
         ),
         (["analyze", "robustness", "a", "--counts-from", "nowhere.txt"], "nowhere.txt"),
-        (
-            ["analyze", "robustness", "a", "--figure", "a.jpg"],
-            "a.jpg: the name of a figure ends in .svg or .png\n",
-        ),
-        (
-            ["analyze", "robustness", "a", "pairs"],
-            "a (marvin_linzen@4a5b19cb) and pairs (pairs@818835dc) are over different items",
-        ),
-        (
-            ["export", "glmm", "a", "-o", "no/where.csv"],
-            "no/where.csv: No such file or directory",
-        ),
-        (
-            ["export", "glmm", "bhatt2020", "-o", "a.csv"],
-            "bhatt2020 is a published board: it has no items to analyse.",
-        ),
+        (["analyze", "robustness", "a", "--figure", "a.jpg"],
+         "a.jpg: the name of a figure ends in .svg or .png\n"),
+        (["analyze", "robustness", "a", "pairs"],
+         "a (marvin_linzen@4a5b19cb) and pairs (pairs@818835dc) are over different items"),
+        (["export", "glmm", "a", "-o", "no/where.csv"], "no/where.csv: No such file or directory"),
+        (["export", "glmm", "bhatt2020", "-o", "a.csv"],
+         "bhatt2020 is a published board: it has no items to analyse."),
         (["export", "glmm", "a"], "Missing option '-o'"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_told_in_one_message(folder, arguments, said):
     done = call(*arguments, cwd=folder)
     assert done.returncode == 2

@@ -16,11 +16,11 @@ from pathlib import Path
 import torch
 import tseval
 from tseval.scoring import engine
-from tseval.scoring.scorers import recurrent
+from tseval.scoring import scorers
 
 out, sample = Path(sys.argv[1]), int(sys.argv[4])
 engine.SHARD = int(sys.argv[2]) or engine.SHARD
-recurrent.STATE_BYTES = int(sys.argv[3]) or recurrent.STATE_BYTES
+scorers.STATE_BYTES = int(sys.argv[3]) or scorers.STATE_BYTES
 suite = tseval.load_suite("marvin_linzen", sample=sample or None)
 run = tseval.evaluate(tseval.load_model("bundled:lstm", device="cpu"), suite, out=out)
 print(torch.get_num_threads(), run.table().to_json())

@@ -52,7 +52,7 @@ def test_a_stateful_model_scores_as_the_opaque_one(followed: Followed) -> None:
         from pathlib import Path
         import numpy as np, tseval
         from stateful import StatefulBigram
-        from tseval_bigram import Bigram
+        from tseval_bigram import Bigram  # noqa: PLC0415 - installed by the fixture
         suite = tseval.load_suite("marvin_linzen", cases=["vp_coord"])
         scores = [
             tseval.evaluate(model(Path("simple.txt")), suite).verdicts[["better_score", "worse_score"]]
@@ -73,7 +73,7 @@ def test_the_bigrams_of_the_page_are_probabilities(
     followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(followed.folder / "site")
-    from tseval_bigram import Bigram  # noqa: PLC0415 - installed by the fixture
+    from tseval_bigram import Bigram
 
     model = Bigram(followed.folder / "simple.txt")
     for before in ("<eos>", "author", "is", "<unk>"):

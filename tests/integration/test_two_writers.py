@@ -11,13 +11,13 @@ PROGRAM = """
     from in_process import call
     from killing import different, files_below
     from small_zoo import SmallZoo, timeless
-    from tseval.runs import writing
+    from tseval.runs import directory
     from tseval.scoring import engine
 
     place, rounds = Path(sys.argv[1]), int(sys.argv[2])
     zoo = SmallZoo(place)
     engine.SHARD = 1  # so that a run writes for a while
-    writing.ATTEMPTS = 1  # it is over before another would give up waiting
+    directory.ATTEMPTS = 1  # it is over before another would give up waiting
 
     texts = "--train", place / "corpus/train.txt.gz", "--valid", place / "corpus/valid.txt.gz"
     shape = "--arch srn --embedding 3 --hidden 3 --layers 1 --batch 2 --window 5".split()

@@ -12,7 +12,6 @@ from tseval.models.cells.decay import EIRNN, AblatedDecayRNN, DecayRNN, SlackedD
 from tseval.models.cells.drnn_cnn import ConvolutionalDecayRNN
 from tseval.models.cells.lstm import AblatedLSTM
 from tseval.models.cells.onlstm import ONLSTM
-from tseval.models.cells.urn import URN
 
 INPUT, HIDDEN, BATCH, TIME = 7, 12, 3, 6
 WITH_DALE = ["drnn", "drnn-cnn", "eirnn"]
@@ -266,43 +265,6 @@ def test_weights_drop_in_training_only_and_once_for_a_window():
     without.recurrent.data = cell.recurrent_weight().detach()
     assert torch.equal(window, read(without, words()))
     assert not torch.equal(window, next_window)
-
-
-def test_the_urn_starts_from_the_first_unit_vector():
-    (state,) = make(URN).initial_state(2)
-    assert state.tolist() == [[1.0] + [0.0] * (HIDDEN - 1)] * 2
-
-
-@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 30.0])
-def test_a_word_of_the_urn_is_a_rotation(scale):
-    cell = make(URN, HIDDEN * (HIDDEN - 1) // 2)
-    rotations = cell.project(scale * words(5, 2, cell.input_size))
-    one = torch.eye(HIDDEN, dtype=torch.float64).expand(5, 2, HIDDEN, HIDDEN)
-    torch.testing.assert_close(rotations.mT @ rotations, one, rtol=0, atol=1e-11)
-    torch.testing.assert_close(rotations.det(), torch.ones(5, 2, dtype=torch.float64), rtol=0, atol=1e-11)
-
-
-def test_what_a_word_of_the_urn_does_depends_on_no_other_word():
-    cell = make(URN).float()
-    x = words(1, 2).float()
-    x[0, 1] *= 1000
-    alone, beside = cell.project(x[:, :1]), cell.project(x)[:, :1]
-    # Only to rounding: torch may add up products over two rows in another order.
-    torch.testing.assert_close(beside, alone, rtol=0, atol=2e-6)
-
-
-@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-4), (torch.float64, 1e-11)])
-def test_the_urn_keeps_the_length_of_its_state_over_a_thousand_words(dtype, bound):
-    cell = make(URN).to(dtype)
-    outputs = read(cell, words(1000).to(dtype))
-    lengths = outputs.double().norm(dim=2)
-    torch.testing.assert_close(lengths, torch.ones_like(lengths), rtol=0, atol=bound)
-    assert outputs.std(0).min() > 0.1  # and it does go round
-
-
-def test_words_that_turn_the_urn_beyond_all_measure_leave_a_number_or_nan_but_no_error():
-    cell = make(URN).float()
-    assert read(cell, 1e25 * words().float()).shape == (TIME, BATCH, HIDDEN)
 
 
 @pytest.mark.parametrize("arch", sorted(CELLS))

@@ -1,16 +1,21 @@
 """Cells against float64 evaluations of their equations, torch's own modules, and numerical gradients."""
 
+import inspect
+import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from equations import EQUATIONS, first_state
+from equations import EQUATIONS, KNOWN, first_state
 from torch import nn
 
-from tseval.models.cells import CELLS
+from tseval.models.cells import CELLS, FIRST
 from tseval.models.cells.cell import options_of
-from tseval.models.network import LanguageModel, Sizes, Undrawn
+from tseval.models.network import LanguageModel, Sizes, Undrawn, count_parameters
+from tseval.report.boards import BUNDLED_BOARDS, read_board
 
 BATCH, TIME, INPUT = 3, 6, 7
 HIDDEN = 24  # four of them are inhibitory, and the ON-LSTM makes three chunks of eight
@@ -80,7 +85,7 @@ def by_hand(variant, cell, words, state):
 
 
 def test_every_cell_has_an_equation():
-    assert EQUATIONS.keys() == CELLS.keys(), "entries of KNOWN in tests/equations.py"
+    assert EQUATIONS.keys() == CELLS.keys(), "KNOWN, in the test file of the cell"
 
 
 @pytest.mark.parametrize("variant", DEFAULTS + OTHERS, ids=str)
@@ -163,3 +168,167 @@ def test_a_network_that_is_not_drawn_is_the_same_but_for_its_parameters(arch):
     for (name, one), (other, two) in zip(drawn.named_buffers(), undrawn.named_buffers(), strict=True):
         assert name == other
         assert torch.equal(one, two)
+
+
+# Parameter counts against closed forms, printed numbers, and the table in docs/architectures.md.
+PAGE = Path(__file__).parents[2] / "docs/architectures.md"
+PRINTED = {model.name: model.parameters for model in read_board(BUNDLED_BOARDS / "bhatt2020").models}
+NAMES = {"srn": "SRN", "gru": "GRU", "lstm": "LSTM", "drnn": "DRNN", "sdrnn": "SDRNN", "abdrnn": "Ab-DRNN"}
+
+
+def two_layers(layer):
+    """Add up a closed form over two layers of 650 units, the first of which reads 200 numbers."""
+    return layer(200, 650) + layer(650, 650)
+
+
+CLOSED_FORMS = {arch: two_layers(known.parameters) for arch, known in KNOWN.items()}
+
+
+def make(arch, vocabulary=10, embedding=200, hidden=650, layers=2):
+    with torch.device("meta"):
+        return LanguageModel(Sizes(arch, vocabulary, embedding, hidden, layers))
+
+
+@pytest.mark.parametrize("arch", CELLS)
+def test_the_recurrent_core_has_the_parameters_of_its_equation(arch):
+    assert make(arch).n_core_parameters == CLOSED_FORMS[arch]
+
+
+@pytest.mark.parametrize("arch", NAMES)
+def test_the_recurrent_core_has_the_size_that_table_4_prints(arch):
+    # 1.4M, 4.2M, 5.6M, 1.4M, 1.4M and 0.55M: two digits, and rounded, unlike the table's accuracies.
+    assert f"{make(arch).n_core_parameters / 1e6:.2g}M" == PRINTED[NAMES[arch]]
+
+
+@pytest.mark.parametrize(("n", "printed"), [(8, 444), (16, 1644), (32, 6348)])
+def test_the_urn_has_as_many_parameters_as_printed(n, printed):
+    # Bernardy & Lappin 2022, Dyck words of five kinds of brackets; a word vector holds the angles.
+    model = make("urn", vocabulary=12, embedding=n * (n - 1) // 2, hidden=n, layers=1)
+    assert count_parameters(model) == 12 * n * (n - 1) // 2 + 12 * (n + 1) == printed
+
+
+@pytest.mark.parametrize(("n", "printed"), [(8, 924), (16, 2204), (32, 6300)])
+def test_the_lstm_has_one_bias_per_gate_more_than_printed(n, printed):
+    # The same paper counts one bias per gate; torch's layer has a second one, 4 n numbers.
+    model = make("lstm", vocabulary=12, embedding=12, hidden=n, layers=1)
+    assert 12 * 12 + 4 * (n * (n + 12) + n) + 12 * (n + 1) == printed
+    assert count_parameters(model) == printed + 4 * n
+
+
+def test_the_page_of_the_architectures_has_these_numbers():
+    rows = re.findall(
+        r"^\| `([\w-]+)` \|[^|]+\|[^|]+\| +([\d,]+) \| +(\S+) \|$", PAGE.read_text("utf-8"), re.M
+    )
+    counts = {arch: int(count.replace(",", "")) for arch, count, _ in rows}
+    assert list(counts) == [arch for arch in CELLS if arch in counts], "rows in the order of the cells"
+    assert counts == {arch: CLOSED_FORMS[arch] for arch in counts}
+    assert {arch: printed for arch, _, printed in rows if printed != "–"} == {
+        arch: PRINTED[name] for arch, name in NAMES.items()
+    }
+
+
+# Every cell says its equation and its source; docs/architectures.md says the same of those it shows.
+TEXT = PAGE.read_text("utf-8")
+ROWS = dict(re.findall(r"^\| `([\w-]+)` \| ([^|]+?) \|", TEXT, re.MULTILINE))
+# The first code under a heading of its own.
+SECTIONS = dict(re.findall(r"^## (.+)\n\n((?:    .+\n)+)", TEXT, re.MULTILINE))
+
+
+def equations(lines: str) -> list[str]:
+    """Give equations, one a line, without their alignment and what is said of them after a comma."""
+    return [re.split(r", (?=[^\W\d])", " ".join(line.split()))[0] for line in lines.splitlines()]
+
+
+@pytest.mark.parametrize("arch", CELLS)
+def test_every_cell_says_its_equation_and_its_source(arch: str) -> None:
+    text = inspect.getdoc(CELLS[arch])
+    _, equation, *_ = text.split("\n\n")
+    assert "=" in equation, f"the docstring of {CELLS[arch].__name__} has no equation after its first line"
+    assert "\nSource: " in text, f"the docstring of {CELLS[arch].__name__} has no line 'Source: ...'"
+
+
+@pytest.mark.parametrize("arch", [arch for arch in CELLS if arch in {*FIRST, *ROWS}])
+def test_every_row_of_the_page_has_a_section_with_the_equation_of_the_cell(arch: str) -> None:
+    _, equation, *_ = inspect.getdoc(CELLS[arch]).split("\n\n")
+    assert arch in ROWS, f"docs/architectures.md has no row for {arch}"
+    assert ROWS[arch] in SECTIONS, f"docs/architectures.md has no section '{ROWS[arch]}' with an equation"
+    assert equations(SECTIONS[ROWS[arch]]) == equations(equation)
+
+
+# The language model around the cells: layers on top of each other, dropout, words projected once.
+def make_of_layers(arch, dropout=0.0, layers=2):
+    torch.manual_seed(5)
+    sizes = Sizes(arch, vocabulary=30, embedding=8, hidden=12, layers=layers, dropout=dropout)
+    return LanguageModel(sizes)
+
+
+@pytest.mark.parametrize(("arch", "stack"), [("srn", nn.RNN), ("gru", nn.GRU), ("lstm", nn.LSTM)])
+def test_the_language_model_is_torchs_stack_of_layers(arch, stack):
+    model, theirs = make_of_layers(arch, layers=3).eval(), stack(8, 12, 3)
+    for layer, cell in enumerate(model.cells):
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+            getattr(theirs, f"{name}_l{layer}").data = getattr(cell.layer, f"{name}_l0").data
+    words = torch.arange(20).view(10, 2)
+    ours, _ = model(words, model.initial_state(2))
+    expected, _ = theirs(model.embedding(words))
+    torch.testing.assert_close(ours, expected)
+
+
+@pytest.mark.parametrize("arch", sorted(CELLS))
+def test_one_word_at_a_time_is_the_window(arch):
+    model = make_of_layers(arch).double().eval()
+    words = torch.arange(20).view(10, 2) % 7
+    window, after = model(words, model.initial_state(2))
+    state = model.initial_state(2)
+    for time, read in enumerate(words):
+        state = model.step(model.project(read), state)
+        torch.testing.assert_close(model.top(state), window[time], rtol=0, atol=1e-12)
+    torch.testing.assert_close(state, after, rtol=0, atol=1e-12)
+
+
+def test_a_word_that_occurs_again_is_exponentiated_once_with_the_same_outputs_and_gradients():
+    model = make_of_layers("urn").double()
+    words = torch.tensor([[3, 3], [4, 3], [3, 9], [4, 3]])
+    goal = torch.randn(4, 2, 12, dtype=torch.float64)
+    x = model.embedding(words)
+    for cell in model.cells:
+        x, _ = cell(x, cell.initial_state(2))
+    plain = torch.autograd.grad((x * goal).sum(), list(model.parameters())[:-2])
+    seen = []
+    model.cells[0].angles.register_forward_hook(lambda _, inputs, __: seen.append(len(inputs[0])))
+    ours, _ = model(words, model.initial_state(2))
+    assert seen == [3]
+    torch.testing.assert_close(ours, x, rtol=0, atol=1e-12)
+    gradients = torch.autograd.grad((ours * goal).sum(), list(model.parameters())[:-2])
+    torch.testing.assert_close(gradients, plain, rtol=0, atol=1e-12)
+
+
+def test_gradients_through_the_words_projected_once_are_those_of_numerical_differentiation():
+    torch.manual_seed(6)
+    model = LanguageModel(Sizes("urn", vocabulary=5, embedding=3, hidden=4, layers=2)).double()
+    words, state = torch.tensor([[3, 3], [4, 3], [3, 1]]), model.initial_state(2)
+    parameters = [p for name, p in model.named_parameters() if not name.startswith("output")]
+    assert torch.autograd.gradcheck(lambda *_: model(words, state)[0], parameters)
+
+
+def test_dropout_acts_on_the_angles_of_the_urn_so_that_the_state_keeps_its_length():
+    model = make_of_layers("urn", dropout=0.5, layers=1)
+    words = torch.full((50, 40), 3)
+    first, second = (model.cells[0](model.embedding(words), model.initial_state(40))[0] for _ in range(2))
+    assert torch.equal(first, second)
+    outputs, (state,) = model._first_layer(words, model.initial_state(40))
+    # A word is turned once for a window, so that all its readers drop the same entries; the next window
+    # drops others. All still only rotate.
+    assert torch.equal(outputs[-1, 0], outputs[-1, 1])
+    again, _ = model._first_layer(words, model.initial_state(40))
+    assert not torch.allclose(outputs[-1], again[-1])
+    torch.testing.assert_close(state.norm(dim=1), torch.ones(40), rtol=0, atol=1e-5)
+
+
+def test_dropout_acts_in_training_only():
+    torch.manual_seed(6)
+    model = LanguageModel(Sizes("srn", vocabulary=9, embedding=50, hidden=50, layers=2, dropout=0.5))
+    words, state = torch.zeros(1, 1, dtype=torch.long), model.initial_state(1)
+    zeros = (model(words, state)[0] == 0).float().mean().item()
+    assert zeros == pytest.approx(0.5, abs=4 * math.sqrt(0.25 / 50))
+    assert (model.eval()(words, state)[0] != 0).all()

@@ -1,20 +1,39 @@
 """Checkpoints: what is written comes back; what is damaged, foreign or hostile is refused."""
 
+import gzip
+import math
 import os
 import pickle
 import shutil
 import zipfile
+import zlib
+from itertools import islice
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from in_process import call
 from safetensors.torch import load_file, save_file
+from supplied import TEXT, TEXT_SAMPLE, needs_text
 from systems import needs_posix
 
+import tseval
 from tseval.errors import ModelError
-from tseval.models import Vocabulary
+from tseval.models import BUNDLED_CHECKPOINTS, Vocabulary
 from tseval.models.cells import CELLS
-from tseval.models.checkpoint import load_checkpoint, read_vocabulary, save_checkpoint
-from tseval.models.network import LanguageModel, Sizes
+from tseval.models.checkpoint import (
+    STEPS,
+    dequantise,
+    load_checkpoint,
+    quantise,
+    read_vocabulary,
+    save_checkpoint,
+)
+from tseval.models.network import Classifier, LanguageModel, Sizes
+from tseval.training.corpus import Columns, columns, encode_text
+from tseval.training.loop import mean_loss
+from tseval.verdicts import sentences_of
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "laughs", "."), lowercase=True)
 
@@ -208,24 +227,16 @@ def test_nan_weights_are_named(checkpoint):
         ({"weights": {"embedding.weight": torch.zeros(6, 4)}}, "2 layers are announced but there are only 1"),
         ({"sizes": None}, "does not hold the sizes"),
         ({"sizes": {"arch": "lstm"}}, "sizes are not usable"),
-        (
-            {"sizes": {"arch": "lstn", "vocabulary": 6, "embedding": 4, "hidden": 4, "layers": 2}},
-            "Did you mean 'lstm'?",
-        ),
-        (
-            {"sizes": {"arch": "lstm", "vocabulary": 6, "embedding": 4, "hidden": 5, "layers": 2}},
-            r"has shape \(.*\); the sizes demand",
-        ),
-        (
-            {"sizes": {"arch": "srn", "vocabulary": 6, "embedding": 4, "hidden": 10**9, "layers": 2}},
-            r"has shape \(.*\); the sizes demand",
-        ),
-        (
-            {"sizes": {"arch": "gru", "vocabulary": 6, "embedding": 4, "hidden": 4, "layers": 1}},
-            "do not fit a gru of 1 layers",
-        ),
+        ({"sizes": {"arch": "lstn", "vocabulary": 6, "embedding": 4, "hidden": 4, "layers": 2}},
+         "Did you mean 'lstm'?"),
+        ({"sizes": {"arch": "lstm", "vocabulary": 6, "embedding": 4, "hidden": 5, "layers": 2}},
+         r"has shape \(.*\); the sizes demand"),
+        ({"sizes": {"arch": "srn", "vocabulary": 6, "embedding": 4, "hidden": 10**9, "layers": 2}},
+         r"has shape \(.*\); the sizes demand"),
+        ({"sizes": {"arch": "gru", "vocabulary": 6, "embedding": 4, "hidden": 4, "layers": 1}},
+         "do not fit a gru of 1 layers"),
     ],
-)
+)  # fmt: skip
 def test_contents_that_do_not_fit_are_refused(checkpoint, changes, message):
     edit(checkpoint, **changes)
     with pytest.raises(ModelError, match=message) as error:
@@ -287,3 +298,197 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path):
     with pytest.raises(FileNotFoundError):
         write(tmp_path / "absent" / "model.pt")
     assert list(tmp_path.iterdir()) == []
+
+
+# Weights in about five bits: how close, how small, and what a damaged file says.
+WORDS_OF_QUANTISED = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "laughs", "laugh", "."), True)
+
+
+def normal(rows=200, columns=400):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(rows, columns, generator=generator) * torch.logspace(-3, 2, rows).unsqueeze(1)
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return LanguageModel(Sizes("lstm", len(WORDS_OF_QUANTISED), 6, 10, 2)).eval()
+
+
+def save(path, model):
+    save_checkpoint(path, model, WORDS_OF_QUANTISED, training={}, validation_perplexity=3.0, dtype="int8")
+    return path
+
+
+def test_noise_and_size_are_those_of_a_uniform_step():
+    matrix = normal()
+    stored, columns = quantise({"m": matrix})
+    back = dequantise(stored, columns)["m"]
+    noise = ((back - matrix).square().mean(1) / matrix.square().mean(1)).mean().item()
+    assert noise == pytest.approx(1 / (12 * STEPS**2), rel=0.02)  # step²/12, the error of a uniform quantiser
+    entropy = 0.5 * math.log2(2 * math.pi * math.e) + math.log2(STEPS)  # of normal numbers in small steps
+    bits = 8 * len(stored["m"]) / matrix.numel()
+    assert entropy < bits < entropy + 0.1
+
+
+def test_numbers_are_those_that_another_decompressor_reads():
+    matrix = normal(3, 5)
+    stored, columns = quantise({"m": matrix})
+    numbers = np.frombuffer(zlib.decompress(stored["m"].numpy().tobytes()), np.int8).reshape(3, 5)
+    expected = numbers * stored["m.scale"].numpy().astype(np.float64)[:, None]
+    assert (dequantise(stored, columns)["m"].numpy() == expected).all()  # exact in float32
+
+
+def test_rows_without_weights_and_with_a_large_one_are_kept():
+    matrix = torch.zeros(2, 400)
+    matrix[1, 7] = 1000.0
+    back = dequantise(*quantise({"m": matrix}))["m"]
+    assert (back[0] == 0).all()
+    assert back[1, 7] == pytest.approx(1000.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("ending", [".pt", ".safetensors"])
+def test_a_checkpoint_scores_as_its_fingerprint_says(tmp_path, model, ending):
+    read = load_checkpoint(save(tmp_path / f"small{ending}", model))
+    exact = {name: tensor for name, tensor in model.state_dict().items() if tensor.dim() == 1}
+    for name, tensor in read.model.state_dict().items():
+        if name in exact:
+            assert torch.equal(tensor, exact[name].half().float())
+        else:
+            assert torch.equal(tensor, dequantise(*quantise({name: model.state_dict()[name]}))[name])
+    again = load_checkpoint(save(tmp_path / f"again{ending}", model))
+    assert again.fingerprint == read.fingerprint
+
+
+def edited(path, edit):
+    """Change what a checkpoint holds, as one who has the file can."""
+    content = torch.load(path, weights_only=True)
+    edit(content)
+    torch.save(content, path)
+    with pytest.raises(ModelError) as error:
+        load_checkpoint(path)
+    return str(error.value)
+
+
+def replace_numbers(content, plain):
+    packed = np.frombuffer(zlib.compress(plain), np.uint8).copy()
+    content["weights"]["output.weight"] = torch.from_numpy(packed)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda c: c.update(quantised=5), "does not give the columns of matrices by name"),
+        (lambda c: c["weights"].pop("output.weight.scale"), "its numbers or its scales are not there"),
+        (lambda c: c["quantised"].pop("output.weight"), "check 'output.weight.scale'"),
+        (lambda c: c["quantised"].update({"output.weight": 11}), "as many numbers as its rows"),
+        (lambda c: c["quantised"].update({"output.weight": -1}), "too short for its rows"),
+        (lambda c: c["quantised"].update({"output.weight": 10**12}), "too short for its rows"),
+        (lambda c: c["quantised"].update({"output.weight": "10"}), "too short for its rows"),
+        (lambda c: c["quantised"].update({"output.bias": 1}), "its numbers or its scales are not there"),
+        (lambda c: c["weights"].update({"output.weight": torch.ones(80)}), "not as bytes with a float16"),
+        (lambda c: c["weights"]["output.weight"].fill_(7), "its numbers cannot be decompressed"),
+        (lambda c: replace_numbers(c, bytes(79) + b"x"), "the checkpoint's fingerprint"),
+        (lambda c: replace_numbers(c, bytes(range(81))), "as many numbers as its rows"),
+        (lambda c: replace_numbers(c, bytes(10**6)), "as many numbers as its rows"),
+        (lambda c: c["weights"]["output.weight.scale"].fill_(torch.nan), "NaN or infinite"),
+    ],
+    ids=range(14),
+)  # fmt: skip
+def test_what_does_not_fit_together_is_refused(tmp_path, model, edit, said):
+    message = edited(save(tmp_path / "small.pt", model), edit)
+    assert said in message
+    assert message.startswith(f"{tmp_path / 'small.pt'}: ")
+
+
+def test_convert_makes_a_checkpoint_small_and_measures_it(tmp_path, model):
+    save_checkpoint(
+        tmp_path / "large.pt", model, WORDS_OF_QUANTISED, training={"seed": 1}, validation_perplexity=9.0
+    )
+    (tmp_path / "valid.txt").write_text("the author laughs .\nthe authors laugh .\n" * 40)
+    done = call(
+        "convert", "large.pt", "-o", "small.pt", "--stored", "int8", "--valid", "valid.txt", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    small = load_checkpoint(tmp_path / "small.pt")
+    measured = f"validation perplexity {small.validation_perplexity:.2f}"
+    assert done.stderr == f"small.pt: lstm, 2 layers of 10, 8 words, {measured}\n"
+    training: Any = small.training
+    assert (training["seed"], training["source"]["file"]) == (1, "large.pt")
+    assert small.validation_perplexity == pytest.approx(8, rel=0.2)  # hardly trained, on 8 words
+    assert small.validation_perplexity != 9.0
+
+
+def test_convert_keeps_a_perplexity_as_long_as_the_numbers_stay(tmp_path, model):
+    save_checkpoint(
+        tmp_path / "old.pt",
+        model,
+        WORDS_OF_QUANTISED,
+        training={},
+        validation_perplexity=9.0,
+        dtype="float16",
+    )
+    for stored, perplexity, said in (("float16", 9.0, ", validation perplexity 9.00"), ("int8", None, "")):
+        done = call("convert", "old.pt", "-o", f"{stored}.pt", "--stored", stored, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, f"{stored}.pt: lstm, 2 layers of 10, 8 words{said}\n")
+        assert load_checkpoint(tmp_path / f"{stored}.pt").validation_perplexity == perplexity
+
+
+def test_a_classifier_has_no_perplexity(tmp_path):
+    model = Classifier(Sizes("drnn", len(WORDS_OF_QUANTISED), 4, 5, 1, task="number")).eval()
+    save_checkpoint(
+        tmp_path / "number.pt", model, WORDS_OF_QUANTISED, training={}, validation_perplexity=None
+    )
+    (tmp_path / "valid.txt").write_text("the author laughs .\n")
+    done = call("convert", "number.pt", "-o", "x.pt", "--valid", "valid.txt", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "tseval: --valid valid.txt: a classifier has no perplexity; leave it out\n"
+    assert not (tmp_path / "x.pt").exists()
+
+
+# The bundled checkpoint: small enough, really trained, and good for what the README says.
+@pytest.fixture(scope="module")
+def checkpoint_of_bundled():
+    return load_checkpoint(BUNDLED_CHECKPOINTS / "lstm.pt")
+
+
+def test_it_is_small_enough_for_git():
+    assert (BUNDLED_CHECKPOINTS / "lstm.pt").stat().st_size < 6_000_000
+
+
+def test_it_knows_every_word_of_marvin_and_linzen(checkpoint_of_bundled):
+    sentences = sentences_of(tseval.load_suite("marvin_linzen")).to_pylist()
+    words = {word for sentence in sentences for word in sentence.split()}
+    assert words <= set(checkpoint_of_bundled.vocabulary.words)
+
+
+def test_it_records_its_command_and_its_data(checkpoint_of_bundled):
+    assert str(checkpoint_of_bundled.training["command"]).startswith("tseval train lm --arch lstm")
+    assert checkpoint_of_bundled.training["files"][0]["tokens"] == 9_183_243
+
+
+@pytest.mark.parametrize("file", [TEXT_SAMPLE, pytest.param(TEXT, marks=needs_text)], ids=["sample", "whole"])
+def test_its_perplexity_is_that_of_the_validation_text(checkpoint_of_bundled, tmp_path, file):
+    # A slice of the shuffled text is a random sample of it; the recorded number is that of the whole.
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        (tmp_path / "slice.txt").write_text("".join(islice(lines, 3000)))
+    text = columns(encode_text([tmp_path / "slice.txt"], checkpoint_of_bundled.vocabulary), 32)
+    perplexity = math.exp(mean_loss(checkpoint_of_bundled.model, Columns(text, 35)))
+    assert perplexity == pytest.approx(checkpoint_of_bundled.validation_perplexity, rel=0.05)
+
+
+def test_it_beats_chance_clearly_on_simple_agreement():
+    suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt", "sent_comp"])
+    table = tseval.evaluate(tseval.load_model("bundled:lstm"), suite).table()
+    assert (table["accuracy"] > 0.9).all(), table
+    # The lower ends of the 95% intervals, for other subjects and verbs.
+    assert table["low"].tolist()[0] > 0.6, table
+    assert table["low"].tolist()[1] > 0.8, table
+
+
+def test_its_mean_over_a_sample_of_all_rows_is_that_of_the_readme():
+    suite = tseval.load_suite("marvin_linzen", sample=50, seed=1)
+    table = tseval.evaluate(tseval.load_model("bundled:lstm"), suite).table()
+    assert len(table) == 19
+    # 0.654 over all items; a coin has 0.5, the smaller LSTM that came before had 0.581.
+    assert 0.62 < table["accuracy"].mean() < 0.69, table

@@ -154,30 +154,22 @@ def test_another_model_is_refused_and_named(folder, name, form, message):
     ("change", "message"),
     [
         (lambda model: setattr(model.encoder, "max_norm", 1.0), "cut to a largest norm"),
-        (
-            lambda model: setattr(model.rnn, "mode", "RNN_EXP"),
-            "of kind 'RNN_EXP'; known are LSTM, GRU, RNN_TANH, RNN_RELU",
-        ),
+        (lambda model: setattr(model.rnn, "mode", "RNN_EXP"),
+         "of kind 'RNN_EXP'; known are LSTM, GRU, RNN_TANH, RNN_RELU"),
         (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, bidirectional=True)), "weight_ih_l0_reverse"),
         (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, proj_size=3)), "weight_hr_l0"),
         (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, bias=False)), "do not fit a lstm of 1 layers"),
         (lambda model: setattr(model, "decoder", nn.Linear(5, 8, bias=False)), "it has no 'output.bias'"),
-        (
-            lambda model: setattr(model, "decoder", nn.Linear(5, 7)),
-            "has shape (7, 5); the sizes demand (8, 5)",
-        ),
-        (
-            lambda model: setattr(model.decoder, "bias", nn.Parameter(torch.zeros(8, dtype=torch.complex64))),
-            "of a type that weights do not have, 'torch.ComplexFloatStorage'",
-        ),
+        (lambda model: setattr(model, "decoder", nn.Linear(5, 7)),
+         "has shape (7, 5); the sizes demand (8, 5)"),
+        (lambda model: setattr(model.decoder, "bias", nn.Parameter(torch.zeros(8, dtype=torch.complex64))),
+         "of a type that weights do not have, 'torch.ComplexFloatStorage'"),
         (lambda model: model.decoder.bias.data.fill_(float("nan")), "'output.bias' holds NaN"),
-        (
-            lambda model: setattr(model, "extra", nn.ModuleList()),
-            "ModuleList', which no word language model needs",
-        ),
+        (lambda model: setattr(model, "extra", nn.ModuleList()),
+         "ModuleList', which no word language model needs"),
         (lambda model: setattr(model, "table", np.zeros(3)), "would call '_codecs.encode'"),
     ],
-)
+)  # fmt: skip
 def test_a_model_that_computes_something_else_is_refused(folder, tmp_path, form, change, message):
     model = nn.Module()
     model.encoder, model.rnn, model.decoder = nn.Embedding(8, 4), nn.LSTM(4, 5), nn.Linear(5, 8)

@@ -108,11 +108,8 @@ def test_a_whole_number_does_where_any_number_does():
         ("drnn", {"initial_alpha": 10**400}, "option initial_alpha must be at most 1,000,000,000"),
         ("drnn", {"initial_alpha": 1}, "option initial_alpha must be between 0 and 1, not 1.0"),
         ("drnn", {"initial_alpha": float("nan")}, "option initial_alpha must be between 0 and 1, not nan"),
-        (
-            "sdrnn",
-            {"initial_alpha": float("inf"), "alpha_bound": "none"},
-            "option initial_alpha must be finite, not inf",
-        ),
+        ("sdrnn", {"initial_alpha": float("inf"), "alpha_bound": "none"},
+         "option initial_alpha must be finite, not inf"),
         ("abdrnn", {"alpha_bound": "relu"}, "option alpha_bound must be sigmoid or none, not 'relu'"),
         ("drnn", {"activation": "gelu"}, "option activation must be tanh or relu, not 'gelu'"),
         ("srn", {"activation": "gelu"}, "option activation must be tanh or relu, not 'gelu'"),
@@ -129,7 +126,7 @@ def test_a_whole_number_does_where_any_number_does():
         ("onlstm", {"chunk": -2}, "option chunk must be a divisor of the hidden size 4, not -2"),
         ("onlstm", {"weight_drop": 1.0}, "option weight_drop must be in [0, 1), not 1.0"),
     ],
-)
+)  # fmt: skip
 def test_an_option_that_cannot_be_gets_a_message(arch, options, message):
     with pytest.raises(ModelError) as error:
         sizes(arch, **options)

@@ -10,21 +10,21 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from small import finished_run, make_case, make_key, make_run, make_suite, score
 from systems import needs_linux, needs_posix
 
-from tseval.errors import RunError, SuiteError
-from tseval.runs import (
-    Run,
-    find_interrupted,
-    fresh_directory,
-    read_run,
-    start_run,
-)
+from tseval.adapters import open_model
+from tseval.adapters.pretrained import place_in_training
+from tseval.errors import ModelError, RunError, SuiteError
+from tseval.evaluation import evaluate
+from tseval.runs import Run, find_interrupted, fresh_directory, progress_of, read_run, start_run, training_of
 from tseval.runs.manifest import seal
 from tseval.scoring.engine import Part
+from tseval.scoring.protocol import ModelCard
+from tseval.suites import load_suite
 
 TESTS = Path(__file__).parents[1]
 SUITE = make_suite(
@@ -577,3 +577,87 @@ def test_a_run_in_memory_needs_no_directory():
     assert isinstance(run, Run)
     assert run.table()["n_correct"].tolist() == [2, 1]
     assert isinstance(run.load_verdicts(), pa.Table)
+
+
+# What a model says of itself is looked at before anything is scored, not when it cannot be written.
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"details": {"path": Path("a")}}, "details['path'] is a "),
+        ({"details": {"loss": np.float32(1)}}, "details['loss'] is a float32"),
+        ({"protocol": {"start": Path("a")}}, "protocol['start'] is a "),
+        (
+            {"protocol": {"fingerprint": "x"}},
+            "card.protocol has 'fingerprint', which every run has of its own",
+        ),
+        ({"fingerprint": ""}, "card.fingerprint is ''"),
+        ({"fingerprint": Path("a")}, "card.fingerprint is "),
+    ],
+)
+def test_a_card_that_no_manifest_can_hold_is_refused_before_scoring(tmp_path, changed, said):
+    model = open_model("bundled:lstm")
+    model.card = replace(model.card, **changed)
+    suite = load_suite("marvin_linzen", cases="simple_agrmt", limit=1)
+    with pytest.raises(ModelError) as error:
+        evaluate(model, suite, out=tmp_path / "run")
+    assert said in str(error.value)
+    assert not (tmp_path / "run").exists()
+
+
+# Which step of which training a model is: from what it knows of itself, from its revision, from its name.
+def card(name, **details):
+    return ModelCard(name, "hf", "a" * 64, {}, details)
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "training"),
+    [
+        ("drnn-step1000", 1000, "drnn"),
+        ("drnn_step_000500", 500, "drnn"),
+        ("checkpoint-500", 500, "checkpoint-500"),
+        ("gpt2-checkpoint-500", 500, "gpt2"),
+        ("gpt2.ckpt-20k", 20_000, "gpt2"),
+        ("EleutherAI/pythia-70m@step143000", 143_000, "EleutherAI/pythia-70m"),
+        ("olmo-step140000-tokens294B", 140_000, "olmo-tokens294B"),
+        ("lstm-step500-seed2", 500, "lstm-seed2"),
+        ("global_step12-opt", 12, "opt"),
+        ("iter-0007", 7, "iter-0007"),
+        ("lstm", None, "lstm"),
+        ("gpt2-epoch3", None, "gpt2-epoch3"),  # no step
+        ("footstep12", None, "footstep12"),
+        ("step12b", None, "step12b"),
+        ("stepping-500", None, "stepping-500"),
+    ],
+)
+def test_a_name_may_say_a_step(name, step, training):
+    assert (progress_of(card(name)), training_of(card(name))) == (step, training)
+
+
+def test_what_the_model_knows_comes_before_its_revision_and_this_before_its_name():
+    assert progress_of(card("m-step1", revision="step2", step=3)) == 3
+    assert progress_of(card("m-step1", revision="step2")) == 2
+    assert progress_of(card("m-step1", revision="main")) == 1
+    assert progress_of(card("m", step=True)) is None
+    assert progress_of(card("m-step1"), "tokens") is None
+    assert progress_of(card("m-step1", tokens=70), "tokens") == 70
+    assert training_of(card("checkpoint-500", folder="mine")) == "mine"
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (json.dumps({"global_step": 500, "epoch": 1.5}), {"step": 500, "folder": "mine"}),
+        (json.dumps({"global_step": True}), {}),
+        (json.dumps({"global_step": "500"}), {}),
+        ("[]", {}),
+        ("{", {}),
+        (None, {}),
+    ],
+    ids=["a step", "a truth value", "a text", "a list", "no JSON", "no file"],
+)
+def test_the_state_of_the_trainer_is_read_and_never_believed_blindly(tmp_path, content, found):
+    folder = tmp_path / "mine/checkpoint-500"
+    folder.mkdir(parents=True)
+    if content is not None:
+        (folder / "trainer_state.json").write_text(content)
+    assert place_in_training(folder) == found

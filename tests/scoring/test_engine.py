@@ -4,19 +4,23 @@ import random
 import subprocess
 import sys
 import textwrap
+from math import log
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from small import make_case, make_suite
 from systems import needs_linux
 
+import tseval
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
+from tseval.questions.choices import Asked, Asks
 from tseval.scoring import engine, scorers, trie
-from tseval.scoring.engine import shards
-from tseval.scoring.protocol import ModelCard
+from tseval.scoring.engine import score_all, shards
+from tseval.scoring.protocol import CorrectingModel, Encoded, ModelCard, TokenModel
 from tseval.scoring.scorers import scorer_for
 
 WORDS = [f"w{i}" for i in range(12)]
@@ -200,7 +204,8 @@ def test_the_cpu_allocator_running_dry_is_survived():
         from tseval.models.checkpoint import Checkpoint
         from tseval.models.network import LanguageModel, Sizes
         from tseval.models import Vocabulary
-        from tseval.scoring.scorers import recurrent, scorer_for
+        from tseval.scoring import scorers
+        from tseval.scoring.scorers import scorer_for
 
         torch.set_num_threads(1)
         vocabulary = Vocabulary(("<eos>", "<unk>", *(f"w{i}" for i in range(128))), False)
@@ -208,7 +213,7 @@ def test_the_cpu_allocator_running_dry_is_survived():
         native = NativeModel("srn", Checkpoint(model, vocabulary, "", {}, None), torch.device("cpu"))
         texts = pa.array(sorted(f"w{i} w{j} w1" for i in range(64) for j in range(128)))
         warm = scorer_for(native).score(texts.slice(0, 64))
-        recurrent.STATE_BYTES = 2**40  # no budget: only the limit below holds
+        scorers.STATE_BYTES = 2**40  # no budget: only the limit below holds
         used = int(open("/proc/self/statm").read().split()[0]) * 4096
         resource.setrlimit(resource.RLIMIT_AS, (used + 160 * 2**20,) * 2)
         scorer = scorer_for(native)
@@ -232,3 +237,283 @@ def test_the_gpu_gives_the_scores_of_the_cpu(make_model):
     np.testing.assert_allclose(
         scorer_for(native).score(sentences(300))["logprob"].to_numpy(), expected, atol=1e-3
     )
+
+
+# The engine with models that score tokens themselves, against a closed form.
+class Letters:
+    """Every letter is a piece; letter number k of a sentence has log-probability -k."""
+
+    def __init__(self, fits=10**9):
+        self.card = ModelCard("letters", "test", "0", {}, {})
+        self.warnings = []
+        self.batch_tokens = 64
+        self.fits = fits
+        self.tried = []
+
+    def token_texts(self, tokens):
+        return [chr(token) for token in tokens]
+
+    def encode(self, sentences):
+        words = [word for text in sentences.to_pylist() for word in text.split()]
+        return Encoded(
+            seen=sentences,
+            tokens=np.array([ord(letter) for word in words for letter in word]),
+            lengths=np.array([len(text.split()) for text in sentences.to_pylist()]),
+            n_unknown=np.zeros(len(sentences), dtype=np.int32),
+            pieces=np.array([len(word) for word in words]),
+        )
+
+    def token_logprobs(self, encoded, batch_tokens):
+        self.tried.append(batch_tokens)
+        if batch_tokens > self.fits:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        tokens = np.concatenate([-np.arange(1, n + 1) for n in encoded.token_counts])
+        return tokens.astype(np.float32), 7
+
+
+def test_a_word_scores_the_sum_of_its_pieces():
+    model = Letters()
+    assert isinstance(model, TokenModel)
+    rows = scorer_for(model).score(pa.array(["ab", "ab c def", "b a"])).to_pylist()
+    assert [row["words"] for row in rows] == [[-3.0], [-3.0, -3.0, -15.0], [-1.0, -2.0]]
+    assert [row["logprob"] for row in rows] == [-3.0, -21.0, -3.0]
+
+
+def test_out_of_memory_halves_the_tokens_and_keeps_what_the_model_says():
+    model = Letters(fits=20)
+    model.warnings.append("read backwards")
+    scorer = scorer_for(model)
+    for _ in range(2):
+        scorer.score(pa.array(["ab c", "b a"]))
+    assert model.tried == [64, 32, 16, 16]
+    assert scorer.n_contexts == 14
+    assert scorer.warnings == [
+        "read backwards",
+        "out of memory with 64 tokens at once; went on with 32",
+        "out of memory with 32 tokens at once; went on with 16",
+    ]
+
+
+def test_no_memory_for_one_token_is_a_clear_error():
+    with pytest.raises(ModelError, match="not enough memory to score even one sentence"):
+        scorer_for(Letters(fits=0)).score(pa.array(["a b"]))
+
+
+def test_other_errors_of_a_model_are_not_taken_for_lack_of_memory():
+    model = Letters()
+    model.token_logprobs = lambda encoded, batch_tokens: torch.ones(2) @ torch.ones(3)
+    with pytest.raises(RuntimeError, match="inconsistent"):
+        scorer_for(model).score(pa.array(["a b"]))
+
+
+class Closed(Letters):
+    """Adds 0.5 to every word, but for what a test puts in its place."""
+
+    given = None
+
+    def corrected_logprobs(self, encoded, batch_tokens):
+        logprobs, n_contexts = self.token_logprobs(encoded, batch_tokens)
+        return self.given or (logprobs, np.full(len(encoded.pieces), 0.5), n_contexts)
+
+
+def test_words_are_corrected_where_they_matter_and_sentences_never():
+    assert isinstance(Closed(), CorrectingModel)
+    assert not isinstance(Letters(), CorrectingModel)
+    texts = pa.array(["ab c def"])
+    (plain,), (words,) = (scorer_for(Closed(), words=w).score(texts).to_pylist() for w in (False, True))
+    assert plain == scorer_for(Letters(), words=True).score(texts).to_pylist()[0]
+    assert words["words"] == [-2.5, -2.5, -14.5]
+    assert words["logprob"] == plain["logprob"] == -21.0
+
+
+def test_scores_that_compare_words_ask_for_corrected_ones():
+    suite = make_suite(make_case("one", [("a bb", "a b")]), terminator=None)
+    compared = tseval.evaluate(Closed(), suite, score="critical").verdicts
+    assert compared["better_score"].tolist() == [-4.5]
+    whole = tseval.evaluate(Closed(), suite, score="sentence").verdicts
+    assert whole["better_score"].tolist() == [-6.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((np.zeros(2), 3), r"letters gave no log-probabilities, corrections and number of contexts for the "
+         r"sentence 'a b' and 0 others"),
+        ((np.zeros(2), np.zeros(3), 3), r"letters gave an array .* shape \(3,\) instead of 2 corrections of "
+         r"the words of the sentence 'a b'"),
+        ((np.zeros(2), np.array([0, -np.inf]), 3), r"log-probability -inf of the sentence 'a b': not finite"),
+        ((np.zeros(2), np.array([0, 2.0]), 3), r"log-probability 2 in the sentence 'a b': above 0"),
+    ],
+)  # fmt: skip
+def test_what_is_no_correction_is_one_message(given, message):
+    model = Closed()
+    model.given = given
+    with pytest.raises(ModelError, match=message):
+        score_all(scorer_for(model, words=True), pa.array(["a b"]))
+
+
+# Models behind a wall: one number for a sentence is enough for verdicts, and no more is invented.
+SENTENCES = ["the author laughs .", "the authors near the guard laugh .", "the guard laughs ."]
+
+
+class Totals:
+    """A model behind a wall with a closed form: a sentence of n letters has probability exp(-n)."""
+
+    def __init__(self):
+        self.card = ModelCard("totals", "test", "0", {}, {})
+        self.calls = []
+
+    def sentence_logprobs(self, sentences):
+        self.calls.append(list(sentences))
+        return [-float(len(sentence)) for sentence in sentences]
+
+
+def test_totals_are_enough_for_verdicts_but_not_for_single_words():
+    model = Totals()
+    suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt"])
+    run = tseval.evaluate(model, suite)
+    sentences = [sentence for call in model.calls for sentence in call]
+    assert len(sentences) == len(set(sentences)) > 100
+    # A verb in the plural is shorter: a longer better sentence loses.
+    row: Any
+    for row in run.verdicts.itertuples():
+        assert row.correct == (row.better_score > row.worse_score)
+        assert row.better_score == int(row.better_score) < 0
+    assert 0 < run.verdicts["correct"].mean() < 1
+    mean = tseval.evaluate(Totals(), suite, score="mean").verdicts
+    assert mean["better_score"].iloc[0] == pytest.approx(run.verdicts["better_score"].iloc[0] / 4)
+    with pytest.raises(ModelError, match="totals gives one number for a sentence, but --score critical"):
+        tseval.evaluate(Totals(), suite, score="critical")
+
+
+def test_words_of_a_total_are_absent_and_not_invented():
+    rows = scorer_for(Totals()).score(pa.array(SENTENCES)).to_pylist()
+    for row in rows:
+        assert row["logprob"] == -len(row["sentence"])
+        assert row["words"] == [None] * len(row["sentence"].split())
+
+
+def test_a_wrong_number_of_totals_is_told():
+    model = Totals()
+    model.sentence_logprobs = lambda sentences: [0.0]
+    with pytest.raises(ModelError, match="totals gave 1 scores for 3 sentences"):
+        scorer_for(model).score(pa.array(SENTENCES))
+    model.sentence_logprobs = lambda sentences: [float("nan")] * 3
+    with pytest.raises(ModelError, match=r"nan of the sentence 'the author laughs \.': not finite"):
+        scorer_for(model).score(pa.array(SENTENCES))
+
+
+# Questions after prefixes against the model's own forward pass, string by string.
+WORDS_OF_ASKING = ["a", "b", "c", "d", "e"]
+STRINGS = pa.array(sorted(["a b a c <eos>", "a b a a <eos>", "a b <eos>", "<eos>", "c c c c c c d <eos>"]))
+SIGNS = np.array([[1, -1, -1, 0], [0, 1, 1, -1], [-1, -1, 1, 1]], dtype=np.int8)
+ALTERNATIVES = ("a", "b", "d", "<eos>")
+
+
+def asked_after(prefix):
+    """Any rule that looks at the prefix alone; after some prefixes nothing is asked."""
+    return (len(prefix) * 7 + prefix.count("a")) % 4 - 1
+
+
+def ask_all(native, share=None, strings=STRINGS):
+    asked = [
+        np.array([asked_after(words[:n]) for n in range(len(words))], dtype=np.int32)
+        for words in (string.split() for string in strings.to_pylist())
+    ]
+    return scorer_for(native).answer(strings, Asked(Asks(ALTERNATIVES, SIGNS, share), asked)).to_pylist()
+
+
+def next_words(native, prefix):
+    """Probability of every next word, from one plain forward pass."""
+    ids = native.vocabulary.ids()
+    tokens = torch.tensor([ids[word] for word in ["<eos>", *prefix]])[:, None]
+    with torch.inference_mode():
+        outputs, _ = native.model(tokens, native.model.initial_state(1))
+        table = native.model.logits(outputs[-1, 0]).double().softmax(-1)
+    return {word: table[ids[word]].item() for word in native.vocabulary.words}
+
+
+@pytest.mark.parametrize("share", [None, 0.8])
+@pytest.mark.parametrize("arch", ["lstm", "urn"])
+def test_answers_are_those_of_the_models_own_probabilities(make_model, arch, share):
+    sizes = {"embedding": 28, "hidden": 8, "layers": 1} if arch == "urn" else {}
+    native = make_model(WORDS_OF_ASKING, arch, **sizes)
+    n_asked = 0
+    for row in ask_all(native, share):
+        words = row["sentence"].split()
+        for n, word in enumerate(words):
+            table = next_words(native, words[:n])
+            assert row["words"][n] == pytest.approx(log(table[word]), abs=1e-5)
+            question = asked_after(words[:n])
+            if question < 0:
+                assert row["right"][n] is row["wrong"][n] is None
+                continue
+            n_asked += 1
+            right, wrong = (
+                [table[s] for s, sign in zip(ALTERNATIVES, SIGNS[question], strict=True) if sign == x]
+                for x in (1, -1)
+            )
+            scores = log(max(right)), log(max(wrong))
+            if share:
+                scores = log(sum(right) / sum(right + wrong)), log(share)
+            assert (row["right"][n], row["wrong"][n]) == pytest.approx(scores, abs=1e-5)
+    assert n_asked > 10
+
+
+def test_small_blocks_and_little_memory_change_no_answer(make_model, monkeypatch):
+    native = make_model(WORDS_OF_ASKING)
+    whole = ask_all(native)
+    monkeypatch.setattr(scorers, "ALTERNATIVES", 8)
+    monkeypatch.setattr(scorers, "STATE_BYTES", 4 * native.row_bytes)
+    for one, other in zip(whole, ask_all(native), strict=True):
+        for name in ("words", "right", "wrong"):
+            assert one[name] == pytest.approx(other[name], abs=1e-6)
+
+
+def test_each_prefix_is_computed_once(make_model):
+    native = make_model(WORDS_OF_ASKING)
+    scorer = scorer_for(native)
+    asked = [np.zeros(len(string.split()), dtype=np.int32) for string in STRINGS.to_pylist()]
+    scorer.answer(STRINGS, Asked(Asks(ALTERNATIVES, SIGNS, None), asked))
+    prefixes = {tuple(s.split()[:n]) for s in STRINGS.to_pylist() for n in range(len(s.split()))}
+    assert scorer.n_contexts == len(prefixes)
+
+
+def test_a_share_of_exactly_the_least_is_not_more():
+    # Four to one: the right symbol has 0.8 of both.
+    asked = Asks(("x", "y"), np.array([[1, -1]], dtype=np.int8), 0.8)
+    right, wrong = asked.compare(np.zeros(3, dtype=np.int64), np.log([[0.4, 0.1], [0.41, 0.1], [0.39, 0.1]]))
+    assert list(right > wrong) == [False, True, False]
+    assert np.exp(wrong) == pytest.approx([0.8] * 3)
+
+
+def test_equal_probabilities_are_a_tie():
+    asked = Asks(("x", "y", "z"), np.array([[1, -1, -1]], dtype=np.int8), None)
+    right, wrong = asked.compare(np.zeros(1, dtype=np.int64), np.log([[0.2, 0.2, 0.1]]))
+    assert right[0] == wrong[0]
+
+
+def test_a_model_that_does_not_know_a_symbol_is_refused(make_model):
+    with pytest.raises(ModelError, match=r"lstm does not know the symbols b, d, so .*\n  Take a model that"):
+        ask_all(make_model(["a", "c"]), strings=pa.array(["a"]))
+
+
+def test_an_answer_that_is_not_finite_names_its_string(make_model):
+    native = make_model(WORDS_OF_ASKING)
+    with torch.no_grad():
+        native.model.output.bias[native.vocabulary.ids()["a"]] = float("inf")
+    with pytest.raises(ModelError, match=r"nan of the sentence|choose within '.* <eos>': not finite"):
+        ask_all(native)
+
+
+def test_a_model_that_scores_sentences_only_is_refused():
+    class Uniform:
+        card = ModelCard("uniform", "test", "0" * 64, {}, {})
+
+        def word_logprobs(self, sentences):
+            return [[-1.0] * len(sentence.split()) for sentence in sentences]
+
+    with pytest.raises(
+        ModelError, match=r"cannot say how probable several words are.*\n  Take a recurrent model"
+    ):
+        ask_all(Uniform())

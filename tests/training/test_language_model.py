@@ -2,6 +2,10 @@
 
 import math
 import signal
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,14 +13,24 @@ import pandas as pd
 import pytest
 import torch
 from small_training import WORDS, Quiet, assert_same, curves, interrupt, outcome, stream
+from torch.nn import functional as F
 
 from tseval.errors import TrainingError
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import LanguageModel, Sizes
+from tseval.training import loop as loss_room
 from tseval.training.corpus import Columns, columns
-from tseval.training.loop import TrainingState, as_stored, mean_loss
-from tseval.training.settings import Schedule, Settings
+from tseval.training.loop import (
+    LEAST_TILE_ROWS,
+    LOSS_TILE_LOGITS,
+    ROW_MULTIPLE,
+    TrainingState,
+    as_stored,
+    cross_entropy,
+    mean_loss,
+)
+from tseval.training.settings import SGD, Adam, Schedule, Settings
 
 VARIANTS = [
     {"optimiser": "adam", "schedule": "cosine"},
@@ -292,3 +306,99 @@ def test_a_decay_rate_beyond_one_that_explodes_names_the_option_to_change(train,
     with pytest.raises(TrainingError, match=r"--option alpha_bound=sigmoid.*Lower --learning") as error:
         train(arch=arch, sizes={"options": exploding, "layers": 1}, window=300, batch=2)
     assert len(str(error.value)) < 500
+
+
+# The tiled cross-entropy against torch's own.
+WORDS_OF_LOSS = 50
+assert WORDS_OF_LOSS % ROW_MULTIPLE, "words of probability 0 are added"
+TILE = LOSS_TILE_LOGITS["cpu"] // (-(-WORDS_OF_LOSS // ROW_MULTIPLE) * ROW_MULTIPLE)  # rows of a tile
+
+
+def problem(rows, words=WORDS_OF_LOSS):
+    torch.manual_seed(0)
+    shapes = (rows, 16), (words, 16), (words,)
+    return *(torch.randn(shape, requires_grad=True) for shape in shapes), torch.randint(0, words, (rows,))
+
+
+@pytest.mark.parametrize("onednn_is_faster", [False, True], ids=["MKL", "oneDNN"])
+@pytest.mark.parametrize("words", [WORDS_OF_LOSS, 3 * ROW_MULTIPLE])
+@pytest.mark.parametrize("rows", [1, TILE - 1, TILE, 2 * TILE + 3])
+def test_loss_and_gradients_are_torchs(rows, words, onednn_is_faster, monkeypatch):
+    monkeypatch.setattr(loss_room, "ONEDNN_IS_FASTER", onednn_is_faster)
+    hidden, weight, bias, targets = problem(rows, words)
+    ours = cross_entropy(hidden, weight, bias, targets)
+    torchs = F.cross_entropy(F.linear(hidden, weight, bias), targets)
+    torch.testing.assert_close(ours, torchs)
+    assert TILE > LEAST_TILE_ROWS
+    inputs = hidden, weight, bias
+    pairs = zip(torch.autograd.grad(ours * 3, inputs), torch.autograd.grad(torchs * 3, inputs), strict=True)
+    for ours_grad, torchs_grad in pairs:
+        torch.testing.assert_close(ours_grad, torchs_grad)
+
+
+def test_bfloat16_products_stay_close():
+    hidden, weight, bias, targets = problem(700)
+    exact = cross_entropy(hidden, weight, bias, targets)
+    rounded = cross_entropy(hidden, weight, bias, targets, torch.bfloat16)
+    assert rounded.dtype == torch.float32
+    torch.testing.assert_close(rounded, exact, rtol=5e-3, atol=0)
+    assert rounded != exact
+    inputs = hidden, weight, bias
+    pairs = zip(torch.autograd.grad(rounded, inputs), torch.autograd.grad(exact, inputs), strict=True)
+    for rounded_grad, exact_grad in pairs:
+        assert rounded_grad.dtype == torch.float32
+        assert (rounded_grad - exact_grad).norm() < 0.01 * exact_grad.norm()
+
+
+def test_under_bfloat16_the_loss_is_a_logarithm_in_float32():
+    for row in range(20):
+        hidden, weight, bias, targets = problem(20)
+        loss = cross_entropy(hidden[row : row + 1], weight, bias, targets[:1], torch.bfloat16)
+        # The probability is a number of bfloat16, its logarithm is not rounded to one.
+        probability = torch.exp(-loss.detach())
+        torch.testing.assert_close(probability.bfloat16().float(), probability, rtol=1e-5, atol=0)
+        torch.testing.assert_close(loss, -probability.bfloat16().float().log(), rtol=1e-6, atol=1e-7)
+
+
+# The optimisers are torch's own, and start without its compiler.
+SIX_WORDS = "the author near the guards laughs .\n" * 40
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(Adam, torch.optim.Adam), (SGD, torch.optim.SGD)])
+def test_steps_and_what_is_saved_are_torchs(ours, theirs):
+    torch.manual_seed(0)
+    first = torch.nn.Linear(5, 3)
+    models = [first, deepcopy(first)]
+    optimisers = [
+        kind(model.parameters(), lr=0.1, fused=True)
+        for kind, model in zip((ours, theirs), models, strict=True)
+    ]
+    for step in range(6):
+        if step == 3:  # as a training is resumed
+            optimisers[0].load_state_dict(deepcopy(optimisers[1].state_dict()))
+        data = torch.randn(4, 5)
+        for model, optimiser in zip(models, optimisers, strict=True):
+            model(data).square().sum().backward()
+            optimiser.step()
+            optimiser.zero_grad()
+    assert torch.equal(*(model.weight for model in models))
+    assert models[0].weight.requires_grad
+    assert repr(optimisers[0].state_dict()) == repr(optimisers[1].state_dict())
+
+
+@pytest.mark.parametrize("kind", ["adam", "sgd"])
+def test_a_training_starts_without_the_compiler(tmp_path: Path, kind):
+    (tmp_path / "text.txt").write_text(SIX_WORDS)
+    options = "--arch srn --embedding 4 --hidden 4 --layers 1 --dropout 0 --batch 2 --epochs 1 --min-count 1"
+    command = [
+        *f"train lm --train text.txt --valid text.txt --optimiser {kind} {options}".split(),
+        "--out",
+        "a.pt",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "tseval", *command, "--no-figure"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "torch.optim" in imported
+    assert "torch._dynamo" not in imported

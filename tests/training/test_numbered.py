@@ -243,23 +243,17 @@ def command(*more, out="model.pt"):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (
-            "c.txt",
-            "caf\xe9\n".encode("latin-1"),
-            "c.txt: not UTF-8 text (invalid continuation byte at byte 3)",
-        ),
+        ("c.txt", "caf\xe9\n".encode("latin-1"),
+         "c.txt: not UTF-8 text (invalid continuation byte at byte 3)"),
         ("c.txt", "the author\n".encode("utf-16"), "c.txt: not UTF-8 text (invalid start byte at byte 0)"),
-        (
-            "c.txt.gz",
-            gzip.compress(b"the author\n" * 9, mtime=0)[:-9],
-            "c.txt.gz: cannot be read (Compressed file ended",
-        ),
+        ("c.txt.gz", gzip.compress(b"the author\n" * 9, mtime=0)[:-9],
+         "c.txt.gz: cannot be read (Compressed file ended"),
         ("c.txt.gz", b"the author\n", "c.txt.gz: cannot be read (Not a gzipped file"),
         ("c.txt", b"", "c.txt: no words in the text"),
         ("c.txt", b"\n \n", "c.txt: no words in the text"),
         ("c.txt", None, "c.txt: cannot be read (No such file or directory)"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_file_among_several_is_named(tmp_path, files, name, content, message):
     if content is not None:
         (tmp_path / name).write_bytes(content)

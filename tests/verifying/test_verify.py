@@ -10,16 +10,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+import torch
+from forged import edit_json, print_anew, seal_anew
 from in_process import call
+from own_models import WORDS
 
 from tseval.adapters import open_model
 from tseval.evaluation import evaluate
-from tseval.items import ENTRY, as_entries, cluster_by
+from tseval.items import ENTRY, as_entries, cluster_by, suite_digest
+from tseval.models import Vocabulary
+from tseval.models.checkpoint import save_checkpoint
+from tseval.models.network import Classifier, LanguageModel, Sizes
 from tseval.report import Format, build_table, render
 from tseval.runs import Run, read_run
 from tseval.runs.directory import digest, read_intact, to_parquet
-from tseval.runs.manifest import count_sentences, count_verdicts, dump_manifest, seal
+from tseval.runs.manifest import RunKey, count_sentences, count_verdicts, dump_manifest, seal
 from tseval.suites import load_suite
+from tseval.suites.formal.languages import parse_language
 from tseval.verdicts import judge, sentences_of
 from tseval.verifying import verify_run
 from tseval.verifying.claim import claim_of_run
@@ -407,15 +414,12 @@ def authors_apart(scored):
 @pytest.mark.parametrize(
     ("bos", "tokens", "found"),
     [
-        (
-            "true",
-            lambda scored: np.zeros(scored.num_rows),
-            "the protocol does not leave first tokens unscored",
-        ),
+        ("true", lambda scored: np.zeros(scored.num_rows),
+         "the protocol does not leave first tokens unscored"),
         ("false", None, "no column 'unscored' that names them"),
         ("false", authors_apart, "the first token of the word 'the' is "),
     ],
-)
+)  # fmt: skip
 def test_first_tokens_that_no_model_of_pieces_left_unscored_are_found(causal, tmp_path, bos, tokens, found):
     path = with_first_tokens(open_model(causal, {"bos": bos}), tmp_path / "run", tokens)
     assert found in wrong_at(verify_run(path), "plausible")
@@ -500,3 +504,150 @@ def test_a_suite_that_is_not_here_is_asked_for(tmp_path, model):
     assert done.returncode == 2
     assert "Say where the suite of run is, as for tseval run: --suite" in done.stderr
     assert call("verify", tmp_path / "run", "--suite", pairs, cwd=tmp_path).returncode == 0
+
+
+# Runs over a part of a suite, and of classifiers: honest ones hold, and chosen items are no random ones.
+CASE = "simple_agrmt"
+
+
+@pytest.fixture(scope="module")
+def lstm():
+    return open_model("bundled:lstm")
+
+
+@pytest.mark.parametrize(("task", "view"), [("number", "number"), ("grammaticality", "judgement")])
+def test_a_run_of_a_classifier_holds_at_every_level(tmp_path, task, view):
+    torch.manual_seed(0)
+    network = Classifier(Sizes("drnn", len(WORDS), 8, 12, 2, task=task), initial_range=2.0).eval()
+    save_checkpoint(tmp_path / "m.pt", network, WORDS, training={}, validation_perplexity=None)
+    model = open_model(tmp_path / "m.pt")
+    evaluate(model, load_suite(f"marvin_linzen:{view}", cases=CASE), out=tmp_path / "run")
+    report = verify_run(tmp_path / "run", suite=f"marvin_linzen:{view}", model=model, share=1.0)
+    assert report.ok, report
+    assert report.checks[-1].level == "rerun"
+    assert "at most 1.0000" in report.checks[2].found  # the two answers share all probability
+
+
+@pytest.mark.parametrize("view", ["profile", "judgement_both"])
+def test_a_part_of_a_view_with_several_rows_for_an_item_holds(lstm, tmp_path, view):
+    spec = f"marvin_linzen:{view}"
+    evaluate(lstm, load_suite(spec, cases=CASE, limit=20), out=tmp_path / "run")
+    report = verify_run(tmp_path / "run", suite=spec)
+    assert report.ok, report
+
+
+@pytest.mark.parametrize(("sample", "seed"), [(9, 0), (9, -5), (9, 12345678901), (10**6, 0)])
+def test_drawn_items_are_drawn_again(lstm, tmp_path, sample, seed):
+    evaluate(lstm, load_suite("marvin_linzen", cases=CASE, sample=sample, seed=seed), out=tmp_path / "run")
+    report = verify_run(tmp_path / "run")
+    assert report.ok, report
+
+
+@pytest.mark.parametrize("part", [{}, {"limit": 9}, {"sample": 9}])
+def test_judged_sentences_are_chosen_again_by_their_seed(lstm, tmp_path, part):
+    spec = "marvin_linzen:judgement"
+    suite = load_suite(spec, cases=CASE, seed=7, **part)
+    assert suite.digest != load_suite(spec, cases=CASE, **part).digest
+    evaluate(lstm, suite, out=tmp_path / "run")
+    report = verify_run(tmp_path / "run", suite=spec)
+    assert report.ok, report
+
+    edit_json(tmp_path / "run/manifest.json", lambda manifest: manifest["suite"].update(seed=8))
+    report = verify_run(tmp_path / "run", suite=spec)
+    assert not report.ok
+    assert report.checks[-1].level == "whole"
+
+
+def test_a_seed_that_chose_nothing_is_not_stated(lstm, tmp_path):
+    suite = load_suite("marvin_linzen", cases=CASE, limit=9)
+    evaluate(lstm, replace(suite, seed=7), out=tmp_path / "run")
+    report = verify_run(tmp_path / "run")
+    assert not report.ok
+    assert "suite.seed is 7, but no seed chooses sentences of marvin_linzen" in report.checks[-1].found
+
+
+def chosen_of_parts(suite, rows, said):
+    cases = tuple(case.take(rows) for case in suite.cases)
+    return replace(
+        suite, cases=cases, digest=suite_digest(suite.terminator, cases), complete=False, sample=said
+    )
+
+
+@pytest.mark.parametrize("said", ["9 of each case, seed 0", "at random", "9 of each case, seed x"])
+def test_chosen_items_are_not_drawn_ones(lstm, tmp_path, said):
+    suite = load_suite("marvin_linzen", cases=CASE)
+    evaluate(lstm, chosen_of_parts(suite, list(range(9)), said), out=tmp_path / "run")
+    report = verify_run(tmp_path / "run", model=lstm, share=1.0)
+    assert not report.ok
+    assert report.checks[-1].level == "recomputed"
+    assert f"suite.sample is {said!r}" in report.checks[-1].found
+
+
+def test_how_many_items_there_are_is_no_free_text(lstm, tmp_path):
+    evaluate(lstm, load_suite("marvin_linzen", cases=CASE, limit=9), out=tmp_path / "run")
+
+    def edit(manifest):
+        manifest["key"]["items"] = "all that are of interest"
+        manifest["signature"] = RunKey(**manifest["key"]).signature
+
+    edit_json(tmp_path / "run/manifest.json", edit)
+    seal_anew(tmp_path / "run")
+    print_anew(tmp_path / "run")
+    report = verify_run(tmp_path / "run")
+    assert "key.items is 'all that are of interest'" in report.checks[-1].found
+
+
+def test_a_part_that_nothing_is_said_of_is_said_to_be_one(lstm, tmp_path):
+    suite = load_suite("marvin_linzen", cases=CASE)
+    evaluate(lstm, chosen_of_parts(suite, list(range(9)), None), out=tmp_path / "run")
+    report = verify_run(tmp_path / "run")
+    assert report.ok, report
+    assert "only 9 items of the suite" in report.checks[1].found
+
+
+# Runs whose model chooses inside strings: verified like any other, and forged choices are found.
+SUITES = ["dyck(2,2,test=900,train=400)", "cross_serial(3,test=300)"]
+
+
+@pytest.fixture(scope="module", params=SUITES)
+def verified(request, tmp_path_factory):
+    """A run on a formal language, its suite, and its model."""
+    folder = tmp_path_factory.mktemp("choices")
+    alphabet = parse_language(request.param).alphabet
+    torch.manual_seed(1)
+    network = LanguageModel(Sizes("lstm", len(alphabet) + 2, 8, 12, 1))
+    words = Vocabulary(("<eos>", "<unk>", *alphabet), lowercase=False)
+    save_checkpoint(folder / "m.pt", network, words, training={}, validation_perplexity=None)
+    model = open_model(str(folder / "m.pt"))
+    evaluate(model, load_suite(request.param), out=folder / "run")
+    return folder / "run", request.param, model
+
+
+def test_a_run_of_choices_holds_at_every_level(verified):
+    run, suite, model = verified
+    found = verify_run(run, suite=suite, model=model, share=1)
+    assert found.ok, found
+    assert [check.level for check in found.checks][-1] == "rerun"
+
+
+def test_choices_that_are_all_right_do_not_follow(verified, tmp_path):
+    run, suite, _ = verified
+    opened = read_run(run)
+    verdicts = opened.load_verdicts()
+    place = verdicts.column_names.index("correct")
+    verdicts = verdicts.set_column(place, "correct", pa.array([True] * verdicts.num_rows))
+    assert pc.sum(opened.load_verdicts()["correct"]).as_py() < verdicts.num_rows
+    forged = tmp_path / "forged"
+    forged.mkdir()
+    files = {name: (run / name).read_bytes() for name in opened.manifest.files}
+    files["verdicts.parquet"] = to_parquet(verdicts)
+    for name, content in files.items():
+        (forged / name).write_bytes(content)
+    counts = replace(opened.manifest.counts, **count_verdicts(verdicts))
+    manifest = replace(opened.manifest, counts=counts, seal=None)
+    sealed = manifest.sealed({name: digest(content) for name, content in files.items()})
+    (forged / "manifest.json").write_bytes(dump_manifest(sealed))
+    found = verify_run(forged, suite=suite)
+    assert not found.ok
+    assert "correct of" in found.checks[-1].found
+    assert [check.level for check in found.checks] == ["whole", "recomputed"]

@@ -1,12 +1,25 @@
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
+import statsmodels.api as sm
 from drawn_items import crossed, design_of, draw_items
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy import stats
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import binomtest, norm, ttest_1samp
 from scipy.stats import t as student
+from statsmodels.stats.sandwich_covariance import cov_cluster
 
-from tseval.analysis.design import estimate, quantile, score_interval
+from tseval.analysis.design import Design, Factors, estimate, quantile, score_interval
+from tseval.analysis.differences import average, differences, differences_of_seeds, mean_of_seeds
+from tseval.analysis.measures import pearson, spearman
+from tseval.analysis.ranks import rank_sets, ranks_of_seeds
+from tseval.boards import entry_runs
 
 
 def of_all(correct, design):
@@ -124,3 +137,368 @@ def test_quantiles_are_scipys(df):
 def test_a_share_of_0_or_1_ends_there():
     assert score_interval(0, 3.5, 2.5)[0] == 0
     assert score_interval(1, 3.5, 2.5)[1] == 1
+
+
+# Means of numbers with intervals, against scipy and statsmodels.
+def draw(n_levels, per_level, spread, seed=0):
+    random = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(n_levels), per_level)
+    return random.normal(3, 1, len(codes)) + spread * random.normal(size=n_levels)[codes], codes[:, None]
+
+
+def test_without_factors_the_interval_is_that_of_the_t_test():
+    values, codes = draw(4, 3, 0)
+    found = average(values, design_of(codes[:, :0]))
+    interval = ttest_1samp(values, 0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx(tuple(interval), rel=1e-12)
+    assert found.value == pytest.approx(values.mean())
+    assert (found.df, found.clusters) == (11, {})
+
+
+def test_a_factor_with_few_entries_is_fixed():
+    values, codes = draw(4, 3, 5)
+    found = average(values, design_of(codes))
+    assert found.se == pytest.approx(np.std(values, ddof=1) / np.sqrt(12), rel=1e-12)
+    assert found.fixed == ("a",)
+
+
+def test_with_a_factor_the_error_is_that_of_clusters():
+    values, codes = draw(9, 4, 2)
+    found = average(values, design_of(codes))
+    se = np.sqrt(cov_cluster(sm.OLS(values, np.ones(len(values))).fit(), codes[:, 0])[0, 0])
+    half = student.ppf(0.975, 8) * se
+    assert (found.se, found.low, found.high) == pytest.approx(
+        (se, values.mean() - half, values.mean() + half), rel=1e-10
+    )
+
+
+def test_clusters_that_differ_less_than_items_narrow_nothing():
+    values = np.tile([1.0, 2.0], 8)
+    found = average(values, design_of(np.repeat(np.arange(8), 2)[:, None]))
+    assert found.se == pytest.approx(np.std(values, ddof=1) / 4, rel=1e-12)
+
+
+def test_what_is_no_number_is_left_out_and_one_number_has_no_interval():
+    values, codes = draw(9, 4, 2)
+    values[:4] = np.nan
+    found = average(values, design_of(codes))
+    assert found == average(values[4:], design_of(codes[4:]))
+    assert found.clusters == {"a": 8}
+    alone = average(np.array([np.nan, 2.0]), design_of(np.zeros((2, 1), np.int64)))
+    assert (alone.value, alone.n_items) == (2.0, 1)
+    assert np.isnan([alone.se, alone.low, alone.high]).all()
+    assert average(np.full(3, np.nan), design_of(codes[:3])) is None
+
+
+def test_seeds_that_agree_on_every_item_are_as_one_run():
+    correct, codes = draw_items((12, 7), (0.7, 0.5), per_cell=3)
+    design = design_of(codes)
+    found = mean_of_seeds(np.repeat(correct[:, None], 3, axis=1), design)
+    alone = estimate(correct, np.ones(len(correct), bool), design)
+    assert found.value == pytest.approx(alone.value)
+    assert found.spread == 0
+    assert (found.se, found.low, found.high) == pytest.approx((alone.se, alone.low, alone.high))
+
+
+def test_the_variance_is_that_between_seeds_and_that_between_entries():
+    codes = np.repeat(np.arange(8), 50)[:, None]
+    shares = np.array([0.5, 0.7, 0.9])
+    correct = np.random.default_rng(1).random((400, 3)) < shares - 0.05 * codes + 0.1
+    found = mean_of_seeds(correct, design_of(codes))
+    of_seeds = correct.mean(axis=0)
+    of_entries = [correct[codes[:, 0] == entry].mean() for entry in range(8)]
+    between_seeds, between_entries = of_seeds.var(ddof=1) / 3, np.var(of_entries, ddof=1) / 8
+    assert found.of_seeds == pytest.approx(of_seeds)
+    assert found.spread == pytest.approx(of_seeds.std(ddof=1))
+    assert found.se**2 == pytest.approx(between_seeds + between_entries)
+    assert found.df == pytest.approx(
+        (between_seeds + between_entries) ** 2 / (between_seeds**2 / 2 + between_entries**2 / 7)
+    )
+    n_eff = found.value * (1 - found.value) / found.se**2
+    expected = score_interval(found.value, n_eff, student.ppf(0.975, found.df))
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+def test_seeds_that_are_always_right_have_an_interval():
+    found = mean_of_seeds(np.ones((30, 3), bool), design_of(np.repeat(np.arange(6), 5)[:, None]))
+    assert (found.value, found.se, found.high) == (1, 0, 1)
+    assert found.low == pytest.approx(6 / (6 + student.ppf(0.975, 5) ** 2))
+
+
+def drawn(n_seeds, better=0.0, seed=0):
+    """Verdicts of several seeds on items of 8 verbs, 40 each, (items, seeds), and the codes of the verbs."""
+    random = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(8), 40)[:, None]
+    shares = 0.5 + better + 0.02 * codes + 0.04 * random.standard_normal(n_seeds)
+    return random.random((len(codes), n_seeds)) < shares, codes
+
+
+def by_hand(first, second, codes):
+    """How much better the second is, its standard error and degrees of freedom."""
+    of_items = second.mean(axis=1) - first.mean(axis=1)
+    of_verbs = [of_items[codes[:, 0] == verb].mean() for verb in range(8)]
+    several = [one for one in (first, second) if one.shape[1] > 1]
+    between_seeds = sum(one.mean(axis=0).var(ddof=1) / one.shape[1] for one in several)
+    # Items are never surer than if they were independent.
+    between_verbs = max(np.var(of_verbs, ddof=1) / 8, np.var(of_items, ddof=1) / len(of_items))
+    fewer = min(one.shape[1] for one in several) - 1
+    df = (between_seeds + between_verbs) ** 2 / (between_seeds**2 / fewer + between_verbs**2 / 7)
+    return of_items.mean(), np.sqrt(between_seeds + between_verbs), df
+
+
+@pytest.mark.parametrize("seeds", [(3, 3), (5, 2), (1, 3)])
+def test_a_difference_of_means_has_the_interval_of_a_t_test_of_their_means(seeds):
+    for number in range(10):
+        (first, codes), (second, _) = (drawn(n, 0.1, 2 * number + place) for place, n in enumerate(seeds))
+        gap, se, df = by_hand(first, second, codes)
+        (found,) = differences_of_seeds([second, first], design_of(codes))
+        assert (found.value, found.se, found.df) == pytest.approx((gap, se, df))
+        ends = np.clip(student.interval(0.95, df, gap, se), -1, 1)
+        assert (found.low, found.high) == pytest.approx(ends, abs=1e-10)
+        assert found.p == pytest.approx(2 * student.sf(abs(gap) / se, df))
+        assert (found.n_items, found.clusters) == (len(codes), {"a": 8})
+
+
+def test_pairs_of_single_models_are_told_as_models_are_beside_architectures_of_several_seeds():
+    models, codes = drawn(3, seed=5)
+    design = design_of(codes)
+    alone = differences(models, design)
+    assert differences_of_seeds(np.split(models, 3, axis=1), design) == alone
+    several, _ = drawn(3, 0.1, seed=6)
+    beside = differences_of_seeds([*np.split(models, 3, axis=1), several], design)
+    of_models = [beside[place] for place in (0, 1, 3)]
+    for one, other in zip(of_models, alone, strict=True):
+        assert (one.low, one.high, one.p, one.df) == pytest.approx(
+            (other.low, other.high, other.p, other.df), rel=1e-9
+        )
+
+
+@pytest.mark.parametrize("seeds", [(3, 3), (5, 2), (1, 3)])
+def test_two_architectures_are_told_apart_where_a_t_test_of_their_means_does(seeds):
+    outcomes = set()
+    for number in range(30):
+        (first, codes), (second, _) = (
+            drawn(n, better, 2 * number + place)
+            for place, (n, better) in enumerate(zip(seeds, (0, 0.08), strict=True))
+        )
+        gap, se, df = by_hand(first, second, codes)
+        p = 2 * student.sf(abs(gap) / se, df)
+        if 0.045 < p < 0.055:
+            continue  # a critical value of 10,000 draws has an error
+        found = ranks_of_seeds([first, second], design_of(codes))
+        assert bool(found.better.any()) == (p < 0.05)
+        assert found.means == pytest.approx([first.mean(), second.mean()])
+        outcomes.add(p < 0.05)
+    assert outcomes == {True, False}
+
+
+def test_architectures_of_one_seed_have_the_ranks_of_models():
+    models, codes = drawn(4, seed=3)
+    models[:, 0] |= np.arange(len(codes)) % 3 == 0
+    alone = ranks_of_seeds(np.split(models, 4, axis=1), design_of(codes))
+    ranked = rank_sets(models, design_of(codes))
+    assert (alone.low, alone.high) == (ranked.low, ranked.high)
+    assert ranked.better.any()
+
+
+def test_seeds_that_are_alike_to_the_last_item_have_the_ranks_of_any_of_them():
+    first, codes = drawn(1, 0.2, seed=1)
+    second, _ = drawn(1, seed=2)
+    found = ranks_of_seeds([np.repeat(one, 3, axis=1) for one in (first, second)], design_of(codes))
+    assert (found.low, found.high) == ((1, 2), (1, 2))
+    equal = ranks_of_seeds([np.repeat(first, 3, axis=1)] * 2, design_of(codes))
+    assert (equal.low, equal.high) == ((1, 1), (2, 2))
+
+
+# Correlations against scipy, their errors against the jackknife, their intervals against the truth.
+BOTH: dict[str, Any] = {"pearson": (pearson, stats.pearsonr), "spearman": (spearman, stats.spearmanr)}
+
+
+def design_of_correlations(**factors):
+    return Design.of(Factors.of(pd.DataFrame(factors)))
+
+
+def alone(n):
+    return Design.of(Factors.of(pd.DataFrame(index=range(n))))
+
+
+def measures(n, rho=0.5, seed=0, steps=None):
+    """Two correlated measures; with steps the second has so few values that many are equal."""
+    x, y = np.random.default_rng(seed).multivariate_normal([0, 0], [[1, rho], [rho, 1]], n).T
+    return x, y if steps is None else np.round(y * steps) / steps
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("steps", [None, 1])
+@pytest.mark.parametrize("n", [3, 4, 17, 300])
+def test_a_correlation_is_that_of_scipy(name, steps, n):
+    ours, theirs = BOTH[name]
+    x, y = measures(n, steps=steps, seed=n)
+    found = ours(x, y, alone(n))
+    assert found.value == pytest.approx(theirs(x, y).statistic, abs=1e-11)
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("steps", [None, 1])
+def test_its_error_is_that_of_the_jackknife(name, steps):
+    ours, theirs = BOTH[name]
+    n = 400
+    x, y = measures(n, steps=steps)
+    left_out = [theirs(np.delete(x, i), np.delete(y, i)).statistic for i in range(n)]
+    jackknife = np.sqrt((n - 1) / n * np.sum((left_out - np.mean(left_out)) ** 2))
+    assert ours(x, y, alone(n)).se == pytest.approx(jackknife, rel=0.02)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_clustered_its_error_is_that_of_leaving_out_whole_clusters(name):
+    ours, theirs = BOTH[name]
+    n, k = 600, 60
+    item = np.repeat(np.arange(k), n // k)
+    x, y = np.array(measures(n)) + np.array(measures(k, seed=1))[:, item]
+    left_out = [theirs(x[item != g], y[item != g]).statistic for g in range(k)]
+    jackknife = np.sqrt((k - 1) / k * np.sum((left_out - np.mean(left_out)) ** 2))
+    found = ours(x, y, design_of_correlations(item=item))
+    assert found.se == pytest.approx(jackknife, rel=0.05)
+    assert found.se > 1.3 * ours(x, y, alone(n)).se
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_the_interval_is_symmetric_on_the_scale_of_fisher_and_never_narrower_than_fishers(name):
+    ours, _ = BOTH[name]
+    x, y = measures(50)
+    found = ours(x, y, alone(50))
+    ends = np.arctanh([found.low, found.value, found.high])
+    assert ends[2] - ends[1] == pytest.approx(ends[1] - ends[0], abs=1e-9)
+    assert ends[2] - ends[1] >= stats.norm.ppf(0.975) / np.sqrt(47) - 1e-9
+
+
+def test_the_interval_of_three_sentences_says_nothing():
+    x, y = measures(3)
+    found = pearson(x, y, alone(3))
+    assert (found.low, found.high) == (-1, 1)
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_perfect_correlation_has_no_interval(name, sign):
+    ours, _ = BOTH[name]
+    found = ours(np.arange(9.0), sign * np.arange(9.0), alone(9))
+    assert found.value == sign
+    assert np.isnan(found.low)
+    assert np.isnan(found.high)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_what_does_not_vary_has_no_correlation(name):
+    ours, _ = BOTH[name]
+    assert ours(np.zeros(9), np.arange(9.0), alone(9)) is None
+    assert ours(np.arange(9.0), np.full(9, 3.1), alone(9)) is None
+    assert ours(np.arange(2.0), np.arange(2.0), alone(2)) is None
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_intervals_hold_the_correlation_of_other_items(name):
+    ours, _ = BOTH[name]
+    rho, k, each, n = 0.5, 20, 10, 400
+    true = rho if name == "pearson" else 6 / np.pi * np.arcsin(rho / 2)
+    item = np.repeat(np.arange(k), each)
+    design, rng = design_of_correlations(item=item), np.random.default_rng(5)
+    held = held_alone = 0
+    for _ in range(n):
+        of_items, own = (
+            rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], size) for size in (k, k * each)
+        )
+        x, y = (of_items[item] + own).T
+        found, independent = ours(x, y, design), ours(x, y, alone(k * each))
+        held += found.low <= true <= found.high
+        held_alone += independent.low <= true <= independent.high
+    assert held / n >= 0.92  # one share has an error of 0.011
+    assert held_alone / n < 0.8
+
+
+@pytest.mark.parametrize("scale", [1e308, 1e-308, 1e200, 1.0])
+def test_a_correlation_has_no_scale(scale):
+    x, y = np.array([1.0, -1.0, 0.75, 0.25, -0.5]), np.array([0.5, -0.25, 1.0, -0.75, 0.125])
+    expected = stats.pearsonr(x, y).statistic
+    assert pearson(x * scale, y, alone(5)).value == pytest.approx(expected)
+    assert pearson(y, x * scale, alone(5)).value == pytest.approx(expected)
+
+
+# Intervals hold the truth as often as they say; `benchmarks/coverage.py` has more populations and draws.
+LEVELS, STRENGTHS = (20, 14, 10), (0.5, 0.5, 0.5)
+SIMULATIONS = 300
+
+
+def true_accuracy():
+    """Over all entries that there could be: the mean of a logistic function of a normal variable."""
+    spread = np.sqrt(np.square(STRENGTHS).sum())
+    return quad(lambda x: expit(0.3 + spread * x) * norm.pdf(x), -10, 10)[0]
+
+
+def test_clustered_intervals_hold_the_accuracy_and_wilsons_do_not():
+    truth, held = true_accuracy(), np.zeros(2)
+    for seed in range(SIMULATIONS):
+        correct, codes = draw_items(LEVELS, STRENGTHS, seed=seed)
+        for place, design in enumerate((design_of(codes), design_of(codes[:, :0]))):
+            found = estimate(correct, np.ones(len(correct), bool), design)
+            held[place] += found.low <= truth <= found.high
+    clustered, wilson = held / SIMULATIONS
+    assert 0.92 <= clustered <= 0.98
+    assert wilson < 0.4
+
+
+def test_rank_sets_of_equal_models_hold_the_ranks():
+    held = 0
+    for seed in range(SIMULATIONS):
+        drawn = [draw_items((20, 14), (0.5, 0.5), seed=4 * seed + model) for model in range(4)]
+        found = rank_sets(np.stack([correct for correct, _ in drawn], axis=1), design_of(drawn[0][1]))
+        held += found.low == (1,) * 4 and found.high == (4,) * 4
+    assert held / SIMULATIONS >= 0.92
+
+
+def test_rank_sets_of_equal_architectures_hold_whatever_seeds_are_drawn():
+    """Those of the means alone, as if they were of single models, do not."""
+    held = np.zeros(2)
+    for seed in range(SIMULATIONS):
+        random = np.random.default_rng(seed)
+        _, codes = draw_items((14, 10), (0, 0))
+        words, shifts = random.normal(0, 0.5, (14, 1))[codes[:, 0]], random.normal(0, 0.6, (4, 1, 3))
+        drawn = [random.random((len(codes), 3)) < expit(0.3 + words + shift) for shift in shifts]
+        means = np.stack([correct.mean(axis=1) for correct in drawn], axis=1)
+        for place, found in enumerate(
+            (ranks_of_seeds(drawn, design_of(codes)), rank_sets(means, design_of(codes)))
+        ):
+            held[place] += found.low == (1,) * 4
+    of_seeds, of_models = held / SIMULATIONS
+    assert of_seeds >= 0.92
+    assert of_models < 0.5
+
+
+# Standard errors of a published LSTM on Marvin & Linzen, against those that another program worked out.
+#
+# That was statsmodels 0.15: `cov_cluster` of a regression on a constant, with its correction G / (G - 1), for
+# every set of the three factors, added with the signs of Cameron, Gelbach & Miller (2011).
+LSTM = Path(__file__).parents[3] / "leaderboards/zoo-wide/entries/lstm"
+# Clustered by these three: accuracy, standard error, and what the items are worth.
+FACTORS = ("subject", "verb", "embedded")
+EXPECTED = {
+    "Simple": (140, 0.957, 0.0411, 24),
+    "In an object RC": (22_400, 0.876, 0.0305, 117),
+    "Across an object RC": (22_400, 0.651, 0.0282, 285),
+    "Across a PP": (22_400, 0.834, 0.0493, 57),
+}
+
+
+def test_the_errors_of_a_published_lstm_are_those_worked_out_apart():
+    (run,) = entry_runs([LSTM])
+    verdicts = run.verdicts[run.verdicts["phenomenon"] == "Subject-verb agreement"]
+    factors = Factors.of_verdicts(verdicts)
+    three = factors.keep([factors.names.index(name) for name in FACTORS])
+    for construction, (n_items, accuracy, se, worth) in EXPECTED.items():
+        chosen = (verdicts["construction"] == construction).to_numpy()
+        own = verdicts[chosen]
+        found = estimate(
+            own["correct"].to_numpy(bool), ~own["undecidable"].to_numpy(bool), Design.of(three.take(chosen))
+        )
+        assert found.n_items == n_items
+        assert (round(found.value, 3), round(found.se, 4), np.rint(found.n_eff)) == (accuracy, se, worth)

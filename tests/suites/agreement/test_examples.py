@@ -2,15 +2,20 @@
 
 import csv
 import gzip
+from collections import Counter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from supplied import AGREEMENT
+from in_process import call
+from supplied import AGREEMENT, AGREEMENT_COUNTS, CRAFT, LINZEN, TREEBANK_SAMPLE, needs_craft, needs_linzen
 
 from tseval.errors import SuiteError
-from tseval.suites.agreement import write_examples
-from tseval.suites.agreement.published import read_examples
+from tseval.suites import load_suite
+from tseval.suites.agreement import Shares, write_examples
+from tseval.suites.agreement.convert import Tally, convert, summarise
+from tseval.suites.agreement.published import Frequent, read_examples
+from tseval.suites.agreement.treebank import opposite_form
 
 ROW = {
     "sentence": 'the "keys" to the cabinet are here .',
@@ -113,3 +118,408 @@ def test_a_file_that_is_no_table_of_examples_is_refused(tmp_path):
     (tmp_path / "a.parquet").write_text("PAR1?")
     with pytest.raises(SuiteError, match=r"a\.parquet: cannot be read"):
         read_examples(tmp_path / "a.parquet")
+
+
+# Examples from published files: forms, positions and counts, against what was published.
+# The columns of `agr_50_mostcommon_10K.tsv`, and a row as its authors' program writes it.
+HEADER = [
+    "sentence",
+    "orig_sentence",
+    "pos_sentence",
+    "subj",
+    "verb",
+    "subj_pos",
+    "has_rel",
+    "has_nsubj",
+    "verb_pos",
+    "subj_index",
+    "verb_index",
+    "n_intervening",
+    "last_intervening",
+    "n_diff_intervening",
+    "distance",
+    "max_depth",
+    "all_nouns",
+    "nouns_up_to_verb",
+]
+KEYS = [
+    "the keys to the NN are here .", "the keys to the cabinet are here .", "DT NNS TO DT NN VBP RB .",
+    "keys", "are", "NNS", "False", "False", "VBP", "2", "6", "1", "NN", "1", "4", "0", "keys NN", "keys NN",
+]  # fmt: skip
+
+
+def changed(**cells):
+    return [cells.get(name, cell) for name, cell in zip(HEADER, KEYS, strict=True)]
+
+
+def linzen(folder, *rows, name="agr.tsv"):
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(folder / name, "wt", newline="") as file:
+        csv.writer(file, delimiter="\t").writerows([HEADER, *rows])
+    return folder / name
+
+
+@pytest.mark.parametrize("file", [AGREEMENT, pytest.param(CRAFT, marks=needs_craft)], ids=["ud", "craft"])
+def test_the_opposite_form_is_the_supplied_one_in_every_example(file):
+    with gzip.open(file, "rt", newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    for row in rows:
+        form, number, expected = row["verb_form"], row["number"], row["opp_verb_form"]
+        # `'s` is `has` or `is`: only its lemma tells.
+        lemma = "have" if expected[1:] == "ve" else None
+        assert opposite_form(form, number, lemma)[0] == expected
+        if row["opp_how"] == "lemma":
+            assert opposite_form(form, number, expected) == (expected, "lemma")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [(AGREEMENT, "agreement"), pytest.param(CRAFT, "agreement_craft", marks=needs_craft)],
+    ids=["ud", "craft"],
+)
+def test_the_summary_counts_the_supplied_examples_as_supplied(file, name):
+    lines = summarise(read_examples(file), Tally()).splitlines()
+    cells = [line.replace(",", "").strip("|").split("|") for line in lines[4:]]
+    found = {
+        (int(row[0]), attractors): int(n)
+        for row in cells
+        for attractors, n in zip(
+            map(int, [c.split()[0] for c in lines[2].split("|")[2:-2]]), row[1:-1], strict=True
+        )
+        if n.strip()
+    }
+    with AGREEMENT_COUNTS.open() as counts:
+        rows = [row for row in csv.DictReader(counts, delimiter="\t") if row["set"] == name]
+    assert found == {(int(row["n_intervening"]), int(row["n_attractors"])): int(row["items"]) for row in rows}
+
+
+@needs_linzen
+def test_pairs_of_forms_are_counted_as_published():
+    table, tally = convert([LINZEN], Shares())
+    # Published: 7,489 sentences, 1972, 1957, 1943, 1287 and 330 by number of attractors. Four of them, two
+    # without and two with three attractors, give one form twice, and so ask nothing.
+    assert tally.n_sentences == 7489
+    assert sum(tally.left_out.values()) == 4
+    assert Counter(table["n_attractors"].to_pylist()) == {0: 1970, 1: 1957, 2: 1943, 3: 1285, 4: 330}
+
+
+@needs_linzen
+def test_pairs_of_forms_tell_the_number_as_their_verbs_do():
+    for row in convert([LINZEN], Shares())[0].to_pylist():
+        found = opposite_form(row["verb_form"], row["number"])
+        assert found is not None
+        assert found[0] == row["opp_verb_form"]
+        assert not row["sentence"].endswith("<eos>")
+
+
+def test_positions_in_linzens_table_count_from_one(tmp_path):
+    (row,) = convert([linzen(tmp_path, KEYS)], Shares())[0].to_pylist()
+    split = row.pop("split")
+    assert row == {
+        "sentence": "the keys to the NN are here .",
+        "subj_index": 1,
+        "verb_index": 5,
+        "subj_form": "keys",
+        "verb_form": "are",
+        "number": "plur",
+        "opp_verb_form": "is",
+        "n_intervening": 1,
+        "n_attractors": 1,
+        "n_non_attractors": 0,
+        "distance": 4,
+        "last_intervening": "sing",
+        "source": "agr",
+        "opp_how": "table",
+    }
+    assert split in {"train", "valid", "test"}
+
+
+def test_a_rare_verb_of_linzens_table_is_its_tag_and_so_is_its_opposite(tmp_path):
+    rare = changed(sentence="the NNS to the NN VBP here .", verb="lollygag")
+    (row,) = convert([linzen(tmp_path, rare)], Shares())[0].to_pylist()
+    assert (row["verb_form"], row["opp_verb_form"], row["opp_how"]) == ("VBP", "VBZ", "tag")
+
+
+def test_linzens_table_is_quoted_as_csv_and_may_be_compressed(tmp_path):
+    quoted = '"the keys" to the NN are here .'
+    file = linzen(tmp_path, changed(sentence=quoted, orig_sentence=quoted, subj_pos="NNS"), name="agr.tsv.gz")
+    (row,) = convert([file], Shares())[0].to_pylist()
+    assert (row["sentence"], row["source"]) == (quoted, "agr")
+
+
+def test_linzens_table_becomes_a_suite(tmp_path):
+    singular = changed(
+        sentence="the key to the cabinets is here .", verb="is", verb_pos="VBZ", subj_pos="NN",
+        last_intervening="NNS",
+    )  # fmt: skip
+    linzen(tmp_path, KEYS, singular)
+    ended = call(
+        "data", "agreement", "agr.tsv", "-o", "a.parquet", "--train", "0", "--valid", "0", cwd=tmp_path
+    )
+    assert ended.returncode == 0, ended.stderr
+    (case,) = load_suite(tmp_path / "a.parquet").cases
+    assert (case.name, case.sentences["ungrammatical"].to_pylist()) == (
+        "test",
+        ["the keys to the NN is here .", "the key to the cabinets are here ."],
+    )
+    assert case.features["last_intervening"].to_pylist() == ["sing", "plur"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({"verb_index": "nine"}, "agr.tsv:3: verb_index is no whole number, but 'nine'"),
+        ({"verb_index": "9"}, "agr.tsv:3: subject 2 and verb 9 of 8 words, 1 attractors of 1 interv"),
+        ({"verb_pos": "VBD"}, "agr.tsv:3: verb_pos is neither VBZ nor VBP, but 'VBD'"),
+        ({"n_diff_intervening": "2"}, "agr.tsv:3: subject 2 and verb 6 of 8 words, 2 attractors of 1 interv"),
+        ({"nouns_up_to_verb": "keys\ttoo"}, None),
+    ],
+)
+def test_a_malformed_row_of_linzens_table_is_named(tmp_path, cells, message):
+    file = linzen(tmp_path, KEYS, changed(**cells))
+    if message is None:
+        file.write_text(file.read_text() + "too\tshort\n")
+        message = "agr.tsv:4: another number of columns than the header"
+    ended = call("data", "agreement", "agr.tsv", "-o", "a.tsv", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["agr.tsv"]
+
+
+def test_rows_of_linzens_table_that_make_no_example_are_counted(tmp_path):
+    rows = [changed(subj_pos="NN"), changed(sentence="the keys to the NN ai n't here ."), KEYS, KEYS]
+    rows[1][HEADER.index("verb_pos")], rows[1][HEADER.index("subj_pos")] = "VBZ", "NN"
+    table, tally = convert([linzen(tmp_path, *rows)], Shares())
+    assert (table.num_rows, tally.n_sentences) == (1, 4)
+    assert tally.left_out == {
+        "subject and verb differ in number": 1,
+        "no sure form in the other number": 1,
+        "the same verb in the same sentence, again": 1,
+    }
+
+
+def test_a_file_of_no_known_kind_is_refused(tmp_path):
+    (tmp_path / "poem.txt").write_text("Shall I compare thee to a summer's day?\n")
+    with pytest.raises(SuiteError, match=r"poem\.txt: neither a treebank in CoNLL-U nor a table of Linzen"):
+        convert([tmp_path / "poem.txt"], Shares())
+    with pytest.raises(SuiteError, match=r"absent\.conllu: cannot be read"):
+        convert([tmp_path / "absent.conllu"], Shares())
+    (tmp_path / "latin.tsv").write_bytes("caf\xe9\n".encode("latin-1"))
+    with pytest.raises(SuiteError, match=r"latin\.tsv: not UTF-8 text"):
+        convert([tmp_path / "latin.tsv"], Shares())
+
+
+def test_a_table_of_examples_is_not_converted_again(tmp_path):
+    (tmp_path / "a.tsv").write_text("sentence\tverb_index\tverb_form\tnumber\topp_verb_form\n")
+    with pytest.raises(SuiteError, match="is a table of examples already"):
+        convert([tmp_path / "a.tsv"], Shares())
+
+
+def test_files_of_two_kinds_are_not_put_into_one_table(tmp_path):
+    (tmp_path / "a.text").write_text("the keys are here <eos>\n")
+    (tmp_path / "a.gold").write_text("2\tare\tis\t0\n")
+    with pytest.raises(SuiteError, match="Make a table of each"):
+        convert([linzen(tmp_path, KEYS), tmp_path / "a.text"], Shares())
+
+
+def test_linzens_table_is_told_apart_when_it_is_taken_for_examples(tmp_path):
+    with pytest.raises(SuiteError, match="Convert it first: tseval data agreement"):
+        load_suite(linzen(tmp_path, KEYS))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "a.csv"], "a.csv: the name of a table of examples ends in .parquet, .tsv, .tsv.gz"),
+        (["-o", "agr.tsv"], "agr.tsv: exists already. Choose another -o, or remove it."),
+        (["-o", "no/a.tsv"], "no: no such folder"),
+        (["-o", "a.tsv", "--train", "95"], "--train 95 and --valid 10 are more than 100 percent."),
+    ],
+)
+def test_nothing_is_written_where_it_cannot_be(tmp_path, arguments, message):
+    before = linzen(tmp_path, KEYS).read_bytes()
+    ended = call("data", "agreement", "agr.tsv", *arguments, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["agr.tsv"]
+    assert (tmp_path / "agr.tsv").read_bytes() == before
+
+
+def test_a_number_and_a_split_that_do_not_occur_are_warned_of(tmp_path):
+    linzen(tmp_path, KEYS)
+    ended = call(
+        "data", "agreement", "agr.tsv", "-o", "a.tsv", "--train", "100", "--valid", "0", cwd=tmp_path
+    )
+    assert ended.returncode == 0
+    assert ended.stderr.splitlines() == [
+        "Warning: no example is singular: a model trained on these learns nothing about number",
+        "a.tsv",
+    ]
+    ended = call(
+        "data", "agreement", "agr.tsv", "-o", "b.tsv", "--train", "60", "--valid", "20", cwd=tmp_path
+    )
+    splits = {row["split"] for row in read_examples(tmp_path / "b.tsv").to_pylist()}
+    for split, share in (("train", 60), ("valid", 20), ("test", 20)):
+        warning = f"Warning: no example is in the split {split}: too few documents for a share of {share}%"
+        assert (warning in ended.stderr) == (split not in splits)
+
+
+# Penn tags in place of rare words, against a count of the treebank made here.
+# Form, lemma, tag, head, relation.
+FARMERS = (
+    "The the DT 2 det|Farmers farmer NNS 6 nsubj|near near IN 5 case|the the DT 5 det|barn barn NN 2 nmod|"
+    "laugh laugh VBP 0 root"
+)
+FARMER = "The the DT 2 det|farmer farmer NN 3 nsubj|laughs laugh VBZ 0 root"
+
+
+def conllu(*trees):
+    written = []
+    for tree in trees:
+        for n, word in enumerate(tree.split("|"), 1):
+            form, lemma, tag, head, relation = word.split(" ")
+            written.append(f"{n}\t{form}\t{lemma}\tX\t{tag}\t_\t{head}\t{relation}\t_\t_\n")
+        written.append("\n")
+    return "".join(written)
+
+
+def examples(folder, content, *options, name="trees.conllu"):
+    (folder / name).write_text(content)
+    ended = call("data", "agreement", name, "-o", "a.tsv", *options, cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    told = ("sentence", "subj_form", "verb_form", "opp_verb_form", "opp_how", "number")
+    return [tuple(row[column] for column in told) for row in read_examples(folder / "a.tsv").to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        # Everything stays, in lower case; the other form is as frequent.
+        ("the farmers near barn laugh laughs",
+         ("the farmers near the barn laugh", "farmers", "laugh", "laughs", "rule")),
+        ("the near laugh laughs", ("the NNS near the NN laugh", "NNS", "laugh", "laughs", "rule")),
+        # A rare verb is its tag, and so is its other form, be that frequent or not.
+        ("the near", ("the NNS near the NN VBP", "NNS", "VBP", "VBZ", "tag")),
+        ("the near laughs", ("the NNS near the NN VBP", "NNS", "VBP", "VBZ", "tag")),
+        # A rare other form would be known as the wrong one by being unknown.
+        ("the near laugh", ("the NNS near the NN laugh", "NNS", "laugh", "VBZ", "tag")),
+    ],
+)  # fmt: skip
+def test_rare_words_are_written_as_their_tags(tmp_path, kept, found):
+    (tmp_path / "counted.txt").write_text(f"{kept}\n\n{kept.upper()}\nonce only\n")
+    options = ["--frequent", len(kept.split()), "--counts-from", "counted.txt"]
+    assert examples(tmp_path, conllu(FARMERS), *options) == [(*found, "plur")]
+
+
+def test_several_texts_are_counted_together(tmp_path):
+    counted = {"a": "laugh laugh near near barn\n", "b": "the the near laugh laughs laughs\n"}
+    found = {}
+    for texts in ("a", "b", "ab"):
+        folder = tmp_path / texts
+        folder.mkdir()
+        for name in texts:
+            (folder / f"{name}.txt").write_text(counted[name])
+        named = [part for name in texts for part in ("--counts-from", f"{name}.txt")]
+        found[texts] = examples(folder, conllu(FARMERS), "--frequent", 3, *named)[0][0]
+    # Alone: laugh near barn; laughs the laugh. Together laugh 3, near 3, laughs 2 before the 2.
+    assert found == {
+        "a": "DT NNS near DT barn laugh",
+        "b": "the NNS IN the NN laugh",
+        "ab": "DT NNS near DT NN laugh",
+    }
+
+
+def test_words_are_counted_in_the_treebanks_themselves_and_ties_are_cut_by_alphabet(tmp_path):
+    # the 3, laugh 1, laughs 1, near 1, barn 1, farmer 1, farmers 1
+    found = examples(tmp_path, conllu(FARMERS, FARMER), "--frequent", 3)
+    assert [row[0] for row in found] == ["the NNS IN the barn VBP", "the farmer VBZ"]
+
+
+@pytest.mark.parametrize("n", [1, 50, 300, 10_000])
+def test_every_word_of_a_treebank_is_kept_or_its_tag_as_counted_here(n):
+    counts, sentences = Counter(), {}
+    with gzip.open(TREEBANK_SAMPLE, "rt", encoding="utf-8") as file:
+        for line in file:
+            cells = line.rstrip("\n").split("\t")
+            if line.startswith("# sent_id = "):
+                name = line.removeprefix("# sent_id = ").strip()
+                sentences[name] = []
+            elif cells[0].isdecimal():
+                counts[cells[1].lower()] += 1
+                sentences[name].append((cells[1], cells[4]))
+    table, _ = convert([TREEBANK_SAMPLE], Shares(), frequent=Frequent(n))
+    plain, _ = convert([TREEBANK_SAMPLE], Shares())
+    assert table.num_rows == plain.num_rows == 37
+    kept, rare = set(), set()
+    for row, as_found in zip(table.to_pylist(), plain.to_pylist(), strict=True):
+        for written, (form, tag) in zip(row["sentence"].split(), sentences[row["sent_id"]], strict=True):
+            assert written in {form.lower(), tag}
+            rare |= {form.lower()} if written != form.lower() else set()
+            if written != tag:  # a comma's is a comma
+                kept.add(written)
+        same = row.keys() - {"sentence", "subj_form", "verb_form", "opp_verb_form", "opp_how"}
+        assert {name: row[name] for name in same} == {name: as_found[name] for name in same}
+        # Both forms of a verb still tell its number.
+        if row["verb_form"].isupper():
+            assert (row["verb_form"], row["number"]) in {("VBZ", "sing"), ("VBP", "plur")}
+        assert row["verb_form"] != row["opp_verb_form"]
+    # Nothing that stays is rarer than a word that does not.
+    assert len(kept) <= n
+    assert max((counts[word] for word in rare), default=0) <= min(
+        (counts[word] for word in kept), default=max(counts.values())
+    )
+
+
+def test_equal_sentences_of_tags_are_taken_once(tmp_path):
+    other = FARMER.replace("farmer", "author").replace("laughs laugh", "smiles smile")
+    assert len(examples(tmp_path, conllu(FARMER, other), "--frequent", 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (conllu(FARMER.replace("The the DT", "The the _")), ("--frequent", 1, "--counts-from", "counted.txt"),
+         "trees.conllu:1: 'The' is rare, and has no tag in column 5 to stand in for it.\n  Leave --frequent"),
+        (conllu(FARMER), ("--counts-from", "counted.txt"), "say with --frequent how many words to keep"),
+        (conllu(FARMER), ("--frequent", 0), "0 is not in the range x>=1"),
+        (conllu(FARMER), ("--frequent", 1, "--counts-from", "empty.txt"), "empty.txt: is empty"),
+        (conllu(FARMER), ("--frequent", 1, "--counts-from", "none.txt"), "none.txt: cannot be read"),
+        ("sentence\tsubj_pos\tverb_pos\tlast_intervening\tsubj_index\tverb_index\tn_intervening\t"
+         "n_diff_intervening\nthe dog barks\tNN\tVBZ\tna\t2\t3\t0\t0\n", ("--frequent", 1),
+         "trees.conllu is a table of Linzen et al. 2016: tags stand in for rare words of treebanks only."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_replaced_is_said(tmp_path, content, options, message):
+    (tmp_path / "trees.conllu").write_text(content)
+    (tmp_path / "counted.txt").write_text("laughs\n")
+    (tmp_path / "empty.txt").write_text("\n")
+    ended = call("data", "agreement", "trees.conllu", "-o", "a.tsv", *options, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert not (tmp_path / "a.tsv").exists()
+
+
+def test_a_treebank_without_penn_tags_has_nothing_to_stand_in(tmp_path):
+    finite = "Tense=Pres|VerbForm=Fin"
+    features = {"NN": "Number=Sing", "NNS": "Number=Plur", "DT": "_", "IN": "_"}
+    features |= {"VBZ": f"Number=Sing|{finite}", "VBP": f"Number=Plur|{finite}"}
+    lines = []
+    for line in conllu(FARMERS, FARMER).splitlines():
+        cells = line.split("\t")
+        if len(cells) == 10:
+            cells[5] = features[cells[4]]
+            cells[3] = "VERB" if cells[4].startswith("V") else "NOUN" if cells[4].startswith("N") else "X"
+            cells[4] = "_"
+        lines.append("\t".join(cells))
+    (tmp_path / "trees.conllu").write_text("\n".join(lines) + "\n")
+    plain = call("data", "agreement", "trees.conllu", "-o", "a.tsv", cwd=tmp_path)
+    assert plain.returncode == 0, plain.stderr
+    ended = call("data", "agreement", "trees.conllu", "-o", "b.tsv", "--frequent", 1, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "trees: has no Penn tags (VBZ, VBP) in column 5, which stand in for rare words." in ended.stderr
+
+
+def test_a_table_of_examples_is_no_treebank(tmp_path):
+    ended = call("data", "agreement", AGREEMENT, "-o", "a.tsv", "--frequent", 10, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "is a table of examples already" in ended.stderr

@@ -1,9 +1,16 @@
 """CLAMS, Linzen's and Gulordava's formats, on small files written here."""
 
-import pytest
+import gzip
+from typing import Any
 
+import pytest
+from supplied import AGREEMENT
+
+import tseval
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
+from tseval.suites.agreement import write_examples
+from tseval.suites.agreement.published import read_examples
 
 CLAMS = (
     "True\tles auteurs rient\nFalse\tles auteurs rit\nFalse\tles auteurs ris\n"
@@ -81,3 +88,87 @@ def test_a_sentence_of_linzens_format_ends_at_its_verb_in_lower_case(tmp_path):
     (case,) = load_suite(tmp_path / "a.text").cases
     assert case.sentences.to_pylist() == [{"correct": "the dogs near me are", "wrong": "the dogs near me is"}]
     assert case.features.to_pylist() == [{"n_attractors": 1, "position": 4}]
+
+
+# Tables of agreement examples as suites.
+HEADER = "sentence\tverb_index\tverb_form\tnumber\topp_verb_form"
+ROWS = (
+    "the author near the guards laughs .\t5\tlaughs\tsing\tlaugh",
+    "the authors laugh .\t2\tlaugh\tplur\tlaughs",
+)
+
+
+def table(path, header=HEADER, *ends):
+    lines = [header, *(row + end for row, end in zip(ROWS, ends or ("", ""), strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_every_split_of_the_supplied_examples_is_a_case():
+    suite = load_suite(AGREEMENT)
+    # Counted in the file's column `split`, with zcat and sort.
+    assert {case.name: case.n_items for case in suite.cases} == {"train": 3592, "valid": 593, "test": 436}
+    assert [case.name for case in suite.cases] == ["train", "valid", "test"]
+    assert (suite.name, suite.score) == ("agreement", "critical")
+
+
+def test_the_two_sentences_differ_in_the_verb_alone():
+    (case,) = load_suite(AGREEMENT, cases="test").cases
+    rows = [row for row in read_examples(AGREEMENT).to_pylist() if row["split"] == "test"]
+    for item, row in zip(case.items(), rows, strict=True):
+        found, changed = (item.sentences[label].split() for label in ("grammatical", "ungrammatical"))
+        position: Any = item.features["position"]
+        assert (found[position], changed[position]) == (row["verb_form"], row["opp_verb_form"])
+        del found[position], changed[position]
+        assert found == changed == [word for n, word in enumerate(row["sentence"].split()) if n != position]
+        for name in ("number", "n_attractors", "n_non_attractors", "distance", "source", "verb_role"):
+            assert item.features[name] == row[name]
+
+
+def test_parquet_holds_the_same_suite(tmp_path):
+    write_examples(read_examples(AGREEMENT), tmp_path / "agreement.parquet")
+    assert load_suite(tmp_path / "agreement.parquet").digest == load_suite(AGREEMENT).digest
+
+
+def test_the_verb_is_judged_by_the_words_before_it_and_by_nothing_else(tmp_path):
+    model = tseval.load_model("bundled:lstm")
+    found = tseval.evaluate(model, load_suite(table(tmp_path / "a.tsv"))).verdicts
+    # The probability of a form after a prefix: of both together, less that of the prefix.
+    prefixes = ("the author near the guards", "laughs", "laugh"), ("the authors", "laugh", "laughs")
+    for name, form in (("better_score", 1), ("worse_score", 2)):
+        (tmp_path / "b.tsv").write_text(
+            "\n".join(["good\tbad", *(f"{words[0]} {words[form]}\t{words[0]}" for words in prefixes)])
+        )
+        whole = tseval.evaluate(model, load_suite(tmp_path / "b.tsv")).verdicts
+        expected = (whole["better_score"] - whole["worse_score"]).tolist()
+        assert found[name].tolist() == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_table_without_splits_is_one_case_called_like_the_file(tmp_path):
+    suite = load_suite(table(tmp_path / "mine.tsv"))
+    assert [(case.name, case.n_items) for case in suite.cases] == [("mine", 2)]
+    assert suite.cases[0].features.column_names == ["number", "position", "verb_form"]
+
+
+def test_tables_in_one_folder_are_one_suite(tmp_path):
+    table(tmp_path / "a.tsv", HEADER + "\tsplit\tsource", "\ttest\ta", "\ttrain\ta")
+    table(tmp_path / "b.tsv", HEADER + "\tsplit", "\ttrain", "\tgenerated")
+    suite = load_suite(tmp_path)
+    assert {case.name: case.n_items for case in suite.cases} == {"train": 2, "test": 1, "generated": 1}
+    assert all("source" not in case.features.column_names for case in suite.cases)
+    table(tmp_path / "c.tsv")
+    with pytest.raises(SuiteError, match=r"c\.tsv: has no column 'split', but other tables"):
+        load_suite(tmp_path)
+
+
+def test_a_malformed_table_is_named_when_it_is_loaded(tmp_path):
+    with pytest.raises(SuiteError, match="no table of agreement examples: no column 'number'"):
+        load_suite(table(tmp_path / "a.tsv", HEADER.replace("number", "plural")))
+    packed = bytearray(gzip.compress(table(tmp_path / "a.tsv").read_bytes() * 50, mtime=0))
+    packed[20:40] = bytes(20)
+    (tmp_path / "b.tsv.gz").write_bytes(packed)
+    with pytest.raises(SuiteError, match=r"b\.tsv\.gz: cannot be read"):
+        load_suite(tmp_path / "b.tsv.gz")
+    (tmp_path / "a.parquet").write_bytes(b"")
+    with pytest.raises(SuiteError, match=r"a\.parquet: cannot be read"):
+        load_suite(tmp_path / "a.parquet")

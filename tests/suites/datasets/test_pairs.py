@@ -1,13 +1,28 @@
 """Pairs in JSON lines and tab-separated values, as users write them."""
 
+import csv
 import gzip
 import json
+import random
+import unicodedata
+from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pytest
+from in_process import call
+from supplied import RUBLIMP_SAMPLE, TURBLIMP_ORDERS_SAMPLE, TURBLIMP_SAMPLE
+from wcwidth import wcswidth
 
+from tseval.adapters import open_model
+from tseval.boards import read_definition, suite_of
 from tseval.errors import SuiteError
+from tseval.evaluation import evaluate
+from tseval.report import build_table, render
+from tseval.report.figures import BANDS, Panel, Series, write_figure
 from tseval.suites import load_suite, stream_cases
+from tseval.suites.data.pairs import read_columns
+from tseval.suites.lint import lint_data
 
 RECORDS = [
     {"good": "the author  laughs .", "bad": "the author laugh .", "number": "sing", "n": 1, "share": 0.5},
@@ -143,3 +158,353 @@ def test_a_damaged_file_and_a_method_that_is_not_there_are_named(tmp_path):
         SuiteError, match=r"no method 'one_prefix'.\n.*Methods: judgement, judgement_both, number,"
     ):
         load_suite(f"{path}:one_prefix")
+
+
+# Tables of pairs whose columns have names of their own: `--columns`, and names that are known.
+# German, as a linguist might write it down.
+ROWS = [
+    ("der Autor lacht .", "der Autor lachen .", "de", "lachen", "eins", "3"),
+    ("die Autoren lachen .", "die Autoren lacht .", "de", "lachen", "zwei", "3"),
+    ("the author laughs .", "the author laugh .", "en", "laugh", "eins", "4"),
+    ("the authors laugh .", "the authors laughs .", "en", "laugh", "zwei", "4"),
+]
+HEADER = ("Satz", "Falsch", "Sprache", "Verb", "Muster", "Seite")
+COLUMNS = "good=Satz,bad=Falsch,lang=Sprache,cluster=Verb,case=Muster"
+
+
+def write(path: Path, rows=ROWS, header=HEADER, separator=";") -> Path:
+    path.write_text("".join(separator.join(row) + "\n" for row in (header, *rows)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write(tmp_path / "saetze.csv")
+
+
+def test_columns_say_what_is_what(table):
+    suite = load_suite(table, columns=read_columns(COLUMNS))
+    eins, zwei = suite.cases
+    assert (eins.name, eins.construction, eins.phenomenon) == ("eins", "eins", "saetze")
+    assert zwei.sentences.to_pydict() == {"good": [ROWS[1][0], ROWS[3][0]], "bad": [ROWS[1][1], ROWS[3][1]]}
+    assert eins.features.to_pydict() == {"lang": ["de", "en"], "Verb": ["lachen", "laugh"], "Seite": [3, 4]}
+    assert eins.entries.to_pydict() == {"Verb": ["lachen", "laugh"]}
+    assert suite.columns == {
+        "good": "Satz", "bad": "Falsch", "lang": "Sprache", "cluster": "Verb", "case": "Muster",
+    }  # fmt: skip
+
+
+def test_the_same_items_have_the_same_digest_under_any_names(table, tmp_path):
+    names = ("good", "bad", "lang", "Verb", "case", "Seite")
+    same = write(tmp_path / "saetze.tsv", header=names, separator="\t")
+    assert load_suite(same).digest == load_suite(table, columns=read_columns(COLUMNS)).digest
+
+
+def test_a_case_of_several_phenomena_is_one_for_each(table):
+    suite = load_suite(table, columns=read_columns(COLUMNS + ",phenomenon=Sprache"))
+    rows = [(case.name, case.construction, case.phenomenon) for case in suite.cases]
+    assert rows == [
+        ("eins_de", "eins", "de"), ("zwei_de", "zwei", "de"),
+        ("eins_en", "eins", "en"), ("zwei_en", "zwei", "en"),
+    ]  # fmt: skip
+
+
+def test_a_run_remembers_its_columns_for_resume_verify_and_report(table, tmp_path):
+    run = ["run", "--model", "bundled:lstm", "--suite", "saetze.csv", "--out", "r"]
+    done = call(*run, "--columns", COLUMNS, "--by", "lang")
+    assert done.returncode == 0
+    assert "eins, lang de" in done.stdout
+    manifest = json.loads((tmp_path / "r/manifest.json").read_text())
+    assert manifest["suite"]["columns"] == dict(part.split("=") for part in COLUMNS.split(","))
+    assert manifest["suite"]["clusters"] == ["Verb"]
+    verified = call("verify", "r", "--suite", "saetze.csv")
+    assert (verified.returncode, "8 sentences, 4 verdicts" in verified.stdout) == (0, True)
+    assert call("report", "r", "--suite", "saetze.csv", "-o", "page.html").returncode == 0
+    assert "der Autor" in (tmp_path / "page.html").read_text()
+    assert call(*run, "--columns", COLUMNS, "--resume").returncode == 0
+    turned = COLUMNS.replace("Satz", "X").replace("Falsch", "Satz").replace("X", "Falsch")
+    other = call(*run, "--columns", turned, "--resume")
+    assert other.returncode == 2
+    assert "r holds another run and cannot be resumed with this one (suite_digest" in other.stderr
+    renamed = json.dumps(manifest).replace('"Satz"', '"Seite"')
+    (tmp_path / "r/manifest.json").write_text(renamed)
+    assert "suite is not what was sealed" in call("verify", "r", "--suite", "saetze.csv").stdout
+
+
+def test_expand_lint_export_sweep_and_boards_take_columns(table, tmp_path):
+    columns = ["--columns", "good=Satz,bad=Falsch"]
+    assert (
+        call("expand", "saetze.csv", *columns, "--limit", "1").stdout
+        == f"saetze\t{ROWS[0][0]}\t{ROWS[0][1]}\n"
+    )
+    assert call("lint", "saetze.csv", *columns).stderr == "No findings.\n"
+    assert call("export", "lm-eval", "saetze.csv", *columns, "-o", "tasks").returncode == 0
+    swept = call(
+        "sweep", "--model", "bundled:lstm", "--suite", "saetze.csv", *columns, "-o", "runs", "--quiet"
+    )
+    assert (swept.returncode, swept.stderr) == (0, "")
+    (run,) = (path.parent for path in (tmp_path / "runs").rglob("manifest.json"))
+    assert call("board", "new", "b", "--suite", "../saetze.csv", *columns).returncode == 0
+    added = call("board", "add", "b", run)
+    assert (added.returncode, added.stdout) == (0, added.stdout), added.stderr
+    assert call("verify", "b").returncode == 0
+    assert suite_of(read_definition(tmp_path / "b"), tmp_path / "b").n_items == 4
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("good=Saz,bad=Falsch",
+         "saetze.csv:1: there is no column 'Saz' (--columns good=Saz).\n  Did you mean 'Satz'? Columns: "),
+        ("good=Satz", "saetze.csv:1: no bad sentence: there are 'Satz', 'Falsch',"),
+        ("case=Verb",
+         "saetze.csv:1: no pair of sentences: there are 'Satz', 'Falsch', 'Sprache', 'Verb', 'Muster', "
+         "'Seite'.\n  Call the columns good and bad, or say which they are: --columns good=NAME,bad=NAME."),
+        ("good=Satz,bad=Satz", "--columns: 'Satz' cannot be both good and bad."),
+        ("good=Satz,good=Falsch", "--columns names good twice: 'Satz' and 'Falsch'."),
+        ("goood=Satz", "--columns: there is no 'goood'.\n  Did you mean 'good'? What a column can be: bad,"),
+        ("good", "--columns: 'good' is not ROLE=NAME, as in good=sen,bad=wrong_sen."),
+        ("good=,bad=x", "--columns: 'good=' is not ROLE=NAME"),
+        ("", "--columns: '' is not ROLE=NAME"),
+    ],
+)  # fmt: skip
+def test_wrong_columns_are_one_message(table, columns, message):
+    for command in (["expand"], ["lint"], ["run", "--model", "bundled:lstm", "--suite"]):
+        result = call(*command, "saetze.csv", "--columns", columns)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert message in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("suite", ["marvin_linzen", "dyck(k=2,m=3)", "./t.txt"])
+def test_what_has_no_columns_says_so(tmp_path, monkeypatch, suite):
+    monkeypatch.chdir(tmp_path)
+    Path("t.txt").write_text("True\ta b\nFalse\ta c\n")
+    with pytest.raises(
+        SuiteError, match=r"there are no columns to name\.\n  --columns is for pairs in \.jsonl"
+    ):
+        load_suite(suite, columns={"good": "a", "bad": "b"})
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("good", "bad"), ("sentence_good", "sentence_bad"), ("good_sentence", "bad_sentence"),
+     ("sen", "wrong_sen"), ("source_sentence", "target_sentence"), ("grammatical", "ungrammatical")],
+)  # fmt: skip
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
+def test_known_names_need_no_columns(tmp_path, names, ending):
+    path = tmp_path / f"t.{ending}"
+    if ending == "jsonl":
+        path.write_text(json.dumps({names[1]: "worse", names[0]: "better"}) + "\n")
+    else:
+        write(path, [("worse", "better")], names[::-1], "\t" if ending == "tsv" else ",")
+    (case,) = load_suite(path).cases
+    assert case.sentences.to_pydict() == {"good": ["better"], "bad": ["worse"]}
+
+
+def test_a_column_that_another_one_stands_for_is_left_out(tmp_path):
+    path = write(tmp_path / "t.csv", [("a", "b", "c", "d")], ("good", "bad", "case", "lang"), ",")
+    (case,) = load_suite(path, columns={"case": "lang"}).cases
+    assert (case.name, case.features.column_names) == ("d", [])
+
+
+def test_cases_keep_names_that_look_like_numbers(tmp_path):
+    path = write(tmp_path / "t.tsv", [("a", "b", "01"), ("c", "d", "0")], ("good", "bad", "case"), "\t")
+    assert [case.name for case in load_suite(path).cases] == ["01", "0"]
+
+
+def test_a_folder_of_csv_is_a_suite_but_csv_beside_other_data_is_not_read(tmp_path):
+    for name in ("one", "two"):
+        write(tmp_path / f"{name}.csv", [("a", "b")], ("sen", "wrong_sen"), ",")
+    assert [case.name for case in load_suite(tmp_path).cases] == ["one", "two"]
+    (tmp_path / "three.jsonl").write_text('{"good": "a", "bad": "b"}\n')
+    assert [case.name for case in load_suite(tmp_path).cases] == ["three"]
+
+
+def test_files_of_one_name_in_folders_are_cases_called_like_their_folders(tmp_path):
+    for language in ("eng", "heb"):
+        (tmp_path / "hub" / language).mkdir(parents=True)
+        write(tmp_path / "hub" / language / "data.tsv", [("a", "b")], ("sen", "wrong_sen"), "\t")
+    (tmp_path / "hub/.git").mkdir()
+    (tmp_path / "hub/.git/x.txt").write_text("no data")
+    (tmp_path / "hub/README.md").write_text("read me")
+    suite = load_suite(tmp_path / "hub")
+    assert (suite.name, suite.title, [case.name for case in suite.cases]) == (
+        "hub",
+        "MultiBLiMP",
+        ["eng", "heb"],
+    )
+
+
+# Published tables of pairs, opened as they are: equal to how their own programs read them, item by item.
+def opened(path):
+    """Give the pairs of each case."""
+    return {
+        case.name: list(
+            zip(case.sentences["good"].to_pylist(), case.sentences["bad"].to_pylist(), strict=True)
+        )
+        for case in load_suite(path).cases
+    }
+
+
+@pytest.mark.parametrize(("folder", "delimiter"), [(TURBLIMP_SAMPLE, ";"), (TURBLIMP_ORDERS_SAMPLE, ",")])
+def test_turblimp_is_what_its_program_reads(folder, delimiter):
+    # evaluation.py takes the first two columns of a csv; the files in `experimental` have commas by now.
+    published = {}
+    for path in folder.iterdir():
+        with path.open(encoding="utf-8") as file:
+            _, *rows = csv.reader(file, delimiter=delimiter)
+        published[path.stem] = [tuple(row[:2]) for row in rows]
+    assert opened(folder) == published
+
+
+def test_turblimps_phenomena_are_one_however_their_cells_end():
+    suite = load_suite(TURBLIMP_SAMPLE)
+    assert suite.title == "TurBLiMP"
+    assert [case.phenomenon for case in suite.cases] == [
+        "anaphor_agreement", "argument_structure", "irregular_forms", "nominalization",
+    ]  # fmt: skip
+    assert suite.cases[0].features.column_names == ["good_cue", "bad_cue", "critical_region"]
+
+
+def test_rublimp_is_what_pandas_reads_and_its_source_is_the_grammatical_one():
+    tables = {path.stem: pd.read_csv(path) for path in RUBLIMP_SAMPLE.iterdir()}
+    # scorer.py: "score the grammatical sentence" is said of source_sentence.
+    assert opened(RUBLIMP_SAMPLE) == {
+        name: list(zip(table.source_sentence, table.target_sentence, strict=True))
+        for name, table in tables.items()
+    }
+    for case in load_suite(RUBLIMP_SAMPLE).cases:
+        table = tables[case.name]
+        assert {case.name} == {*table.PID}
+        assert {case.phenomenon} == {*table.phenomenon}
+        assert {case.dependency} == {*table.level}
+        features = case.features.to_pydict()
+        for name in ("id", "source_word", "target_word", "subtype", "domain", "tree_depth"):
+            assert features[name] == table[name].tolist()
+
+
+# Sentences of our own: neither set may be shipped.
+ZHOBLIMP = [
+    {"UID": "BA_mine", "phenomenon": "BA", "sentence_good": good, "sentence_bad": bad, "pairID": number}
+    for number, (good, bad) in enumerate(
+        [("我把书看完了。", "我书把看完了。"), ("他把门关上了。", "他门把关上了。")]
+    )
+]  # fmt: skip
+JBLIMP = [
+    {"ID": 0, "good_sentence": "猫が魚を食べた。", "bad_sentence": "猫を魚を食べた。",
+     "type": "acceptability", "phenomenon": "argument structure", "phenomenon-2": None,
+     "paradigm": "case"},
+    {"ID": 1, "good_sentence": "先生がお話しになる。", "bad_sentence": "猫がお話しになる。",
+     "type": "lexical", "phenomenon": "verbal agreement", "phenomenon-2": "morphology",
+     "paradigm": "honorification"},
+    {"ID": 2, "good_sentence": "犬が水を飲んだ。", "bad_sentence": "犬を水を飲んだ。",
+     "type": "acceptability", "phenomenon": "argument structure", "phenomenon-2": "morphology",
+     "paradigm": "case"},
+]  # fmt: skip
+
+
+def write_lines(path, records):
+    path.write_text(
+        "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8"
+    )
+    return path
+
+
+def test_zhoblimp_has_blimps_names_and_is_no_blimp(tmp_path):
+    (case,) = load_suite(write_lines(tmp_path / "BA_mine.jsonl", ZHOBLIMP)).cases
+    assert (case.name, case.phenomenon, case.features.to_pydict()) == ("BA_mine", "BA", {"pairID": [0, 1]})
+    assert opened(tmp_path) == {"BA_mine": [(one["sentence_good"], one["sentence_bad"]) for one in ZHOBLIMP]}
+
+
+def test_jblimps_paradigms_are_cases_and_null_is_no_text(tmp_path):
+    suite = load_suite(write_lines(tmp_path / "validated.jsonl", JBLIMP))
+    assert [(case.name, case.phenomenon) for case in suite.cases] == [
+        ("case", "argument structure"), ("honorification", "verbal agreement"),
+    ]  # fmt: skip
+    assert suite.cases[0].features["phenomenon-2"].to_pylist() == ["", "morphology"]
+    assert suite.cases[0].sentences["good"].to_pylist() == [
+        JBLIMP[0]["good_sentence"],
+        JBLIMP[2]["good_sentence"],
+    ]
+
+
+ALPHABETS = ["abcdé", "אבגדה", "ابتثج", "अआकिखी", "中文格助詞", "e\u0301a\u0308"]
+
+
+def multiblimp(seed, n):
+    """Make rows as MultiBLiMP's pipeline writes them, quotes and braces among their words."""
+    draw = random.Random(seed)
+    rows = []
+    for i in range(n):
+        words = ["".join(draw.choices(ALPHABETS[i % 6], k=3)) for _ in range(6)]
+        words[draw.randrange(6)] = draw.choice(['"', '"quoted"', "'", '""', "word"])
+        wrong = [*words[:-1], words[-1] + "x"]
+        features = str({"Case": draw.choice("NA"), "Number": '"'})
+        rows.append(
+            (" ".join(words), " ".join(wrong), features, draw.choice(["SV", "VS"]), draw.randrange(9))
+        )
+    return pd.DataFrame(rows, columns=["sen", "wrong_sen", "child_features", "wo", "verb_idx"])
+
+
+def test_multiblimp_is_what_pandas_reads_in_every_script(tmp_path):
+    for name, seed in (("heb", 0), ("zho", 1)):
+        (tmp_path / name).mkdir()
+        multiblimp(seed, 60).to_csv(tmp_path / name / "data.tsv", sep="\t", index=False)
+    suite = load_suite(tmp_path)
+    assert [case.name for case in suite.cases] == ["heb", "zho"]
+    for case in suite.cases:
+        table = pd.read_csv(tmp_path / case.name / "data.tsv", sep="\t")  # as its score.py does
+        assert case.sentences["good"].to_pylist() == table.sen.tolist()
+        assert case.sentences["bad"].to_pylist() == table.wrong_sen.tolist()
+        assert case.features["child_features"].to_pylist() == table.child_features.tolist()
+        assert case.features["verb_idx"].to_pylist() == table.verb_idx.tolist()
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_sentences_stay_composed_or_decomposed_as_they_are(tmp_path, form):
+    good, bad = (unicodedata.normalize(form, text) for text in ("les élèves rient .", "les élèves rit ."))
+    (tmp_path / "t.csv").write_text(f"good,bad\n{good},{bad}\n", encoding="utf-8")
+    assert opened(tmp_path / "t.csv") == {"t": [(good, bad)]}
+
+
+def test_a_model_of_words_says_what_to_do_where_no_spaces_stand_between_them(tmp_path):
+    model = open_model("bundled:lstm")
+    (warning,) = evaluate(model, load_suite(write_lines(tmp_path / "j.jsonl", JBLIMP))).manifest.warnings
+    assert warning == (
+        "3 of 3 contrasts are undecidable, and there are no spaces in '先生がお話し': "
+        "cut the text into words, or take a model of sub-word tokens"
+    )
+
+
+def test_a_table_of_wide_letters_is_aligned_as_a_terminal_shows_it(tmp_path):
+    rows = [
+        {**pair, "phenomenon": name} for pair, name in zip(JBLIMP, ("格助詞", "e\u0301", "abc"), strict=True)
+    ]
+    suite = load_suite(write_lines(tmp_path / "t.jsonl", rows))
+    table = render(build_table([evaluate(open_model("bundled:lstm"), suite)]), "md")
+    widths = {wcswidth(line) for line in table.splitlines() if line.startswith("|")}
+    assert len(widths) == 1
+    assert any("格助詞" in line for line in table.splitlines())
+
+
+@pytest.mark.parametrize(("title", "as_text"), [("格助詞", True), ("התאם", True), ("Başar ık", False)])
+def test_an_svg_keeps_words_that_cannot_be_drawn_rightly_as_text(tmp_path, title, as_text):
+    write_figure([Panel(title, [Series(0, "a", [1], [0.5])])], BANDS, [tmp_path / "f.svg"], SuiteError)
+    assert (f">{title}</text>" in (tmp_path / "f.svg").read_text("utf-8")) == as_text
+
+
+def test_lint_names_pairs_of_one_sentence_and_a_run_leaves_them_out():
+    name = "augmented_anaphor_agreement"
+    same = sum(good == bad for good, bad in opened(TURBLIMP_SAMPLE)[name])
+    assert same == 2
+    found = [str(finding) for finding in lint_data(TURBLIMP_SAMPLE)]
+    assert any(f"error: case {name!r}: 2 of 25 items have a contrast between equal" in one for one in found)
+    suite = load_suite(TURBLIMP_SAMPLE, cases=name)
+    verdicts = evaluate(open_model("bundled:lstm"), suite).load_verdicts().to_pylist()
+    sentences = suite.cases[0].sentences.to_pylist()
+    equal = [
+        verdict for verdict, pair in zip(verdicts, sentences, strict=True) if pair["good"] == pair["bad"]
+    ]
+    assert [verdict["undecidable"] for verdict in equal] == [True, True]

@@ -42,14 +42,10 @@ def by_rater(people):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        (
-            "a.csv",
-            'sentence,rating,rating_se,n,mood\n"no, one",6,0.5,8,calm\nb c,2,0,9,wild\nd,3.5,0.1,7,calm\n',
-        ),
-        (
-            "a.csv",
-            "sentence;rating;rating_se;n;mood\nno, one;6;0.5;8;calm\nb c;2;0;9;wild\nd;3.5;.1;7;calm\n",
-        ),
+        ("a.csv",
+         'sentence,rating,rating_se,n,mood\n"no, one",6,0.5,8,calm\nb c,2,0,9,wild\nd,3.5,0.1,7,calm\n'),
+        ("a.csv",
+         "sentence;rating;rating_se;n;mood\nno, one;6;0.5;8;calm\nb c;2;0;9;wild\nd;3.5;.1;7;calm\n"),
         (
             "a.tsv",
             "sentence\trating\trating_se\tn\tmood\nno, one\t6\t0.5\t8\tcalm\nb  c\t2\t0\t9\twild\n"
@@ -62,7 +58,7 @@ def by_rater(people):
             '{"sentence": "d", "rating": 3.5, "rating_se": 0.1, "n": 7, "mood": "calm"}\n',
         ),
     ],
-)
+)  # fmt: skip
 def test_every_form_says_the_same(tmp_path, name, text):
     found = features(write(tmp_path / name, text))
     assert found.to_dict("list") == {

@@ -217,10 +217,8 @@ def broken(change):
         ("{", "no JSON"),
         ("[]", "no SyntaxGym suite"),
         ({"items": []}, "no SyntaxGym suite: 'predictions' is missing"),
-        (
-            broken(lambda s: s["items"][1]["conditions"][2]["regions"][0].update(content=3)),
-            r"'items\[1\]\.conditions\[2\]\.regions\[0\]\.content' should be a text in quotes, not 3",
-        ),
+        (broken(lambda s: s["items"][1]["conditions"][2]["regions"][0].update(content=3)),
+         r"'items\[1\]\.conditions\[2\]\.regions\[0\]\.content' should be a text in quotes, not 3"),
         (suite("(4;%match_sing%)"), "the formula .* states nothing"),
         (suite("(4;%match%) < 1"), "unknown condition 'match'"),
         (suite("(6;%match_sing%) < 1"), "unknown region 6"),
@@ -241,12 +239,10 @@ def broken(change):
         ),
         (suite("(*;%match_plur%) < 1", metric="max"), "asks for the max of an empty region of 'match_plur'"),
         (broken(lambda s: s["items"][1]["conditions"].pop()), "item 7 has other conditions or regions than"),
-        (
-            broken(lambda s: s["items"][0]["conditions"][0]["regions"].pop(0)),
-            "item 1: regions are not numbered",
-        ),
+        (broken(lambda s: s["items"][0]["conditions"][0]["regions"].pop(0)),
+         "item 1: regions are not numbered"),
     ],
-)
+)  # fmt: skip
 def test_a_malformed_suite_is_named(tmp_path, content, message):
     path = tmp_path / "s.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))

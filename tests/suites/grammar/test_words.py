@@ -1,13 +1,15 @@
 """Words from several classes, lexicons in the front matter, and forms that stand for gender and case."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tseval.errors import GrammarError
-from tseval.items import Case
-from tseval.suites import load_suite
+from tseval.items import ENTRIES, Case
+from tseval.suites import TEMPLATES, load_suite, stream_cases
+from tseval.suites.grammar import read_folder
 from tseval.suites.lint import lint
 
 WriteGrammar = Callable[..., Path]
@@ -110,3 +112,294 @@ def test_a_lexicon_in_the_front_matter_is_held_to_the_same(
     with pytest.raises(GrammarError) as caught:
         load_suite(path)
     assert f"one.jinja:{line}: {what}" in str(caught.value)
+
+
+# Lexical factors of grammars: which lexicon entry stands in which place, whatever its form.
+BODY = (
+    "a: the {{ subject }} {{ verb | agree(subject) }}\nb: the {{ subject }} {{ verb | disagree(subject) }}\n"
+)
+SLOTS = (
+    "{subject: noun.person, tense: [past, future], depth: [0, 1, 2], chain: {class: noun.person, repeat: 2}, "
+    "verb: verb.main}"
+)
+CRITICAL = {
+    "obj_rel_within_anim": "embedded_verb",
+    "obj_rel_within_inanim": "embedded_verb",
+    "obj_rel_no_comp_within_anim": "embedded_verb",
+    "obj_rel_no_comp_within_inanim": "embedded_verb",
+    "simple_reflexives": "anaphor",
+    "reflexive_sent_comp": "anaphor",
+    "reflexives_across": "anaphor",
+}
+
+
+def factors(path: Path) -> Case:
+    (case,) = load_suite(path).cases
+    return case
+
+
+def test_every_slot_of_the_lexicon_is_a_factor_and_conditions_are_none(write_grammar: WriteGrammar) -> None:
+    entries = factors(write_grammar(BODY, SLOTS)).entries
+    assert entries.column_names == ["subject", "chain", "verb"]
+    assert set(entries.schema.types) == {ENTRIES}
+
+
+def test_the_entry_of_an_item_is_the_same_in_every_form(write_grammar: WriteGrammar) -> None:
+    case = factors(write_grammar(BODY, "{subject: noun.person, verb: verb.main}"))
+    named = [(row["subject"], row["verb"]) for row in case.entries.to_pylist()]
+    assert dict(zip(case.sentences["a"].to_pylist(), named, strict=True)) == {
+        "the author laughs": ("author", "laughs"),
+        "the author is tall": ("author", "is tall"),
+        "the authors laugh": ("author", "laughs"),
+        "the authors are tall": ("author", "is tall"),
+        "the security guard laughs": ("security guard", "laughs"),
+        "the security guard is tall": ("security guard", "is tall"),
+        "the security guards laugh": ("security guard", "laughs"),
+        "the security guards are tall": ("security guard", "is tall"),
+        "the child laughs": ("child", "laughs"),
+        "the child is tall": ("child", "is tall"),
+        "the children laugh": ("child", "laughs"),
+        "the children are tall": ("child", "is tall"),
+    }
+
+
+def test_a_repeated_slot_has_the_sequence_of_its_entries(write_grammar: WriteGrammar) -> None:
+    slots = "{depth: [1, 2], chain: {class: noun.person, number: plur, repeat: depth}}"
+    words = "{% for noun in chain %}{{ noun }} {% endfor %}"
+    more = "draw: {items: 2, for_each: [depth]}"
+    case = factors(write_grammar(f"a: x {words}\nb: y {words}\n", slots, more))
+    plural = {"author": "authors", "security guard": "security guards", "child": "children"}
+    lengths = []
+    for sentence, level in zip(
+        case.sentences["a"].to_pylist(), case.entries["chain"].to_pylist(), strict=True
+    ):
+        nouns = level.split(", ")
+        assert sentence == " ".join(["x", *(plural[noun] for noun in nouns)])
+        lengths.append(len(nouns))
+    assert lengths == [1, 1, 2, 2]
+
+
+def test_declared_factors_stand_in_place_of_the_slots(write_grammar: WriteGrammar) -> None:
+    more = "factors: {who: subject, last: chain | last, tense: tense, none: \"verb if depth == 0 else ''\"}"
+    entries = factors(write_grammar(BODY, SLOTS, more)).entries
+    assert entries.column_names == ["who", "last", "tense", "none"]
+    assert (
+        set(entries["who"].to_pylist())
+        == {"author", "security guard", "child"}
+        == set(entries["last"].to_pylist())
+    )
+    assert set(entries["tense"].to_pylist()) == {"past", "future"}
+    assert set(entries["none"].to_pylist()) == {"laughs", "is tall", None}
+    assert factors(write_grammar(BODY, SLOTS, "factors: {}")).entries.num_columns == 0
+
+
+def test_no_digest_depends_on_factors(write_grammar: WriteGrammar) -> None:
+    digests = [
+        load_suite(write_grammar(BODY, SLOTS, more)).digest
+        for more in ("", "factors: {}", "factors: {v: verb}")
+    ]
+    assert digests[0] == digests[1] == digests[2]
+
+
+def test_some_items_have_the_entries_that_they_have_in_the_whole(write_grammar: WriteGrammar) -> None:
+    path = write_grammar(BODY, SLOTS)
+    whole = factors(path).entries.to_pylist()
+    for part in (load_suite(path, limit=5), load_suite(path, sample=7, seed=3)):
+        (case,) = part.cases
+        assert case.entries.to_pylist() == [whole[index] for index in case.index.to_pylist()]
+
+
+def test_the_cache_keeps_the_entries(write_grammar: WriteGrammar) -> None:
+    path = write_grammar(BODY, SLOTS)
+    fresh, cached = factors(path), factors(path)
+    assert cached.entries.to_pylist() == fresh.entries.to_pylist()
+    assert cached.entries.schema == fresh.entries.schema
+
+
+@pytest.mark.parametrize(
+    ("declared", "what"),
+    [
+        ("{_v: verb}", "a factor cannot be called '_v'.\n  Use letters, digits and _."),
+        ("{v: 3}", "the factor 'v' is a number.\n  Name a slot, or write an expression that gives a word"),
+        ("{v: depth}", "the factor 'v' is the slot 'depth', which holds no words.\n  Leave it out: it is a"),
+        (
+            "{v: depth + 1}",
+            "a number is no entry of a lexicon.\n  Give a word, such as 'verb' or 'nouns | last'.",
+        ),
+        ("{v: '[verb]'}", "a list is no entry of a lexicon."),
+        ("{v: verb if depth}", "an inline 'if' without an 'else' prints nothing.\n  Add \"else ''\"."),
+        ("{v: vreb}", "'vreb' is not defined.\n  Did you mean 'verb'? Slots, macros and sets: chain,"),
+        ("[verb]", "'factors' must be a mapping, not a list.\n  Write one 'name: value' per line"),
+    ],
+)
+def test_a_malformed_factor_is_one_message_with_its_line(
+    write_grammar: WriteGrammar, declared: str, what: str
+) -> None:
+    path = write_grammar(BODY, SLOTS, f"factors: {declared}")
+    with pytest.raises(GrammarError) as caught:
+        load_suite(path)
+    assert str(caught.value).startswith(f"{path}:7: {what}")
+
+
+@pytest.mark.parametrize("suite", ["marvin_linzen", "agreement"])
+def test_a_factor_of_several_grammars_has_entries_of_one_part_of_speech(suite: str) -> None:
+    # Rows share a factor by its name: `verb.entry` of one must be that of another.
+    parts: dict[str, set[str]] = {}
+    for grammar in read_folder(TEMPLATES / suite).load():
+        words = {
+            word.lemma: name.partition(".")[0]
+            for name, classes in grammar.lexicon.classes.items()
+            for word in classes
+        }
+        (case,) = load_suite(TEMPLATES / suite, cases=grammar.name, sample=200).cases
+        for name in case.entries.column_names:
+            parts.setdefault(name, set()).update(words[e] for e in case.entries[name].unique().to_pylist())
+    nouns = {"subject", "embedded", "speaker", "last_noun"}
+    verbs = {"verb", "first_verb", "embedded_verb", "said", "last_embedded_verb"}
+    others = {"preposition", "determiner", "predicate"}
+    expected = dict.fromkeys(nouns, "noun") | dict.fromkeys(verbs, "verb") | {"anaphor": "pronoun"}
+    expected |= {name: name for name in others} | {"last_preposition": "preposition"}
+    assert parts == {name: {expected[name]} for name in parts}
+    assert {"subject", "verb"} <= parts.keys()
+
+
+def test_the_words_that_are_right_or_wrong_are_those_of_the_factor_verb() -> None:
+    checked = 0
+    for case in load_suite("marvin_linzen", sample=150).cases:
+        name = CRITICAL.get(case.name, "verb")
+        if name not in case.entries.column_names:  # negative polarity items differ in their determiner
+            continue
+        rows = zip(case.items(), case.entries[name].to_pylist(), strict=True)
+        for item, entry in rows:
+            good, bad = (item.sentences[label].split() for label in ("grammatical", "ungrammatical"))
+            at = next(n for n, (one, other) in enumerate(zip(good, bad, strict=True)) if one != other)
+            singular = good[at] if good[at] in entry.split() else bad[at]
+            assert [singular, *good[at + 1 :]][: len(entry.split())] == entry.split(), (case.name, item)
+            checked += 1
+    assert checked > 2000
+
+
+# Draws: a balanced part of all combinations.
+LEXICON = """noun:
+  a: [author, pilot, farmer]
+  b: [guard, chef, skater, dancer]
+verb: {main: [laughs, swims]}
+"""
+SLOTS_OF_DRAW = """  n:     [1, 2, 3]
+  noun:  noun.a
+  chain: {class: noun.b, number: sing, repeat: n}
+  other: {class: noun.a, differs_from: noun}
+  verb:  verb.main
+  turn:  {range: 24}
+"""
+BODY_OF_DRAW = "a: the {{ noun }} {{ chain | join(' ') }} {{ other }} {{ verb }}\nb: {{ turn }}\n"
+DRAW = "draw: {items: 24, for_each: [n]}"
+
+
+@pytest.fixture
+def write(tmp_path):
+    (tmp_path / "lexicon.yaml").write_text(LEXICON)
+
+    def write(draw=DRAW, slots=SLOTS_OF_DRAW, body=BODY_OF_DRAW, name="drawn"):
+        path = tmp_path / f"{name}.jinja"
+        head = "construction: C\nphenomenon: P\nlexicon: lexicon.yaml\n"
+        path.write_text(f"---\n{head}slots:\n{slots}{draw}\n---\n{body}")
+        return path
+
+    return write
+
+
+def features(path, **options):
+    return [item.features for item in load_suite(path, **options).cases[0].items()]
+
+
+def test_every_filler_is_equally_often_in_every_place_of_every_cell(write):
+    items = features(write())
+    assert Counter(item["n"] for item in items) == {1: 24, 2: 24, 3: 24}
+    for n in (1, 2, 3):
+        cell = [item for item in items if item["n"] == n]
+        assert Counter((i["noun"], i["noun_number"]) for i in cell) == dict.fromkeys(
+            [(noun, number) for noun in ("author", "pilot", "farmer") for number in ("sing", "plur")], 4
+        )
+        chains = [item["chain"].split(", ") for item in cell]
+        assert {len(chain) for chain in chains} == {n}
+        for place in zip(*chains, strict=True):
+            assert set(Counter(place).values()) == {6}
+        assert Counter(item["verb"] for item in cell) == {"laughs": 12, "swims": 12}
+        assert sorted(item["turn"] for item in cell) == list(range(24))
+        assert all(item["noun"] != item["other"] for item in cell)
+
+
+def test_where_the_numbers_do_not_divide_counts_differ_by_one_at_most(write):
+    items = features(write("draw: {items: 25, for_each: [n]}"))
+    for n in (1, 2, 3):
+        counts = Counter(item["chain"].split(", ")[-1] for item in items if item["n"] == n)
+        assert sorted(counts.values()) == [6, 6, 6, 7]
+
+
+def test_no_two_items_of_a_cell_have_the_same_words_even_where_few_are_left(write):
+    slots = "  noun: noun.a\n  verb: verb.main\n  turn: {range: 24}\n"
+    items = features(write("draw: {items: 11}", slots, "a: {{ noun }} {{ verb }}\nb: b {{ turn }}\n"))
+    assert len({(i["noun"], i["noun_number"], i["verb"]) for i in items}) == 11  # of 3 * 2 * 2
+
+
+def test_where_leaves_cells_out(write):
+    slots = SLOTS_OF_DRAW + "  k: [0, 1, 2, 3]\n"
+    items = features(write("draw: {items: 24, for_each: [n, k], where: k <= n}", slots))
+    assert Counter((i["n"], i["k"]) for i in items) == {(n, k): 24 for n in (1, 2, 3) for k in range(n + 1)}
+
+
+def test_a_draw_is_the_same_every_time_and_in_parts(write, tmp_path, monkeypatch):
+    path = write()
+    whole = features(path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    assert features(path) == whole
+    assert features(path, limit=30) == whole[:30]
+    drawn = load_suite(path, sample=10, seed=3).cases[0]
+    assert [item.features for item in drawn.items()] == [whole[index] for index in drawn.index.to_pylist()]
+    n_items, blocks = stream_cases(path, limit=5)
+    assert (n_items, [item.features for case in blocks for item in case.items()]) == (5, whole[:5])
+    assert features(write(name="another")) != whole  # a grammar's name is the seed
+
+
+def test_lint_does_not_ask_for_balance_where_a_number_is_fixed(write):
+    body = "a: the {{ noun }} {{ chain | join(' ') }} {{ other }} {{ verb | agree(noun) }}\n"
+    found = lint(write(body=body + body.replace("a:", "b:").replace("| agree", "| disagree")))
+    assert not [finding for finding in found if "chain_number" in str(finding)]
+
+
+@pytest.mark.parametrize(
+    ("draw", "slots", "message"),
+    [
+        ("", SLOTS_OF_DRAW,
+         r"drawn.jinja:8: 'chain' is repeated as 'n' says, .*\n  Add 'draw: \{items: 100, for_each: \[n\]"),
+        ("draw: {items: 5}", SLOTS_OF_DRAW, "'chain' is repeated as 'n' says"),
+        ("draw: {item: 5}", SLOTS_OF_DRAW, r":12: 'draw' names 'item'.\n  Did you mean 'items'\?"),
+        ("draw: {items: 0}", SLOTS_OF_DRAW, "'draw' needs a whole number of 'items'"),
+        ("draw: {for_each: [n]}", SLOTS_OF_DRAW, "'draw' needs a whole number of 'items'"),
+        ("draw: {items: 5, for_each: [m]}", SLOTS_OF_DRAW,
+         r"'for_each' names 'm'.\n .* Slots: n, noun, turn, verb."),
+        ("draw: {items: 5, for_each: n}", SLOTS_OF_DRAW, "'for_each' names None"),
+        ("draw: {items: 5, for_each: [n, other]}", SLOTS_OF_DRAW, "'for_each' names 'other'.\n  List"),
+        ("draw: {items: 5, for_each: [n], where: n < turn}", SLOTS_OF_DRAW,
+         "'where' depends on 'turn'.\n  Add"),
+        ("draw: {items: 5, for_each: [n], where: n > 3}", SLOTS_OF_DRAW, "'where' holds for no combination"),
+        ("draw: {items: 5, for_each: [n], where: m > 3}", SLOTS_OF_DRAW, "'m'"),
+        ("draw: {items: 700000, for_each: [n]}", SLOTS_OF_DRAW, "'draw' asks for 2,100,000 items"),
+        ("draw: {items: 300, for_each: [n]}", SLOTS_OF_DRAW, "no 300 items with different words"),
+        ("draw: {items: 9}", "  x: {class: noun.b, repeat: 90}\n", "'x' has more values than can be"),
+        ("draw: {items: 9, for_each: [x]}", "  x: {class: noun.b, repeat: 9}\n",
+         "'for_each' makes more than 10,000 combinations"),
+        (DRAW, SLOTS_OF_DRAW.replace("24", "0"), "'range' must be a whole number from 1 to 1,000,000"),
+        (
+            DRAW,
+            SLOTS_OF_DRAW.replace("1, 2, 3", "0, 1"),
+            "'repeat' must be a whole number from 1 to 100, or a slot of them, but '.*' has 0, which leaves "
+            r"no word\.\n  Begin with 1, as in '.*: \[1, 2\]'; what has no '.*' is another grammar\.",
+        ),
+        (DRAW, SLOTS_OF_DRAW.replace("1, 2, 3", "a, b"), "'repeat' must be a whole number"),
+    ],
+)  # fmt: skip
+def test_a_bad_draw_is_named(write, draw, slots, message):
+    with pytest.raises(GrammarError, match=message):
+        load_suite(write(draw, slots, "a: a\nb: b {{ verb }}" if "verb" in slots else "a: a\nb: b"))

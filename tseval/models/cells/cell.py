@@ -31,6 +31,7 @@ class Cell(nn.Module):
     What can be chosen about a cell besides its sizes are the keyword-only arguments of its constructor.
 
     Attributes:
+        name: What `--arch` calls it; a class without a name of its own is a base of others.
         n_states: Number of tensors that make up the state; the first is the output.
         costly_projection: Whether `project` costs so much that a language model should project each
             distinct word of a window only once. Dropout then drops the same of a word wherever it stands
@@ -39,6 +40,7 @@ class Cell(nn.Module):
             leave no trace in a model's sizes, so that fingerprints and resume files stay what they were.
     """
 
+    name: ClassVar[str]
     n_states: ClassVar[int] = 1
     costly_projection: ClassVar[bool] = False
     later_options: ClassVar[tuple[str, ...]] = ()

@@ -185,6 +185,7 @@ class DecayRNN(DecayCell):
         inhibitory: Which units inhibit; see `dale_signs`.
     """
 
+    name = "drnn"
     later_options = ("inhibitory",)
     signs: Tensor
 
@@ -226,6 +227,8 @@ class SlackedDecayRNN(DecayCell):
     Source: Bhatt et al. 2020, section 4. See `DecayCell` for α.
     """
 
+    name = "sdrnn"
+
     def add_recurrent(self) -> None:
         """Add W."""
         self.recurrent = recurrent_matrix(self.hidden_size, self.hidden_size)
@@ -242,6 +245,8 @@ class AblatedDecayRNN(DecayCell):
 
     Source: Bhatt et al. 2020, section 4. See `DecayCell` for α.
     """
+
+    name = "abdrnn"
 
     def recurrent_weight(self) -> None:
         """There is none."""
@@ -269,6 +274,7 @@ class EIRNN(AdditiveCell):
         inhibitory: Which units inhibit; see `dale_signs`.
     """
 
+    name = "eirnn"
     n_states = 2
     later_options = ("inhibitory",)
     mask: Tensor

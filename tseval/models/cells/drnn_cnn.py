@@ -39,6 +39,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
         inhibitory: Which units inhibit; see `dale_signs`.
     """
 
+    name = "drnn-cnn"
     n_states = 2
     later_options = ("inhibitory",)
     signs: Tensor

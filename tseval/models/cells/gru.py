@@ -33,6 +33,7 @@ class GRU(FusedCell):
         activation: f, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020.
     """
 
+    name = "gru"
     layer_type = nn.GRU
     later_options = ("activation",)
 

@@ -34,6 +34,7 @@ class LSTM(FusedCell):
             tanh too.
     """
 
+    name = "lstm"
     layer_type = nn.LSTM
     n_states = 2
     later_options = ("activation",)
@@ -89,6 +90,7 @@ class AblatedLSTM(AdditiveCell):
     Source: Bansal et al. 2020, section 3.2.2. The state is (h, c); the drive holds o, then c~.
     """
 
+    name = "ablated-lstm"
     n_states = 2
 
     def __init__(self, input_size: int, hidden_size: int) -> None:

@@ -43,6 +43,7 @@ class ONLSTM(AdditiveCell):
             (Merity et al. 2018).
     """
 
+    name = "onlstm"
     n_states = 2
 
     def __init__(

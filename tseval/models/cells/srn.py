@@ -28,6 +28,7 @@ class SRN(FusedCell):
         activation: f, `tanh` for language models, `relu` for classifiers.
     """
 
+    name = "srn"
     layer_type = nn.RNN
 
     def __init__(self, input_size: int, hidden_size: int, *, activation: str = "tanh") -> None:

@@ -33,6 +33,7 @@ class URN(Cell):
         hidden_size: n, width of the state, at least 2.
     """
 
+    name = "urn"
     costly_projection = True
     unit: Tensor
     upper: Tensor

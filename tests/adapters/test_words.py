@@ -1,6 +1,7 @@
 """Words of sub-word models: against all continuations by brute force, a trained toy, and wordsprobability."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,24 @@ import pytest
 import torch
 import transformers
 import word_tokenizers
-from checkpoints import save_causal, save_masked
+from checkpoints import TEXT, bpe_tokenizer, save_causal, save_masked, wordpiece_tokenizer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_process import call
 from small import make_case, make_suite
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from word_tokenizers import END
 
 import tseval
 from tseval.adapters import open_model
-from tseval.adapters.words import WordMarks, corrections, find_marks, read_to_the_end
+from tseval.adapters.words import Pieces, WordMarks, corrections, find_marks, read_to_the_end
+from tseval.errors import ModelError
+from tseval.runs.directory import part_bytes, read_part
+from tseval.scoring.engine import Part
 from tseval.scoring.protocol import Encoded
 from tseval.scoring.scorers import scorer_for
 from tseval.scoring.surprisal import surprisals, word_surprisals
+from tseval.suites import load_suite
 
 TEXTS = sorted(
     ["the gal laughs", "the gals laugh", "the gal laugh .", "gals", "a gal that saw the gals", "sleeps ."]
@@ -302,7 +311,7 @@ def test_words_have_a_surprisal_of_their_own(trained):
     assert words[2].surprisal > 2
 
 
-TEXT = """the gals laugh .
+TEXT_OF_MARKS = """the gals laugh .
 the gal that the gals saw sleeps .
 gals
 a gal laughs ,the gals that
@@ -329,8 +338,8 @@ def test_words_are_those_of_wordsprobability(tmp_path, monkeypatch):
             self.vocab_masks["mid"][self.tokenizer.eos_token_id] = 0
 
     monkeypatch.setitem(models.MODELS, "toy", Toy)
-    theirs = get_surprisal_per_word(TEXT, "toy", return_buggy_surprisals=True)
-    for n, own in enumerate(word_surprisals(model, TEXT.split("\n"))):
+    theirs = get_surprisal_per_word(TEXT_OF_MARKS, "toy", return_buggy_surprisals=True)
+    for n, own in enumerate(word_surprisals(model, TEXT_OF_MARKS.split("\n"))):
         expected = theirs.loc[n].astype({"surprisal": float, "surprisal_buggy": float})
         assert [word.text for word in own] == expected["word"].tolist()
         # What comes behind a final mark of punctuation they read, and tseval does not.
@@ -338,3 +347,269 @@ def test_words_are_those_of_wordsprobability(tmp_path, monkeypatch):
         found = [word.surprisal for word in own]
         np.testing.assert_allclose(found[:last], expected["surprisal"][:last], atol=1e-5, rtol=1e-6)
         assert np.abs(expected["surprisal"] - expected["surprisal_buggy"])[:last].min() > 0.01
+
+
+# Pieces and the words they belong to, against splitting every beginning of a sentence.
+BPE = bpe_tokenizer()
+WORDPIECE = wordpiece_tokenizer()
+# Letters, accents, letters outside the basic plane, digits, marks.
+WORDS = st.text("abtheαé𝒜7.'", min_size=1, max_size=6)
+SENTENCES = st.lists(st.lists(WORDS, min_size=1, max_size=6).map(" ".join), min_size=1, max_size=8)
+
+
+def metaspace_tokenizer():
+    """Pieces as SentencePiece makes them for Llama: a space is a letter, and may be a piece of its own."""
+    letters = ["▁", "<unk>", *"abcdefghijklmnopqrstuvwxyz.", "▁t", "▁th"]
+    vocabulary = {letter: i for i, letter in enumerate(letters)}
+    tokenizer = Tokenizer(models.BPE(vocabulary, [("▁", "t"), ("▁t", "h")], unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
+
+
+METASPACE = metaspace_tokenizer()
+
+
+def counts_by_beginnings(tokenizer, text, prefix=""):
+    words = text.split(" ")
+    sizes = [0]
+    for n in range(len(words)):
+        sizes.append(len(tokenizer.encode(prefix + " ".join(words[: n + 1]), add_special_tokens=False)))
+    return [after - before for before, after in pairwise(sizes)]
+
+
+@pytest.mark.parametrize("tokenizer", [BPE, METASPACE], ids=["bpe", "metaspace"])
+@pytest.mark.parametrize("leading_space", [False, True])
+@settings(max_examples=40, deadline=None)
+@given(texts=SENTENCES)
+def test_every_piece_belongs_to_the_word_it_spells(tokenizer, leading_space, texts):
+    encoded = Pieces(tokenizer, leading_space).encode(pa.array(texts))
+    prefix = " " if leading_space else ""
+    ids = [tokenizer.encode(prefix + text, add_special_tokens=False) for text in texts]
+    assert encoded.tokens.tolist() == [token for one in ids for token in one]
+    expected = [count for text in texts for count in counts_by_beginnings(tokenizer, text, prefix)]
+    assert encoded.pieces.tolist() == expected
+    assert encoded.lengths.tolist() == [len(text.split(" ")) for text in texts]
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=SENTENCES)
+def test_without_offsets_the_pieces_are_the_same(texts):
+    fast = Pieces(BPE, leading_space=False).encode(pa.array(texts))
+    tokens, pieces = Pieces(BPE, leading_space=False)._by_beginnings(texts)
+    assert tokens.tolist() == fast.tokens.tolist()
+    assert pieces.tolist() == fast.pieces.tolist()
+
+
+def test_a_sentence_is_seen_as_its_words():
+    texts = pa.array(sorted(TEXT))
+    assert Pieces(BPE, leading_space=False).encode(texts).seen.to_pylist() == texts.to_pylist()
+    assert Pieces(BPE, leading_space=True).encode(texts).seen.to_pylist() == texts.to_pylist()
+
+
+def test_unknown_words_and_case_are_seen_as_the_tokenizer_sees_them():
+    encoded = Pieces(WORDPIECE, leading_space=False).encode(pa.array(["The author ☃ .", "the author ☂ ."]))
+    assert encoded.seen.to_pylist() == ["the author [UNK] ."] * 2
+    assert encoded.n_unknown.tolist() == [1, 1]
+
+
+def test_a_sentence_that_the_tokenizer_drops_is_an_error():
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE({"a": 0}, [])))
+    with pytest.raises(ModelError, match="leaves nothing of the sentence '☃'"):
+        Pieces(fast, leading_space=False).encode(pa.array(["a", "☃"]))
+
+
+GAPS = st.sampled_from([" ", "  ", "\n", " \n", "\t", "\u00a0"])
+SPACED = st.lists(st.tuples(WORDS, GAPS), min_size=1, max_size=6).map(
+    lambda parts: "".join(word + gap for word, gap in parts).strip()
+)
+
+
+@pytest.mark.parametrize("tokenizer", [BPE, METASPACE], ids=["bpe", "metaspace"])
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(SPACED, min_size=1, max_size=6))
+def test_kept_white_space_reaches_the_tokenizer_and_belongs_to_the_word_before_it(tokenizer, texts):
+    encoded = Pieces(tokenizer, leading_space=False, white_space="kept").encode(pa.array(texts))
+    assert encoded.lengths.tolist() == [len(text.split()) for text in texts]
+    tokens, pieces = [], []
+    for text in texts:
+        found = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        tokens += found["input_ids"]
+        begins = [len(text) - len(text.split(None, n)[-1]) for n in range(1, len(text.split()))]
+        words = [sum(stop > begin for begin in begins) for _, stop in found["offset_mapping"]]
+        pieces += [words.count(n) for n in range(len(begins) + 1)]
+    assert encoded.tokens.tolist() == tokens
+    assert encoded.pieces.tolist() == pieces
+    assert encoded.pieces.sum() == len(tokens)
+
+
+def test_white_space_is_kept_where_pieces_say_where_they_stand():
+    with pytest.raises(ModelError, match="white_space=kept: the tokenizer is slow"):
+        Pieces(transformers.ByT5Tokenizer(), leading_space=False, white_space="kept")
+
+
+# Which token stands before every sentence, and what follows where there is none.
+# A pair that differs in its first word, and one that does later.
+ROWS = [("the guards laugh", "no guards laugh"), ("the guards laugh", "the guards laughs")]
+TURN = "{% for message in messages %}{{ message.content }}<turn>{% endfor %}"
+
+
+def saved(folder, bos=None, eos="<|endoftext|>", template=None):
+    """Save a tiny model with a tokenizer that has these marks."""
+    tokenizer = bpe_tokenizer(bos=bos, eos=eos)
+    tokenizer.chat_template = template
+    save_causal(folder, tokenizer=tokenizer)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "bos", "token", "start"),
+    [
+        ({"bos": "<pad>"}, "auto", "<pad>", "bos"),
+        ({}, "auto", "<|endoftext|>", "eos"),
+        ({"template": TURN}, "auto", "<|endoftext|>", "eos"),
+        ({"template": TURN.replace("<turn>", "<|endoftext|>")}, "auto", None, "none"),
+        ({"eos": None}, "auto", None, "none"),
+        ({"bos": "<pad>"}, "false", None, "none"),
+        ({"bos": "<pad>"}, "<|endoftext|>", "<|endoftext|>", "eos"),
+        ({"eos": None}, "<|endoftext|>", "<|endoftext|>", "named"),
+    ],
+)
+def test_the_start_is_in_the_protocol_with_where_it_comes_from(tmp_path, tokenizer, bos, token, start):
+    card = open_model(f"hf:{saved(tmp_path, **tokenizer)}", {"bos": bos}).card
+    scored = "unscored" if token is None else "scored"
+    assert (card.protocol["bos"], card.protocol["start"]) == (token, start)
+    assert card.protocol["first_token"] == scored
+
+
+def test_the_signature_tells_the_three_apart(tmp_path):
+    suite = make_suite(make_case("simple", ROWS[1:]))
+    ways: dict[str, dict[str, Any]] = {"bos": {"bos": "<pad>"}, "eos": {}, "none": {"eos": None}}
+    for start, tokenizer in ways.items():
+        run = tseval.evaluate(open_model(f"hf:{saved(tmp_path / start, **tokenizer)}"), suite)
+        assert f"|start:{start}|" in run.manifest.signature
+        assert run.manifest.model.protocol["start"] == start
+
+
+@pytest.mark.parametrize("score", ["sentence", "mean", "critical"])
+def test_what_differs_in_an_unscored_token_is_undecidable_and_counted(tmp_path, score):
+    suite = make_suite(make_case("simple", ROWS))
+    model = open_model(f"hf:{saved(tmp_path / 'tiny', eos=None)}")
+    run = tseval.evaluate(model, suite, score=score, out=tmp_path / "run")
+    assert run.verdicts["undecidable"].tolist() == [True, False]
+    assert run.manifest.counts.undecidable == 1
+    assert "1 are undecidable" in (tmp_path / "run" / "table.md").read_text()
+    named = tseval.evaluate(open_model(f"hf:{tmp_path / 'tiny'}", {"bos": "<pad>"}), suite, score=score)
+    assert named.verdicts["undecidable"].tolist() == [False, False]
+
+
+def test_words_that_differ_after_the_unscored_piece_are_compared(tmp_path):
+    model: Any = open_model(f"hf:{saved(tmp_path, eos=None)}")
+    pieces = [model.tokenizer.tokenize(word) for word in ("guards", "guardlikes")]
+    assert pieces[0][0] == pieces[1][0]
+    suite = make_suite(make_case("simple", [("guards laugh", "guardlikes laugh")]))
+    assert tseval.evaluate(model, suite).verdicts["undecidable"].tolist() == [False]
+
+
+def test_endings_are_compared_after_unlike_beginnings_but_not_with_them(tmp_path):
+    case = make_case("simple", [ROWS[0], ROWS[0]], features={"ending": [1, 3]})
+    run = tseval.evaluate(
+        open_model(f"hf:{saved(tmp_path, eos=None)}"), make_suite(case, terminator=None), score="ending"
+    )
+    assert run.verdicts["undecidable"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("formula", "undecidable"),
+    [
+        ("(3;%good%) < (3;%bad%)", False),
+        ("(*;%good%) < (*;%bad%)", True),
+        ("(1;%good%) < (1;%bad%)", False),
+        ("(2;%good%) < (2;%bad%)", True),
+    ],
+)
+def test_regions_are_compared_unless_they_begin_unlike_sentences(tmp_path, formula, undecidable):
+    conditions = [
+        {
+            "condition_name": name,
+            "regions": [
+                {"region_number": n, "content": text} for n, text in enumerate(["", noun, "laugh"], 1)
+            ],
+        }
+        for name, noun in (("good", "guards"), ("bad", "pilots"))
+    ]
+    suite = {
+        "meta": {"name": "begin", "metric": "sum"},
+        "region_meta": {"1": "nothing"},
+        "predictions": [{"type": "formula", "formula": formula}],
+        "items": [{"item_number": 1, "conditions": conditions}],
+    }
+    (tmp_path / "begin.json").write_text(json.dumps(suite))
+    model = open_model(f"hf:{saved(tmp_path / 'tiny', eos=None)}")
+    run = tseval.evaluate(model, load_suite(str(tmp_path / "begin.json")))
+    assert run.verdicts["undecidable"].tolist() == [undecidable]
+
+
+def test_a_saved_part_keeps_the_unscored_tokens(tmp_path):
+    model: Any = open_model(f"hf:{saved(tmp_path, eos=None)}")
+    table = scorer_for(model).score(pa.array(["no guards laugh", "the guards laugh"]))
+    first = [model.tokenizer.encode(word)[0] for word in ("no", "the")]
+    assert table["unscored"].to_pylist() == first
+    assert read_part(part_bytes(Part(table, 7))).table.equals(table)
+
+
+def test_without_a_start_symbol_sums_are_those_of_minicons(tmp_path):
+    scorer = pytest.importorskip("minicons.scorer")
+    path = save_causal(tmp_path, tokenizer=bpe_tokenizer(bos="<pad>"))
+    theirs = scorer.IncrementalLMScorer(str(path), device="cpu")
+    for bos, with_token in (("false", False), ("auto", True)):
+        sums = theirs.sequence_score(TEXT, reduction=lambda x: x.sum().item(), bos_token=with_token)
+        rows = scorer_for(open_model(f"hf:{path}", {"bos": bos})).score(pa.array(sorted(TEXT))).to_pylist()
+        ours = {row["sentence"]: row["logprob"] for row in rows}
+        assert [ours[text] for text in TEXT] == pytest.approx(sums, abs=1e-4)
+
+
+def test_a_pair_that_differs_in_the_unscored_token_is_undecidable(tmp_path):
+    options = "pair", "--model", f"hf:{saved(tmp_path / 'tiny', eos=None)}"
+    result = call(*options, *ROWS[0], cwd=tmp_path)
+    assert "undecidable: the two begin with different tokens" in result.stderr
+    assert "is preferred" in call(*options, *ROWS[1], cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("single", "token"),
+    [("$A", None), ("<pad> $A", "<pad>"), ("<pad> $A <|endoftext|>", "<pad>"), ("$A <pad>", None)],
+)
+def test_the_start_may_be_what_the_tokenizer_adds_by_itself(tmp_path, single, token):
+    tokenizer = bpe_tokenizer(bos="<pad>")
+    add_by_itself(tokenizer, single)
+    path = save_causal(tmp_path, tokenizer=tokenizer)
+    card = open_model(f"hf:{path}", {"bos": "tokenizer"}).card
+    assert card.protocol["bos"] == token
+    assert open_model(f"hf:{path}").card.protocol["bos"] == "<pad>"  # which it has, whether it adds it or not
+
+
+def test_two_tokens_before_a_text_are_no_start(tmp_path):
+    tokenizer = bpe_tokenizer()
+    add_by_itself(tokenizer, "<pad> <|endoftext|> $A")
+    path = save_causal(tmp_path, tokenizer=tokenizer)
+    with pytest.raises(
+        ModelError, match=r"bos=tokenizer: the tokenizer puts 2 tokens before a text.\n.*bos=TOKEN"
+    ):
+        open_model(f"hf:{path}", {"bos": "tokenizer"})
+
+
+def test_kept_white_space_is_in_the_protocol_and_goes_with_sums_over_pieces(tmp_path):
+    path = saved(tmp_path)
+    card = open_model(f"hf:{path}", {"white_space": "kept", "words": "pieces"}).card
+    assert card.protocol["white_space"] == "kept"
+    assert "white_space" not in open_model(f"hf:{path}").card.protocol
+    with pytest.raises(ModelError, match=r"white_space=kept: .* cannot be corrected.\n.*words=pieces"):
+        open_model(f"hf:{path}", {"white_space": "kept"})
+
+
+def add_by_itself(tokenizer, single):
+    """Let a tokenizer put special tokens around every text."""
+    special = [("<|endoftext|>", 0), ("<pad>", 1)]
+    processor = processors.TemplateProcessing(single=single, special_tokens=special)
+    tokenizer.backend_tokenizer.post_processor = processor
