@@ -73,7 +73,7 @@ def test_the_bigrams_of_the_page_are_probabilities(
     followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(followed.folder / "site")
-    from tseval_bigram import Bigram
+    from tseval_bigram import Bigram  # noqa: PLC0415 - installed by the fixture
 
     model = Bigram(followed.folder / "simple.txt")
     for before in ("<eos>", "author", "is", "<unk>"):
