@@ -121,9 +121,6 @@ def choose_method(
 
     Returns:
         The method, and why it is not the fastest of these, if it is not.
-
-    Raises:
-        ModelError: If the model reads words that are yet to come, or no method agrees.
     """
     tolerance = scoring.opened.tolerance
     most = (scoring.opened.longest or length + 1) - 1  # beside a start symbol
@@ -238,11 +235,7 @@ class ModelProducts:
 
 
 def refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
-    """Say how a model of transformers is asked for another precision.
-
-    Raises:
-        ModelError: It is asked for as for a checkpoint of tseval's own.
-    """
+    """Say how a model of transformers is asked for another precision."""
     if "precision" in arguments:
         raise ModelError(
             f"{scheme}: a model of transformers computes in the type of its weights: leave --precision out, "
@@ -269,9 +262,6 @@ class CausalModel:
         leading_space: Whether a sentence begins with a space.
         words: What the log-probability of a word is: `corrected`, or the sum over its `pieces`.
         white_space: Between words, `single` spaces, or `kept` as it is.
-
-    Raises:
-        ModelError: If there is no such start symbol, the model is not causal, or words cannot be corrected.
     """
 
     def __init__(
@@ -320,11 +310,7 @@ class CausalModel:
         return self.card.show(self)
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Split sentences into pieces.
-
-        Raises:
-            ModelError: If a sentence is longer than the model reads, or has a piece that it lacks.
-        """
+        """Split sentences into pieces."""
         encoded = self._pieces.encode(sentences)
         self.opened.check_fits(encoded, n_special=0 if self.start is None else 1)
         return encoded
@@ -501,9 +487,6 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
         rest: Folder, or id on the hub.
         arguments: `bos`, `leading_space`, `words`, `white_space`; all others go to `from_pretrained`.
         device: Where to compute.
-
-    Raises:
-        ModelError: If the model cannot be used.
     """
     refuse_precision("hf", arguments)
     remaining = dict(arguments)

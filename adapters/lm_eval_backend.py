@@ -83,11 +83,7 @@ class LmEvalModel:
         return self.card.show(self)
 
     def sentence_logprobs(self, sentences: Sequence[str]) -> list[float]:
-        """Score whole sentences; see `TotalModel`.
-
-        Raises:
-            ModelError: If the backend fails; what was scored before is saved.
-        """
+        """Score whole sentences; see `TotalModel`."""
         requests = [
             Instance(request_type="loglikelihood", doc={}, arguments=("", sentence), idx=i)
             for i, sentence in enumerate(sentences)
@@ -122,11 +118,7 @@ class LmEvalModel:
 
 
 def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEvalModel:
-    """Open `--model lm-eval:BACKEND`; `--model-args` are lm-eval's own.
-
-    Raises:
-        ModelError: If lm-eval knows no such backend, or cannot make it of these arguments.
-    """
+    """Open `--model lm-eval:BACKEND`; `--model-args` are lm-eval's own."""
     known = sorted(model_registry.keys())
     if rest not in known:
         raise ModelError(f"lm-eval has no backend {rest!r}. {suggest(rest, known, 'Backends')}")

@@ -79,9 +79,6 @@ class MaskedModel:
         opened: What was read.
         pll: `within_word_l2r` or `original`.
         white_space: Between words, `single` spaces, or `kept` as it is.
-
-    Raises:
-        ModelError: If the tokenizer has no mask, or the model cannot be scored.
     """
 
     def __init__(self, opened: Pretrained, pll: str, white_space: str) -> None:
@@ -125,11 +122,7 @@ class MaskedModel:
         return self._pieces.texts(tokens)
 
     def encode(self, sentences: pa.StringArray) -> EncodedForMasks:
-        """Split sentences into pieces.
-
-        Raises:
-            ModelError: If a sentence is longer than the model reads, or has a piece that it lacks.
-        """
+        """Split sentences into pieces."""
         encoded = self._pieces.encode(sentences)
         self.opened.check_fits(encoded, len(self.before) + len(self.after))
         words = self._pieces.words_of_tokenizer(sentences)
@@ -261,9 +254,6 @@ def open_masked(rest: str, arguments: Mapping[str, str], device: str) -> MaskedM
         rest: Folder, or id on the hub.
         arguments: `pll`, `white_space`; all others are passed on to `from_pretrained`.
         device: Where to compute.
-
-    Raises:
-        ModelError: If the model cannot be used.
     """
     refuse_precision("mlm", arguments)
     remaining = dict(arguments)

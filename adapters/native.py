@@ -205,11 +205,7 @@ class NativeClassifier(NativeModel):
         self.card = replace(self.card, protocol=protocol, details=details)
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the vocabulary; see `NativeModel.encode`.
-
-        Raises:
-            ModelError: If a sentence does not end in a label, or has one before its end.
-        """
+        """Bring sentences to the vocabulary; see `NativeModel.encode`."""
         encoded = super().encode(sentences)
         is_label = encoded.tokens >= self._n_words
         ends = np.cumsum(encoded.lengths)
@@ -255,9 +251,6 @@ def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> Nat
     """Open `--model PATH`: a checkpoint of tseval's own, or a published pickle with `vocab=FILE`.
 
     Either takes `precision=bfloat16`.
-
-    Raises:
-        ModelError: If the checkpoint cannot be used, or an argument is not one of its kind.
     """
     path = Path(rest)
     # A file name need not be text; the model's name must be.
@@ -293,11 +286,7 @@ def _load(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
 
 
 def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:
-    """Open `--model bundled:NAME`, a checkpoint that comes with tseval.
-
-    Raises:
-        ModelError: If there is no such checkpoint.
-    """
+    """Open `--model bundled:NAME`, a checkpoint that comes with tseval."""
     known = bundled_checkpoints()
     if rest not in known:
         raise ModelError(f"no bundled checkpoint {rest!r}. {suggest(rest, known, 'Bundled')}")
@@ -317,9 +306,6 @@ def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: 
         model: Whole, on one device; afterwards it is as it was.
         tokenizer: Its own.
         name: For tables.
-
-    Raises:
-        ModelError: It is not causal, or has no start symbol.
     """
     with undisturbed(model):
         opened = Pretrained(name, model, tokenizer, _fingerprint(model, tokenizer), {})

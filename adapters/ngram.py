@@ -96,11 +96,7 @@ class NgramModel:
 
 
 def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramModel:
-    """Open `--model ngram:FILE`, an ARPA file or a KenLM binary.
-
-    Raises:
-        ModelError: If the file cannot be read, or an argument or the device is not one that this adapter has.
-    """
+    """Open `--model ngram:FILE`, an ARPA file or a KenLM binary."""
     if unknown := sorted(arguments.keys() - {"eos"}):
         raise ModelError(f"ngram: takes --model-args eos=true alone, not {', '.join(unknown)}")
     eos = arguments.get("eos", "false")

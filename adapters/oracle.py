@@ -147,9 +147,6 @@ def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeM
         rest: `dyck-srn`, `dyck-lstm`, `dyck-automaton` or `dyck-second-order`.
         arguments: k and m of the language; of the first two, how brackets are spelt.
         device: Where the first two compute.
-
-    Raises:
-        ModelError: If there is no such oracle, or the arguments are not as they should be.
     """
     if rest not in (*ORACLES, *AUTOMATA):
         raise ModelError(f"no oracle {rest!r}. {suggest(rest, (*ORACLES, *AUTOMATA), 'Oracles')}")

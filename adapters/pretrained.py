@@ -41,9 +41,6 @@ def refuse_hostile(where: str, folder: Path) -> None:
     Args:
         where: What to call it in messages.
         folder: The folder; if it is none, nothing is refused.
-
-    Raises:
-        ModelError: Names the file.
     """
     with suppress(OSError):  # what cannot be looked at is told by transformers
         for path in folder.iterdir():
@@ -57,11 +54,7 @@ def refuse_hostile(where: str, folder: Path) -> None:
 
 
 def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
-    """Refuse folders that lack a model or its tokenizer; of what is no folder, the hub knows more.
-
-    Raises:
-        ModelError: Says what is missing.
-    """
+    """Refuse folders that lack a model or its tokenizer; of what is no folder, the hub knows more."""
     if folder.is_dir() and not (folder / "config.json").exists():
         raise ModelError(
             f"{where} holds no config.json: it is no saved model.\n"
@@ -173,11 +166,7 @@ class Lora:
 
 
 def find_lora(scheme: str, rest: str) -> Lora | None:
-    """Tell whether a folder holds a change of a model, and of which.
-
-    Raises:
-        ModelError: It does, and does not say of which; or peft, which opens it, is not installed.
-    """
+    """Tell whether a folder holds a change of a model, and of which."""
     where, file = f"{scheme}:{rest}", Path(rest, CONFIG)
     if not file.is_file():
         return None
@@ -290,9 +279,6 @@ class Pretrained:
         Args:
             encoded: Sentences.
             n_special: Number of special tokens that are added to a sentence.
-
-        Raises:
-            ModelError: If a sentence is too long, or has a token that the model lacks.
         """
         if encoded.tokens.max() >= self.n_tokens:
             token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
@@ -313,11 +299,7 @@ def ordinary_tokens(opened: Pretrained) -> np.ndarray:
 
 
 def take_option(arguments: dict[str, str], name: str, choices: tuple[str, ...]) -> str:
-    """Take an argument of ours out of those for `from_pretrained`; the first choice is the default.
-
-    Raises:
-        ModelError: If its value is none of the choices.
-    """
+    """Take an argument of ours out of those for `from_pretrained`; the first choice is the default."""
     value = arguments.pop(name, choices[0])
     if value not in choices:
         raise ModelError(f"--model-args {name}={value}: {suggest(value, choices, 'Values')}")
@@ -335,9 +317,6 @@ def open_pretrained(
         rest: Folder, or id on the hub.
         arguments: For `from_pretrained`, as text.
         device: `auto`, `cpu`, `cuda`, ...; `auto` if `device_map` is among the arguments.
-
-    Raises:
-        ModelError: If transformers is not installed, or the model cannot be opened or is not whole.
     """
     try:
         import transformers  # noqa: PLC0415  optional, and heavy
@@ -455,9 +434,6 @@ def plain_errors(scheme: str, rest: str, away: bool = True) -> Iterator[None]:
         scheme: Of the adapter.
         rest: Folder, or id on the hub.
         away: Whether the hub could be asked.
-
-    Raises:
-        ModelError: For any error; a ModelError as it is.
     """
     from huggingface_hub.utils import logging as hub  # noqa: PLC0415  optional, and heavy
     from transformers.utils import logging  # noqa: PLC0415  optional, and heavy

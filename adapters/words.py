@@ -43,9 +43,6 @@ class Pieces:
         white_space: Between words, `single` spaces, each of which belongs to the word after it. Or `kept` as
             it is, line breaks too, which needs a fast tokenizer; a piece that is nothing else then belongs to
             the word before it.
-
-    Raises:
-        ModelError: If white space cannot be kept.
     """
 
     def __init__(
@@ -61,11 +58,7 @@ class Pieces:
         self._seen: dict[bytes, tuple[str, bool]] = {}
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Split sentences into pieces.
-
-        Raises:
-            ModelError: If nothing is left of a sentence.
-        """
+        """Split sentences into pieces."""
         texts, lengths = self._texts(sentences)
         split_up = self._by_offsets if self.tokenizer.is_fast else self._by_beginnings
         tokens, pieces = split_up(texts)
@@ -352,9 +345,6 @@ def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
         bos: `auto`, the tokenizer's beginning of sequence if it has one, else its end of text if that stood
             between training texts; `tokenizer`, what it puts before a text by itself, if anything; `true`,
             its beginning of sequence, which it must have; `false`, none; or a token of its vocabulary.
-
-    Raises:
-        ModelError: If there is no such token.
     """
     own = cast("int | None", tokenizer.bos_token_id)
     if bos == "auto":
@@ -407,11 +397,7 @@ def start_kind(tokenizer: PreTrainedTokenizerBase, start: int | None) -> str:
 
 
 def special_tokens(tokenizer: PreTrainedTokenizerBase, who: str) -> tuple[list[int], list[int]]:
-    """Give the special tokens that a tokenizer puts before and after a text by itself.
-
-    Raises:
-        ModelError: It makes nothing but special tokens; the message begins with `who`.
-    """
+    """Give the special tokens that a tokenizer puts before and after a text by itself."""
     encoded = tokenizer("a", return_special_tokens_mask=True)
     ids = cast("list[int]", encoded["input_ids"])
     special = cast("list[int]", encoded["special_tokens_mask"])

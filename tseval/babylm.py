@@ -189,9 +189,6 @@ def load_tasks(data: Path) -> tuple[list[LoadedTask], list[str]]:
 
     Returns:
         The tasks that are there, and the names of the folders that are not.
-
-    Raises:
-        SuiteError: There are none; a record is wrong, with its file and line.
     """
     is_fast = any(
         (data / str(task.fast)).is_dir() for task in BABYLM_TASKS if task.fast not in {None, task.full}
@@ -401,10 +398,6 @@ def plan_tasks(model: Model, tasks: Sequence[LoadedTask], where: Path) -> list[P
         model: As `tseval.load_model` gives it.
         tasks: What to score.
         where: As `results_folder` gives it.
-
-    Raises:
-        ModelError: The model does not score single words, or does not read so far.
-        RunError: A place holds predictions of another program.
     """
     planned = []
     for loaded in tasks:
@@ -428,9 +421,6 @@ def score_task(planned: PlannedTask, progress: Callable[[int, int], None] | None
     Args:
         planned: The task.
         progress: Called with the numbers of sentences done and of all.
-
-    Raises:
-        RunError: Its place holds a run or predictions of another model.
     """
     run = carry_out(planned.plan, planned.place / RUN, resume=True, progress=progress)
     result = predict(planned.loaded, run)

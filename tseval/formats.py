@@ -62,11 +62,7 @@ def read_json(file: Path) -> Json:
 
 
 def parse_json(text: str) -> Json:
-    """Read JSON in which no object says one thing twice: each reader could believe another one.
-
-    Raises:
-        ValueError, RecursionError: It is none, says something twice, or cannot be kept.
-    """
+    """Read JSON in which no object says one thing twice: each reader could believe another one."""
     try:
         return json.loads(text, object_pairs_hook=_each_once)  # type: ignore[no-any-return]
     except json.JSONDecodeError:
@@ -329,11 +325,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[str, Record]]:
-    """Give every record of a file of JSON lines with its place.
-
-    Raises:
-        SuiteError: A line is no JSON object.
-    """
+    """Give every record of a file of JSON lines with its place."""
     for place, line in read_lines(path):
         record = parse_data(line, place)
         if not isinstance(record, dict):

@@ -49,9 +49,6 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         batch_size: Taken because lm-eval gives it; tseval finds its own.
         max_batch_size: Likewise.
         arguments: For the model's adapter, as in `--model-args` of `tseval run`.
-
-    Raises:
-        ModelError: If the model cannot be used.
     """
 
     def __init__(
@@ -174,9 +171,6 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
 
     Returns:
         The names of the group and of its tasks.
-
-    Raises:
-        SuiteError: The suite compares something else, or the folder holds something.
     """
     if not suite.has_accuracy:
         raise SuiteError(f"{suite.name} has ratings of sentences, for which lm-eval has no kind of task")

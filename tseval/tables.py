@@ -182,32 +182,20 @@ def open_table(path: Path) -> tuple[str, list[str], Iterator[Row]]:
         The place of the header, the names of the columns, and the rows: each with its place, `file:line`,
         and its cells. A first column without a name, which is pandas' index, is left out. An empty file has
         no columns.
-
-    Raises:
-        SuiteError: A column has no name of its own; later, a row has another number of columns, or a quote
-            is not closed.
     """
     rows = _csv_rows(path) if bare_name(path).endswith(".csv") else _pandas_rows(path)
     return _opened(path, rows)
 
 
 def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give every row of a table, as texts, with its place.
-
-    Raises:
-        SuiteError: As `open_table`.
-    """
+    """Give every row of a table, as texts, with its place."""
     _, names, rows = open_table(path)
     for place, cells in rows:
         yield place, dict(zip(names, cells, strict=True))
 
 
 def read_tsv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give every row of a table with a header, as texts, with its place. Quotes are ordinary characters.
-
-    Raises:
-        SuiteError: A row has another number of columns than the header; a column has no name of its own.
-    """
+    """Give every row of a table with a header, as texts, with its place. Quotes are ordinary characters."""
     _, names, rows = _opened(path, _tsv_rows(path))
     for place, cells in rows:
         yield place, dict(zip(names, cells, strict=True))

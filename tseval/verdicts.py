@@ -55,11 +55,7 @@ def asked_in(suite: Suite, sentences: pa.StringArray) -> Asked | None:
 
 
 def check_score(suite: Suite, score: Score) -> None:
-    """Refuse a score that a suite does not allow, before anything is scored.
-
-    Raises:
-        SuiteError: Names the first case whose question cannot be answered by it.
-    """
+    """Refuse a score that a suite does not allow, before anything is scored."""
     for case in suite.cases:
         if refusal := case.question.refusal(score, case.features):
             raise SuiteError(f"case {case.name!r} {refusal}")
@@ -84,11 +80,6 @@ def judge(
         a column `NAME.entry` with the lexicon entry; features and entries are null where a case lacks them.
         A tie is wrong, and what is undecidable neither correct nor a tie. Of a rated sentence `better_score`
         is its score, and `correct` and `tie` are null.
-
-    Raises:
-        ModelError: A score is not finite; names the sentence. The model was not asked what the suite asks.
-        SuiteError: Two cases give one feature different types; the suite does not allow the score; two
-            sentences cannot be compared by it.
     """
     base, by = split_measure(score)
     compared = cast("Score", base)

@@ -165,20 +165,12 @@ def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
         decidable items; and of its estimate, clustered by lexicon entry, `se`, `low`, `high`, `df`, `n_eff`,
         `clusters` and `fixed`. Where no item is decidable these are missing, and the last two empty; `df` is
         also missing where items are independent.
-
-    Raises:
-        SuiteError: The suite has no such feature.
     """
     return tally(verdicts, by)[0]
 
 
 def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Answers]:
-    """Count verdicts as `count` does, and keep from which items each row is made.
-
-    Raises:
-        SuiteError: The suite has no such feature.
-        RunError: The verdicts are of rated sentences: nothing is right or wrong.
-    """
+    """Count verdicts as `count` does, and keep from which items each row is made."""
     if len(verdicts) and verdicts["correct"].isna().all():
         raise no_accuracy("the run")
     by = as_names(by)
@@ -238,20 +230,12 @@ def with_accuracy(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_features(suite: Suite, by: str | Sequence[str]) -> None:
-    """Refuse features that a suite does not have, before anything is scored.
-
-    Raises:
-        SuiteError: Names the feature, and the nearest one the suite has.
-    """
+    """Refuse features that a suite does not have, before anything is scored."""
     refuse_unknown_features(as_names(by), {name for case in suite.cases for name in case.feature_names})
 
 
 def refuse_unknown_features(by: Sequence[str], columns: Iterable[str]) -> None:
-    """Refuse features that are not among the columns of verdicts.
-
-    Raises:
-        SuiteError: Names the feature, and the nearest one there is.
-    """
+    """Refuse features that are not among the columns of verdicts."""
     features = [name for name in columns if name not in RESERVED_NAMES]
     for feature in by:
         if feature not in features:
@@ -418,9 +402,6 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
         verdicts: One row per item and contrast.
         where: Pairs of a feature, or `case`, and a value of it as it is printed; all must hold, and of one
             feature that is named several times one of its values.
-
-    Raises:
-        SuiteError: There is no such feature, it never has that value, or no item has all the values.
     """
     kept = verdicts
     for name in dict.fromkeys(name for name, _ in where):
@@ -448,11 +429,7 @@ def entry_columns(verdicts: pd.DataFrame) -> list[str]:
 
 
 def require_features(verdicts: pd.DataFrame, names: Sequence[str], fix: str = "") -> None:
-    """Refuse an analysis of features that the suite does not have.
-
-    Raises:
-        SuiteError: Names the feature, and says how to come by it or which ones there are.
-    """
+    """Refuse an analysis of features that the suite does not have."""
     features = [str(name) for name in verdicts.columns if name not in RESERVED_NAMES]
     for name in names:
         if name not in features or verdicts[name].isna().all():

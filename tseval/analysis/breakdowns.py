@@ -40,9 +40,6 @@ def joint_grid(verdicts: pd.DataFrame) -> pd.DataFrame:
         A row for every n up to the largest there is and every k from 0 to n, without items too: `n_items`,
         `n_correct`, `n_tied`, `n_undecidable`; `accuracy`, the correct share of the decidable items, and
         what `count_clustered` tells of it, which is missing where no item is decidable.
-
-    Raises:
-        SuiteError: The suite has not both features.
     """
     known = _known(verdicts)
     cells = [(n, k) for n in range(int(known[N].max()) + 1) for k in range(n + 1)]
@@ -57,9 +54,6 @@ def by_non_attractors(verdicts: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         A row for every number up to the largest there is, in the columns of `joint_grid`.
-
-    Raises:
-        SuiteError: The suite has not both features.
     """
     known = _known(verdicts)
     known = known.assign(**{OTHERS: known[N] - known[ATTRACTORS]})
@@ -92,9 +86,6 @@ def with_words(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
     Args:
         verdicts: Of a run on `SUITE:profile` or `SUITE:number_profile`.
         words: How many.
-
-    Raises:
-        SuiteError: The run is of no profile, or no item has so many; names those that items have.
     """
     require_features(verdicts, (POSITION, WORD), _PROFILE_FIX)
     lengths = verdicts.groupby(["case", "item"])[POSITION].transform("max").astype("int64")
@@ -116,9 +107,6 @@ def profile(verdicts: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per case and position, both in order: `n_items`, `confidence` (mean, 0 to 1), `word`, the
         word that the first item has there, and `varies`, whether others have another one.
-
-    Raises:
-        SuiteError: The run is of no profile, or the model could decide nothing.
     """
     require_features(verdicts, (POSITION, WORD), _PROFILE_FIX)
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
@@ -163,9 +151,6 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
         `n_equal`: equal ones. For `verb` and for `equal` the shares `precision_...` and `recall_...` with the
         ends of their 95% intervals (`..._low`, `..._high`), in which the examples of a sentence go together,
         and `f1_...`, their harmonic mean; missing where nothing can be counted.
-
-    Raises:
-        SuiteError: The two have no sentence in common.
     """
     gold, parsed = (frame[VERB + EQUAL].drop_duplicates(VERB) for frame in (gold, parsed))
     if not set(gold["sentence"]) & set(parsed["sentence"]):
@@ -254,9 +239,6 @@ def measure_of(suite: str) -> Measure:
 
     Args:
         suite: Its name.
-
-    Raises:
-        RunError: The suite is not a formal language.
     """
     for name, measure in MEASURES.items():
         if suite.startswith(f"{name}_"):
@@ -273,9 +255,6 @@ def by_feature(verdicts: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     Returns:
         One row for every value of the feature that occurs, ascending: the feature, `n_items`, `n_wrong`, then
         `value`, accuracy or error, and what `count_clustered` tells of it.
-
-    Raises:
-        SuiteError: The suite has no such feature.
     """
     require_features(verdicts, (measure.feature,))
     rows = count_clustered(verdicts, [measure.feature]).reset_index()
@@ -299,9 +278,6 @@ def by_feature_of_seeds(seeds: Sequence[pd.DataFrame], measure: Measure) -> pd.D
     Returns:
         As `by_feature`, without `n_wrong`, and with `n_seeds` and `spread`, the standard deviation between
         seeds. Intervals are for other seeds too.
-
-    Raises:
-        SuiteError: The suite has no such feature.
     """
     require_features(seeds[0], (measure.feature,))
     found = seed_means({"": seeds}, (measure.feature,))
@@ -327,9 +303,6 @@ def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, 
     Returns:
         Its ends; None where the headline is the largest of several numbers, which was chosen for being
         so, and where no verdict counts.
-
-    Raises:
-        SuiteError: The suite has no such feature.
     """
     require_features(verdicts, (measure.feature,))
     if measure.summary == "largest":

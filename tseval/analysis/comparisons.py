@@ -83,9 +83,6 @@ def trajectory(verdicts: Mapping[int, pd.DataFrame], by: str | Sequence[str] = (
     Args:
         verdicts: Moment, ascending, to the verdicts of the model then; the same items in the same order.
         by: Features that rows are broken down by.
-
-    Raises:
-        SuiteError: The suite has no such feature.
     """
     keys = [*ROW, *as_names(by)]
     rows, heads = pd.DataFrame(), pd.DataFrame()
@@ -312,9 +309,6 @@ def pairwise(
         `n_items` decidable for both; how much more of them the first gets right, as `compared` tells it; how
         many of them both, one alone or neither got right, `p_mcnemar` of McNemar's exact test (two-sided),
         and `p_mcnemar_holm`, corrected over the pairs of the table.
-
-    Raises:
-        RunError: The margin is no difference of accuracies.
     """
     first = next(iter(verdicts.values()))
     tables = [(None, pd.Series(data=True, index=first.index))]
@@ -358,9 +352,6 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
         the second, its standard error, 95% interval and degrees of freedom; `p`, that of no difference;
         `p_holm`, corrected; `p_beyond`, that of a difference of the `margin` or more, corrected; `outcome`,
         in a word, for the first; `clusters` and `fixed`, the factors. All are missing where a pair has none.
-
-    Raises:
-        RunError: The margin is no difference of accuracies.
     """
     words = iter(compare([one for one in found if one is not None], margin))
     rows: list[tuple[object, ...]] = []
@@ -438,9 +429,6 @@ def against(
         reference: One of the names.
         by: Features that rows are broken down by.
         margin: The smallest difference of accuracies that matters, between 0 and 1.
-
-    Raises:
-        RunError: The margin is no difference of accuracies.
     """
     first = groups[reference][0]
     keys, row_of = row_places(first, by)

@@ -166,9 +166,6 @@ def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
         pairs: The differences of all pairs of the table.
         margin: The smallest difference of accuracies that matters, between 0 and 1.
 
-    Raises:
-        RunError: The margin is no such difference.
-
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics.
     """

@@ -84,9 +84,6 @@ def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A row for each construction, region and condition: the columns of `ROW` but the last, `region`,
         `condition`, and the columns of `AVERAGED`, in bits; missing where nothing is decided.
-
-    Raises:
-        SuiteError: The run compares no regions.
     """
     # Named `what_gap.critical` among the verdicts, the same in all verdicts on an item.
     names = [name for name in map(str, verdicts.columns) if "." in name and not name.endswith(ENTRY)]
@@ -266,9 +263,6 @@ def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFr
         `pearson`, each with `_low`, `_high` and `_se` (missing where there are fewer than three sentences, or
         ratings or scores do not vary); `df`, missing where sentences are independent; `ceiling`, as
         `noise_ceiling` gives it; `clusters` and `fixed`.
-
-    Raises:
-        SuiteError: The suite has no such feature.
     """
     by = as_names(by)
     refuse_unknown_features(by, map(str, verdicts.columns))

@@ -119,11 +119,7 @@ class Definition:
 
 
 def read_definition(board: Path) -> Definition:
-    """Read what a board is over.
-
-    Raises:
-        BoardError: The file cannot be read, or a field of it is wrong; names both.
-    """
+    """Read what a board is over."""
     file = board / DEFINITION
     try:
         definition = check_written(read_written(file), Definition)
@@ -243,12 +239,7 @@ def _plain(value: object) -> object:
 
 
 def suite_of(definition: Definition, board: Path) -> Suite:
-    """Load the suite of a board.
-
-    Raises:
-        SuiteError: It is not here.
-        BoardError: It is another one than the board says.
-    """
+    """Load the suite of a board."""
     suite = load_suite(suite_spec(definition.suite, board), columns=definition.columns or None)
     if suite.digest != definition.digest:
         raise BoardError(
@@ -409,20 +400,12 @@ class PublishedEntry:
 
 
 def read_entry(folder: Path) -> Entry:
-    """Read the `entry.yaml` of an entry with evidence.
-
-    Raises:
-        BoardError: It cannot be read, or a field of it is wrong; names both.
-    """
+    """Read the `entry.yaml` of an entry with evidence."""
     return _read(folder, Entry)
 
 
 def read_published(folder: Path) -> PublishedEntry:
-    """Read the `entry.yaml` of an entry of published accuracies.
-
-    Raises:
-        BoardError: It cannot be read, or a field of it is wrong; names both.
-    """
+    """Read the `entry.yaml` of an entry of published accuracies."""
     return _read(folder, PublishedEntry)
 
 
@@ -466,9 +449,6 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
     Args:
         folder: Of the entry.
         split: The suite of its board.
-
-    Raises:
-        RunError: Its manifest is damaged or edited, or of another suite.
     """
     manifest = load_manifest(folder)
     if not isinstance(manifest, Manifest):
@@ -490,13 +470,7 @@ def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:
 
 
 def evidence_of(folder: Path, manifest: Manifest) -> bytes:
-    """Read the evidence of an entry, or fetch it; held to the digest in the manifest.
-
-    Raises:
-        RunError: It is missing, damaged or edited.
-        BoardError: It is not here, and the entry that should say where is wrong.
-        AwayError: It lies elsewhere and cannot be had.
-    """
+    """Read the evidence of an entry, or fetch it; held to the digest in the manifest."""
     if not (folder / EVIDENCE).exists() and (address := read_entry(folder).evidence) is not None:
         try:
             content = fetch_evidence(address)
@@ -509,12 +483,7 @@ def evidence_of(folder: Path, manifest: Manifest) -> bytes:
 
 
 def entry_runs(folders: Sequence[Path]) -> list[Run]:
-    """Open entries of one board, which stands two folders above them, as runs.
-
-    Raises:
-        BoardError: There is no board.
-        RunError: The manifest of an entry is damaged, or of another suite.
-    """
+    """Open entries of one board, which stands two folders above them, as runs."""
     if not folders:
         return []
     board = folders[0].resolve().parents[1]
@@ -523,12 +492,7 @@ def entry_runs(folders: Sequence[Path]) -> list[Run]:
 
 
 def judge_entry(split: SplitSuite, manifest: Manifest, scored: pa.Table) -> pa.Table:
-    """Judge the scored sentences of an entry as its run did.
-
-    Raises:
-        ModelError: A log-probability is not finite.
-        SuiteError: The suite cannot be judged so.
-    """
+    """Judge the scored sentences of an entry as its run did."""
     return judge(split.suite, scored, manifest.key.score)
 
 
@@ -555,11 +519,7 @@ class _Loaded:
 
 
 def published_entry(folder: Path, definition: Definition) -> PublishedEntry:
-    """Read an entry of published accuracies, and hold it to its board.
-
-    Raises:
-        BoardError: It cannot be read, a field of it is wrong, or an accuracy stands in no row of the board.
-    """
+    """Read an entry of published accuracies, and hold it to its board."""
     entry = read_published(folder)
     try:
         check_printed_rows(entry.rows, {row.key for row in definition.rows}, definition.decimals)
@@ -569,11 +529,7 @@ def published_entry(folder: Path, definition: Definition) -> PublishedEntry:
 
 
 def published_board(board: Path, definition: Definition) -> Board:
-    """Put the accuracies of all entries together, as they are printed.
-
-    Raises:
-        BoardError: An entry is wrong, or there is none.
-    """
+    """Put the accuracies of all entries together, as they are printed."""
     folders = entry_folders(board, definition.order)
     if not folders:
         raise BoardError(f"{board / DEFINITION}: a board of published accuracies needs an entry.")

@@ -42,9 +42,6 @@ def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | 
 
     Returns:
         The table; None where no two entries are seeds of one architecture.
-
-    Raises:
-        RunError: The runs are over different items.
     """
     of_name = {run.name: run for run in runs}
     groups = in_groups(definition, of_name)
@@ -62,9 +59,6 @@ def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[
         name: The board's short name.
         definition: What it is over.
         groups: Heading to the columns of its runs; of several, the mean is taken.
-
-    Raises:
-        RunError: The runs are over different items.
     """
     flat = [column for several in groups.values() for column in several]
     refuse_unlike(flat)

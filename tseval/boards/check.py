@@ -74,11 +74,6 @@ def verify_entry(
         share: Of the sentences that the model is asked about; 1 for all.
         draw: What decides which, as a report names it; None draws anew, so that nobody knew it before.
         progress: Called with the numbers of sentences done and of all, while the model is asked.
-
-    Raises:
-        BoardError: The board is none, or over another suite than is here.
-        SuiteError: Its suite is not here.
-        ModelError: The model cannot be asked.
     """
     if suite is None:
         board = folder.resolve().parents[1]
@@ -162,11 +157,7 @@ class _EntryLadder(Ladder):
 
 
 def _compare_counts(entry: Entry, run: Run) -> None:
-    """Compare counts that are stated with those that follow.
-
-    Raises:
-        Wrong: One does not.
-    """
+    """Compare counts that are stated with those that follow."""
     found = count_verdicts(run.load_verdicts()) | count_sentences(run.load_sentences())
     for name, value in found.items():
         if getattr(run.manifest.counts, name) != value:
@@ -196,10 +187,6 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     Args:
         board: Its folder.
         names: Entries to look at; all, and the written files, where empty.
-
-    Raises:
-        BoardError: There is no board, or no such entry.
-        SuiteError: Its suite is not here.
     """
     definition = read_definition(board)
     suite = None if definition.published else board_suite(board)

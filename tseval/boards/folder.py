@@ -88,9 +88,6 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str,
         board: Its folder.
         definition: What it is over.
         runs: Its entries; none of a board of published accuracies.
-
-    Raises:
-        BoardError: A published entry is wrong, or the board to be shown beside is none.
     """
     runs = [one.for_table() for one in keep_runs(runs)]  # several tables read them
     columns = {run.name: column_of(run) for run in runs}
@@ -100,12 +97,7 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str,
 
 
 def write_pages(board: Path, definition: Definition) -> None:
-    """Write these files.
-
-    Raises:
-        BoardError: An entry is wrong.
-        RunError: The evidence of one is not here, or they cannot be written.
-    """
+    """Write these files."""
     folders = [] if definition.published else entry_folders(board, definition.order)
     for name, text in pages(board, definition, entry_runs(folders)).items():
         write_text(board / name, text)
@@ -253,10 +245,6 @@ def new_board(
         title: As a reader would cite it; None for that of the suite.
         score: What sentences are compared by; None for what the suite was published with.
         columns: What the columns of the suite's tables are, as `load_suite` takes it.
-
-    Raises:
-        BoardError: The folder holds something.
-        SuiteError: There is no such suite.
     """
     if board.exists() and (not board.is_dir() or any(board.iterdir())):
         raise BoardError(f"{board} is not empty.\n  Name a new folder for the board.")
@@ -302,12 +290,6 @@ def add_entries(
 
     Returns:
         The folders of the entries.
-
-    Raises:
-        BoardError: A run is not what the board is over, does not hold, or there is an entry of its name; none
-            is added then.
-        RunError: There is no run.
-        EvidenceError: The address is none.
     """
     definition = read_definition(board)
     if definition.published:
@@ -358,10 +340,6 @@ def entry_files(
 
     Returns:
         The entry, of which nothing is said yet, and its files but for `entry.yaml`, by name.
-
-    Raises:
-        BoardError: The run is not what the board is over, does not hold, or cannot be called so.
-        RunError: There is no run.
     """
     run = read_run(path)
     name = name or run.manifest.key.model
@@ -434,11 +412,7 @@ def links_in(folder: Path) -> list[str]:
 
 @contextmanager
 def changing(board: Path) -> Iterator[None]:
-    """Hold a board: no two entries are added at once.
-
-    Raises:
-        BoardError: Another process is changing it, or what would be written leads elsewhere.
-    """
+    """Hold a board: no two entries are added at once."""
     if links := links_in(board):
         raise BoardError(
             f"{board / links[0]} is a link, and what is written there would land elsewhere.\n"
@@ -484,10 +458,6 @@ def new_repository(
 
     Returns:
         The board's folder.
-
-    Raises:
-        BoardError: There is a board already, or one of the files.
-        SuiteError: There is no such suite.
     """
     # git would write other ends of lines on Windows, and other bytes have other digests.
     others = {".gitattributes": "* -text\n", "requirements.txt": f"tseval=={version('tseval')}\n"}

@@ -36,11 +36,6 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
         names: Paths of run directories, of entries of a board, of folders that hold some, or of boards, or
             names of boards that come with tseval.
         items: Whether single items will be asked for, so that a board's means over seeds do not do.
-
-    Raises:
-        RunError: There is nothing at a path, the run there cannot be read, or a run or board is
-            named twice.
-        BoardError: A board cannot be read.
     """
     found: dict[str, str] = {}
     sources: list[Run | Board] = []
@@ -61,11 +56,6 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, ra
         names: Run directories.
         where: Which items, as `tseval.analysis.select` takes it.
         rated: Whether the analysis is about ratings of sentences.
-
-    Raises:
-        RunError: One is no run, is named twice, or is over other items than the first; or the analysis is not
-            about what these are of.
-        SuiteError: No item is as `where` says.
     """
     runs = []
     for source in open_sources(names, items=True):
@@ -96,12 +86,7 @@ def open_against(names: Sequence[str], model: str) -> tuple[Opened, str | None]:
 
 
 def open_run(path: Path) -> Run:
-    """Open the directory of one run, or an entry of a board.
-
-    Raises:
-        RunError: There is no run, or there are several.
-        BoardError: An entry cannot be read.
-    """
+    """Open the directory of one run, or an entry of a board."""
     sources = open_sources([str(path)])
     if len(sources) != 1 or isinstance(sources[0], Board) or not (path / MANIFEST).is_file():
         raise RunError(f"{path} is not one run.\n  Name the directory of a run, or an entry of a board.")

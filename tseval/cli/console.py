@@ -289,11 +289,7 @@ def say_progress(state: UnitState) -> str:
 
 
 def print_or_write(content: Document | Table, form: Format = "md", output: Path | None = None) -> None:
-    """Print for whoever reads, on a terminal in tables that it is wide enough for; or write to a file.
-
-    Raises:
-        RunError: The file is one of those that a run consists of.
-    """
+    """Print for whoever reads, on a terminal in tables that it is wide enough for; or write to a file."""
     from tseval.files import write_text
     from tseval.report import render
     from tseval.runs.directory import RUN_FILES

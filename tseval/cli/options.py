@@ -99,11 +99,7 @@ def read_open_text(file: TextIO) -> str:
 
 
 def check_new(checkpoint: Path) -> None:
-    """Refuse to write a checkpoint under another kind of name, or over a file.
-
-    Raises:
-        ModelError: Says which.
-    """
+    """Refuse to write a checkpoint under another kind of name, or over a file."""
     if checkpoint.suffix not in (".pt", ".safetensors"):
         raise ModelError(f"{checkpoint}: the name of a checkpoint ends in .pt or .safetensors")
     if checkpoint.exists():
@@ -121,12 +117,7 @@ model_options = take_all([
 def open_chosen(
     spec: str, model_args: str, device: str, precision: str = "float32", quiet: bool = False
 ) -> Model:
-    """Open the model that was named, and say so where it takes long; brings torch along.
-
-    Raises:
-        ModelError: The model cannot be used, or not in this precision, or its arguments are not
-            `key=value,...`.
-    """
+    """Open the model that was named, and say so where it takes long; brings torch along."""
     arguments = read_arguments(model_args)
     if precision != "float32" and arguments.setdefault("precision", precision) != precision:
         raise ModelError(f"--precision {precision} and --model-args {model_args} exclude each other")

@@ -352,9 +352,6 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
         folder: Of the sweep; what is known of the units stands below it.
         force: Who does them.
         quiet: Say nothing but what failed.
-
-    Raises:
-        Exit: With 1, if anything failed or is left.
     """
     from tseval.cli.console import counts_of, ended_in_order, say_progress, watching
     from tseval.sweeps import STATE, sweep

@@ -158,11 +158,7 @@ classifier_options = take_all([
 def apply_preset(
     context: click.Context, presets: Mapping[str, Preset] = PRESETS, language: Language | None = None
 ) -> None:
-    """Let the preset, if one is named, stand in for the defaults of the options.
-
-    Raises:
-        TrainingError: If the preset takes sizes from a language, and not from this one.
-    """
+    """Let the preset, if one is named, stand in for the defaults of the options."""
     if name := context.params["preset"]:
         preset = presets[name]
         _stand_in(context, {**preset.sizes, **preset.settings})
@@ -181,9 +177,6 @@ def chosen_sizes(context: click.Context, task: str | None = None) -> Sizes:
 
     The cell of a classifier that can choose has ReLU, as in Bhatt et al. 2020; GRU and LSTM, which could not
     choose at first, keep tanh unless asked.
-
-    Raises:
-        ModelError: If they do not go together.
     """
     given = context.params
     options = cell_options(given["arch"], given["options"])
@@ -195,12 +188,7 @@ def chosen_sizes(context: click.Context, task: str | None = None) -> Sizes:
 
 
 def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
-    """Read `NAME=VALUE`, each value by the type of the cell's default.
-
-    Raises:
-        ModelError: If a text has no `=`, or the value is of another type. Unknown names are for `Sizes` to
-            refuse.
-    """
+    """Read `NAME=VALUE`, each value by the type of the cell's default."""
     defaults = options_of(CELLS[arch])
     options: dict[str, Option] = {}
     for text in texts:
@@ -231,11 +219,7 @@ LINE_EVERY = 60.0  # seconds between lines where there is no terminal
 
 @contextmanager
 def reserved(out: Path, resume: bool) -> Iterator[None]:
-    """Hold the place of a checkpoint: no two trainings write there at once.
-
-    Raises:
-        TrainingError: Another process trains there, or what is there must not be overwritten.
-    """
+    """Hold the place of a checkpoint: no two trainings write there at once."""
     _check_out(out, resume)
     lock = out.with_name(f"{out.name}.lock")
     held = take_lock(lock)
@@ -251,12 +235,7 @@ def reserved(out: Path, resume: bool) -> Iterator[None]:
 
 
 def _check_out(out: Path, resume: bool) -> None:
-    """Refuse what cannot be written, or must not be overwritten, now rather than after hours.
-
-    Raises:
-        TrainingError: If there is an interrupted training and no `resume`, or a finished one; if the name is
-            no checkpoint's, or its folder is absent or read-only.
-    """
+    """Refuse what cannot be written, or must not be overwritten, now rather than after hours."""
     unfinished = resume_path(out)
     if unfinished.exists() and not resume:
         raise TrainingError(
@@ -274,12 +253,7 @@ def _check_out(out: Path, resume: bool) -> None:
 
 
 def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
-    """Say that a training is done, if it is the one that is asked for; None where there is something to do.
-
-    Raises:
-        ModelError: If the file is no checkpoint.
-        TrainingError: If it was made with other sizes or settings.
-    """
+    """Say that a training is done, if it is the one that is asked for; None where there is something to do."""
     if not (resume and out.exists() and not resume_path(out).exists()):
         return None
     checkpoint = load_checkpoint(out)
@@ -298,11 +272,7 @@ def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | Classif
 def build(
     kind: type[AnyNetwork], sizes: Sizes, settings: Settings | ClassifierSettings, device: torch.device
 ) -> AnyNetwork:
-    """Make a network with fresh weights; all that is drawn at random from here on follows from the seed.
-
-    Raises:
-        TrainingError: If memory does not suffice.
-    """
+    """Make a network with fresh weights; all that is drawn at random from here on follows from the seed."""
     torch.manual_seed(settings.seed)
     try:
         return kind(sizes, settings.initial_range).to(device)
@@ -398,12 +368,7 @@ class TrainingText:
 
 
 def chosen_language(context: click.Context) -> Language | None:
-    """Make the language that `--suite` names, if it is given, and have its strings read as whole lines.
-
-    Raises:
-        TrainingError: If text is missing, or both files and a language are given.
-        SuiteError: If there is no such language.
-    """
+    """Make the language that `--suite` names, if it is given, and have its strings read as whole lines."""
     suite = context.params["suite"]
     given = [name for name in OF_FILES if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     if suite is None:
@@ -421,11 +386,7 @@ def chosen_language(context: click.Context) -> Language | None:
 
 
 def read_training_text(context: click.Context, language: Language | None) -> TrainingText:
-    """Draw the text from the language, or read the files and make the vocabulary from them.
-
-    Raises:
-        TrainingError: If a file cannot be read, or no word is left.
-    """
+    """Draw the text from the language, or read the files and make the vocabulary from them."""
     if language is not None:
         streams = draw_text(language, "train"), draw_text(language, "valid")
         names = (f"{context.params['suite']} {split}" for split in ("train", "valid"))

@@ -77,9 +77,6 @@ def read_words(path: Path) -> Vocabulary:
     """Read a published vocabulary: text, one word a line, in the order of ids; case is kept.
 
     Any white space parts two words, as in the code published with the models of Gulordava et al. 2018.
-
-    Raises:
-        ModelError: If the file cannot be read, lacks `<eos>` or `<unk>`, or holds a word twice.
     """
     try:
         return Vocabulary(tuple(read_bytes(path, "document_bytes").decode().split()), lowercase=False)

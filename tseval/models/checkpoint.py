@@ -59,9 +59,6 @@ def read_plain_object(path: Path, parts: Mapping[str, ZipPart]) -> object:
 
     Returns:
         Lists, tuples, dictionaries, text, numbers, and tensors on the CPU.
-
-    Raises:
-        ModelError: If the file is damaged, or its pickle asks for anything else; does not name it.
     """
     file = read_zip(path, parts, frozenset({_META}), OWN_LIMITS)
     tree = _Tree(TIMES_THE_PICKLE * min(file.size, OWN_LIMITS.pickle))
@@ -135,9 +132,6 @@ def read_plain(path: Path) -> dict[str, object]:
     Returns:
         The dictionary in a `.pt` file; for safetensors, the JSON under `tseval` in its header, and the
         tensors under `weights`.
-
-    Raises:
-        ModelError: If the file is missing, damaged, or holds anything but plain data.
     """
     if path.is_dir():
         raise ModelError(f"{path}: is a folder, not a checkpoint")
@@ -271,9 +265,6 @@ def dequantise(stored: Mapping[str, Tensor], columns: object) -> dict[str, Tenso
     Args:
         stored: By name, as `quantise` gave them.
         columns: Of the matrices, by name, as a header holds them.
-
-    Raises:
-        ModelError: If the two do not fit together.
     """
     if not isinstance(columns, dict):
         raise ModelError("'quantised' does not give the columns of matrices by name")
@@ -433,11 +424,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint that tseval wrote; nothing in the file is executed.
-
-    Raises:
-        ModelError: If the file is missing, damaged, no checkpoint, or does not fit together.
-    """
+    """Read a checkpoint that tseval wrote; nothing in the file is executed."""
     header, weights = _read(path)
     try:
         return _assemble(header, weights)
@@ -446,11 +433,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """Read the vocabulary of a checkpoint.
-
-    Raises:
-        ModelError: As `load_checkpoint`.
-    """
+    """Read the vocabulary of a checkpoint."""
     header, _ = _read(path)
     return _vocabulary(header)
 
@@ -523,9 +506,6 @@ def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor
         sizes: Of the model.
         vocabulary: Its words.
         weights: By name; of a tied model, without `output.weight`.
-
-    Raises:
-        ModelError: If the three do not fit together, or a weight is not finite.
     """
     if len(vocabulary) != sizes.vocabulary:
         raise ModelError(

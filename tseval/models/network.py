@@ -122,11 +122,7 @@ class Sizes:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> Sizes:
-        """Read the sizes a checkpoint holds.
-
-        Raises:
-            ModelError: If a size is missing, unknown or out of range.
-        """
+        """Read the sizes a checkpoint holds."""
         try:
             return cls(**mapping)  # type: ignore[arg-type]
         except TypeError as error:

@@ -70,11 +70,7 @@ def count_stacks(k: int, m: int) -> int:
 
 
 def refuse_sizes(k: int, m: int) -> None:
-    """Refuse what cannot be built, before so much as the brackets are named.
-
-    Raises:
-        ModelError: k or m is below 1, or there are too many stacks.
-    """
+    """Refuse what cannot be built, before so much as the brackets are named."""
     for name, value in (("k", k), ("m", m)):
         if value < 1:
             raise ModelError(f"{name} must be 1 or more, not {value}")
@@ -92,9 +88,6 @@ def build_automaton(k: int, m: int, alphabet: Sequence[str]) -> Automaton:
         k: Types of bracket.
         m: Most brackets that are open at once.
         alphabet: The k opening brackets, then the k closing ones in the same order.
-
-    Raises:
-        ModelError: k or m is below 1, or there are too many stacks.
     """
     refuse_sizes(k, m)
     n_words = SPECIAL_WORDS + 2 * k
@@ -385,11 +378,7 @@ class Step:
 
 @torch.inference_mode()
 def walk(oracle: Oracle, checkpoint: Checkpoint, symbols: Sequence[str]) -> Iterator[Step]:
-    """Read `<eos>` and the symbols.
-
-    Raises:
-        ModelError: If a symbol is unknown, or may not stand where it stands.
-    """
+    """Read `<eos>` and the symbols."""
     model, words = checkpoint.model, checkpoint.vocabulary.words
     ids = checkpoint.vocabulary.ids()
     state = model.initial_state(1)

@@ -86,9 +86,6 @@ def read_pickle(
         callable_names: What the pickle may call; the calls become records.
         persistent: Makes an object of a persistent id, which is always a tuple.
         max_instructions: How many it may have.
-
-    Raises:
-        ModelError: If the pickle is damaged, or asks for anything else.
     """
     machine = _Machine(callable_names, persistent, max_instructions)
     try:

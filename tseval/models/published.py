@@ -57,9 +57,6 @@ def load_published(path: Path, vocabulary: Path | None) -> Checkpoint:
 
     Returns:
         The model in float32; under `training`, what the file was.
-
-    Raises:
-        ModelError: If the file is damaged, holds anything but such a model, or does not fit the vocabulary.
     """
     try:
         file = read_object(path, _KNOWN)

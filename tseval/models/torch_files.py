@@ -125,12 +125,7 @@ class TorchFile:
     size: int
 
     def check(self, tensors: Collection[StoredTensor]) -> None:
-        """Hold tensors to the numbers in the file before any is read.
-
-        Raises:
-            ModelError: If one reaches beyond the numbers of its storage, or all together are larger than the
-                file: many views of the same numbers would take any memory when they are copied.
-        """
+        """Hold tensors to the numbers in the file before any is read."""
         for tensor in tensors:
             view, steps = tensor.view, zip(tensor.shape, tensor.stride, strict=True)
             last = tensor.offset + sum((size - 1) * step for size, step in steps)
@@ -146,21 +141,13 @@ class TorchFile:
             )
 
     def read(self, tensor: StoredTensor) -> Tensor:
-        """Read a tensor that was checked; on the CPU wherever it was when it was saved.
-
-        Raises:
-            ModelError: If the numbers of its storage are damaged.
-        """
+        """Read a tensor that was checked; on the CPU wherever it was when it was saved."""
         numbers = self.numbers(tensor.view.storage)
         return numbers.as_strided(tensor.shape, tensor.stride, tensor.view.start + tensor.offset)
 
 
 def find_tensor(value: object) -> StoredTensor | None:
-    """Give the tensor that the record of a parameter or a tensor stands for; None if it is none.
-
-    Raises:
-        ModelError: If its description does not fit together.
-    """
+    """Give the tensor that the record of a parameter or a tensor stands for; None if it is none."""
     while isinstance(value, Pickled) and value.called in _PARAMETERS and value.arguments:
         value = value.arguments[0]
     if not isinstance(value, Pickled) or value.called not in _TENSORS:
@@ -235,11 +222,7 @@ class ZipPart:
 
 
 def zip_parts(path: Path) -> dict[str, ZipPart]:
-    """Read a zip file once, hold it to its checksums, and say where its parts lie.
-
-    Raises:
-        ModelError: If it is damaged, or torch would not have written it so; does not name the file.
-    """
+    """Read a zip file once, hold it to its checksums, and say where its parts lie."""
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
@@ -323,9 +306,6 @@ def read_object(
         path: A file of torch, zip or in its old format.
         callable_names: What the pickle may call besides what makes tensors; such calls become records.
         limits: What the file may hold.
-
-    Raises:
-        ModelError: If the file is damaged, or the pickle asks for anything else.
     """
     with path.open("rb") as file:
         is_zip = file.read(2) == b"PK"
@@ -344,9 +324,6 @@ def read_zip(
         parts: What is in it.
         callable_names: As of `read_object`.
         limits: What the file may hold.
-
-    Raises:
-        ModelError: If the file is damaged, or the pickle asks for anything else.
     """
     pickles = [name for name in parts if name.endswith(PICKLE)]
     if len(pickles) != 1:

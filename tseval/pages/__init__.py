@@ -32,11 +32,7 @@ GENERATOR = '<meta name="generator" content="tseval">'
 
 
 def claim_site(site: Path) -> None:
-    """Make sure that a page may be written into a folder.
-
-    Raises:
-        BoardError: It holds something that is no page of ours, or cannot be made.
-    """
+    """Make sure that a page may be written into a folder."""
     index = site / "index.html"
     try:
         if site.is_dir() and any(site.iterdir()) and not (index.is_file() and _is_ours(index)):
@@ -49,12 +45,7 @@ def claim_site(site: Path) -> None:
 
 
 def write_entry_page(path: Path, text: str) -> None:
-    """Write the page of an entry, but over no file of others.
-
-    Raises:
-        BoardError: There is one.
-        RunError: It cannot be written.
-    """
+    """Write the page of an entry, but over no file of others."""
     if path.exists() and not _is_ours(path):
         raise BoardError(f"{path} is no page of tseval.\n  Move it away, or name a new folder for the page.")
     path.parent.mkdir(exist_ok=True)
@@ -82,11 +73,6 @@ def build_board(board: str, site: Path) -> Path:
 
     Returns:
         The page.
-
-    Raises:
-        BoardError: There is no board, it is wrong, or the folder holds something else.
-        RunError: The evidence of an entry is damaged, or the page cannot be written.
-        SuiteError: The suite of the board is not here.
     """
     folder = _folder(board)
     definition = read_definition(folder) if (folder / DEFINITION).is_file() else None
@@ -169,11 +155,6 @@ def write_report(
 
     Returns:
         Why runs have no items on the page; None where they have.
-
-    Raises:
-        RunError: A run cannot be read, they are over different items, or the file cannot be written.
-        BoardError: A board cannot be read.
-        SuiteError: There is no suite where one was said to be, or it is another one.
     """
     kept, table = tabulate_once(open_sources(names))
     what = f"{counted(len(table.columns), 'model')} on {table.columns[0].suite}"
@@ -201,11 +182,7 @@ def write_report(
 
 
 def _suite_of(kept: Sequence[Kept | None], spec: str | None) -> Suite:
-    """Find the suite of runs.
-
-    Raises:
-        SuiteError: There is none, or it is another one.
-    """
+    """Find the suite of runs."""
     stated = next(one.run.manifest.suite for one in kept if one is not None)
     suite = load_suite(spec or stated.name, columns=stated.columns)
     if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one

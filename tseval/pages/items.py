@@ -165,9 +165,6 @@ def show_items(
         scored: The model's scored sentences.
         verdicts: Of the model.
         chosen: Row by row, places of verdicts with why they are shown.
-
-    Raises:
-        RunError: An item is not in the suite, or its sentence was not scored: it is another suite.
     """
     cases = {case.name: case for case in suite.cases}
     found: list[list[tuple[int, tuple[str, ...], list[tuple[str, str]]]]] = []
@@ -350,9 +347,6 @@ class ItemPages:
         table: Whose columns these are.
         suite: That they are over.
         kept: For each column its run, None for published ones.
-
-    Raises:
-        RunError: The suite does not have the items of the runs.
     """
 
     def __init__(self, table: Table, suite: Suite, kept: Sequence[Kept | None]) -> None:

@@ -205,9 +205,6 @@ def tabulate_once(sources: Sequence[Run | Board]) -> tuple[list[Kept | None], Ta
 
     Returns:
         For each column its run, None for a published one; and the table.
-
-    Raises:
-        RunError: The sources are over different items.
     """
     runs = iter(keep_runs([source for source in sources if not isinstance(source, Board)]))
     kept: list[Kept | None] = []

@@ -59,9 +59,6 @@ class Question(ABC):
             rows: Row of each item's sentence among them, by label, (items,) each.
             features: Of the items.
             score: What sentences are compared by; one that was not refused.
-
-        Raises:
-            SuiteError: Two sentences cannot be compared by it.
         """
 
     @abstractmethod

@@ -78,11 +78,7 @@ Node = Region | Operation | float
 
 
 def parse(text: str) -> Operation:
-    """Read a formula.
-
-    Raises:
-        ValueError: It is malformed, or states nothing; says what is wrong.
-    """
+    """Read a formula."""
     tokens: list[str | Region | float] = []
     position = 0
     while position < len(text.rstrip()):

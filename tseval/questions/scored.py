@@ -89,11 +89,7 @@ def split_measure(measure: str) -> tuple[str, str | None]:
 
 
 def _checked(by: str) -> str:
-    """Give a normalisation as signatures name it: `alpha=.50` is `alpha=0.5`.
-
-    Raises:
-        SuiteError: It is none.
-    """
+    """Give a normalisation as signatures name it: `alpha=.50` is `alpha=0.5`."""
     found = _ALPHA.fullmatch(by)
     if found and 0 < float(found[1]) <= 1:
         return f"alpha={float(found[1])!r}"
@@ -144,11 +140,7 @@ class ScoredSentences:
         self.too_long = pa.array([], pa.string()) if too_long is None else too_long
 
     def check_finite(self) -> None:
-        """Refuse scores that are infinite or not a number: comparing them would decide nothing.
-
-        Raises:
-            ModelError: Names the first such sentence.
-        """
+        """Refuse scores that are infinite or not a number: comparing them would decide nothing."""
         wrong = np.flatnonzero(~np.isfinite(self.sums))
         if len(wrong):
             sentence, value = (self.table[name][int(wrong[0])].as_py() for name in ("sentence", "logprob"))
@@ -240,9 +232,6 @@ class WordScores:
             better: Rows of the better sentences, (pairs,).
             worse: Rows of the worse sentences, (pairs,).
             decidable: False where the two are the same to the model, (pairs,).
-
-        Raises:
-            SuiteError: One sentence of a pair is the beginning of the other.
         """
         scores = np.full((2, len(better)), np.nan)
         pairs = np.flatnonzero(decidable)
@@ -270,9 +259,6 @@ class WordScores:
         Args:
             rows: The sentences, (sentences,).
             length: How many words to sum, (sentences,).
-
-        Raises:
-            SuiteError: A sentence has fewer words.
         """
         wrong = np.flatnonzero((length < 1) | (length > self.lengths[rows]))
         if len(wrong):

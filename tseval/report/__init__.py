@@ -59,12 +59,6 @@ def document_of(
 
     Returns:
         A table of accuracies; of runs over rated sentences, one of correlations.
-
-    Raises:
-        RunError: The sources are over different items, only some are over rated sentences, or none is a run
-            that people could stand beside.
-        SuiteError: A run's suite has no such feature, or what people get right is not over its cases.
-        BoardError: A board cannot be broken down.
     """
     rated = [source for source in sources if not isinstance(source, Board) and source.rated]
     if human is not None:

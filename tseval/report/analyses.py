@@ -132,9 +132,6 @@ def profiles(opened: Opened, words: int | None = None) -> Document:
     Args:
         opened: The runs.
         words: Only items with so many words before the verb; None for all.
-
-    Raises:
-        SuiteError: The runs are of no profile, no item has so many words, or nothing in one could be decided.
     """
     if words is not None:
         chosen = {name: with_words(frame, words) for name, frame in opened.verdicts.items()}
@@ -200,11 +197,7 @@ _NOTES = (
 
 
 def design_effects(opened: Opened) -> Document:
-    """Tabulate the effect of each prediction, and the mean surprisal under each condition, in bits.
-
-    Raises:
-        SuiteError: The runs compare no regions.
-    """
+    """Tabulate the effect of each prediction, and the mean surprisal under each condition, in bits."""
     surprisals = {name: mean_surprisals(verdicts) for name, verdicts in opened.verdicts.items()}
     found = {name: mean_effects(verdicts) for name, verdicts in opened.verdicts.items()}
     of_any = pd.concat([frame["n_items"] > 0 for frame in found.values()], axis=1).any(axis=1)
@@ -257,11 +250,7 @@ AXES = {
 
 
 def formal(opened: Opened) -> Document:
-    """Tabulate what the paper on a language reports.
-
-    Raises:
-        RunError: The runs are not on a formal language.
-    """
+    """Tabulate what the paper on a language reports."""
     measure = measure_of(opened.suite)
     frames = {name: by_feature(verdicts, measure) for name, verdicts in opened.verdicts.items()}
     last = {
@@ -278,9 +267,6 @@ def formal_of_seeds(opened: Opened, groups: Mapping[str, Sequence[str]]) -> Docu
     Args:
         opened: The runs.
         groups: Name of each architecture to the names of its models among them.
-
-    Raises:
-        RunError: The runs are not on a formal language.
     """
     measure = measure_of(opened.suite)
     frames, last = {}, {}
@@ -374,9 +360,6 @@ def ratings(opened: Opened, by: str | Sequence[str] = ()) -> Document:
     Args:
         opened: Runs over rated sentences.
         by: Feature or features to break the rows down by.
-
-    Raises:
-        SuiteError: The suite has no such feature.
     """
     found = {name: correlate(frame, by) for name, frame in opened.verdicts.items()}
     rows = stacked(found)
@@ -467,9 +450,6 @@ def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> D
     Args:
         tables: Name of each table to its examples.
         splits: Only these; all where empty.
-
-    Raises:
-        SuiteError: A table does not say how many nouns intervene, or has no such split.
     """
     counts = []
     for name, table in tables.items():

@@ -189,11 +189,7 @@ def bundled_boards() -> list[str]:
 
 
 def read_board(path: Path) -> Board:
-    """Read a board's file, or the `board.json` of a folder.
-
-    Raises:
-        BoardError: The file cannot be read or does not hold a board; names file and field.
-    """
+    """Read a board's file, or the `board.json` of a folder."""
     file = path / "board.json" if path.is_dir() else path
     try:
         content = read_json(file)

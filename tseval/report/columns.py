@@ -130,11 +130,7 @@ class Column:
 
 
 def column_of(run: Run, by: Sequence[str] = ()) -> Column:
-    """Make a column from a run.
-
-    Raises:
-        SuiteError: The run's suite has no such feature, or its sentences have ratings, and no accuracy.
-    """
+    """Make a column from a run."""
     rows, answers = run.tally(by)
     return replace(description_of(run), rows=rows, answers=answers)
 
@@ -164,11 +160,7 @@ def description_of(run: Run) -> Column:
 
 
 def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
-    """Make a column from each model of a board.
-
-    Raises:
-        BoardError: A breakdown is asked for; a board has no items to break down.
-    """
+    """Make a column from each model of a board."""
     if by:
         raise BoardError(
             f"{board.name} is a published board: it has rows but no items, so it cannot be broken down "
@@ -247,11 +239,7 @@ def distinct_headings(columns: Sequence[Column]) -> list[Column]:
 
 
 def refuse_unlike(columns: Sequence[Column]) -> None:
-    """Refuse columns that were not scored on the same items: their rows mean different things.
-
-    Raises:
-        RunError: Names both columns and what differs.
-    """
+    """Refuse columns that were not scored on the same items: their rows mean different things."""
     first = next((column for column in columns if not column.published), columns[0])
     for column in columns:
         if column.suite != first.suite or (column.digest or first.digest) != first.digest:
@@ -325,9 +313,6 @@ def read_humans(path: Path, run: Run) -> Column:
     Returns:
         A column of the rows of the run. A row of several cases has their mean, weighted by `n` where every
         case has it, else each once.
-
-    Raises:
-        SuiteError: A value is wrong, a case is unknown or stands twice, or one of the run's is missing.
     """
     places = _places(run)
     found: dict[tuple[str, str], tuple[Fraction, int | None]] = {}

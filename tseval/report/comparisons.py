@@ -46,9 +46,6 @@ def seeds_of(opened: Opened) -> dict[str, list[str]]:
 
     Returns:
         Name of each architecture to the names of its models, in the order of the runs.
-
-    Raises:
-        RunError: No two runs are; or two are of the very same weights.
     """
     groups: dict[str, list[str]] = {}
     cards = {name: manifest.model for name, manifest in opened.manifests.items()}
@@ -81,9 +78,6 @@ def seeds_table(opened: Opened, groups: Mapping[str, Sequence[str]], by: Sequenc
         opened: The runs.
         groups: Name of each architecture to the names of its models among them.
         by: Features that rows are broken down by.
-
-    Raises:
-        SuiteError: The suite has no such feature.
     """
     require_features(next(iter(opened.verdicts.values())), by)
     found = seed_means({name: [opened.verdicts[one] for one in names] for name, names in groups.items()}, by)
@@ -225,10 +219,6 @@ def pairs(opened: Opened, by: str | None, margin: float = DEFAULT_MARGIN) -> Doc
         by: A feature, with a table for each of its values; None for intervening nouns, where a suite has
             them.
         margin: The smallest difference of accuracies that matters, between 0 and 1.
-
-    Raises:
-        RunError: There is one run only, or the margin is no difference of accuracies.
-        SuiteError: There is no such feature.
     """
     if len(opened.verdicts) < 2:
         raise RunError("pairs need two runs or more.\n  Name another run of the same suite.")
@@ -313,11 +303,6 @@ def differences_table(
         by: Features that rows are broken down by.
         margin: The smallest difference of accuracies that matters, between 0 and 1.
         grouped: Whether to compare architectures by their means over seeds; a model stands for its own.
-
-    Raises:
-        RunError: There is one run only, no such model, or no seeds; or the margin is no difference of
-            accuracies.
-        SuiteError: The suite has no such feature.
     """
     groups = seeds_of(opened) if grouped else {name: [name] for name in opened.verdicts}
     reference = next(iter(groups)) if model is None else _reference(model, groups)

@@ -75,9 +75,6 @@ def read_curves(path: Path) -> pd.DataFrame:
     """Read the learning curves of a model: a row a moment, `model` and what was written along the training.
 
     The model is called as its file.
-
-    Raises:
-        TrainingError: If the file is missing or holds something else.
     """
     try:
         table = read_parquet(path, {})
@@ -219,9 +216,6 @@ def read_error_curves(path: Path) -> pd.DataFrame:
 
     Returns:
         One row a moment, suite by suite: `model`, `suite`, `training_loss` (nats a token), `error`.
-
-    Raises:
-        TrainingError: If one of the files is missing or holds something else, or they share no moment.
     """
     curves = read_curves(path)
     losses = dict(zip(curves.get("step", ()), curves[LOSSES[0]], strict=False))
@@ -291,9 +285,6 @@ def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
     Returns:
         `model`, `epoch`, `n_seeds`, then `string_loss` and `headline_error`, each a mean over seeds, with
         `string_loss_spread` and `headline_error_spread`, the standard deviation between these; `suite`.
-
-    Raises:
-        TrainingError: A file is missing or holds something else, or the trainings are of several languages.
     """
     frames = []
     for path in paths:

@@ -100,9 +100,6 @@ def make_record(run: Run, path: Path, submission: Submission) -> EvalRecord:
         run: A run, or an entry of a board.
         path: Its directory.
         submission: What the run does not know.
-
-    Raises:
-        RunError: Nothing is decidable.
     """
     manifest = run.manifest
     table = build_table([run])
@@ -339,9 +336,6 @@ def mixed_model(opened: Opened) -> MixedModel:
 
     Entries are random effects, crossed with each other, as items and subjects are in experiments. With
     several models an entry has an effect of its own for each of them, since models are what is compared.
-
-    Raises:
-        RunError: Nothing is decidable.
 
     Source: Baayen, Davidson & Bates 2008, "Mixed-effects modeling with crossed random effects for subjects
     and items", Journal of Memory and Language 59; Barr, Levy, Scheepers & Tily 2013, "Random effects

@@ -191,11 +191,7 @@ def share_panel(title: str, series: Sequence[Series], x_label: str, y_label: str
 
 
 def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
-    """Refuse figures of other kinds, before anything is computed.
-
-    Raises:
-        TsevalError: Of the given kind, if a file has another ending.
-    """
+    """Refuse figures of other kinds, before anything is computed."""
     for path in paths:
         if path.suffix.lower() not in FIGURE_ENDINGS:
             raise error(f"{path}: the name of a figure ends in {' or '.join(FIGURE_ENDINGS)}")

@@ -61,10 +61,6 @@ def for_analysis(
         runs: Over one suite.
         where: Which items, as `tseval.analysis.select` takes it.
         rated: Whether the analysis is about ratings of sentences.
-
-    Raises:
-        RunError: One is over other items than the first, or the analysis is not about what it is of.
-        SuiteError: No item is as `where` says.
     """
     columns = [description_of(run) for run in runs]
     refuse_unlike(columns)

@@ -59,9 +59,6 @@ def analyse_words(opened: Opened, counts: Mapping[str, int] | None = None) -> Do
     Args:
         opened: Runs.
         counts: How often each word, in lower case, occurs in a text, to be set against accuracies.
-
-    Raises:
-        RunError: No item is known to share words.
     """
     found = {name: robustness(verdicts) for name, verdicts in opened.verdicts.items()}
     if all(one.entries.empty for one in found.values()):

@@ -242,11 +242,6 @@ def build_table(
             where that is made already, in a table without a breakdown.
         by: Feature or features to break the rows down by.
         humans: What people get right, besides what boards know of that; of a table without a breakdown.
-
-    Raises:
-        RunError: The sources are over different items.
-        SuiteError: A run's suite has no such feature.
-        BoardError: A board cannot be broken down.
     """
     by = as_names(by)
     table = _infer(_compare(sources, by, humans))

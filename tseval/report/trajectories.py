@@ -78,10 +78,6 @@ def find_trainings(
 
     Returns:
         The trainings, in the order of their first runs, and the runs of which no moment is known.
-
-    Raises:
-        RunError: No moment is known of any run, or two are of one.
-        SuiteError: The suite has no such feature.
     """
     require_features(next(iter(opened.verdicts.values())), by)
     found: dict[str, dict[int, str]] = {}

@@ -217,10 +217,6 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
         path: The directory; its parents are created too.
         key: What identifies the run.
         resume: Go on with a run of the same key. Without a directory there, start anew.
-
-    Raises:
-        RunError: The directory holds something else, another key's run or a run in progress,
-            or cannot be written; or the run is complete, but damaged.
     """
     path = Path(path)
     with _said_once(path):
@@ -249,11 +245,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
 
 
 def remove_other(path: Path, key: RunKey) -> None:
-    """Remove the run in a directory if it is of another key; what is no run stays, and is refused later.
-
-    Raises:
-        RunError: Another process writes it, or it cannot be read or removed.
-    """
+    """Remove the run in a directory if it is of another key; what is no run stays, and is refused later."""
     if not (path / NAME).exists():
         return
     manifest = load_manifest(path)
@@ -366,11 +358,7 @@ class RunWriter:
             self._held = None
 
     def save_part(self, i: int, part: Part) -> None:
-        """Save one shard of the scored sentences.
-
-        Raises:
-            RunError: The disk is full or the like; earlier parts stay.
-        """
+        """Save one shard of the scored sentences."""
         content = part_bytes(part)
         for stale in self._saved(i):
             stale.unlink()
@@ -399,9 +387,6 @@ class RunWriter:
             scored: All scored sentences.
             verdicts: One row per item and contrast.
             tables: File name to text: `table.md`, `table.csv`.
-
-        Raises:
-            RunError: The disk is full or the like; the parts stay.
         """
         contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(verdicts)}
         contents |= {name: to_utf8(text) for name, text in tables.items()}

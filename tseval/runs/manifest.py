@@ -386,9 +386,6 @@ def load_manifest(directory: Path) -> Manifest | Begun:
     """Read the manifest of a complete or interrupted run.
 
     Both are held to their seals, and a complete one to itself; of an interrupted one the key alone counts.
-
-    Raises:
-        RunError: The directory is not a run, or its manifest is damaged, edited, or from a newer tseval.
     """
     file = directory / NAME
     try:

@@ -82,10 +82,6 @@ def score_all(
         asked: What is asked inside them, if anything.
         saved: Where parts are kept; None keeps none.
         progress: Called with the numbers of sentences done and of all.
-
-    Raises:
-        ModelError: As `Scorer.score` and `Scorer.answer` do; or a log-probability is above 0.
-        RunError: A part cannot be saved.
     """
     parts: list[Part] = []
     n_done, n_resumed = 0, 0
@@ -132,9 +128,6 @@ def lengths_of(scorer: Scorer, sentences: pa.StringArray, normalised: Normalised
     Returns:
         One row per sentence: `n_tokens`, at least 1, and, where there are unigrams, `unigram_logprob`, the
         sum over these tokens (nats, float64).
-
-    Raises:
-        ModelError: The model says nothing of tokens, or the unigrams lack one of its tokens.
     """
     encoded = scorer.encoded(sentences)
     counts = encoded.token_counts

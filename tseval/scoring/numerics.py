@@ -463,11 +463,7 @@ def accelerator() -> torch.device | None:
 
 
 def pick_device(name: str) -> torch.device:
-    """Resolve a device name; `auto` is the accelerator where there is one.
-
-    Raises:
-        ModelError: If the device does not exist.
-    """
+    """Resolve a device name; `auto` is the accelerator where there is one."""
     found = accelerator()
     if name == "auto":
         name = "cpu" if found is None else found.type

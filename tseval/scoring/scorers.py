@@ -108,11 +108,7 @@ class Scorer(ABC):
             self._particular.check_sentences(sentences)
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences are longer than the model reads, (sentences,) bool.
-
-        Raises:
-            ModelError: The model says it of more or fewer sentences than there are.
-        """
+        """Tell which sentences are longer than the model reads, (sentences,) bool."""
         if self._bounded is None:
             return np.zeros(len(sentences), dtype=np.bool_)
         found = np.asarray(self._bounded.too_long(sentences))
@@ -124,11 +120,7 @@ class Scorer(ABC):
         return found
 
     def check_symbols(self, asks: Asks) -> None:
-        """Refuse to ask a model that cannot be asked about symbols, or does not know them.
-
-        Raises:
-            ModelError: Says which.
-        """
+        """Refuse to ask a model that cannot be asked about symbols, or does not know them."""
         raise self._cannot_be_asked()
 
     def score(self, sentences: pa.StringArray) -> pa.Table:
@@ -140,10 +132,6 @@ class Scorer(ABC):
             `n_unknown`; where words were corrected, `pieces` too (nats, float32, what they were before), and
             `logprob` is the sum over these; and `unscored`, its first token, if the model scores none of the
             first tokens.
-
-        Raises:
-            ModelError: If the model gives something other than finite numbers, naming the sentence; or if
-                memory does not suffice even for the smallest batch.
         """
         encoded, logprobs, corrections = self.score_words(sentences)
         words = sum_pieces(encoded, logprobs)
@@ -157,9 +145,6 @@ class Scorer(ABC):
         Returns:
             What `score_tokens` gives, and what is added to the sum over the tokens of each word, in nats,
             (words,); None where nothing is.
-
-        Raises:
-            ModelError: As `score_tokens` does.
         """
         return *self.score_tokens(sentences), None
 
@@ -170,17 +155,10 @@ class Scorer(ABC):
         Returns:
             What the model sees, and the log-probability of each of its tokens (of each word, for a model
             without tokens of its own), (tokens,) float32, in nats.
-
-        Raises:
-            ModelError: If a sentence has no words, or memory does not suffice even for the smallest batch.
         """
 
     def encoded(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the model's vocabulary.
-
-        Raises:
-            ModelError: The model says nothing of its tokens.
-        """
+        """Bring sentences to the model's vocabulary."""
         raise ModelError(
             f"{self.card.name} gives one number for a sentence, and says nothing of its tokens.\n"
             "  Normalise by words: --normalise words."
@@ -200,10 +178,6 @@ class Scorer(ABC):
         Returns:
             What `score` gives, and for every word `right` and `wrong`, what `Asks.compare` gives for
             the ask before it (nats, float64, null where there is none).
-
-        Raises:
-            ModelError: The model cannot be asked, does not know a symbol, or gives a number that is not
-                finite, naming the sentence; or memory does not suffice even for the smallest batch.
         """
         raise self._cannot_be_asked()
 
@@ -253,11 +227,7 @@ def ask(
 
 
 def refuse_unknown(model: RecurrentModel, symbols: Sequence[str]) -> None:
-    """Refuse to ask a model about symbols that it does not know.
-
-    Raises:
-        ModelError: Names them.
-    """
+    """Refuse to ask a model about symbols that it does not know."""
     encoded = model.encode(pa.array(symbols, pa.string()))
     unknown = [symbol for symbol, n in zip(symbols, encoded.n_unknown, strict=True) if n]
     if unknown:
@@ -275,9 +245,6 @@ def refuse_infinite(sentences: pa.StringArray, asked: Sequence[np.ndarray], answ
         sentences: The sentences.
         asked: For each sentence, what is asked before each word, -1 for nothing, (words,).
         answers: A number for every word of every sentence, (words,).
-
-    Raises:
-        ModelError: Names the first sentence with such an answer.
     """
     wrong = np.flatnonzero((np.concatenate(asked) >= 0) & ~np.isfinite(answers))
     if len(wrong):
@@ -397,11 +364,7 @@ class SentenceScorer(Scorer):
         return Encoded(seen, np.empty(0), lengths, n_unknown)
 
     def _batch(self, batch: list[str]) -> np.ndarray:
-        """Score a batch, (words,) float32.
-
-        Raises:
-            ModelError: The model gives more or fewer numbers than there are words, or no numbers.
-        """
+        """Score a batch, (words,) float32."""
         who = self.card.name
         some = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
         rows = given_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
@@ -550,9 +513,6 @@ def scorer_for(model: object, *, words: bool = False) -> Scorer:
         words: Whether single words matter. Where a model splits words into pieces, the numbers of words are
             then probabilities, at the cost of a little more computing; else they are sums over pieces, which
             is all that whole sentences need.
-
-    Raises:
-        ModelError: It offers none.
     """
     if isinstance(model, RecurrentModel):
         return RecurrentScorer(model)

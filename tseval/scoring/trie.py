@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 def refuse_empty(sentences: pa.StringArray) -> None:
-    """Refuse sentences without words.
-
-    Raises:
-        ModelError: One has none.
-    """
+    """Refuse sentences without words."""
     if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
         raise ModelError("a sentence without words cannot be scored")
 
@@ -77,11 +73,7 @@ def rows_of_words(
 def refuse_infinite_words(
     words: np.ndarray, lengths: np.ndarray, sentences: pa.StringArray, who: str
 ) -> None:
-    """Refuse corrected words that are not finite.
-
-    Raises:
-        ModelError: Names the model and the sentence.
-    """
+    """Refuse corrected words that are not finite."""
     wrong = np.flatnonzero(~np.isfinite(words))
     if len(wrong):
         row = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
@@ -91,11 +83,7 @@ def refuse_infinite_words(
 def rows_of_sums(
     sentences: pa.StringArray, encoded: Encoded, words: pa.FloatArray, sums: np.ndarray, who: str
 ) -> pa.Table:
-    """Lay out one row per sentence; `words`, (words,), are null where only the sums are known.
-
-    Raises:
-        ModelError: A sum is not finite; names the model, `who`, and the sentence.
-    """
+    """Lay out one row per sentence; `words`, (words,), are null where only the sums are known."""
     if not np.isfinite(sums).all():
         row = int(np.flatnonzero(~np.isfinite(sums))[0])
         raise not_finite(float(sums[row]), sentences[row].as_py(), who)
@@ -136,11 +124,7 @@ class Memory:
         self.shortages: list[str] = []
 
     def whole(self, score: Callable[[int], T]) -> T:
-        """Call a function with the size of its batches, until they are small enough.
-
-        Raises:
-            ModelError: Not even the smallest batch fits.
-        """
+        """Call a function with the size of its batches, until they are small enough."""
         while True:
             try:
                 return score(self.at_once)
@@ -148,11 +132,7 @@ class Memory:
                 self._halve(self.at_once, error)
 
     def in_parts(self, n: int, part: Callable[[int, int], np.ndarray]) -> np.ndarray:
-        """Join what a function gives for parts [start, stop) of n, each small enough.
-
-        Raises:
-            ModelError: Not even the smallest part fits.
-        """
+        """Join what a function gives for parts [start, stop) of n, each small enough."""
         pieces: list[np.ndarray] = []
         start = 0
         while start < n:
@@ -298,11 +278,7 @@ def node_logprobs(model: RecurrentModel, trie: Trie) -> np.ndarray:
 def logprobs_after(
     model: RecurrentModel, state: PrefixState, rows: np.ndarray, tokens: np.ndarray
 ) -> np.ndarray:
-    """Compute the log-probabilities of words after contexts, as `RecurrentModel.logprobs` gives them.
-
-    Raises:
-        ModelError: It gives something else.
-    """
+    """Compute the log-probabilities of words after contexts, as `RecurrentModel.logprobs` gives them."""
     given = model.logprobs(state, rows, tokens)
     return as_array(given, len(tokens), model.card.name, "log-probabilities of words after their contexts")
 

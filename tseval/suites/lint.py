@@ -254,9 +254,6 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFin
 
     Returns:
         What was found, in the order of the cases; empty when all is well.
-
-    Raises:
-        TsevalError: The grammars cannot be read or expanded.
     """
     folder = read_folder(path)
     grammars = folder.load()
@@ -405,9 +402,6 @@ def lint_data(
 
     Returns:
         What was found, case by case; empty when all is well.
-
-    Raises:
-        SuiteError: The files are of no known kind, or malformed.
     """
     cases = read_data(path, columns=columns).cases
     findings: list[LintFinding] = []

@@ -43,9 +43,6 @@ def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
 
     Returns:
         `sing` or `plur` for each item.
-
-    Raises:
-        SuiteError: Nothing says it, or something else than a number does.
     """
     if NUMBER in case.features.column_names:
         return _said(case)
@@ -216,10 +213,6 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
         judged as both it has two. `seed` is the one given, where it decided anything. New features:
         `ending`, always 1; `shown` (`grammatical`, `ungrammatical`) of a judgement; `position` (words read)
         and `word` (the last of them) in a profile. They take the place of features of these names.
-
-    Raises:
-        SuiteError: A case has other labels than two, does not say the number, or has a pair without a
-            critical word.
     """
     pairs = [case for case in suite.cases if len(case.contrasts) == 1]
     asked = pairs if leave_out and pairs else suite.cases

@@ -91,9 +91,6 @@ def sweep(units: Sequence[SweepUnit], place: SweepPlace, force: Workforce, watch
         place: For their records. Other sweeps may work there: no unit is done twice.
         force: Who does the work.
         watch: Hears of the progress.
-
-    Raises:
-        RunError: No worker could be started, or all were lost, or the folder cannot be written.
     """
     with _writable(place.folder):
         left = place.open_again(units)

@@ -206,18 +206,11 @@ class Engine(Protocol):
 
         Returns:
             Why workers could not go on, of those that could not.
-
-        Raises:
-            RunError: No worker can be started, or all are lost.
         """
 
 
 def find_engine(name: str) -> Engine:
-    """Give an engine by its name.
-
-    Raises:
-        RunError: What it needs is not installed.
-    """
+    """Give an engine by its name."""
     package = ENGINES[name]
     if package and find_spec(package) is None:
         raise RunError(

@@ -38,11 +38,7 @@ class QueuedWorker(Checkpointable):
 
 
 def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
-    """Queue an array job and wait for its end; when we are stopped, it goes on.
-
-    Raises:
-        RunError: The machine has no SLURM, or submitit does not know a setting.
-    """
+    """Queue an array job and wait for its end; when we are stopped, it goes on."""
     settings = dict(job.settings)
     cluster = str(settings.pop(CLUSTER, "slurm"))
     workers = min(job.workers or DEFAULT_WORKERS, job.n_units)

@@ -109,9 +109,6 @@ def expand_braces(text: str) -> list[str]:
     ['step1.a', 'step1.b', 'step2.a', 'step2.b', 'step10.a', 'step10.b']
     >>> expand_braces("step{0..3000..1000}")
     ['step0', 'step1000', 'step2000', 'step3000']
-
-    Raises:
-        ValueError: A range has no step, or no end.
     """
     pieces = _BRACES.split(text)  # what stands outside and inside braces, in turn
     choices = [_choices(piece) if i % 2 else [piece] for i, piece in enumerate(pieces)]
@@ -201,11 +198,7 @@ class SweepPlan:
 
 
 def read_plan(path: Path) -> SweepPlan:
-    """Read a plan.
-
-    Raises:
-        RunError: The file does not hold one; names file and field.
-    """
+    """Read a plan."""
     try:
         content = read_yaml(path)
         _refuse_unknown(content, SweepPlan, "a plan")
@@ -231,12 +224,7 @@ def _refuse_unknown(content: object, kind: type, what: str) -> None:
 
 
 def plan_units(plan: SweepPlan) -> list[SweepUnit]:
-    """List the units of a plan, model by model; whether a model can be opened is found out by a worker.
-
-    Raises:
-        RunError: A pattern matches nothing, or two units would have one directory.
-        SuiteError: There is no such suite.
-    """
+    """List the units of a plan, model by model; whether a model can be opened is found out by a worker."""
     assert plan.out is not None
     suites = [(suite, _suite_name(suite)) for entry in plan.suites for suite in _suites(entry)]
     for suite, _ in suites:

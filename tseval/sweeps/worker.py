@@ -120,9 +120,6 @@ def _train(unit: SweepUnit, held: int) -> None:
     """Make the model of a unit; where we are told to stop, so is the training, which saves what it has.
 
     The command inherits the unit's lock: should we be killed, nobody begins the unit while it goes on.
-
-    Raises:
-        CalledProcessError: It failed, and has said why.
     """
     command = [sys.executable, "-m", "tseval", *unit.train]
     with subprocess.Popen(  # noqa: S603 - our own command, no shell
@@ -180,9 +177,6 @@ class UnitScorer:
         Args:
             unit: Whose lock is held.
             begun: What is known of it so far.
-
-        Raises:
-            TsevalError: Model or suite cannot be used, or the run directory holds something else.
         """
         options, stamp, record, written = unit.options, unit.stamp(), begun, 0.0
 

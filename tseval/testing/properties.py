@@ -151,11 +151,7 @@ def default_sentences() -> list[str]:
 
 
 def tidied(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Tidy sentences as a run does: single spaces, each once, in order.
-
-    Raises:
-        SuiteError: There are none, or one has no words.
-    """
+    """Tidy sentences as a run does: single spaces, each once, in order."""
     if isinstance(sentences, str):
         raise SuiteError("sentences to check a model with are a list of texts, not one text")
     tidy = {" ".join(sentence.split()) for sentence in sentences}

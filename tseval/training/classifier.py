@@ -59,9 +59,6 @@ def read_split(suites: Sequence[Suite], task: Task, split: Sequence[str]) -> lis
         suites: Whose sentences end in the labels of the task, as the task's methods make them.
         task: The labels.
         split: Names of the split; a suite has a case for each of its splits.
-
-    Raises:
-        TrainingError: If the split is empty, or a class never occurs in it.
     """
     found: list[Labelled] = []
     for case in (case for suite in suites for case in suite.cases if case.name in split):
@@ -85,11 +82,7 @@ def read_split(suites: Sequence[Suite], task: Task, split: Sequence[str]) -> lis
 
 
 def make_vocabulary(examples: Sequence[Labelled], *, min_count: int, lowercase: bool) -> Vocabulary:
-    """Keep the words that occur often enough in some examples; the others are `<unk>`.
-
-    Raises:
-        TrainingError: If there is none.
-    """
+    """Keep the words that occur often enough in some examples; the others are `<unk>`."""
     counts: Counter[str] = Counter()
     for text, _ in examples:
         counts.update(words_of(text, lowercase=lowercase))
@@ -218,11 +211,6 @@ def train_classifier(
 
     Returns:
         Validation accuracy of the saved checkpoint.
-
-    Raises:
-        TrainingError: If the loss is no longer finite (the best checkpoint so far stays), memory runs out, or
-            the resume file belongs to another run.
-        KeyboardInterrupt: On Ctrl-C or SIGTERM, after a resume file was written.
     """
     with enough_memory(resume_path(destination.out)):
         run = _Run(model, vocabulary, examples, settings, destination)
@@ -324,11 +312,7 @@ class _Run:
         return round(step / self.n_batches * len(self.train))
 
     def advance(self) -> float:
-        """Learn from one more batch and give its mean loss.
-
-        Raises:
-            TrainingError: If the loss or the norm of its gradient is not finite.
-        """
+        """Learn from one more batch and give its mean loss."""
         course, (epoch, place) = self.course, divmod(self.course.step, self.n_batches)
         if self._batches[0] != epoch + 1:
             seed, size = self.settings.seed, self.settings.batch

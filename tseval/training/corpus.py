@@ -54,11 +54,7 @@ class NumberedText:
 
 
 def number_text(path: Path) -> NumberedText:
-    """Give every word of a text file a number, from 1, as they come.
-
-    Raises:
-        TrainingError: If the file is missing, damaged or not UTF-8, or there is no room to keep a large one.
-    """
+    """Give every word of a text file a number, from 1, as they come."""
     try:
         sha256 = file_sha256(path)
     except OSError as error:
@@ -81,11 +77,7 @@ def number_text(path: Path) -> NumberedText:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """Give the lines of a text file, plain or gzip-compressed.
-
-    Raises:
-        TrainingError: If the file is missing, damaged or not UTF-8.
-    """
+    """Give the lines of a text file, plain or gzip-compressed."""
     try:
         with open_limited(path, "text_bytes") as file:
             yield from bounded_lines(io.TextIOWrapper(file, encoding="utf-8"), path, rows=False)
@@ -208,11 +200,7 @@ class TextFile:
 
 
 def count_words(paths: Sequence[Path], *, lowercase: bool) -> Counter[str]:
-    """Count the words of all files together.
-
-    Raises:
-        TrainingError: If a file cannot be read.
-    """
+    """Count the words of all files together."""
     counts: Counter[str] = Counter()
     for text in map(number_text, paths):
         often = np.zeros(len(text.words), dtype=np.int64)
@@ -262,11 +250,7 @@ Stream = Tensor | EncodedText
 
 
 def map_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
-    """Bring text files to a vocabulary, as one stream. Blank lines are left out.
-
-    Raises:
-        TrainingError: If a file cannot be read, or has no words.
-    """
+    """Bring text files to a vocabulary, as one stream. Blank lines are left out."""
     known = vocabulary.ids()
     eos, unk = known[EOS], known[UNK]
     parts = []
@@ -317,11 +301,7 @@ def columns(stream: Tensor, batch: int) -> Tensor: ...
 @overload
 def columns(stream: Stream, batch: int) -> Tensor | FoldedText: ...
 def columns(stream: Stream, batch: int) -> Tensor | FoldedText:
-    """Fold a stream into `batch` parallel columns, (time, batch); a remainder at the end is dropped.
-
-    Raises:
-        TrainingError: If the stream is too short for one step of every column.
-    """
+    """Fold a stream into `batch` parallel columns, (time, batch); a remainder at the end is dropped."""
     time = len(stream) // batch
     if time < 2:
         raise TrainingError(

@@ -129,12 +129,7 @@ class EarlyEvaluation:
     runs: Path | None = None
 
     def start(self, resumed: bool) -> None:
-        """Begin with an empty file, unless an interrupted run goes on.
-
-        Raises:
-            TrainingError: A suite asks about symbols that the vocabulary lacks, or there are runs of another
-                training.
-        """
+        """Begin with an empty file, unless an interrupted run goes on."""
         if self.runs and not resumed and (found := runs_below(self.runs)) != ([], []):
             first = [*found[0], *found[1]][0]
             raise TrainingError(
@@ -284,11 +279,6 @@ def train_language_model(
 
     Returns:
         Validation perplexity of the saved checkpoint, per token with `<eos>`, unknown words as `<unk>`.
-
-    Raises:
-        TrainingError: If the loss is no longer finite (the best checkpoint so far stays), memory runs out, or
-            the resume file belongs to another run.
-        KeyboardInterrupt: On Ctrl-C or SIGTERM, after a resume file was written.
     """
     with enough_memory(resume_path(destination.out)):
         run = _Run(model, vocabulary, text, settings, destination)
@@ -354,11 +344,7 @@ class _Run:
             compile_loops(self.state.model)
 
     def validate(self) -> bool:
-        """Measure the model, keep it if it is the best so far, and say whether it is.
-
-        Raises:
-            TrainingError: If the loss is not finite.
-        """
+        """Measure the model, keep it if it is the best so far, and say whether it is."""
         self.state.read_losses()
         course = self.state.course
         model = as_stored(self.state.model, self.settings.stored)
@@ -435,11 +421,7 @@ class _Run:
 def windows_of(
     text: tuple[Stream, Stream], vocabulary: Vocabulary, settings: Settings
 ) -> tuple[Windows, Windows]:
-    """Cut training and validation streams into what is read at once.
-
-    Raises:
-        TrainingError: If the training text is too short for a batch.
-    """
+    """Cut training and validation streams into what is read at once."""
     train, valid = text
     if settings.whole_lines:
         eos = vocabulary.ids()[EOS]

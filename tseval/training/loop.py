@@ -156,11 +156,7 @@ def take_up(content: Mapping[str, object], model: Network, optimiser: Optimizer,
 
 @contextmanager
 def fitting_together(path: Path) -> Iterator[None]:
-    """Say in one message that the parts of a resume file do not fit the run.
-
-    Raises:
-        TrainingError: For any error that such a part may cause; but lack of memory is none of the file's.
-    """
+    """Say in one message that the parts of a resume file do not fit the run."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -177,9 +173,6 @@ def enough_memory(path: Path) -> Iterator[None]:
 
     Args:
         path: The resume file, which nothing touches between two savings.
-
-    Raises:
-        TrainingError: For lack of memory on any device.
     """
     try:
         yield
@@ -212,11 +205,7 @@ def save_resume(path: Path, identity: Mapping[str, object], content: Mapping[str
 
 
 def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]:
-    """Read a resume file; nothing in it is executed.
-
-    Raises:
-        TrainingError: If it is damaged, something else, or belongs to a run with other settings or data.
-    """
+    """Read a resume file; nothing in it is executed."""
     over = f"Remove {path} to start over."
     try:
         content = read_plain(path)
@@ -504,11 +493,7 @@ class TrainingState:
         return self.schedule.rate(self.course.step, self.course.anneals)
 
     def read_losses(self) -> float | None:
-        """Fetch the losses that are still on the device and give their mean; each fetch waits for it.
-
-        Raises:
-            TrainingError: If a loss or the norm of a gradient is not finite.
-        """
+        """Fetch the losses that are still on the device and give their mean; each fetch waits for it."""
         course = self.course
         first = course.step - len(self._unread) + 1
         pairs = torch.stack(self._unread).tolist() if self._unread else []

@@ -130,9 +130,6 @@ def read_corpus(folder: Path, more: tuple[Path, ...] = ()) -> Corpus:
     Args:
         folder: Holds `train.txt.gz` and `valid.txt.gz`.
         more: Training texts that are read after the folder's.
-
-    Raises:
-        TrainingError: A text is not there or cannot be read; two have one name.
     """
     digests: dict[str, str] = {}
     for path in (*(folder / name for name in CORPUS_FILES), *more):
@@ -179,11 +176,7 @@ def in_order(models: Iterable[ZooModel]) -> list[ZooModel]:
 
 
 def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
-    """Write down what the zoo is made from; refuse to go on with a zoo made from something else.
-
-    Raises:
-        TrainingError: The folder holds models of other options or texts, or something else.
-    """
+    """Write down what the zoo is made from; refuse to go on with a zoo made from something else."""
     texts, models = read_record(zoo)
     for name, digest in corpus.digests.items():
         if texts.get(name, digest) != digest:
@@ -217,11 +210,7 @@ class _Record:
 
 
 def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Read what a zoo is made from: digests of its texts, options of its models; empty for a new one.
-
-    Raises:
-        TrainingError: The folder holds something else.
-    """
+    """Read what a zoo is made from: digests of its texts, options of its models; empty for a new one."""
     if not zoo.exists() or (zoo.is_dir() and all(_BEGUN.fullmatch(one.name) for one in zoo.iterdir())):
         return {}, {}
     try:
@@ -290,9 +279,6 @@ def read_recipe(name: str) -> Recipe:
 
     Args:
         name: Name of one that comes with tseval, or path of a YAML file.
-
-    Raises:
-        TrainingError: There is no such recipe, or the file does not hold one; names file and field.
     """
     known = bundled_recipes()
     path = known.get(name, Path(name))
@@ -368,11 +354,7 @@ class Made:
 
 @contextmanager
 def alone(zoo: Path) -> Iterator[None]:
-    """Hold a zoo's folder: no two commands work in it at once.
-
-    Raises:
-        TrainingError: Another process works there, or the folder is no zoo.
-    """
+    """Hold a zoo's folder: no two commands work in it at once."""
     read_record(zoo)
     zoo.mkdir(parents=True, exist_ok=True)
     held = take_lock(zoo / ZOO_LOCK)

@@ -104,9 +104,6 @@ def check_target(target: Path) -> None:
     """Refuse a folder that holds anything but an earlier publication, before hours are spent.
 
     One that was killed has at least begun its page, or left a partial one.
-
-    Raises:
-        TrainingError: Says what is there.
     """
     if not target.exists() or (
         target.is_dir() and all(_BEGUN.fullmatch(one.name) for one in target.iterdir())
@@ -126,11 +123,7 @@ def check_target(target: Path) -> None:
 
 @contextmanager
 def publishing(target: Path) -> Iterator[None]:
-    """Hold the folder: no two publications write into it at once.
-
-    Raises:
-        TrainingError: Another process publishes there, or the folder holds something else.
-    """
+    """Hold the folder: no two publications write into it at once."""
     check_target(target)
     target.mkdir(parents=True, exist_ok=True)
     lock = target / BOARD_LOCK
@@ -217,10 +210,6 @@ def models_to_keep(
         recipe: How the zoo's own models are trained.
         own: Names of those that it has made.
         digests: SHA-256 of each text that they read.
-
-    Raises:
-        TrainingError: A published model has other settings, read other texts, or is none of a zoo's.
-        BoardError: The publication cannot be read.
     """
     if not (target / DEFINITION).exists():
         return []
@@ -246,11 +235,7 @@ def models_to_keep(
 
 
 def check_kept(target: Path, kept: Sequence[ZooModel]) -> None:
-    """Hold the entries that stay to what they say, as `tseval board check` does.
-
-    Raises:
-        TrainingError: Something is wrong with one of them; says what.
-    """
+    """Hold the entries that stay to what they say, as `tseval board check` does."""
     wrong = wrong_with_board(target, [model.name for model in kept]) if kept else []
     if wrong:
         raise TrainingError(
@@ -271,12 +256,6 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend
         recipe: How the models were trained.
         entries: The models, finished.
         extend: Keep what the folder has of other models, which were trained in the same way.
-
-    Raises:
-        TrainingError: The folder holds something else, models that were trained in another way or do not
-            hold, or another process publishes there.
-        BoardError: A run does not hold.
-        RunError: A file cannot be written, or one of a run is not what its manifest describes.
     """
     files = _files(entries[0])
     with publishing(target):
@@ -392,11 +371,7 @@ def _facts(target: Path, model: ZooModel) -> tuple[str, ...]:
 
 
 def _check_facts(target: Path, model: ZooModel) -> None:
-    """Hold a published model to what its page tells of it.
-
-    Raises:
-        TrainingError: Something is missing.
-    """
+    """Hold a published model to what its page tells of it."""
     try:
         _facts(target, model)
     except (LookupError, TypeError, ValueError) as error:

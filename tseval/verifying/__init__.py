@@ -109,11 +109,6 @@ def verify_run(
         share: Of the sentences that the model is asked about; 1 for all.
         draw: What decides which, as a report names it; None draws anew, so that nobody knew it before.
         progress: Called with the numbers of sentences done and of all, while the model is asked.
-
-    Raises:
-        RunError: There is no run.
-        SuiteError: Its suite is not here.
-        ModelError: The model cannot be asked.
     """
     return _RunLadder(Path(path), suite).climb(model, share, draw, progress)
 

@@ -144,12 +144,7 @@ class Claim:
 
 
 def claim_of_run(path: Path) -> Claim:
-    """Read all that a run claims: every file, held to its digest, and the manifest to its seal.
-
-    Raises:
-        RunError: There is no run.
-        Wrong: A file of it is not what the manifest describes, or the manifest contradicts itself.
-    """
+    """Read all that a run claims: every file, held to its digest, and the manifest to its seal."""
     if not path.is_dir() or not any(path.iterdir()):
         raise RunError(f"there is no run at {str(path)!r}.\n  Name the directory of a run.")
     try:
@@ -167,11 +162,7 @@ def claim_of_run(path: Path) -> Claim:
 
 
 def hold_files(files: Iterable[str], names: Iterable[str]) -> None:
-    """Refuse a manifest that leaves a data file out, which could then say anything, or names another.
-
-    Raises:
-        Wrong: It does.
-    """
+    """Refuse a manifest that leaves a data file out, which could then say anything, or names another."""
     listed, known = set(files), set(names)
     if missing := sorted(known - listed):
         raise Wrong(f"{NAME} does not list {missing[0]}")
@@ -180,10 +171,6 @@ def hold_files(files: Iterable[str], names: Iterable[str]) -> None:
 
 
 def check_known_score(manifest: Manifest) -> None:
-    """Refuse what compares nothing.
-
-    Raises:
-        Wrong: The score that is claimed is none.
-    """
+    """Refuse what compares nothing."""
     if split_measure(manifest.key.score)[0] not in SCORES:
         raise Wrong(f"{NAME}: key.score is {manifest.key.score!r}, which is no score")

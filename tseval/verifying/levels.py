@@ -65,10 +65,6 @@ def recompute(claim: Claim, spec: str | None) -> Again:
     Args:
         claim: What is to follow.
         spec: Where the suite is; None for the name that the claim states.
-
-    Raises:
-        SuiteError: There is no such suite here, so that nothing can be said.
-        Wrong: The suite is another one, or something claimed does not follow.
     """
     if by := split_measure(claim.key.score)[1]:
         raise SuiteError(
@@ -106,22 +102,14 @@ def recompute(claim: Claim, spec: str | None) -> Again:
 
 
 def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
-    """Hold what is said of a suite's size to the suite.
-
-    Raises:
-        Wrong: It has another one.
-    """
+    """Hold what is said of a suite's size to the suite."""
     for name in ("n_items", "n_contrasts"):
         if (said := getattr(stated, name)) != (follows := getattr(suite, name)):
             raise Wrong(f"{MANIFEST}: suite.{name} is {said:,}, but the suite has {follows:,}")
 
 
 def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
-    """Judge scored sentences.
-
-    Raises:
-        Wrong: A log-probability is not finite, or the suite cannot be judged so.
-    """
+    """Judge scored sentences."""
     try:
         return judged()
     except (ModelError, SuiteError) as error:
@@ -165,22 +153,14 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
 
 
 def refuse_path(name: str) -> str:
-    """Give the name of a suite, if it is no path.
-
-    Raises:
-        SuiteError: It is one.
-    """
+    """Give the name of a suite, if it is no path."""
     if set(name) & {"/", "\\", "\0"} or name in {"", ".", ".."}:
         raise SuiteError(f"{name!r} is the path of a suite, not its name.")
     return name
 
 
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
-    """Give the suite the lexical factors of the claim: those of `--cluster`, or its own; old runs have none.
-
-    Raises:
-        Wrong: The columns that are said to have been named are no such columns.
-    """
+    """Give the suite the lexical factors of the claim: those of `--cluster`, or its own; old runs have none."""
     if not knows_factors(claim):
         return replace(suite, cases=tuple(replace(case, entries=pa.table({})) for case in suite.cases))
     try:
@@ -211,11 +191,7 @@ def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
 
 
 def _refuse_other_draw(suite: Suite, cases: Sequence[Case], stated: str) -> None:
-    """Draw items again as they are said to have been drawn; of a draw, `--limit` takes the first.
-
-    Raises:
-        Wrong: They are others: somebody chose them.
-    """
+    """Draw items again as they are said to have been drawn; of a draw, `--limit` takes the first."""
     said = _DRAW.fullmatch(stated)
     for case in cases:
         whole = next(one for one in suite.cases if one.name == case.name)
@@ -234,11 +210,7 @@ def _first_other(claimed: pa.StringArray, found: pa.StringArray) -> str:
 
 
 def compare_sentences(claimed: pa.Table, found: pa.Table) -> None:
-    """Compare all that is said of sentences; `n_unknown`, which only the model knows, is left.
-
-    Raises:
-        Wrong: A cell differs, or a column is missing or of something else.
-    """
+    """Compare all that is said of sentences; `n_unknown`, which only the model knows, is left."""
     known = [*found.column_names, "n_unknown"]
     if more := [name for name in claimed.column_names if name not in known]:
         raise Wrong(f"the sentences have a column {more[0]!r} that follows from nothing")
@@ -247,11 +219,7 @@ def compare_sentences(claimed: pa.Table, found: pa.Table) -> None:
 
 
 def compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
-    """Compare verdicts cell by cell, and name the first that differs.
-
-    Raises:
-        Wrong: One differs, or there are other columns or rows.
-    """
+    """Compare verdicts cell by cell, and name the first that differs."""
     if claimed.num_rows != found.num_rows:
         raise Wrong(f"there are {claimed.num_rows:,} verdicts, but {found.num_rows:,} follow")
 
@@ -320,11 +288,7 @@ _MAY_BE_NOTHING = {"right", "wrong"}  # where no symbol is right, or none wrong
 
 
 def check_plausible(claim: Claim, again: Again) -> str:
-    """Hold evidence to what any probabilities must be.
-
-    Raises:
-        Wrong: One is above 0 or not finite, a prefix has two numbers, or what may follow it more than all.
-    """
+    """Hold evidence to what any probabilities must be."""
     evidence, kind = claim.evidence, claim.manifest.model.kind
     for name in [name for name in _NUMBERS if name in evidence.table.column_names]:
         values = pc.drop_null(evidence.table[name]).to_numpy()  # nothing is asked before most words
@@ -445,11 +409,7 @@ def _check_prefixes(
 
 
 def _check_answers(scored: pa.Table, words: Words, asked: Asked, before: _Rows, last_bits: float) -> None:
-    """Hold what was answered inside sentences to what was asked there, and to each other after one prefix.
-
-    Raises:
-        Wrong: An answer is missing or is to nothing, two after one prefix differ, or one cannot be.
-    """
+    """Hold what was answered inside sentences to what was asked there, and to each other after one prefix."""
     here = np.concatenate(asked.before) >= 0
     places = np.flatnonzero(here)
     _, first, prefix = np.unique(before[places], return_index=True, return_inverse=True)

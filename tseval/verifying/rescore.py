@@ -62,12 +62,7 @@ def rescore(
     draw: str,
     progress: Callable[[int, int], None] | None = None,
 ) -> str:
-    """Score sentences with the model again, and compare.
-
-    Raises:
-        ModelError: The model cannot be asked.
-        Wrong: It is another model, sees other words, or gives other numbers.
-    """
+    """Score sentences with the model again, and compare."""
     plan = make_plan(model, again.suite, claim.score)
     if other := plan.key.differences(replace(claim.key, tseval=plan.key.tseval)):
         raise Wrong(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
@@ -107,11 +102,7 @@ def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
 
 
 def _fall_otherwise(claim: Claim, again: Again, verdicts: pa.Table) -> str:
-    """Count the verdicts that fall otherwise by the model's own numbers, which differ in their last bits.
-
-    Raises:
-        Wrong: More of them favour the claim than last bits do.
-    """
+    """Count the verdicts that fall otherwise by the model's own numbers, which differ in their last bits."""
     # Of rated sentences nothing is right or wrong.
     both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
     stated, found = (np.equal(column, True).astype(np.int64) for column in both)

@@ -273,11 +273,7 @@ def options_of(cell: type[Cell]) -> dict[str, Option]:
 
 
 def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str, Option]:
-    """Fill up options with the defaults (see `Cell.later_options`) and hold them to the defaults' types.
-
-    Raises:
-        ModelError: If an option is unknown or of another type. Ranges are the cell's own to check.
-    """
+    """Fill up options with the defaults (see `Cell.later_options`) and hold them to the defaults' types."""
     defaults = options_of(cell)
     for name, value in given.items():
         if name not in defaults:
@@ -297,10 +293,6 @@ def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str,
 
 
 def require(name: str, value: Option, holds: bool, demand: str) -> None:
-    """Refuse the value of an option.
-
-    Raises:
-        ModelError: Unless `holds`; says the demand.
-    """
+    """Refuse the value of an option."""
     if not holds:
         raise ModelError(f"option {name} must be {demand}, not {value!r}")

@@ -143,9 +143,6 @@ def dale_signs(hidden: int, inhibitory: str = INHIBITORY) -> Tensor:
 
     Source: Bhatt et al. 2020, section 4; Song et al. 2016: the last fifth. Departure: the published program
     of Bhatt et al. leaves noise off D's diagonal; here D is exact.
-
-    Raises:
-        ModelError: If the choice cannot be read.
     """
     chosen = _CHOICE.fullmatch(inhibitory)
     demand = "a share from 0 to 1 and a place, such as 0.2:last, 0.2:first or 0.2:drawn:7"

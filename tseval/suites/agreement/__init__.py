@@ -184,9 +184,6 @@ def read_targets(text: Path) -> Iterator[Target]:
     """Read `NAME.text` with `NAME.gold` beside it: position of the verb, right form, wrong form, attractors.
 
     The forms are lower-cased as the text is; four of the published ones are not.
-
-    Raises:
-        SuiteError: The two files do not fit together, or a line is malformed.
     """
     sentences, gold = list(read_lines(text)), list(read_lines(gold_of(text)))
     if len(sentences) != len(gold):

@@ -67,10 +67,6 @@ def convert(
     Returns:
         The examples, as `read_examples` would give them, and what was counted. The same verb in the same
         sentence is taken once.
-
-    Raises:
-        SuiteError: A file is of no known kind or malformed, the files are of several kinds, there is no
-            example, or no tag that could stand in for a word.
     """
     kinds = [_kind(file) for file in files]
     for file, kind in zip(files, kinds, strict=True):

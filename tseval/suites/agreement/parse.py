@@ -167,9 +167,6 @@ def open_parser(name: str) -> Parser:
 
     Args:
         name: An installed package, or a folder.
-
-    Raises:
-        ModelError: spaCy or the model is not installed, cannot be opened, or does not parse.
     """
     try:
         import spacy  # noqa: PLC0415 - an optional dependency, slow to import
@@ -324,11 +321,7 @@ class Parsed:
 
 
 def check_trees_path(output: Path, resume: bool) -> None:
-    """Refuse what cannot be written, or must not be overwritten, before anything is read.
-
-    Raises:
-        SuiteError: Says what to do.
-    """
+    """Refuse what cannot be written, or must not be overwritten, before anything is read."""
     if not output.name.endswith((".conllu", ".conllu.gz")):
         raise SuiteError(f"{output}: the name of a file of trees ends in .conllu or .conllu.gz")
     if not output.absolute().parent.is_dir():

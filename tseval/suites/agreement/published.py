@@ -65,9 +65,6 @@ def read_linzen_table(
 
     Yields:
         One example for each row, or None for a row that makes none.
-
-    Raises:
-        SuiteError: A row is malformed, with file and line.
     """
     with open_lines(path) as lines:
         rows = csv.DictReader(lines, delimiter="\t")
@@ -136,9 +133,6 @@ def read_target_pairs(
 
     Yields:
         One example for each sentence, or None for one whose two forms tell no number.
-
-    Raises:
-        SuiteError: The files do not fit together, or a line is malformed.
     """
     for target in read_targets(path):
         number = number_of(target.right, target.wrong)
@@ -163,11 +157,7 @@ def read_target_pairs(
 
 @contextmanager
 def open_lines(path: Path) -> Iterator[Iterator[str]]:
-    """Open a text, plain or gzip-compressed, to read its lines.
-
-    Raises:
-        SuiteError: The file cannot be read, or is not UTF-8.
-    """
+    """Open a text, plain or gzip-compressed, to read its lines."""
     try:
         with open_limited(path) as file:
             yield bounded_lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), path)
@@ -192,11 +182,7 @@ class Frequent:
 
 
 def frequent_words(files: Sequence[Path], frequent: Frequent) -> frozenset[str]:
-    """Find the most frequent words, in lower case; among equally frequent ones the first by alphabet.
-
-    Raises:
-        SuiteError: A file cannot be read, or a text holds nothing.
-    """
+    """Find the most frequent words, in lower case; among equally frequent ones the first by alphabet."""
     counts: Counter[str] = Counter()
     for text in frequent.texts:
         before = counts.total()
@@ -218,9 +204,6 @@ def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Ex
         example: Of this sentence.
         sentence: Its tree.
         kept: Words that stay, in lower case.
-
-    Raises:
-        SuiteError: The treebank has no Penn tags, or a rare word has none.
     """
     if not sentence.penn:
         raise SuiteError(
@@ -267,11 +250,6 @@ def read_examples(path: Path) -> pa.Table:
     Returns:
         One row per example. The columns of `NEEDED_COLUMNS` are there; those of the other `EXAMPLE_COLUMNS`
         that the file fills; no others. `n_non_attractors` is worked out where the file counts the nouns.
-
-    Raises:
-        SuiteError: A needed column is missing; a cell is of the wrong kind; a position lies outside the
-            sentence, or holds another word; a number is neither `sing` nor `plur`. The message names the
-            line, or the row of a parquet file.
     """
     table, place = _read_parquet(path) if path.name.endswith(".parquet") else _read_tsv(path)
     if not table.num_rows:

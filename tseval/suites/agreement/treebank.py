@@ -78,12 +78,7 @@ class Sentence:
 
 
 def read_treebank(path: Path) -> Iterator[Sentence]:
-    """Read the sentences of a treebank. Penn tags tell number; where there are none, `Number` does.
-
-    Raises:
-        SuiteError: `conllu` is not installed; a line is malformed, or a head is no word of its sentence, with
-            file and line; there are neither Penn tags nor numbers.
-    """
+    """Read the sentences of a treebank. Penn tags tell number; where there are none, `Number` does."""
     penn = any(f"\t{tag}\t" in line for _, line in numbered_lines(path, rows=False) for tag in VERB_TAGS)
     if not penn and not any("Number=" in line for _, line in numbered_lines(path, rows=False)):
         raise SuiteError(

@@ -69,9 +69,6 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
         path: A file, or a folder of files of one kind.
         method: What to compare, one of `methods_of`; None for the first.
         columns: Role to column of a table of pairs (`columns.ROLES`), which it then is; None for known names.
-
-    Raises:
-        SuiteError: The files are of no known kind, or malformed.
     """
     files = _files(path) if path.is_dir() else [path]
     name = stem_of(files[0] if path.is_file() else path.resolve())

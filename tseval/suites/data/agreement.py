@@ -33,11 +33,7 @@ HEADINGS = ("pattern", "constr_id", "sent_id", "correct_number", "form", "class"
 
 
 def read_linzen(text: Path) -> Iterator[DataItem]:
-    """Read `NAME.text` and `NAME.gold` into items that end at the verb.
-
-    Raises:
-        SuiteError: As `read_targets` does.
-    """
+    """Read `NAME.text` and `NAME.gold` into items that end at the verb."""
     targets = list(read_targets(text))
     sentences = first_places(" ".join(target.words) for target in targets)
     for target, sentence in zip(targets, sentences, strict=True):
@@ -52,11 +48,7 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
 
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:
-    """Read `generated.tab`: two rows for each item, the correct form first.
-
-    Raises:
-        SuiteError: A column is missing, or a row is without its twin.
-    """
+    """Read `generated.tab`: two rows for each item, the correct form first."""
     rows = list(read_tab(path))
     if len(rows) % 2:
         raise SuiteError(f"{rows[-1][0]}: a row without its twin")
@@ -91,11 +83,7 @@ def _whole(place: str, row: dict[str, str], name: str) -> int:
 
 
 def read_tab(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give the rows of a `.tab` file, where texts with quotes in them are quoted as in CSV.
-
-    Raises:
-        SuiteError: A column is missing.
-    """
+    """Give the rows of a `.tab` file, where texts with quotes in them are quoted as in CSV."""
     lines = list(read_lines(path))
     table = csv.DictReader((line for _, line in lines), delimiter="\t")
     try:
@@ -142,9 +130,6 @@ def read_agreement(files: Sequence[Path]) -> tuple[Case, ...]:
     """Read tables of examples into cases: one for each split, or a single one where there are no splits.
 
     Of several tables, the columns that all have become features.
-
-    Raises:
-        SuiteError: A table is malformed, or only some of several have splits.
     """
     tables = [read_examples(file) for file in files]
     shared = set.intersection(*(set(table.column_names) for table in tables))

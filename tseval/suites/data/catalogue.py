@@ -189,11 +189,7 @@ ELSEWHERE = {
 
 
 def refuse_elsewhere(name: str) -> None:
-    """Say how to get a data set that tseval does not fetch.
-
-    Raises:
-        SuiteError: It is one.
-    """
+    """Say how to get a data set that tseval does not fetch."""
     if name in ELSEWHERE:
         address = ELSEWHERE[name].address
         raise SuiteError(
@@ -225,9 +221,6 @@ def fetch_files(
 
     Returns:
         The digest of the suite.
-
-    Raises:
-        SuiteError: An address does not answer, or what came is not the published set; nothing is left behind.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as made:

@@ -78,9 +78,6 @@ def build_cases(
     Args:
         entries: Of all cases.
         ask: Gives what is asked about the entries of one case.
-
-    Raises:
-        SuiteError: Entries of one case differ in labels, row names or features; a sentence has no words.
     """
     groups: dict[str, list[DataItem]] = {}
     for entry in entries:

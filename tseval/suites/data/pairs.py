@@ -98,11 +98,7 @@ def known_columns(names: Collection[str]) -> KnownColumns | None:
 
 
 def read_columns(text: str) -> dict[str, str]:
-    """Read `good=sen,bad=wrong_sen`.
-
-    Raises:
-        SuiteError: It is no such list.
-    """
+    """Read `good=sen,bad=wrong_sen`."""
     columns: dict[str, str] = {}
     for part in text.split(","):
         role, equals, name = (piece.strip() for piece in part.partition("="))
@@ -116,11 +112,7 @@ def read_columns(text: str) -> dict[str, str]:
 
 
 def check_columns(columns: Mapping[str, str]) -> None:
-    """Refuse columns for what a pair does not have, and one column for both sentences.
-
-    Raises:
-        SuiteError: Names it.
-    """
+    """Refuse columns for what a pair does not have, and one column for both sentences."""
     for role in columns:
         if role not in ROLES:
             hint = suggest(role, ROLES, "What a column can be")
@@ -130,11 +122,7 @@ def check_columns(columns: Mapping[str, str]) -> None:
 
 
 def refuse_columns(suite: str | Path, columns: Mapping[str, str] | None) -> None:
-    """Refuse to say what the columns of a suite are that has none.
-
-    Raises:
-        SuiteError: Columns were named.
-    """
+    """Refuse to say what the columns of a suite are that has none."""
     if columns:
         raise SuiteError(f"{suite}: there are no columns to name.\n  --columns is for pairs in {_TABLES}.")
 
@@ -163,9 +151,6 @@ def find_roles(names: Collection[str], given: Mapping[str, str], place: str) -> 
         names: Of the columns.
         given: Role to column, as the user says; empty where nothing is said.
         place: `file:line`, for messages.
-
-    Raises:
-        SuiteError: A column that was given is not there, or there is no pair of sentences.
     """
     for role, name in given.items():
         if name not in names:
@@ -209,9 +194,6 @@ def read_pairs(path: Path, stem: str, columns: Mapping[str, str]) -> Iterator[Da
         path: The file.
         stem: What it is called among the files of its set.
         columns: Role to column, as the user says (`columns.ROLES`); names that are known need not be given.
-
-    Raises:
-        SuiteError: There are no such columns, or a value is of the wrong kind.
     """
     read = _of_table if is_table(path) else _of_lines
     records = list(read(path, columns))
@@ -249,9 +231,6 @@ def read_records(path: Path, texts: Collection[str] = ()) -> Iterator[tuple[str,
     Args:
         path: The file.
         texts: Columns of a table whose cells stay texts.
-
-    Raises:
-        SuiteError: It is no such file.
     """
     if not is_table(path):
         yield from read_jsonl(path)
@@ -294,9 +273,6 @@ def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> d
         place: `file:line`, for messages.
         record: It.
         columns: Feature to column.
-
-    Raises:
-        SuiteError: One of them is no feature.
     """
     features: dict[str, Feature] = {}
     for feature, name in columns.items():
@@ -388,9 +364,6 @@ def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
     """Read paradigms, from one file or several.
 
     Items are in the order of paradigm names and pair numbers, however the files are cut.
-
-    Raises:
-        SuiteError: A record lacks a field; no paradigm allows the method.
     """
     records = [found for path in paths for found in read_jsonl(path)]
     for place, record in records:
@@ -457,11 +430,7 @@ LANGUAGES = {"en": "English", "fr": "French", "de": "German", "he": "Hebrew", "r
 
 
 def read_clams(files: Sequence[Path]) -> Iterator[DataItem]:
-    """Read the constructions of one language.
-
-    Raises:
-        SuiteError: A line is malformed, or a file is none of CLAMS's.
-    """
+    """Read the constructions of one language."""
     for file in files:
         case = bare_name(file).removesuffix(".txt")
         stem, _, animacy = case.rpartition("_")

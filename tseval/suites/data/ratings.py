@@ -88,12 +88,7 @@ def has_ratings(columns: Iterable[str]) -> bool:
 
 
 def read_ratings(files: Sequence[Path]) -> tuple[Case, ...]:
-    """Read rated sentences into cases.
-
-    Raises:
-        SuiteError: A row has no sentence or no number for a rating, a sentence stands twice in a case, or
-            there are too few sentences, or all ratings are equal.
-    """
+    """Read rated sentences into cases."""
     groups: dict[str, list[Rated]] = {}
     for file in files:
         for place, record in read_records(file, _NAMES):
@@ -194,11 +189,7 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
 
 
 def _one_each(group: list[Rated]) -> list[Rated]:
-    """Put the ratings of each sentence of a case together; where there are means, it has one row.
-
-    Raises:
-        SuiteError: A sentence stands in two rows, or has two ratings of one person.
-    """
+    """Put the ratings of each sentence of a case together; where there are means, it has one row."""
     by_sentence: dict[str, Rated] = {}
     for one in group:
         first = by_sentence.get(one.sentence)
@@ -272,9 +263,6 @@ def read_unigrams(path: Path) -> Unigrams:
 
     A token is a word as the model sees it (`token`); of a model of pieces, a number of its vocabulary (`id`).
     How often it occurs is a `count`, divided by the sum of all, a `probability`, or a `logprob` in nats.
-
-    Raises:
-        SuiteError: There are no such columns, a token stands twice, or a value is none.
     """
     rows: Iterable[tuple[str, Mapping[str, object]]]
     rows = read_jsonl(path) if bare_name(path).endswith(".jsonl") else read_table(path)

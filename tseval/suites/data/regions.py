@@ -47,20 +47,12 @@ def form_of(columns: Collection[str]) -> str | None:
 
 
 def read_continuations(paths: Sequence[Path]) -> tuple[Case, ...]:
-    """Read pairs of continuations; other columns as `tseval.suites.data.pairs` has them.
-
-    Raises:
-        SuiteError: A record lacks a column, or a value is of the wrong kind.
-    """
+    """Read pairs of continuations; other columns as `tseval.suites.data.pairs` has them."""
     return build_cases(_pairs(paths), ask_continuations(PREFERS_GOOD))
 
 
 def read_contexts(paths: Sequence[Path]) -> tuple[Case, ...]:
-    """Read contexts and targets under EWoK's names; each `Domain` is a row of the table, or each file.
-
-    Raises:
-        SuiteError: A record lacks a column, or a value is of the wrong kind.
-    """
+    """Read contexts and targets under EWoK's names; each `Domain` is a row of the table, or each file."""
     return build_cases(_crossed(paths), ask_continuations(CONTEXT_PREDICTIONS))
 
 
@@ -82,22 +74,14 @@ def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence
 
 
 def join_texts(place: str, prefix: str, continuation: str) -> tuple[str, int]:
-    """Write a prefix and its continuation as one text, with the number of words of the prefix.
-
-    Raises:
-        SuiteError: The continuation has no words.
-    """
+    """Write a prefix and its continuation as one text, with the number of words of the prefix."""
     if not continuation.split():
         raise SuiteError(f"{place}: there is a continuation without words")
     return f"{prefix} {continuation}", len(prefix.split())
 
 
 def text_of(place: str, record: DataRecord, column: str) -> str:
-    """Take a text from a record.
-
-    Raises:
-        SuiteError: There is no such column, or it holds no text.
-    """
+    """Take a text from a record."""
     if column not in record:
         raise SuiteError(f"{place}: there is no {column!r}, but {', '.join(map(repr, record))}")
     text = record[column]
@@ -189,11 +173,7 @@ NumberedItem = tuple[int, dict[str, list[str]]]
 
 
 def read_syntaxgym(path: Path) -> Case:
-    """Read a suite.
-
-    Raises:
-        SuiteError: The file is no such suite; says which field, item, condition, formula or metric is wrong.
-    """
+    """Read a suite."""
     try:
         suite = checked(parse_data(read_text(path), str(path)), _Suite)
     except ContentError as error:

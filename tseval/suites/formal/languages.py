@@ -112,11 +112,7 @@ def brackets(n_types: int) -> tuple[str, ...]:
 
 
 def open_types(prefix: Sequence[str], alphabet: Sequence[str], deepest: int | None = None) -> list[int]:
-    """Read the stack after a prefix of brackets: the types still open, from 0, the top one last.
-
-    Raises:
-        ValueError: A symbol is not in the alphabet, closes what is not open, or goes too deep.
-    """
+    """Read the stack after a prefix of brackets: the types still open, from 0, the top one last."""
     n_types = len(alphabet) // 2
     places = {symbol: place for place, symbol in enumerate(alphabet)}
     stack: list[int] = []
@@ -139,9 +135,6 @@ def check_ranges(language: object, **ranges: tuple[int, int]) -> None:
     Args:
         language: The language.
         ranges: Smallest and largest value of each setting.
-
-    Raises:
-        SuiteError: Names the setting, its value and what it may be.
     """
     sizes = dict.fromkeys(("train", "valid", "test"), (1, 10**9))
     for name, (least, most) in {**ranges, **sizes, "seed": (0, 2**63 - 1)}.items():
@@ -241,11 +234,7 @@ class Dyck:
         return Strings(symbols[kept], lengths[kept])
 
     def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
-        """Give the symbols that may follow a prefix.
-
-        Raises:
-            ValueError: No string of the language begins with the prefix.
-        """
+        """Give the symbols that may follow a prefix."""
         stack = open_types(prefix, self.alphabet, self.m)
         opening = self.alphabet[: self.k] if len(stack) < self.m else ()
         return frozenset((*opening, self.alphabet[self.k + stack[-1]] if stack else STOP))
@@ -307,11 +296,7 @@ class GeneralisedDyck:
         return brackets(self.pairs)
 
     def draw(self, split: Split) -> Iterator[Strings]:
-        """Draw strings, in blocks.
-
-        Raises:
-            SuiteError: All test strings that are found are training strings.
-        """
+        """Draw strings, in blocks."""
         if split == "test":
             return first_strings(self._unseen(), self.test)
         return first_strings(self._blocks(split), self.train if split == "train" else self.valid)
@@ -378,11 +363,7 @@ class GeneralisedDyck:
         return Strings(symbols, np.full(n, self.length))
 
     def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
-        """Give the symbols that may follow a prefix.
-
-        Raises:
-            ValueError: No string of the language begins with the prefix.
-        """
+        """Give the symbols that may follow a prefix."""
         stack = open_types(prefix, self.alphabet)
         left = self.length - len(prefix)
         if len(stack) > left:
@@ -464,11 +445,7 @@ class CrossSerial:
             yield Strings(np.where(parts < len(ends), parts, -1).astype(np.int32), ends[-1])
 
     def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
-        """Give the symbols that may follow a prefix in C_{k+more}.
-
-        Raises:
-            ValueError: No string of the language begins with the prefix.
-        """
+        """Give the symbols that may follow a prefix in C_{k+more}."""
         a, b, c, d = (list(prefix).count(symbol) for symbol in self.alphabet)
         sorted_so = list(prefix) == ["a"] * a + ["b"] * b + ["c"] * c + ["d"] * d
         counted = c <= a and d <= b and (d == 0 or c == a) and a + b < self.bound("test")
@@ -505,10 +482,6 @@ def parse_language(spec: str) -> Language:
 
     Args:
         spec: `NAME(VALUE, SETTING=VALUE, ...)`, values in the order of the settings first; or the name alone.
-
-    Raises:
-        SuiteError: There is no such language or setting; a value is missing, twice there, no whole number
-            or out of range.
     """
     called = CALL.fullmatch(spec)
     name, inside = called.groups() if called else (spec, "")

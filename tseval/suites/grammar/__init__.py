@@ -56,12 +56,7 @@ class SuiteFolder:
     path: Path
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
-        """Read the grammars of the given cases, or all, in the suite's order.
-
-        Raises:
-            SuiteError: There is no such case.
-            GrammarError: A file is malformed.
-        """
+        """Read the grammars of the given cases, or all, in the suite's order."""
         refuse_unknown_cases(self.name, self.files, cases)
         lexicons: dict[Path, Lexicon] = {}
         grammars = [
@@ -80,11 +75,7 @@ class SuiteFolder:
         return grammars
 
     def contrasts_of(self, grammar: Grammar) -> tuple[Contrast, ...]:
-        """Choose the contrasts that count for one case; none where it states predictions.
-
-        Raises:
-            GrammarError: The suite's contrasts fit none of its labels.
-        """
+        """Choose the contrasts that count for one case; none where it states predictions."""
         if grammar.experiment is not None:
             return ()
         if grammar.contrasts is not None:
@@ -107,12 +98,7 @@ class SuiteFolder:
 
 
 def read_folder(path: Path) -> SuiteFolder:
-    """Find the grammars of a suite folder, or take one grammar file as a suite.
-
-    Raises:
-        SuiteError: There is no such path, or no grammar in it.
-        GrammarError: `suite.yaml` is malformed.
-    """
+    """Find the grammars of a suite folder, or take one grammar file as a suite."""
     if path.is_file() and path.suffix == GRAMMAR_SUFFIX:
         return SuiteFolder(path.stem, path.stem, None, ".", None, {path.stem: path}, (), path)
     if not path.is_dir():

@@ -55,10 +55,6 @@ def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment
     Args:
         document: The front matter.
         labels: Those of the sentences.
-
-    Raises:
-        GrammarError: A key is malformed, or lacks another one; a formula is none, or names a condition or a
-            region that is not there.
     """
     given = [key for key in EXPERIMENT_KEYS if key in document.data]
     if not given:
@@ -164,10 +160,6 @@ def as_question(
         document: Its front matter, for messages.
         marked: The sentences of each condition; all of a condition mark the same regions.
         terminator: What is added to each sentence when it is scored.
-
-    Raises:
-        GrammarError: A prediction is about a region that a condition does not mark, a word behind the end, or
-            the mean or the like of a region without words.
     """
     lengths = {
         label: pa.array([one.lengths for one in sentences], pa.list_(pa.int64()))
@@ -246,10 +238,6 @@ def read_marks(text: str, regions: Collection[str]) -> MarkedSentence:
     Args:
         text: The sentence; `[critical at sunrise]` is a region of two words, `[critical]` one of none.
         regions: Names that regions may have.
-
-    Raises:
-        ValueError: Brackets do not match, stand inside words or other brackets, or name no region or one
-            twice; says which.
     """
     words: list[str] = []
     names: list[str] = []

@@ -61,11 +61,7 @@ def check_size(
     n_wanted: int | None = None,
     fix: str = "Use --limit N or --sample N, or shorten the slots.",
 ) -> None:
-    """Refuse an expansion that is too large, before anything is rendered.
-
-    Raises:
-        GrammarError: More than two million items in full, or more than can be numbered.
-    """
+    """Refuse an expansion that is too large, before anything is rendered."""
     n_items = grammar.n_items
     if n_items > LARGEST_INDEX:
         raise grammar.document.error(
@@ -87,9 +83,6 @@ def expand(
         contrasts: The contrasts that count; none where it states predictions.
         rows: Positions of the items in the full expansion, ascending.
         terminator: What is added to each sentence when it is scored.
-
-    Raises:
-        GrammarError: The grammar's code fails for one of them; the message names the line.
     """
     index = np.arange(rows.start, rows.stop) if isinstance(rows, range) else np.array(rows, dtype=np.int64)
     block = _Block(grammar, index)

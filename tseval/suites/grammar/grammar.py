@@ -42,12 +42,7 @@ if TYPE_CHECKING:
 def read_factors(
     document: YamlDocument, slots: Sequence[Slot], sentences: Sentences
 ) -> dict[str, Code | Slot]:
-    """Read `factors` of a grammar's front matter, or take the slots of the lexicon where there are none.
-
-    Raises:
-        GrammarError: A factor is not text, its name is none, its slot holds no words, or its expression is
-            malformed.
-    """
+    """Read `factors` of a grammar's front matter, or take the slots of the lexicon where there are none."""
     if "factors" not in document.data:
         return {slot.name: slot for slot in slots if slot.class_name is not None}
     by_name = {slot.name: slot for slot in slots}
@@ -95,12 +90,7 @@ class Draw:
 
 
 def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentences) -> Draw | None:
-    """Read `draw` of a grammar's front matter; None where there is none.
-
-    Raises:
-        GrammarError: A malformed draw, too many cells or items; a slot that is repeated as another one
-            says, where that one is not the same in all items of a cell.
-    """
+    """Read `draw` of a grammar's front matter; None where there is none."""
     if "draw" not in document.data:
         for slot in slots:
             _check_repeats(document, slot, ())
@@ -181,9 +171,6 @@ def drawn_codes(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> di
 
     Returns:
         Slot name to codes for `Slot.binding`, (items,) each; cell after cell.
-
-    Raises:
-        GrammarError: A cell has not as many different items.
     """
     codes: dict[str, list[int]] = {slot.name: [] for slot in slots}
     free = [slot for slot in slots if slot.name not in draw.for_each]
@@ -311,11 +298,7 @@ class Grammar:
         return math.prod(slot.size for slot in self.slots)
 
     def codes(self, rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        """Tell which value every slot has in the given items, as codes for `Slot.binding`, (items,) each.
-
-        Raises:
-            GrammarError: There are fewer different items than are to be drawn.
-        """
+        """Tell which value every slot has in the given items, as codes for `Slot.binding`, (items,) each."""
         if self.draw is None:
             return slot_codes(self.slots, rows)
         drawn = drawn_codes(self.slots, self.draw, self.document)
@@ -333,9 +316,6 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None) -> Gra
     Args:
         path: The `.jinja` file.
         lexicons: Lexicons already read, by path; shared by the grammars of a suite.
-
-    Raises:
-        GrammarError: Whatever is wrong with it, with file, line and fix.
     """
     front, body, body_line = _split_front_matter(path)
     document = parse_yaml(front, path, 2)
@@ -370,9 +350,6 @@ def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tu
     Args:
         document: Front matter or suite file.
         labels: The labels that exist, where they are known.
-
-    Raises:
-        GrammarError: Not such a list, an unknown label, or a contrast that stands twice.
     """
     entries = document.data.get("contrasts")
     if entries is None:

@@ -42,11 +42,7 @@ class Budget:
         self._deadline = time.monotonic() + SECONDS
 
     def start_text(self) -> None:
-        """Allow the full work again, for the next text.
-
-        Raises:
-            GrammarError: The time of this block is over.
-        """
+        """Allow the full work again, for the next text."""
         self._left = WORK_PER_TEXT
         if time.monotonic() > self._deadline:
             raise GrammarError(
@@ -54,11 +50,7 @@ class Budget:
             )
 
     def spend(self, amount: int) -> None:
-        """Charge characters or steps.
-
-        Raises:
-            GrammarError: The budget of this text is used up.
-        """
+        """Charge characters or steps."""
         self._left -= max(amount, 0)
         if self._left < 0:
             raise GrammarError(
@@ -68,11 +60,7 @@ class Budget:
 
 
 def as_text(value: object) -> str:
-    """Print a value: words, text and numbers only.
-
-    Raises:
-        GrammarError: Anything else, a list for example.
-    """
+    """Print a value: words, text and numbers only."""
     if isinstance(value, Word):
         return value.text
     if isinstance(value, str):
@@ -88,11 +76,7 @@ def as_text(value: object) -> str:
 
 
 def as_entry(value: object) -> str:
-    """Name the lexicon entry of a word, whatever its form; a text names itself.
-
-    Raises:
-        GrammarError: Anything else, a number for example.
-    """
+    """Name the lexicon entry of a word, whatever its form; a text names itself."""
     if isinstance(value, Word):
         return value.lemma
     if isinstance(value, str):
@@ -104,11 +88,7 @@ def as_entry(value: object) -> str:
 
 
 def agree(word: object, with_: object) -> Word:
-    """Inflect a word for the number of another (or `sing`, `plur`).
-
-    Raises:
-        GrammarError: The word has no such form, or there is no number to agree with.
-    """
+    """Inflect a word for the number of another (or `sing`, `plur`)."""
     return _word(word).inflected(_number(with_))
 
 
@@ -267,11 +247,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _small(number: Number) -> Number:
-    """Keep numbers to what can be counted.
-
-    Raises:
-        GrammarError: It is larger than 10 to the 15th.
-    """
+    """Keep numbers to what can be counted."""
     if abs(number) > LARGEST_NUMBER:
         raise GrammarError("a number grows too large.", fix="Numbers are for counting.")
     return number
@@ -297,11 +273,7 @@ def _number(value: object) -> str:
 
 
 def as_list(value: object) -> list[object] | tuple[object, ...] | range:
-    """Take a list, a repeated slot or a range.
-
-    Raises:
-        GrammarError: Anything else.
-    """
+    """Take a list, a repeated slot or a range."""
     if isinstance(value, (list, tuple, range)):
         return value
     raise GrammarError(f"{_kind(value)} is not a list.", fix="Loop over a repeated slot or over range(...).")

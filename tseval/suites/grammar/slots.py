@@ -137,11 +137,7 @@ def skip_taken(slots: Sequence[Slot], codes: dict[str, NDArray[np.int64]]) -> di
 
 
 def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, ...]:
-    """Read the `slots` of a grammar's front matter.
-
-    Raises:
-        GrammarError: A malformed slot, an unknown class or option; the message names the line.
-    """
+    """Read the `slots` of a grammar's front matter."""
     slots: dict[str, Slot] = {}
     for name, value in document.mapping("slots").items():
         if not _NAME.fullmatch(name) or name in TAKEN_NAMES:

@@ -63,32 +63,20 @@ class YamlDocument:
         return GrammarError(message, self.path, self.line(*keys), fix)
 
     def check_keys(self, known: Collection[str]) -> None:
-        """Refuse keys that mean nothing.
-
-        Raises:
-            GrammarError: A key is not one of `known`.
-        """
+        """Refuse keys that mean nothing."""
         for key in self.data:
             if key not in known:
                 raise self.error(f"unknown key {key!r}.", key, fix=suggest(key, known, "Keys"))
 
     def text(self, key: str) -> str | None:
-        """Read an optional text entry.
-
-        Raises:
-            GrammarError: The entry is something else.
-        """
+        """Read an optional text entry."""
         value = self.data.get(key)
         if value is not None and not isinstance(value, str):
             raise self.error(f"{key!r} must be text, not {describe(value)}.", key, fix="Put it in quotes.")
         return value
 
     def mapping(self, key: str) -> dict[str, YamlValue]:
-        """Read an optional mapping; empty where absent.
-
-        Raises:
-            GrammarError: The entry is something else.
-        """
+        """Read an optional mapping; empty where absent."""
         value = self.data.get(key)
         if value is None:
             return {}
@@ -112,11 +100,7 @@ def describe(value: object) -> str:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what cannot be read as a file: a pipe would be waited for without end.
-
-    Raises:
-        GrammarError: A folder, a pipe, a device, a link that leads nowhere, or nothing at all.
-    """
+    """Refuse what cannot be read as a file: a pipe would be waited for without end."""
     if path.is_file():
         return
     if path.is_symlink() and not path.exists():
@@ -128,11 +112,7 @@ def check_regular(path: Path) -> None:
 
 
 def read_grammar_text(path: Path) -> str:
-    """Read a small UTF-8 file, with line ends as newlines.
-
-    Raises:
-        GrammarError: The file is missing, not a regular file, too large or not UTF-8.
-    """
+    """Read a small UTF-8 file, with line ends as newlines."""
     check_regular(path)
     most = limits().grammar_bytes
     try:
@@ -160,9 +140,6 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
         path: The file it comes from, for messages.
         first_line: The line in that file on which `text` begins.
         words: Take every scalar as text, also `true` and `1984`: for lexicons.
-
-    Raises:
-        GrammarError: Not YAML, not a mapping, an alias, a tag, a repeated key, nested too deeply.
     """
     padded = "\n" * (first_line - 1) + text
     try:
@@ -265,12 +242,7 @@ class Word:
     number: str | None = None
 
     def form(self, name: str) -> str:
-        """Look up one form.
-
-        Raises:
-            GrammarError: The entry has no such form. A missing number points into the lexicon; any
-                other name is more likely a slip in the grammar, whose line the caller adds.
-        """
+        """Look up one form."""
         if name in self.forms:
             return self.forms[name]
         message = f"{self.lemma!r} has no form {name!r}."
@@ -286,11 +258,7 @@ class Word:
         )
 
     def inflected(self, number: str) -> Word:
-        """Give the word a number.
-
-        Raises:
-            GrammarError: The entry has no form for it.
-        """
+        """Give the word a number."""
         self.form(number)
         return replace(self, number=number)
 
@@ -325,20 +293,12 @@ class Lexicon:
 
 
 def load_lexicon(path: Path) -> Lexicon:
-    """Read a lexicon file.
-
-    Raises:
-        GrammarError: The file is malformed; the message names the line.
-    """
+    """Read a lexicon file."""
     return read_lexicon(parse_yaml(read_grammar_text(path), path, words=True))
 
 
 def read_lexicon(document: YamlDocument) -> Lexicon:
-    """Read the classes of a lexicon, in a file of its own or in the front matter of a grammar.
-
-    Raises:
-        GrammarError: It is malformed; the message names the line.
-    """
+    """Read the classes of a lexicon, in a file of its own or in the front matter of a grammar."""
     irregular = _irregular(document)
     classes: dict[str, tuple[Word, ...]] = {}
     used: set[str] = set()
@@ -418,11 +378,7 @@ def class_names(name: str) -> list[str]:
 
 
 def find_class(lexicon: Lexicon, name: str) -> tuple[Word, ...]:
-    """Look up the words of a class, or of several one after the other (`noun.animate + noun.human`).
-
-    Raises:
-        GrammarError: No such class, or nouns beside other words; without a line, for the caller to add.
-    """
+    """Look up the words of a class, or of several one after the other (`noun.animate + noun.human`)."""
     names = class_names(name)
     for each in names:
         if each not in lexicon.classes:

@@ -49,20 +49,12 @@ class Code:
     _path: Path
 
     def text(self, bindings: Mapping[str, Binding]) -> str:
-        """Render a fragment.
-
-        Raises:
-            GrammarError: The code fails or exceeds its budget; the message names the line.
-        """
+        """Render a fragment."""
         text, _ = self._run(bindings)
         return text
 
     def value(self, bindings: Mapping[str, Binding]) -> Feature:
-        """Evaluate a feature.
-
-        Raises:
-            GrammarError: As in `text`, or the value is a list.
-        """
+        """Evaluate a feature."""
         _, value = self._run(bindings)
         if isinstance(value, (str, int, float, bool)):
             return value
@@ -70,11 +62,7 @@ class Code:
             return as_text(value)
 
     def entry(self, bindings: Mapping[str, Binding]) -> str:
-        """Evaluate a lexical factor: name the lexicon entry.
-
-        Raises:
-            GrammarError: As in `text`, or the value is neither a word nor a text.
-        """
+        """Evaluate a lexical factor: name the lexicon entry."""
         _, value = self._run(bindings)
         with self._located():
             return as_entry(value)
@@ -186,11 +174,7 @@ _ALLOWED_NODES = frozenset(
 
 
 def check(tree: nodes.Node) -> None:
-    """Refuse every construct that a grammar has no use for.
-
-    Raises:
-        GrammarError: Names the construct and its line, without the file.
-    """
+    """Refuse every construct that a grammar has no use for."""
     for node in tree.find_all(nodes.Node):
         name = type(node).__name__
         if name not in _ALLOWED_NODES or (isinstance(node, nodes.For) and node.recursive):
@@ -285,9 +269,6 @@ class Sentences:
         path: The grammar file, for messages.
         first_line: The line of the file on which the body begins.
         slots: Names of the slots, in order.
-
-    Raises:
-        GrammarError: Anything the template language does not allow; the message names the line.
     """
 
     def __init__(self, text: str, path: Path, first_line: int, slots: Sequence[str]):
@@ -323,11 +304,7 @@ class Sentences:
         }
 
     def expression(self, source: str, line: int) -> Code:
-        """Compile the expression of a feature, which may use slots, macros and sets.
-
-        Raises:
-            GrammarError: Not an expression, or something undefined in it.
-        """
+        """Compile the expression of a feature, which may use slots, macros and sets."""
         with SyntaxErrors(self._path, line, _FEATURE_FIX):
             parser = Parser(self._sandbox, "\n" * (line - 1) + source, state="variable")
             expression = parser.parse_expression()
