@@ -253,7 +253,7 @@ def _check_out(out: Path, resume: bool) -> None:
 
 
 def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
-    """Say that a training is done, if it is the one that is asked for; None where there is something to do."""
+    """Say that a training is done, if it is the one asked for; None where there is something to do."""
     if not (resume and out.exists() and not resume_path(out).exists()):
         return None
     checkpoint = load_checkpoint(out)

@@ -160,7 +160,7 @@ def refuse_path(name: str) -> str:
 
 
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
-    """Give the suite the lexical factors of the claim: those of `--cluster`, or its own; old runs have none."""
+    """Give the suite the lexical factors of the claim: `--cluster`, or its own; old runs have none."""
     if not knows_factors(claim):
         return replace(suite, cases=tuple(replace(case, entries=pa.table({})) for case in suite.cases))
     try:
