@@ -1,4 +1,4 @@
-"""Causal models of transformers that are in memory, in training: looked at without being disturbed."""
+"""tseval's own checkpoints, bundled ones, and causal models of transformers that are in training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open models saved by transformers, from a folder or the hub."""
+"""Open what transformers saved, from a folder or the hub; weights, tokenizers, LoRA."""
 
 from __future__ import annotations
 

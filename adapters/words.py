@@ -1,4 +1,4 @@
-"""The token that stands before every sentence: without one, nothing says how probable a first token is."""
+"""From words to pieces: which a word has, what marks it, and the token that stands before a sentence."""
 
 from __future__ import annotations
 

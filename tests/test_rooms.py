@@ -48,7 +48,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.boards": NUMBERS | {"pandas", "tabulate", "yaml"},
     "tseval.pages": NUMBERS | {"jinja2", "markdown_it", "markupsafe", "pandas"},
     "tseval.training": NUMBERS | TORCH | {"tabulate", "yaml"},
-    "tseval.cli": {"click", "lm_eval", "rich", "tabulate", "torch"},
+    "tseval.cli": {"click", "lm_eval", "pandas", "rich", "tabulate", "torch"},
     "tseval": set(),
 }
 # Arrows that would be allowed by their height and are not, with what would be lost.
@@ -78,7 +78,7 @@ WITHOUT_TORCH = [
     "suites.lint",
     "verdicts",
     "runs",
-    "analysis.accuracy",
+    "analysis",
     "report",
     "boards",
     "cli.table",

@@ -1,4 +1,4 @@
-"""Names from outside (models, suites, features) made plain; each format escapes what it would act on."""
+"""The tree of errors: what is wrong, where, what to do next. Texts from outside on one line, made plain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read tables with a header, plain or gzip-compressed: tab-separated values, and csv."""
+"""JSON, YAML and JSON lines, read and held to dataclasses."""
 
 from __future__ import annotations
 

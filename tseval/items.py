@@ -1,4 +1,4 @@
-"""Which items of a suite are not independent, where its user says so (`--cluster`)."""
+"""Items, cases, suites; the digest of a suite, and which of its items share words."""
 
 from __future__ import annotations
 

@@ -8,10 +8,9 @@ import torch
 from torch import nn
 
 from tseval.models.cells import CELLS
-from tseval.models.cells.decay import EIRNN, AblatedDecayRNN, DecayRNN, SlackedDecayRNN
-from tseval.models.cells.drnn_cnn import ConvolutionalDecayRNN
-from tseval.models.cells.lstm import AblatedLSTM
+from tseval.models.cells.decay import EIRNN, AblatedDecayRNN, ConvolutionalDecayRNN, DecayRNN, SlackedDecayRNN
 from tseval.models.cells.onlstm import ONLSTM
+from tseval.models.cells.rnn import AblatedLSTM
 
 INPUT, HIDDEN, BATCH, TIME = 7, 12, 3, 6
 WITH_DALE = ["drnn", "drnn-cnn", "eirnn"]

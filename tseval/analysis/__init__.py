@@ -1,4 +1,4 @@
-"""Accuracy, breakdowns, ranks and intervals: DataFrame in, DataFrame out."""
+"""Accuracy: counts, estimates, means over rows, ranks; which items are asked about. DataFrame in and out."""
 
 from __future__ import annotations
 

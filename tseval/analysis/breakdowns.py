@@ -1,4 +1,4 @@
-"""Headline numbers on formal languages: accuracy by distance, error by attractors, error by pattern."""
+"""Accuracy as papers break it down: attractors, confidence word by word, formal languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models against each other, and means over seeds: row by row of a table, and over its rows."""
+"""Models against each other, means over seeds, a model along its training: by row, and over rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mean arithmetic rank of models over the rows of a table, with an interval."""
+"""Paired differences of models and of means over seeds; intervals and tests clustered by entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a model's scores go with human judgements, and how far they could."""
+"""What is no accuracy: effects of designs in bits, correlations with ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repository for a public board: the board, what a forge runs, and what submitters are told."""
+"""Write a board: begin one, add entries, its page and numbers, the repository of a public one."""
 
 from __future__ import annotations
 

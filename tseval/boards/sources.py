@@ -1,4 +1,4 @@
-"""Open what a user names: run directories, board files, boards that come with tseval."""
+"""Open what a user names: runs, entries, boards, one of several; boards that come with tseval."""
 
 from __future__ import annotations
 

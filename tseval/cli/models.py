@@ -1,4 +1,4 @@
-"""`tseval lm-eval`: lm-eval with the models of tseval."""
+"""Commands about models: models, check-model, convert, oracle, pair, surprisal, lm-eval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options by which a command is given a model."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tseval verify`."""
+"""Commands that score or check: run, sweep, babylm, verify."""
 
 from __future__ import annotations
 

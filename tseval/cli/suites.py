@@ -1,4 +1,4 @@
-"""`tseval export`: suites and runs for other tools."""
+"""Commands about suites: suites, expand, lint, export."""
 
 from __future__ import annotations
 

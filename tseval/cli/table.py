@@ -1,4 +1,4 @@
-"""`tseval report`: the page of one's own runs."""
+"""Commands that show runs: table, analyze, report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurrent cells, networks made of them, checkpoints, oracles; the checkpoints that come with tseval."""
+"""Recurrent cells, networks, oracles, checkpoints; vocabularies, and the models that come with tseval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks without first weights, for weights that are read from a file."""
+"""Networks of recurrent cells: the language model and classifiers."""
 
 from __future__ import annotations
 

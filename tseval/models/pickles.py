@@ -1,7 +1,4 @@
-"""Files of weights, read as plain data: nothing in them is executed, and damage is found.
-
-What is refused is described, so that its owner knows what it is.
-"""
+"""Pickles as inert data: nothing in them is executed."""
 
 from __future__ import annotations
 

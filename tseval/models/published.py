@@ -1,4 +1,4 @@
-"""Files of torch, read without running what they say: published modules, and plain data of our own."""
+"""Published pickles of word-level models (Gulordava et al. 2018 and others), opened without their code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs: is the better sentence strictly more probable than the worse one?"""
+"""Pairs: is the better sentence strictly more probable than the worse one? And single sentences, rated."""
 
 from __future__ import annotations
 

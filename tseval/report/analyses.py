@@ -1,4 +1,4 @@
-"""Agreement examples from parsed trees against those from gold trees, as a document."""
+"""Analyses as documents: agreement, effects, formal languages, ratings, counts of nouns, examples found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of differences: every model, or the mean over seeds of every architecture, against one of them."""
+"""Models beside each other: pairs, differences from one of them, means over seeds."""
 
 from __future__ import annotations
 

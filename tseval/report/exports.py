@@ -1,4 +1,4 @@
-"""Verdicts for a mixed model in R: one tidy table, and the formula that goes with it."""
+"""Runs for other tools: records of Every Eval Ever, a table and a formula for mixed models in R."""
 
 from __future__ import annotations
 

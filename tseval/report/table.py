@@ -1,4 +1,4 @@
-"""What people get right, read from a small table, to stand beside models."""
+"""The table of runs and boards: its rows, means, ranks, and what a reader must know about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write a run: start or resume a directory, save parts while scoring, finish."""
+"""The directory of a run: started or resumed, parts saved while scoring, finished, cleaned up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read `manifest.json`, and say which field of it is wrong."""
+"""What a run says of itself: its key, its manifest, the file that holds it and what seals it."""
 
 from __future__ import annotations
 

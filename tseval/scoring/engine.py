@@ -1,4 +1,4 @@
-"""How many tokens the score of a sentence is a sum over, and how probable these are by themselves."""
+"""Score sentences in shards, saved as they are done; sentences longer than a model reads."""
 
 from __future__ import annotations
 

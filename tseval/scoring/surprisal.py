@@ -1,4 +1,4 @@
-"""Surprisal for people to look at, and for programs to read."""
+"""Surprisal, token by token and word by word, for programs and for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suites: where sentences come from (grammars, data sets, treebanks, formal languages), and what they are."""
+"""Suites (grammars, data sets, formal languages) by name or path: found, loaded, cached."""
 
 from __future__ import annotations
 

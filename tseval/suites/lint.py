@@ -1,4 +1,4 @@
-"""Check data sets: what can be told from their sentences alone."""
+"""Lint: what an author wants to know of grammars, designs and data sets."""
 
 from __future__ import annotations
 

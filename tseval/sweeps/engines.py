@@ -1,4 +1,4 @@
-"""Engines: each starts workers somewhere, and waits for them."""
+"""Engines start workers, here or elsewhere, keep them at work, and wait for them."""
 
 from __future__ import annotations
 

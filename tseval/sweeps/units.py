@@ -1,4 +1,4 @@
-"""What is known of the units of a sweep: a record, a log and a lock for each, in one folder."""
+"""Units of a sweep: a plan written out, each unit with a record, a log and a lock."""
 
 from __future__ import annotations
 

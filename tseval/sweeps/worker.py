@@ -1,4 +1,4 @@
-"""Score a unit into its run directory; brings torch along."""
+"""A worker takes units, one after another, and scores each into its run directory; brings torch along."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train a classifier: best checkpoint by validation accuracy kept, interrupted runs resumed."""
+"""Train a classifier of number or grammaticality on examples; the best by validation accuracy stays."""
 
 from __future__ import annotations
 

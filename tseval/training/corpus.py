@@ -1,4 +1,4 @@
-"""Training text drawn from a formal language, one string a line."""
+"""Training text as numbers: files, packed files, formal languages; cut into windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train a word-level language model: truncated back-propagation through time, best checkpoint kept."""
+"""Train a word-level language model by truncated back-propagation; what is measured along the way."""
 
 from __future__ import annotations
 

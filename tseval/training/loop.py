@@ -1,4 +1,4 @@
-"""Measure a model as it will be on disk."""
+"""What all trainings share: state, resuming, validation, learning curves, the loss."""
 
 from __future__ import annotations
 

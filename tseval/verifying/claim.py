@@ -1,4 +1,4 @@
-"""What is verified: the numbers of a run, and what they are said to be of."""
+"""What is claimed, the numbers of a run, and what verification found of it."""
 
 from __future__ import annotations
 

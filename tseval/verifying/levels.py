@@ -1,4 +1,4 @@
-"""Levels rescored and rerun: the model is asked again, about a share of the sentences or all."""
+"""Levels of verification: recomputed from evidence, plausible for any model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subject-verb agreement in running text: examples from treebanks and published sets."""
+"""Subject-verb agreement in running text: one example, its split, and what stands in for its verb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell what a table of examples holds, and what was left out of it."""
+"""Write examples as a table, and count what it holds and what was left out."""
 
 from __future__ import annotations
 

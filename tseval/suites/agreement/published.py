@@ -1,4 +1,4 @@
-"""Read and check tables of agreement examples."""
+"""Published sets of agreement examples, their tables, and tags for rare words."""
 
 from __future__ import annotations
 

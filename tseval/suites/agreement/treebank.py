@@ -1,8 +1,4 @@
-"""Find agreement examples in trees.
-
-Source: Linzen, Dupoux & Goldberg 2016, section 2, on gold trees. Departures: auxiliaries and copulas that
-agree count too; coordinated subjects are left out.
-"""
+"""Agreement examples in trees: CoNLL-U, the rules of English, what is extracted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Download a published data set, whole or not at all, and hold it to what it must contain."""
+"""What can be downloaded: data sets by name, fetched whole or not at all, held to what they must contain."""
 
 from __future__ import annotations
 

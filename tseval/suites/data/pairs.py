@@ -1,8 +1,4 @@
-"""CLAMS (Mueller et al. 2020, ACL): agreement in English, French, German, Hebrew and Russian.
-
-A folder for each language (`en_evalset`), a text file for each construction. Every line holds `True` or
-`False`, a tab, and a sentence; a grammatical sentence is followed by its ungrammatical twins.
-"""
+"""Any table of pairs by its columns; BLiMP and CLAMS as they were published."""
 
 from __future__ import annotations
 

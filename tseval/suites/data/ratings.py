@@ -1,4 +1,4 @@
-"""Read unigram log-probabilities: a table of the tokens of a model."""
+"""Rated sentences, their raters, and how often single tokens occur."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Languages by name: `dyck(k=4,m=3)`.
-
-Every language is a frozen dataclass; its fields are what a specification may set. `name` is for files and
-tables, `title` for readers, `alphabet` holds the symbols, `draw` gives the training, validation or test
-strings, the same ones each time, and `allowed` the symbols that may follow a prefix.
-"""
+"""Formal languages by name, `dyck(k=4,m=3)`: Dyck, generalised Dyck, cross-serial dependencies."""
 
 from __future__ import annotations
 

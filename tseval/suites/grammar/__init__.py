@@ -1,4 +1,4 @@
-"""Read a grammar file, check it, expand it into items."""
+"""Folders of grammars: read, checked, exported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions, marked in sentences by labelled brackets: `I know what the lion ate [critical at sunrise]`."""
+"""Designs: predictions about regions, which labelled brackets mark: `the lion ate [critical at sunrise]`."""
 
 from __future__ import annotations
 

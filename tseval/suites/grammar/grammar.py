@@ -1,4 +1,4 @@
-"""Grammar files: front matter and labelled sentences, read and checked but not yet expanded."""
+"""Grammar files: front matter, factors, draws, labelled sentences, read and checked but not yet expanded."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Words: lexicon files, their classes, and the two numbers of a word.
-
-A lexicon lists classes under parts of speech. Regular inflection is deliberately small (Marvin & Linzen
-2018 need no more): a noun adds `s`; a verb phrase is listed in the singular and its first word drops
-its final `s`. Everything else is spelled out, in `irregular` or entry by entry.
-"""
+"""YAML with its lines; lexicon files, their classes, and the two numbers of a word."""
 
 from __future__ import annotations
 
