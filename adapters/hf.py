@@ -5,6 +5,12 @@ pieces (chain rule); that of a word needs more (`tseval.adapters.words`). Every 
 read once: many of them share a row in which each attends to its own beginnings only, at the positions it has
 in its sentence. Not every architecture allows that, so each model is held to its own plain forward pass, when
 it is opened and for sentences of the lengths that it is given (`tseval.adapters.hf`).
+
+Find the fastest way of scoring that a causal model allows, by comparing with its plain forward pass.
+
+Nothing is taken for granted of an architecture: a mask may be ignored, positions may be counted in the row,
+and how a prefix is read may depend on how long its sentence is. So the made-up sentences are as long as those
+of a run, and fill more than one row as wide as there.
 """
 
 from __future__ import annotations

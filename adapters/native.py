@@ -1,4 +1,11 @@
-"""tseval's own checkpoints, bundled ones, and causal models of transformers that are in training."""
+"""tseval's own checkpoints, bundled ones, and causal models of transformers that are in training.
+
+Recurrent models in tseval's own checkpoints, and in pickles as they were published.
+
+Protocol of language models, that of Marvin & Linzen 2018: a fresh zero state for every sentence, `<eos>` as
+start symbol, the words through the final period; the closing `<eos>` is not scored. Unknown words become
+`<unk>`. Classifiers read from a fresh state without a start symbol and score the label word at the end.
+"""
 
 from __future__ import annotations
 

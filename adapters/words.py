@@ -1,4 +1,21 @@
-"""From words to pieces: which a word has, what marks it, and the token that stands before a sentence."""
+"""From words to pieces: which a word has, what marks it, and the token that stands before a sentence.
+
+Where words begin and end, by the marks of a tokenizer: how sums over pieces become probabilities of words.
+
+Where pieces are marked that *begin* a word (`Ġlaugh`, `▁laugh`), those of *laugh* also begin *laughs* and
+*laughing*. The probability of the word is that of its pieces and of an end behind them. With B, the pieces
+that begin with white space and the end of a text,
+
+    p(w | c) = Π_i p(piece_i | c, pieces_<i) · [Σ_{b∈B} p(b | c, w)] / [Σ_{b∈B} p(b | c)]
+
+since the context c ends where a word ends. A first word without a space before it begins with none of B, but
+with one of the pieces that carry no mark; there the sum below runs over these and the end of a text.
+
+Source: Pimentel & Meister 2024, "How to Compute the Probability of a Word", EMNLP, with its correction for
+first words; Oh & Schuler 2024, "Leading Whitespaces of Language Models' Subword Vocabulary Pose a Confound
+for Calculating Word Probabilities", EMNLP. As there, an attached comma does not end a word: words stand
+between spaces. Departure: every white space ends a word, line breaks too.
+"""
 
 from __future__ import annotations
 

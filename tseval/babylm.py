@@ -1,4 +1,20 @@
-"""BabyLM's zero-shot tasks (Choshen et al. 2026) as suites, and the predictions that are handed in."""
+"""BabyLM's zero-shot tasks (Choshen et al. 2026) as suites, and the predictions that are handed in.
+
+The zero-shot tasks of the BabyLM challenge (Choshen et al. 2026), and the predictions that are handed in.
+
+The protocol is that of its evaluation pipeline of 2025 and 2026, `sentence_zero_shot`. docs/babylm.md says
+what each task compares, and what shows that the predictions are the same.
+
+Predictions as the pipeline collects them, and its scores, from a run.
+
+The first of several equal scores is chosen, as in the pipeline: where the right one is among them, a tie is
+right. The verdicts of the run count it as wrong, as everywhere in tseval.
+
+Score the tasks with a model, and write what the pipeline collects where it looks for it.
+
+The pipeline's `collate_preds` reads `OUT/MODEL/REVISION/zero_shot/BACKEND/TASK/FOLDER/predictions.json`.
+Beside it stands the run that the predictions follow from.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""The tree of errors: what is wrong, where, what to do next. Texts from outside on one line, made plain."""
+"""The tree of errors: what is wrong, where, what to do next. Texts from outside on one line, made plain.
+
+    TsevalError                 exit code 2: bad input or usage
+    ├── GrammarError            a grammar or lexicon file; names file, line and fix
+    ├── SuiteError              an unknown or malformed suite, case or feature
+    ├── ModelError              a checkpoint or model specification that cannot be used
+    ├── TrainingError           training text or settings that cannot be used
+    ├── RunError                a run directory that cannot be read, written or resumed
+    ├── BoardError              a leaderboard file that does not hold what it should
+    ├── EvidenceError           evidence that a run's numbers do not follow from
+    └── LimitError              more than is read of a file; names the limit and how to raise it
+
+Anything else that reaches a user is a bug of ours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Evidence of a run: the log-probabilities that its numbers follow from, without the sentences."""
+"""Evidence of a run: the log-probabilities that its numbers follow from, without the sentences.
+
+Evidence: what a run's numbers follow from, given the suite; enough to make every table of it again.
+
+A causal model's evidence is one log-probability for each node of the prefix trie of the suite's sentences.
+There is no sentence in it: the suite has them. Equal prefixes have one number: there is one place for it.
+
+Which words of sorted sentences begin a prefix that no sentence before them has.
+
+In sentences sorted by code point those with a common prefix stand together. So the nodes of their prefix
+trie, in preorder, are the words that remain when each sentence leaves out what it shares with the last.
+"""
 
 from __future__ import annotations
 

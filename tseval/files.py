@@ -1,4 +1,11 @@
-"""Files: read within limits, written whole or not at all, written where a user says, locked; our folders."""
+"""Files: read within limits, written whole or not at all, written where a user says, locked; our folders.
+
+How much is read of what others wrote: a limit for everything in a file that could grow without end.
+
+What goes beyond one is refused, by a message that names the limit and how to raise it: by the environment
+variable `TSEVAL_LIMITS`, for every command and from Python, as in `TSEVAL_LIMITS=rows=50M,file_bytes=8G`. It
+is looked at whenever something is read. K, M and G are thousands, millions and thousands of millions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Items, cases, suites; the digest of a suite, and which of its items share words."""
+"""Items, cases, suites; the digest of a suite, and which of its items share words.
+
+Items, cases and suites: the values that cross from the grammars to the scorer and the tables.
+
+Items are held by column (Arrow tables), because a suite has hundreds of thousands of them;
+`Case.items()` gives them one by one.
+"""
 
 from __future__ import annotations
 

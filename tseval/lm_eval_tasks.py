@@ -1,4 +1,10 @@
-"""tseval inside lm-eval: its models as a model of lm-eval, its suites as tasks of lm-eval."""
+"""tseval inside lm-eval: its models as a model of lm-eval, its suites as tasks of lm-eval.
+
+Any model of tseval as a model of lm-eval: `--model tseval --model_args checkpoint=drnn.pt`.
+
+lm-eval asks for the log-probability of a continuation given a context. Here that is the sum over the words of
+the whole text that reach beyond the context; every distinct prefix of all requests is computed once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Accuracy: counts, estimates, means over rows, ranks; which items are asked about. DataFrame in and out."""
+"""Accuracy: counts, estimates, means over rows, ranks; which items are asked about. DataFrame in and out.
+
+Ranks of models over the rows of a table, in exact arithmetic.
+
+The digits printed under a table are cut, so a mean must not be off by a rounding error: accuracies
+and means are fractions of whole numbers throughout.
+"""
 
 from __future__ import annotations
 

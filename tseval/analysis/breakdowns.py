@@ -1,4 +1,13 @@
-"""Accuracy as papers break it down: attractors, confidence word by word, formal languages."""
+"""Accuracy as papers break it down: attractors, confidence word by word, formal languages.
+
+Accuracy by the nouns between subject and verb: how many there are, and how many are attractors.
+
+Source: Bhatt et al. 2020, Figure 3 and Table 2; the features are defined by Linzen et al. 2016.
+
+Confidence in the correct answer after each word of a sentence.
+
+Source: Bhatt et al. 2020, Figure 2.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""How sure a number is where items share words: lexical factors, designs, clustered estimates."""
+"""How sure a number is where items share words: lexical factors, designs, clustered estimates.
+
+Student's t and the normal distribution, for intervals of 95%.
+
+`scipy.special` is imported where it is needed: that takes longer than to print a table.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""How sure ranks are: sets of ranks, and mean ranks over rows."""
+"""How sure ranks are: sets of ranks, and mean ranks over rows.
+
+The ranks that models may have: which are told apart, and which are not.
+
+Source: Mogstad, Romano, Shaikh & Wilhelm 2024, "Inference for ranks with applications to mobility across
+neighbourhoods and academic achievement across countries", Review of Economic Studies 91(1), sections 3.1
+and 3.2.
+"""
 
 from __future__ import annotations
 

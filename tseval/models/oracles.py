@@ -1,4 +1,23 @@
-"""Networks whose weights are set by a published construction, not learnt: they know a language exactly."""
+"""Networks whose weights are set by a published construction, not learnt: they know a language exactly.
+
+The deterministic automaton of Dyck-(k,m): a state for each stack, and the true probabilities of symbols.
+
+What it costs is what the constructions of Hewitt et al. 2020 save: a second-order RNN that runs an automaton
+has a unit for each of its states (Omlin & Giles 1996), and there are 1 + k + k² + ... + kᵐ stacks.
+
+How a slot of a stack held in recurrent units spells the type of bracket in it.
+
+Source: Hewitt et al. 2020: one unit a type, or binary digits.
+
+Dyck-(k,m) without training: a simple RNN and an LSTM that keep the stack of open brackets in their units.
+
+Symbols that may follow a prefix get equal probabilities, all others none: closing a bracket iff one of its
+type is on top of the stack, opening any bracket iff fewer than m are open, `<eos>` iff none is.
+
+Source: the constructions of Hewitt, Hahn, Ganguli, Liang & Manning 2020. Departures: our simple RNN has tanh
+units h, not sigmoids s, and s = (h + 1) / 2 turns one into the other; our models read `<eos>` before a
+string, and it empties the stack, from the zero state as from any other; `<unk>` does the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Pickles as inert data: nothing in them is executed."""
+"""Pickles as inert data: nothing in them is executed.
+
+Pickles as data: their instructions are carried out on inert records; nothing is imported or called.
+
+`pickletools` decodes the instructions and runs none. Of those, only what `torch.save` writes for a module is
+carried out here, with bounds on memory and time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Published pickles of word-level models (Gulordava et al. 2018 and others), opened without their code."""
+"""Published pickles of word-level models (Gulordava et al. 2018 and others), opened without their code.
+
+The word language models of Gulordava et al. 2018 and Marvin & Linzen 2018, as they were published.
+
+Both come from PyTorch's example `word_language_model`: a pickled module with the attributes `encoder`
+(Embedding), `rnn` (LSTM, GRU or RNN), `decoder` (Linear) and `drop` (Dropout), perhaps inside a DataParallel.
+Its words are in a text file of their own.
+"""
 
 from __future__ import annotations
 

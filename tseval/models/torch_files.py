@@ -1,4 +1,20 @@
-"""Files of torch, old and new, read as tensors without running what is in them."""
+"""Files of torch, old and new, read as tensors without running what is in them.
+
+Tensors as the pickles of torch describe them, before any of their numbers are read.
+
+Source: `torch/_utils.py`, `torch/serialization.py`.
+
+What `torch.save` wrote, in its old format or as a zip file: the pickle as records, tensors on demand.
+
+The old format is four pickles (a magic number, a version, facts about the machine, the object), a fifth with
+the keys of the storages, and for each storage its length (int64) and its numbers.
+
+Source: `torch/serialization.py`.
+
+The zip files that torch.save writes: checked once from end to end, then read part by part.
+
+torch does not verify the checksums in its zip files, so they are verified here.
+"""
 
 from __future__ import annotations
 

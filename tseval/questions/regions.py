@@ -1,4 +1,17 @@
-"""Regions: do formulas over the surprisals of regions hold? As in SyntaxGym (Gauthier et al. 2020)."""
+"""Regions: do formulas over the surprisals of regions hold? As in SyntaxGym (Gauthier et al. 2020).
+
+Formulas over surprisals of regions, such as `(5;%match%) < (5;%mismatch%)`.
+
+`(5;%match%)` is the surprisal of region 5 under the condition `match`, `(*;%match%)` that of its whole
+sentence. Where regions have names, `match.critical` is that of the region `critical`, `match.critical+1` that
+of the first word behind it, and `match.*` that of the whole sentence. Numbers, `+ -`, the comparisons
+`< > =`, `& |`, and brackets of any shape combine them, binding in this order, and within a group alike, from
+left to right: `A | B & C` is `(A | B) & C`. Two values are equal within a thousandth of a nat or a
+hundred-thousandth of their size.
+
+Source: SyntaxGym (Gauthier et al. 2020, ACL demonstrations), as its program reads them, syntaxgym-core 0.6.0.
+Departures: names of regions are ours; `1 < 2 < 3`, of which that program reads the beginning, is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,21 @@
 """Scored sentences, by column: what questions are decided from.
 
 Everything here works on whole columns; a suite has hundreds of thousands of sentences.
+
+Log-probabilities of sentences of unequal lengths, made comparable.
+
+With log P the log-probability of a sentence, n the number of tokens that it is a sum over, and log P_u the
+sum of the unigram log-probabilities of these tokens, all in nats:
+
+    tokens    log P / n
+    alpha=A   log P / n^A                     SLLN-LP (Liu et al. 2024)
+    penlp     log P / ((5 + n) / (5 + 1))^0.8 PenLP (Lau et al. 2020, after Wu et al. 2016)
+    slor      (log P - log P_u) / n           SLOR (Pauls & Klein 2012; Lau, Clark & Lappin 2017)
+
+Division by the number of words is the score `mean`.
+
+Source: the reference scripts, jhlau/acceptability-prediction-in-context, `compute_model_score.py`, and
+sjtu-compling/ZhoBLiMP, `metrics.py`. Departure: none; both count the tokens that have a log-probability.
 """
 
 from __future__ import annotations

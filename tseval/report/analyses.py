@@ -1,4 +1,9 @@
-"""Analyses as documents: agreement, effects, formal languages, ratings, counts of nouns, examples found."""
+"""Analyses as documents: agreement, effects, formal languages, ratings, counts of nouns, examples found.
+
+How many agreement examples there are, by intervening nouns and attractors: a table, and bars.
+
+After Figures 1 and 6 of Bansal et al. 2020, which count their training sentences in this way.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,20 @@
 Those of formal languages after Figures 2a, 3a, 3c and 3d of Bernardy & Lappin 2022. Trainings whose names end
 in `-seed1`, `-seed2` and so on are one line there: their mean, with the standard deviation between seeds on
 either side.
+
+Learning curves as a figure: the decay rate of each layer, loss and perplexity or accuracy over training.
+
+After Figure 5 of Bhatt et al. 2020, which shows the decay rate alone.
+
+Error on suites against the training loss, from accuracies measured along trainings.
+
+A model can go on lowering its loss without getting better at a construction; two models of equal loss may
+differ in it. After the comparison of error and loss in Bernardy & Lappin 2022.
+
+What models learn of a formal language by epochs: loss on its strings, and the error its paper reports.
+
+After Figures 2a, 3a, 3c and 3d of Bernardy & Lappin 2022. Trainings whose names end in `-seed1`, `-seed2` and
+so on are one line: their mean, with the standard deviation between seeds on either side.
 """
 
 from __future__ import annotations

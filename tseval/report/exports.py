@@ -1,4 +1,10 @@
-"""Runs for other tools: records of Every Eval Ever, a table and a formula for mixed models in R."""
+"""Runs for other tools: records of Every Eval Ever, a table and a formula for mixed models in R.
+
+A run as a record of Every Eval Ever, the common store of evaluation results.
+
+Source: Batzner et al. 2026, "Every Eval Ever: A Unifying Schema and Community Repository for AI Evaluation
+Results", arXiv 2606.14516; `eval.schema.json`, version 0.3.0, of github.com/evaleval/every_eval_ever.
+"""
 
 from __future__ import annotations
 

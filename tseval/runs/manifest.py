@@ -1,4 +1,9 @@
-"""What a run says of itself: its key, its manifest, the file that holds it and what seals it."""
+"""What a run says of itself: its key, its manifest, the file that holds it and what seals it.
+
+The seal of a manifest: digests of what it says, so that an edit is found and named.
+
+Anyone can compute it: it shows that a manifest is as it was written, not who wrote it.
+"""
 
 from __future__ import annotations
 

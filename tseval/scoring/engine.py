@@ -1,4 +1,10 @@
-"""Score sentences in shards, saved as they are done; sentences longer than a model reads."""
+"""Score sentences in shards, saved as they are done; sentences longer than a model reads.
+
+Score sentences shard by shard, taking what is saved and saving what is new.
+
+The same log-probabilities as sentence-by-sentence scoring, up to float32 rounding: what is shared
+between two sentences is exactly the computation that both would have done.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,22 @@
-"""Numerics that models and adapters share: devices, matrix products, output layers."""
+"""Numerics that models and adapters share: devices, matrix products, output layers.
+
+Products of operands rounded to bfloat16, with sums and results in float32.
+
+PyTorch's own products give their results in the type of the operands. Of a logit that leaves eight binary
+digits, three or four of them behind the point: probable words would tie, and log-probabilities be off by
+hundredths. The kernel that these products and PyTorch's attention are made of has float32 results. It belongs
+to PyTorch's C++ interface (`at::native::cpublas::brgemm` in ATen/native/CPUBlas.h) and has no name in Python.
+It multiplies blocks: which ones, and in how many threads, is left to the caller.
+
+Where the processor has no such instructions, the rounded operands are multiplied in float32, which holds
+products of two bfloat16 numbers exactly: the same results but for the order of sums, and no faster.
+
+Matrix products of inference on a CPU, by the quicker of the two libraries that PyTorch comes with.
+
+PyTorch gives float32 products to MKL. With hundreds of rows and a large matrix, oneDNN, which it uses for
+the narrower types, was up to one and a half times as fast on an AMD processor, with two threads or one;
+`benchmarks/products.py` measures both. The numbers differ by rounding alone.
+"""
 
 from __future__ import annotations
 

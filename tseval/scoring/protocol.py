@@ -1,4 +1,10 @@
-"""What a model must offer, and what it gives, made sure of: finite numbers, as many as there should be."""
+"""What a model must offer, and what it gives, made sure of: finite numbers, as many as there should be.
+
+What a model gives, made sure of: numbers, as many as there should be, none of them above zero.
+
+Adapters are written by others. Whatever comes instead of log-probabilities ends in one message that names the
+model and the sentence, before anything is saved.
+"""
 
 from __future__ import annotations
 

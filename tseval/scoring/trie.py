@@ -1,4 +1,16 @@
-"""Distinct prefixes, packed for a model; scored sentences as rows."""
+"""Distinct prefixes, packed for a model; scored sentences as rows.
+
+Lay the contexts of a trie out in rows that a transformer can read at once.
+
+A context is a prefix that is continued. In preorder, each followed by all that it begins, the
+contexts below any one of them are a contiguous range of numbers: context k is a beginning of context j
+exactly if k ≤ j < end[k]. That gives the attention mask of a row without walking the trie.
+
+Two layouts:
+
+- `packed_batches`: rows of many contexts, each of which may attend to its own beginnings only;
+- `path_batches`: whole paths, as plain rows of equal length, for models that read a row from left to right.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Suites (grammars, data sets, formal languages) by name or path: found, loaded, cached."""
+"""Suites (grammars, data sets, formal languages) by name or path: found, loaded, cached.
+
+Expanded suites on disk, so that the second run need not expand again.
+
+One file holds a checksum of all that follows, a JSON line about the suite, and four Arrow streams per
+case. It is keyed by the content of every source file and of the code that expands them. Whatever is
+wrong with the cache, the suite is expanded again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Training text as numbers: files, packed files, formal languages; cut into windows."""
+"""Training text as numbers: files, packed files, formal languages; cut into windows.
+
+Text files as numbers of their own words: read once, kept in the cache, and mapped from there.
+
+What is kept knows no vocabulary and no lower-casing: these only say what a number stands for
+(`tseval.training.corpus`), so that all models share it. It is named by the SHA-256 of the file, and holds the
+numbers, 4 bytes each, the words, how much there is of both, and a checksum. Whatever is wrong with it, the
+text is read again. A checksum finds damage, not intent (decision 10).
+"""
 
 from __future__ import annotations
 

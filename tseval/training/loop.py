@@ -1,4 +1,10 @@
-"""What all trainings share: state, resuming, validation, learning curves, the loss."""
+"""What all trainings share: state, resuming, validation, learning curves, the loss.
+
+Resume files: everything that a training run is between two windows, as plain data.
+
+A run that was killed and taken up again ends, on a CPU, with the bit-identical checkpoint and the same
+learning curves as one that was not; only the seconds differ.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""How a training goes: its settings, the rate over its steps, optimisers; the settings of papers, by name."""
+"""How a training goes: its settings, the rate over its steps, optimisers; the settings of papers, by name.
+
+Optimisers of torch, without the two seconds that their first step takes.
+
+Torch keeps its compiler out of the methods of an optimiser, and their first call imports the compiler for
+that, which takes as long as torch itself. Nothing here compiles an optimiser, or differentiates through one.
+"""
 
 from __future__ import annotations
 

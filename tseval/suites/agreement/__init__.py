@@ -1,4 +1,9 @@
-"""Subject-verb agreement in running text: one example, its split, and what stands in for its verb."""
+"""Subject-verb agreement in running text: one example, its split, and what stands in for its verb.
+
+Agreement examples, one a row: a sentence, its target verb, the verb's number and its opposite form.
+
+They are kept as parquet or as tab-separated values, where quotes are ordinary characters.
+"""
 
 from __future__ import annotations
 

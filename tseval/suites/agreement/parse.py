@@ -1,4 +1,10 @@
-"""Text to trees: sentences through a dependency parser, written in CoNLL-U."""
+"""Text to trees: sentences through a dependency parser, written in CoNLL-U.
+
+Parse a text into a file of trees, block by block, so that a kill costs one block and changes no byte.
+
+While it grows, the file is called FILE.partial, and FILE.resume says how far it is. Blocks are parsed one by
+one: what the parser computes together is the same however often it was stopped.
+"""
 
 from __future__ import annotations
 

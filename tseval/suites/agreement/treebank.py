@@ -1,4 +1,10 @@
-"""Agreement examples in trees: CoNLL-U, the rules of English, what is extracted."""
+"""Agreement examples in trees: CoNLL-U, the rules of English, what is extracted.
+
+Find agreement examples in trees.
+
+Source: Linzen, Dupoux & Goldberg 2016, section 2, on gold trees. Departures: auxiliaries and copulas that
+agree count too; coordinated subjects are left out.
+"""
 
 from __future__ import annotations
 

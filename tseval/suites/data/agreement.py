@@ -1,4 +1,10 @@
-"""Tables of agreement examples as suites: is the right form of the verb the more probable one?"""
+"""Tables of agreement examples as suites: is the right form of the verb the more probable one?
+
+Subject-verb agreement in running text: the test sets of Linzen et al. 2016 and Gulordava et al. 2018.
+
+Both ask whether the right form of a verb is more probable after the words before it than the wrong one. An
+item is therefore the sentence up to the verb, ending in either form; what follows the verb is not scored.
+"""
 
 from __future__ import annotations
 

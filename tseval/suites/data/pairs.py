@@ -1,4 +1,15 @@
-"""Any table of pairs by its columns; BLiMP and CLAMS as they were published."""
+"""Any table of pairs by its columns; BLiMP and CLAMS as they were published.
+
+BLiMP (Warstadt et al. 2020, TACL): 67 paradigms of 1,000 pairs, and three methods to compare them.
+
+`full` compares whole sentences (the paper's simple LM method). `one_prefix` compares two endings of the same
+prefix, `two_prefix` the same ending of two prefixes; not every paradigm allows them.
+
+CLAMS (Mueller et al. 2020, ACL): agreement in English, French, German, Hebrew and Russian.
+
+A folder for each language (`en_evalset`), a text file for each construction. Every line holds `True` or
+`False`, a tab, and a sentence; a grammatical sentence is followed by its ungrammatical twins.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,20 @@
-"""Data whose words are compared by region: SyntaxGym, continuations of contexts."""
+"""Data whose words are compared by region: SyntaxGym, continuations of contexts.
+
+Continuations of prefixes, and two targets after two contexts: log P(continuation | prefix) is compared.
+
+A pair has two continuations of one prefix, or one continuation of two (COMPS, Misra et al. 2023, EACL). Where
+two contexts and two targets are given (EWoK, Ivanova et al. 2024), each target should be more probable after
+its own context than after the other one:
+
+    target 1:  log P(T1 | C1) > log P(T1 | C2)
+    target 2:  log P(T2 | C2) > log P(T2 | C1)
+
+EWoK's accuracy is the mean of the two rows. Departure: a tie is wrong, and there half right.
+
+SyntaxGym suites (Gauthier et al. 2020; Hu et al. 2020): items under conditions, cut into regions.
+
+A prediction compares surprisals of regions, which the suite's metric makes of those of their words.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Formal languages by name, `dyck(k=4,m=3)`: Dyck, generalised Dyck, cross-serial dependencies."""
+"""Formal languages by name, `dyck(k=4,m=3)`: Dyck, generalised Dyck, cross-serial dependencies.
+
+Cross-serial dependencies: a^m b^n c^m d^n.
+
+Source: Bernardy & Lappin 2022, "A neural model for compositional word embeddings and sentence
+processing", CMCL.
+
+Dyck-(k,m): well-nested brackets of k types, never more than m open at once.
+
+Source: Hewitt, Hahn, Ganguli, Liang & Manning 2020, "RNNs can generate bounded hierarchical languages with
+optimal memory", EMNLP.
+
+Generalised Dyck words with attractors: well-nested brackets of several types, of one length.
+
+Source: Bernardy & Lappin 2022, "A neural model for compositional word embeddings and sentence
+processing", CMCL.
+
+Languages by name: `dyck(k=4,m=3)`.
+
+Every language is a frozen dataclass; its fields are what a specification may set. `name` is for files and
+tables, `title` for readers, `alphabet` holds the symbols, `draw` gives the training, validation or test
+strings, the same ones each time, and `allowed` the symbols that may follow a prefix.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Grammar files: front matter, factors, draws, labelled sentences, read and checked but not yet expanded."""
+"""Grammar files: front matter, factors, draws, labelled sentences, read and checked but not yet expanded.
+
+Draws: a balanced part of all combinations, where a grammar has far more of them than anyone needs.
+
+In every cell (a combination of the slots under `for_each`) each filler of each other slot is used equally
+often; which go together is left to chance, always the same. So no word or number is favoured in any cell.
+
+Lexical factors: which places of a sentence hold a word that varies, so that items share it.
+
+Items with the same verb are right or wrong together, as a draw of one verb would be. By default every slot
+that is filled from the lexicon is a factor of its name; slots of listed values are conditions, and none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""YAML with its lines; lexicon files, their classes, and the two numbers of a word."""
+"""YAML with its lines; lexicon files, their classes, and the two numbers of a word.
+
+Words: lexicon files, their classes, and the two numbers of a word.
+
+A lexicon lists classes under parts of speech. Regular inflection is deliberately small (Marvin & Linzen
+2018 need no more): a noun adds `s`; a verb phrase is listed in the singular and its first word drops
+its final `s`. Everything else is spelled out, in `irregular` or entry by entry.
+
+Reading grammar, lexicon and suite files: text, YAML with line numbers, and errors that name the line.
+
+The files are untrusted. YAML is read as plain data (no tags, no aliases), and only `true`, `false`,
+numbers and `null` are more than text, so that the determiner *no* stays a determiner.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""The sentences of a grammar: labelled lines, their fragments, and the code in these."""
+"""The sentences of a grammar: labelled lines, their fragments, and the code in these.
+
+The sentences of a grammar: labelled lines and their top-level fragments.
+
+A labelled line is a row of fragments: text, `{{ ... }}`, a whole `{% for %}` or `{% if %}` block. A
+fragment depends only on the slots it names (through macros and sets too), so it is rendered once per
+distinct binding of those slots and never once per item.
+"""
 
 from __future__ import annotations
 
