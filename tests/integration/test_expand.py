@@ -151,7 +151,7 @@ def test_parquet_has_a_column_for_every_label_and_feature(tseval, mine: Path, tm
     succeed(tseval("expand", "./mine", "--format", "parquet", "-o", "items.parquet"))
     table = pq.read_table(tmp_path / "items.parquet")
     assert table.column_names == [
-        *("case", "item", "construction", "phenomenon", "dependency", "good", "bad", "x", "double"),
+        *("case", "item", "construction", "phenomenon", "dependency", "good", "bad", "x", "double")
     ]
     assert table.column("double").to_pylist() == [None, None, None, 0, 2, 4, 6, 8]
 

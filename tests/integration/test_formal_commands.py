@@ -123,11 +123,7 @@ def strings(tmp_path):
 COMMAND = (
     "train lm --arch lstm --train train.txt --valid valid.txt --embedding 8 --hidden 12 --layers 1 --epochs 3"
 )
-TRAIN = [
-    *f"{COMMAND} --batch 8 --window 9 --quiet --no-figure --learning-rate 0.01".split(),
-    "--out",
-    "m.pt",
-]
+TRAIN = [*f"{COMMAND} --batch 8 --window 9 --quiet --no-figure --learning-rate 0.01".split(), "--out", "m.pt"]
 
 
 @pytest.mark.slow

@@ -110,8 +110,7 @@ def test_a_bar_keeps_its_colours_and_shows_a_name_as_text(tmp_path):
 @pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize(
-    ("width", "boards"),
-    [(70, {"bhatt2020": 7}), (80, {"bhatt2020": 7}), (132, {"zoo": 11, "bhatt2020": 7})],
+    ("width", "boards"), [(70, {"bhatt2020": 7}), (80, {"bhatt2020": 7}), (132, {"zoo": 11, "bhatt2020": 7})]
 )
 def test_a_table_is_as_wide_as_its_terminal_allows(tmp_path, width, boards):
     shown, code = on_a_terminal("table", *boards, cwd=tmp_path, width=width)
