@@ -46,10 +46,7 @@ VERBS = [
     Form("laughs", None, sing="laughs", plur="laugh"),
     Form("is tall", None, sing="is tall", plur="are tall"),
 ]
-NPI = [
-    Form("no", None, licensor="no", intrusive="the"),
-    Form("few", None, licensor="few", intrusive="some"),
-]
+NPI = [Form("no", None, licensor="no", intrusive="the"), Form("few", None, licensor="few", intrusive="some")]
 SLOTS = (
     "{subject: noun.person, chain: {class: noun.person, repeat: 2}, depth: [0, 1, 2], verb: verb.main, "
     "other: {class: verb.main, differs_from: verb}, det: determiner.npi}"

@@ -144,11 +144,7 @@ def test_the_code_of_a_sentence(write_grammar: WriteGrammar, code: str, what: st
         ),
         (f"{DOUBLED}\na: {{{{ t60 }}}}\nb: x", 9, TOO_MUCH),
         (f"{DOUBLED_LIST}\na: {{{{ t60[0] }}}}\nb: x", 9, TOO_MUCH),
-        (
-            "{% macro f() %}" + "x" * 30_000 + "{% endmacro %}\na: {{ f() }}{{ f() }}\nb: x",
-            10,
-            TOO_MUCH,
-        ),
+        ("{% macro f() %}" + "x" * 30_000 + "{% endmacro %}\na: {{ f() }}{{ f() }}\nb: x", 10, TOO_MUCH),
         (
             "{% macro f(n) %}\n\n{{ n.zip }}{% endmacro %}\na: {{ f(subject) }}\nb: x",
             11,
@@ -304,10 +300,7 @@ def test_front_matter(write_grammar: WriteGrammar, more: str, what: str) -> None
             b"---\nconstruction: 3\nslots: {x: [1]}\n---\na: x\nb: y",
             ":2: 'construction' must be text, not a number.\n  Put it in quotes.",
         ),
-        (
-            b"---\n\nlexicon: ../x.yaml\n---\n",
-            ":3: '../x.yaml' cannot be a lexicon.\n  Name a .yaml file",
-        ),
+        (b"---\n\nlexicon: ../x.yaml\n---\n", ":3: '../x.yaml' cannot be a lexicon.\n  Name a .yaml file"),
         (b"---\nlexicon: /etc/passwd\n---\n", ":2: '/etc/passwd' cannot be a lexicon."),
         (b"---\nlexicon: lex.yaml\n---\n", ":2: there is no lexicon 'lex.yaml'.\n  It must lie"),
         (b"x" * (1 << 20) + b"x", ": the file is larger than 1,048,576 bytes.\n  Split it."),
