@@ -278,17 +278,14 @@ def test_partial_suites_are_marked_and_not_cached(folder: Path) -> None:
 def test_the_digest_sees_everything_that_can_change_a_score_or_a_row(folder: Path) -> None:
     text = (folder / "two.jinja").read_text()
     changes = [
-        ("a: {{ x }} two", "a: {{ x }} too"),
-        ("a: {{ x }} two", "z: {{ x }} two"),
-        ("construction: C", "construction: D"),
-        ("phenomenon: P", "phenomenon: Q"),
+        ("a: {{ x }} two", "a: {{ x }} too"), ("a: {{ x }} two", "z: {{ x }} two"),
+        ("construction: C", "construction: D"), ("phenomenon: P", "phenomenon: Q"),
         ("phenomenon: P", "phenomenon: P\ndependency: long"),
         ("phenomenon: P", "phenomenon: P\ncontrasts: [b > a]"),
         ("phenomenon: P", "phenomenon: P\nfeatures: {n: 1}"),
         ("phenomenon: P", "phenomenon: P\nfeatures: {n: 1.0}"),
-        ("phenomenon: P", "phenomenon: P\nfeatures: {n: true}"),
-        ("[p, q]", "[q, p]"),
-    ]
+        ("phenomenon: P", "phenomenon: P\nfeatures: {n: true}"), ("[p, q]", "[q, p]"),
+    ]  # fmt: skip
     digests = {load_suite(folder).digest}
     for old, new in changes:
         assert old in text

@@ -46,11 +46,8 @@ def test_a_file_of_pairs_is_a_suite_of_one_case_with_its_features(tmp_path, name
     suite = load_suite(write_jsonl(tmp_path / name))
     (case,) = suite.cases
     assert (suite.name, suite.terminator, suite.score, case.name) == (
-        "my_pairs",
-        None,
-        "sentence",
-        "my_pairs",
-    )
+        "my_pairs", None, "sentence", "my_pairs",
+    )  # fmt: skip
     assert case.sentences.to_pydict() == {
         "good": ["the author laughs .", "the authors laugh ."],
         "bad": ["the author laugh .", "the authors laughs ."],

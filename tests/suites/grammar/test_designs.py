@@ -45,11 +45,8 @@ def test_marks_are_no_part_of_sentences(write_grammar: WriteGrammar) -> None:
     suite = load_suite(path)
     (case,) = suite.cases
     assert (case.labels, suite.score, suite.terminator, case.n_verdicts) == (
-        ("that", "what", "gap"),
-        "regions",
-        ".",
-        12,
-    )
+        ("that", "what", "gap"), "regions", ".", 12,
+    )  # fmt: skip
     assert case.sentences["that"][1].as_py() == "I know that the author said the mice at night again"
     assert case.sentences["what"][6].as_py() == "I know what the security guards said at night again"
     assert case.entries.column_names == ["subject", "other"]

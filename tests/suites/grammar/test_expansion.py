@@ -57,18 +57,13 @@ DEFINITIONS = (
     "{% set aux = 'have' if subject.number == 'plur' else 'has' %}\n"
 )
 PIECES = [
-    "the ",
-    " ",
-    "{{ subject }} ",
-    "{{ verb | agree(subject) }} and {{ other | disagree(subject) }} ",
-    "{{ aux }} ",
-    "{{ det['licensor'] }} {{ 'x' if depth > 1 else det['intrusive'] }} ",
+    "the ", " ", "{{ subject }} ", "{{ verb | agree(subject) }} and {{ other | disagree(subject) }} ",
+    "{{ aux }} ", "{{ det['licensor'] }} {{ 'x' if depth > 1 else det['intrusive'] }} ",
     "{% for noun in chain %}{{ pp(noun) }}{% endfor %} ",
     "{% for noun in chain[:depth] %}{{ loop.index }}{{ noun }}{{ '' if loop.last else ',' }} {% endfor %}",
     "{% if depth is odd %}{{ twice(chain[0]) }}{% elif subject.number == 'sing' %}or{% endif %} ",
-    "{% for i in range(depth) %}very {% endfor %}",
-    "{{ depth * 2 + 1 }} {{ subject ~ '-' ~ verb }} ",
-]
+    "{% for i in range(depth) %}very {% endfor %}", "{{ depth * 2 + 1 }} {{ subject ~ '-' ~ verb }} ",
+]  # fmt: skip
 
 
 def items_by_plain_jinja(line: str) -> Iterator[str]:
@@ -124,22 +119,11 @@ def test_features_name_fillers_numbers_and_what_is_declared(write_grammar: Write
     case = load_suite(path).cases[0]
     item = next(item for item in case.items() if item.sentences["a"] == "security guard children")
     assert item.features == {
-        "subject": "security guard",
-        "subject_number": "sing",
-        "second": "child",
-        "second_number": "plur",
-        "chain": "author, author",
-        "chain_number": "sing, sing",
-        "tense": "past",
-        "attractor": "mismatch",
-        "half": 0.5,
-        "length": 5,
-        "same": False,
-        "kind": "plain",
-        "fixed": 7,
-        "flag": True,
+        "subject": "security guard", "subject_number": "sing", "second": "child", "second_number": "plur",
+        "chain": "author, author", "chain_number": "sing, sing", "tense": "past", "attractor": "mismatch",
+        "half": 0.5, "length": 5, "same": False, "kind": "plain", "fixed": 7, "flag": True,
         "noun": "children",
-    }
+    }  # fmt: skip
     kinds = {name: str(case.features.schema.field(name).type) for name in ("length", "half", "same", "flag")}
     assert kinds == {"length": "int64", "half": "double", "same": "bool", "flag": "bool"}
 
@@ -152,11 +136,8 @@ def test_white_space_collapses_to_single_spaces(write_grammar: WriteGrammar) -> 
 def test_the_numbers_of_yaml_1_1_do_not_eat_determiners(write_grammar: WriteGrammar) -> None:
     path = write_grammar("a: {{ det.licensor }} {{ word }}\nb: x", "{det: determiner.npi, word: [no, on]}")
     assert load_suite(path).cases[0].sentences.column("a").to_pylist() == [
-        "no no",
-        "no on",
-        "few no",
-        "few on",
-    ]
+        "no no", "no on", "few no", "few on",
+    ]  # fmt: skip
 
 
 HUGE = "{" + ", ".join(f"s{i}: {{class: noun.person, repeat: 4}}" for i in range(4)) + "}"

@@ -65,14 +65,12 @@ def test_several_classes_in_one_number_or_different_from_another_slot(write_gram
 @pytest.mark.parametrize(
     ("slots", "what"),
     [
-        (
-            "{x: noun.person + noun.fixd}",
-            "the lexicon has no class 'noun.fixd'.\n  Did you mean 'noun.fixed'?",
-        ),
+        ("{x: noun.person + noun.fixd}",
+         "the lexicon has no class 'noun.fixd'.\n  Did you mean 'noun.fixed'?"),
         ("{x: noun.person +}", "the lexicon has no class ''."),
         ("{x: noun.person + verb.main}", "'noun.person + verb.main' mixes nouns, which have a number, with"),
     ],
-)
+)  # fmt: skip
 def test_classes_that_do_not_go_together(write_grammar: WriteGrammar, slots: str, what: str) -> None:
     with pytest.raises(GrammarError) as caught:
         load_suite(write_grammar("a: {{ x }}\nb: y", slots))
@@ -123,14 +121,10 @@ SLOTS = (
     "verb: verb.main}"
 )
 CRITICAL = {
-    "obj_rel_within_anim": "embedded_verb",
-    "obj_rel_within_inanim": "embedded_verb",
-    "obj_rel_no_comp_within_anim": "embedded_verb",
-    "obj_rel_no_comp_within_inanim": "embedded_verb",
-    "simple_reflexives": "anaphor",
-    "reflexive_sent_comp": "anaphor",
-    "reflexives_across": "anaphor",
-}
+    "obj_rel_within_anim": "embedded_verb", "obj_rel_within_inanim": "embedded_verb",
+    "obj_rel_no_comp_within_anim": "embedded_verb", "obj_rel_no_comp_within_inanim": "embedded_verb",
+    "simple_reflexives": "anaphor", "reflexive_sent_comp": "anaphor", "reflexives_across": "anaphor",
+}  # fmt: skip
 
 
 def factors(path: Path) -> Case:
@@ -148,19 +142,15 @@ def test_the_entry_of_an_item_is_the_same_in_every_form(write_grammar: WriteGram
     case = factors(write_grammar(BODY, "{subject: noun.person, verb: verb.main}"))
     named = [(row["subject"], row["verb"]) for row in case.entries.to_pylist()]
     assert dict(zip(case.sentences["a"].to_pylist(), named, strict=True)) == {
-        "the author laughs": ("author", "laughs"),
-        "the author is tall": ("author", "is tall"),
-        "the authors laugh": ("author", "laughs"),
-        "the authors are tall": ("author", "is tall"),
+        "the author laughs": ("author", "laughs"), "the author is tall": ("author", "is tall"),
+        "the authors laugh": ("author", "laughs"), "the authors are tall": ("author", "is tall"),
         "the security guard laughs": ("security guard", "laughs"),
         "the security guard is tall": ("security guard", "is tall"),
         "the security guards laugh": ("security guard", "laughs"),
         "the security guards are tall": ("security guard", "is tall"),
-        "the child laughs": ("child", "laughs"),
-        "the child is tall": ("child", "is tall"),
-        "the children laugh": ("child", "laughs"),
-        "the children are tall": ("child", "is tall"),
-    }
+        "the child laughs": ("child", "laughs"), "the child is tall": ("child", "is tall"),
+        "the children laugh": ("child", "laughs"), "the children are tall": ("child", "is tall"),
+    }  # fmt: skip
 
 
 def test_a_repeated_slot_has_the_sequence_of_its_entries(write_grammar: WriteGrammar) -> None:
@@ -222,16 +212,14 @@ def test_the_cache_keeps_the_entries(write_grammar: WriteGrammar) -> None:
         ("{_v: verb}", "a factor cannot be called '_v'.\n  Use letters, digits and _."),
         ("{v: 3}", "the factor 'v' is a number.\n  Name a slot, or write an expression that gives a word"),
         ("{v: depth}", "the factor 'v' is the slot 'depth', which holds no words.\n  Leave it out: it is a"),
-        (
-            "{v: depth + 1}",
-            "a number is no entry of a lexicon.\n  Give a word, such as 'verb' or 'nouns | last'.",
-        ),
+        ("{v: depth + 1}",
+         "a number is no entry of a lexicon.\n  Give a word, such as 'verb' or 'nouns | last'."),
         ("{v: '[verb]'}", "a list is no entry of a lexicon."),
         ("{v: verb if depth}", "an inline 'if' without an 'else' prints nothing.\n  Add \"else ''\"."),
         ("{v: vreb}", "'vreb' is not defined.\n  Did you mean 'verb'? Slots, macros and sets: chain,"),
         ("[verb]", "'factors' must be a mapping, not a list.\n  Write one 'name: value' per line"),
     ],
-)
+)  # fmt: skip
 def test_a_malformed_factor_is_one_message_with_its_line(
     write_grammar: WriteGrammar, declared: str, what: str
 ) -> None:
@@ -391,12 +379,9 @@ def test_lint_does_not_ask_for_balance_where_a_number_is_fixed(write):
         ("draw: {items: 9, for_each: [x]}", "  x: {class: noun.b, repeat: 9}\n",
          "'for_each' makes more than 10,000 combinations"),
         (DRAW, SLOTS_OF_DRAW.replace("24", "0"), "'range' must be a whole number from 1 to 1,000,000"),
-        (
-            DRAW,
-            SLOTS_OF_DRAW.replace("1, 2, 3", "0, 1"),
-            "'repeat' must be a whole number from 1 to 100, or a slot of them, but '.*' has 0, which leaves "
-            r"no word\.\n  Begin with 1, as in '.*: \[1, 2\]'; what has no '.*' is another grammar\.",
-        ),
+        (DRAW, SLOTS_OF_DRAW.replace("1, 2, 3", "0, 1"),
+         "'repeat' must be a whole number from 1 to 100, or a slot of them, but '.*' has 0, which leaves "
+         r"no word\.\n  Begin with 1, as in '.*: \[1, 2\]'; what has no '.*' is another grammar\."),
         (DRAW, SLOTS_OF_DRAW.replace("1, 2, 3", "a, b"), "'repeat' must be a whole number"),
     ],
 )  # fmt: skip

@@ -55,11 +55,8 @@ def test_the_examples_of_a_parsed_text_are_what_a_reader_sees(tmp_path):
 def test_labels_are_those_that_the_reader_knows(tmp_path):
     words = {word["form"]: word for tree in trees(parse(tmp_path, SENTENCES)) for word in tree}
     assert [words[form]["deprel"] for form in ("that", "was", "invited", "laughs")] == [
-        "nsubj:pass",
-        "aux:pass",
-        "acl:relcl",
-        "root",
-    ]
+        "nsubj:pass", "aux:pass", "acl:relcl", "root",
+    ]  # fmt: skip
     assert words["laughs"]["head"] == 0
 
 
