@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,12 +22,12 @@ determiner:
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture
-def write_grammar(tmp_path: Path) -> Callable[..., Path]:
+def write_grammar(tmp_path):
     """Write a grammar (and its lexicon) of which only some parts are given; the body begins on line 9."""
 
     def write(

@@ -1,7 +1,6 @@
 """Every message a grammar's author can meet: triggered for real, and read."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from tseval.errors import GrammarError
 from tseval.suites import load_suite
 from tseval.suites.grammar.grammar import load_grammar
 
-WriteGrammar = Callable[..., Path]
 SLOTS = (
     "{subject: noun.person, verb: verb.main, said: verb.past, det: determiner.npi, "
     "chain: {class: noun.person, repeat: 2}}"
@@ -109,7 +107,7 @@ TOO_MUCH = (
          "the sentence of an item is empty.\n  Let every combination of fillers print something."),
     ],
 )  # fmt: skip
-def test_the_code_of_a_sentence(write_grammar: WriteGrammar, code: str, what: str) -> None:
+def test_the_code_of_a_sentence(write_grammar, code, what):
     body = f"a: the {{{{ subject }}}}\nb: {code}"
     assert message(write_grammar(body, SLOTS)).startswith(f"case.jinja:10: {what}")
 
@@ -146,7 +144,7 @@ def test_the_code_of_a_sentence(write_grammar: WriteGrammar, code: str, what: st
         ("case: x\nb: y", 9, "the label 'case' has the name of a column of every table.\n  Rename it."),
     ],
 )  # fmt: skip
-def test_the_body(write_grammar: WriteGrammar, body: str, line: int, what: str) -> None:
+def test_the_body(write_grammar, body, line, what):
     assert message(write_grammar(body)).startswith(f"case.jinja:{line}: {what}")
 
 
@@ -178,7 +176,7 @@ BODY = "a: {{ x }}\nb: y"
         ("[x]", "'slots' must be a mapping, not a list.\n  Write one 'name: value' per line"),
     ],
 )  # fmt: skip
-def test_slots(write_grammar: WriteGrammar, slots: str, what: str) -> None:
+def test_slots(write_grammar, slots, what):
     assert message(write_grammar(BODY, slots)).startswith(f"case.jinja:6: {what}")
 
 
@@ -223,7 +221,7 @@ def test_slots(write_grammar: WriteGrammar, slots: str, what: str) -> None:
         ("features: {f: 'verb if verb.lemma == \"laughs\" else 1'}", "the feature 'f' has values of"),
     ],
 )  # fmt: skip
-def test_front_matter(write_grammar: WriteGrammar, more: str, what: str) -> None:
+def test_front_matter(write_grammar, more, what):
     body = "a: {{ subject }}\nb: y"
     line = 1 if what.startswith("the YAML is nested") else 7
     found = message(write_grammar(body, more=more))
@@ -249,7 +247,7 @@ def test_front_matter(write_grammar: WriteGrammar, more: str, what: str) -> None
         (b"x" * (1 << 17), ": the grammar is longer than 65,536 characters.\n  Split it."),
     ],
 )  # fmt: skip
-def test_the_file(tmp_path: Path, raw: bytes, what: str) -> None:
+def test_the_file(tmp_path, raw, what):
     path = tmp_path / "case.jinja"
     path.write_bytes(raw)
     assert message(path).startswith(f"case.jinja{what}")
@@ -272,13 +270,13 @@ def test_the_file(tmp_path: Path, raw: bytes, what: str) -> None:
         ("noun: {person: [a]}\nverb: {main: [has cats]}", 2, "'has cats' has no form 'plur'."),
     ],
 )
-def test_the_lexicon(write_grammar: WriteGrammar, lexicon: str, line: int, what: str) -> None:
+def test_the_lexicon(write_grammar, lexicon, line, what):
     path = write_grammar("a: {{ verb | agree('plur') }}\nb: {{ subject }}")
     (path.parent / "lexicon.yaml").write_text(lexicon)
     assert message(path).startswith(f"lexicon.yaml:{line}: {what}")
 
 
-def test_a_missing_lexicon_class_in_a_folder_names_the_line_of_the_slot(tmp_path: Path) -> None:
+def test_a_missing_lexicon_class_in_a_folder_names_the_line_of_the_slot(tmp_path):
     (tmp_path / "lexicon.yaml").write_text("noun: {person: [a]}")
     path = tmp_path / "case.jinja"
     path.write_text("---\nlexicon: lexicon.yaml\nslots:\n  subject: noun.person\n  verb: verb.main\n---\n")
@@ -298,7 +296,7 @@ def test_a_missing_lexicon_class_in_a_folder_names_the_line_of_the_slot(tmp_path
         ("title: 3", 1, "'title' must be text, not a number.\n  Put it in quotes."),
     ],
 )  # fmt: skip
-def test_the_suite_file(write_grammar: WriteGrammar, suite: str, line: int, what: str) -> None:
+def test_the_suite_file(write_grammar, suite, line, what):
     folder = write_grammar("a: x\nb: y").parent
     (folder / "suite.yaml").write_text(suite)
     with pytest.raises(GrammarError) as caught:
@@ -306,7 +304,7 @@ def test_the_suite_file(write_grammar: WriteGrammar, suite: str, line: int, what
     assert str(caught.value).replace(f"{folder}/", "").startswith(f"suite.yaml:{line}: {what}")
 
 
-def test_suite_contrasts_that_fit_no_label_are_an_error(write_grammar: WriteGrammar) -> None:
+def test_suite_contrasts_that_fit_no_label_are_an_error(write_grammar):
     folder = write_grammar("a: x\nb: y").parent
     (folder / "suite.yaml").write_text("contrasts: [good > bad]")
     with pytest.raises(
@@ -315,9 +313,7 @@ def test_suite_contrasts_that_fit_no_label_are_an_error(write_grammar: WriteGram
         load_suite(folder)
 
 
-def test_rendering_that_takes_too_long_is_stopped(
-    write_grammar: WriteGrammar, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rendering_that_takes_too_long_is_stopped(write_grammar, monkeypatch):
     monkeypatch.setattr("tseval.suites.grammar.sandbox.SECONDS", 0.05)
     slots = "{chain: {class: noun.person, repeat: 6}}"
     path = write_grammar("a: {% for n in chain %}{{ n }} {% endfor %}\nb: x", slots)
@@ -325,9 +321,7 @@ def test_rendering_that_takes_too_long_is_stopped(
         load_suite(path)
 
 
-def test_memory_that_runs_out_is_one_message(
-    write_grammar: WriteGrammar, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_that_runs_out_is_one_message(write_grammar, monkeypatch):
     # More than a 64-bit process can address; the budget refuses it long before, so that is lifted here.
     monkeypatch.setattr("tseval.suites.grammar.sandbox.WORK_PER_TEXT", 10**18)
     found = message(write_grammar("a: x\nb: {{ 'aa' * 999999999999999 }}"))
@@ -347,9 +341,7 @@ NOT_A_FILE = [
 
 @pytest.mark.parametrize("name", ["case.jinja", "lexicon.yaml", "suite.yaml"])
 @pytest.mark.parametrize(("make", "what"), NOT_A_FILE)
-def test_what_is_no_file_is_one_message(
-    write_grammar: WriteGrammar, name: str, make: Callable[[Path], None], what: str
-) -> None:
+def test_what_is_no_file_is_one_message(write_grammar, name, make, what):
     folder = write_grammar("a: {{ subject }}\nb: y").parent
     load_suite(folder)
     (folder / name).unlink(missing_ok=True)
@@ -359,7 +351,7 @@ def test_what_is_no_file_is_one_message(
     assert str(caught.value) == f"{folder / name}: {what}"
 
 
-def test_a_missing_grammar_is_one_message(tmp_path: Path) -> None:
+def test_a_missing_grammar_is_one_message(tmp_path):
     with pytest.raises(GrammarError) as caught:
         load_grammar(tmp_path / "case.jinja")
     assert str(caught.value) == f"{tmp_path / 'case.jinja'}: no such file.\n  Check the name."
