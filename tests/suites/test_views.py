@@ -79,14 +79,12 @@ def test_which_version_is_shown_depends_on_seed_and_item_alone():
 def test_a_profile_has_a_row_for_every_beginning_up_to_the_critical_word(pairs):
     suite = load_suite(f"{pairs}:profile")
     assert sentences(suite) == [
-        ("the laughs", "the laugh"),
-        ("the author laughs", "the author laugh"),
+        ("the laughs", "the laugh"), ("the author laughs", "the author laugh"),
         ("the author near laughs", "the author near laugh"),
         ("the author near the laughs", "the author near the laugh"),
-        ("the author near the guards laughs", "the author near the guards laugh"),
-        ("the are", "the is"),
+        ("the author near the guards laughs", "the author near the guards laugh"), ("the are", "the is"),
         ("the pilots are", "the pilots is"),
-    ]
+    ]  # fmt: skip
     (case,) = suite.cases
     assert case.index.to_pylist() == [0] * 5 + [1] * 2
     assert case.features["position"].to_pylist() == [1, 2, 3, 4, 5, 1, 2]
@@ -249,11 +247,9 @@ def test_pairs_without_any_feature_have_views_too(tmp_path, method):
 
 # Tables with a header: what separates their columns, what stands in quotes, and which line is wrong.
 CELLS = [
-    ["good", "bad", "note"],
-    ['so-called "authors" laugh', "a, b; c", "x"],
-    ["zwei\nZeilen", "b", ""],
+    ["good", "bad", "note"], ['so-called "authors" laugh', "a, b; c", "x"], ["zwei\nZeilen", "b", ""],
     ["הילדים צוחקים", "e\u0301le\u0300ves", "格助詞"],
-]
+]  # fmt: skip
 
 
 def read(path):

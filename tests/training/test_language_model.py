@@ -391,10 +391,8 @@ def test_a_training_starts_without_the_compiler(tmp_path: Path, kind):
     (tmp_path / "text.txt").write_text(SIX_WORDS)
     options = "--arch srn --embedding 4 --hidden 4 --layers 1 --dropout 0 --batch 2 --epochs 1 --min-count 1"
     command = [
-        *f"train lm --train text.txt --valid text.txt --optimiser {kind} {options}".split(),
-        "--out",
-        "a.pt",
-    ]
+        *f"train lm --train text.txt --valid text.txt --optimiser {kind} {options}".split(), "--out", "a.pt",
+    ]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "tseval", *command, "--no-figure"],
         cwd=tmp_path, capture_output=True, text=True, check=True,

@@ -106,11 +106,9 @@ def test_each_target_must_be_more_probable_after_its_own_context(tmp_path, model
         found.append([logprob(c1, t1) > logprob(c2, t1), logprob(c2, t2) > logprob(c1, t2)])
     by_row = run.verdicts.groupby(["construction", "contrast"], observed=True)["correct"]
     assert by_row.apply(list).to_dict() == {
-        ("likes", "target 1"): [found[0][0]],
-        ("likes", "target 2"): [found[0][1]],
-        ("swims", "target 1"): [found[1][0], found[2][0]],
-        ("swims", "target 2"): [found[1][1], found[2][1]],
-    }
+        ("likes", "target 1"): [found[0][0]], ("likes", "target 2"): [found[0][1]],
+        ("swims", "target 1"): [found[1][0], found[2][0]], ("swims", "target 2"): [found[1][1], found[2][1]],
+    }  # fmt: skip
     # The last record is the one before it, its halves exchanged: one item, whatever is asked.
     assert run.verdicts["item.entry"].tolist() == ["1", "1", "2", "2", "2", "2"]
 

@@ -328,10 +328,8 @@ def test_files_of_one_name_in_folders_are_cases_called_like_their_folders(tmp_pa
     (tmp_path / "hub/README.md").write_text("read me")
     suite = load_suite(tmp_path / "hub")
     assert (suite.name, suite.title, [case.name for case in suite.cases]) == (
-        "hub",
-        "MultiBLiMP",
-        ["eng", "heb"],
-    )
+        "hub", "MultiBLiMP", ["eng", "heb"],
+    )  # fmt: skip
 
 
 # Published tables of pairs, opened as they are: equal to how their own programs read them, item by item.

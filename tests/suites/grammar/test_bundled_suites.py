@@ -132,10 +132,8 @@ def suite_contrasts(suite: Suite, name: str) -> tuple[str, ...]:
 
 def test_polarity_items_count_three_contrasts(suite):
     assert suite_contrasts(suite, "simple_npi_anim") == (
-        "grammatical > intrusive",
-        "intrusive > ungrammatical",
-        "grammatical > ungrammatical",
-    )
+        "grammatical > intrusive", "intrusive > ungrammatical", "grammatical > ungrammatical",
+    )  # fmt: skip
 
 
 def test_the_distance_is_the_words_between_subject_and_verb(suite):
