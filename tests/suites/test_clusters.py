@@ -1,10 +1,9 @@
 """What items share where they come from files: what the sets say themselves, and `cluster_by`."""
 
-import gzip
-import json
 from pathlib import Path
 
 import pytest
+from small import write_lines
 from supplied import AGREEMENT, BLIMP_SAMPLE
 
 from tseval.errors import SuiteError
@@ -32,7 +31,7 @@ def write(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def pairs(tmp_path):
-    return write(tmp_path / "pairs.jsonl", "".join(json.dumps(pair) + "\n" for pair in PAIRS))
+    return write_lines(tmp_path / "pairs.jsonl", PAIRS)
 
 
 def entries(case: Case) -> dict:
@@ -107,16 +106,20 @@ def test_named_columns_stand_in_place_of_what_the_suite_says():
 
 def test_a_case_without_the_column_has_no_such_factor(tmp_path):
     rows = [pair | {"case": "a"} for pair in PAIRS] + [{"case": "b", "good": "x y", "bad": "x z"}]
-    path = write(tmp_path / "p.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    path = write_lines(tmp_path / "p.jsonl", rows)
     first, second = cluster_by(load_suite(path), ["verb"]).cases
     assert list(entries(first)) == ["verb"]
     assert entries(second) == {}
 
 
-def test_a_column_that_is_not_there_is_an_error_with_the_nearest_one(pairs):
+def refused(path, column):
     with pytest.raises(SuiteError) as caught:
-        cluster_by(load_suite(pairs), ["verv"])
-    assert str(caught.value) == (
+        cluster_by(load_suite(path), [column])
+    return str(caught.value)
+
+
+def test_a_column_that_is_not_there_is_an_error_with_the_nearest_one(pairs):
+    assert refused(pairs, "verv") == (
         "the suite 'pairs' has no column 'verv' to cluster its items by.\n"
         "  Did you mean 'verb'? Columns: n, verb."
     )
@@ -124,9 +127,7 @@ def test_a_column_that_is_not_there_is_an_error_with_the_nearest_one(pairs):
 
 def test_a_column_with_missing_values_is_an_error_that_names_the_item(tmp_path):
     path = write(tmp_path / "p.tsv", "good\tbad\tverb\na b\ta c\tb\na d\ta e\t\n")
-    with pytest.raises(SuiteError) as caught:
-        cluster_by(load_suite(path), ["verb"])
-    assert str(caught.value) == (
+    assert refused(path, "verb") == (
         "case 'p', item 1: there is no value in the column 'verb'.\n"
         "  Fill it in every row, or leave out --cluster verb."
     )
@@ -134,9 +135,7 @@ def test_a_column_with_missing_values_is_an_error_that_names_the_item(tmp_path):
 
 def test_a_column_of_one_value_is_an_error_but_not_in_a_part_of_a_suite(pairs):
     same = write(pairs.with_name("same.jsonl"), pairs.read_text().replace("swim", "laugh"))
-    with pytest.raises(SuiteError) as caught:
-        cluster_by(load_suite(same), ["verb"])
-    assert str(caught.value) == (
+    assert refused(same, "verb") == (
         "all items have the same verb, 'laugh': there is nothing to cluster by.\n"
         "  Leave out --cluster verb, or name another column."
     )
@@ -153,9 +152,8 @@ def test_a_column_with_the_name_of_a_factors_column_is_refused(pairs):
 @pytest.mark.parametrize("method", ["number", "judgement", "profile", "number_profile"])
 def test_views_keep_what_items_share(tmp_path, method):
     rows = [pair | {"number": number} for pair, number in zip(PAIRS, ("sing", "plur", "sing"), strict=True)]
-    with gzip.open(tmp_path / "p.jsonl.gz", "wt") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
-    (case,) = cluster_by(load_suite(f"{tmp_path / 'p.jsonl.gz'}:{method}"), ["verb"]).cases
+    path = write_lines(tmp_path / "p.jsonl.gz", rows)
+    (case,) = cluster_by(load_suite(f"{path}:{method}"), ["verb"]).cases
     by_item = [PAIRS[index]["verb"] for index in case.index.to_pylist()]
     assert entries(case) == {"verb": by_item}
     plain = load_suite("marvin_linzen", cases="simple_agrmt").cases[0].entries.to_pylist()

@@ -3,12 +3,12 @@
 import csv
 import gzip
 import io
-import json
 from typing import Any
 
 import pandas as pd
 import pytest
 from in_process import call
+from small import write_lines
 
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
@@ -24,10 +24,8 @@ PAIRS = [
 ]
 
 
-def write(folder, records, name="pairs.jsonl"):
-    path = folder / name
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
+def write(folder, records):
+    return write_lines(folder / "pairs.jsonl", records)
 
 
 @pytest.fixture
@@ -236,10 +234,8 @@ def test_an_item_that_cannot_be_asked_about_is_named(tmp_path, change, message):
 
 @pytest.mark.parametrize("method", ["profile", "judgement"])
 def test_pairs_without_any_feature_have_views_too(tmp_path, method):
-    (tmp_path / "pairs.jsonl").write_text(
-        '{"sentence_good": "the authors laugh .", "sentence_bad": "the authors laughs ."}\n'
-    )
-    (case,) = load_suite(f"{tmp_path / 'pairs.jsonl'}:{method}").cases
+    path = write(tmp_path, [{"sentence_good": "the authors laugh .", "sentence_bad": "the authors laughs ."}])
+    (case,) = load_suite(f"{path}:{method}").cases
     own = {"profile": {"position", "word"}, "judgement": {"shown"}}[method]
     assert set(case.features.column_names) == {"ending"} | own
     assert case.features.num_rows == case.n_items == {"profile": 2, "judgement": 1}[method]

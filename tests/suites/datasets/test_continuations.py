@@ -1,6 +1,5 @@
 """Continuations of prefixes, and two targets after two contexts, against plain forward passes."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import torch
 import transformers
 from checkpoints import bpe_tokenizer, save_causal
 from in_process import call
+from small import write_lines
 
 import tseval
 from tseval.adapters import open_model
@@ -40,11 +40,10 @@ CROSSED: list[dict[str, Any]] = [
 
 def write(path, records):
     """Write records as JSON lines, or as a table."""
-    if path.suffix == ".tsv":
-        rows = [list(records[0]), *(map(str, record.values()) for record in records)]
-        path.write_text("".join("\t".join(row) + "\n" for row in rows))
-    else:
-        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    if path.suffix != ".tsv":
+        return write_lines(path, records)
+    rows = [list(records[0]), *(map(str, record.values()) for record in records)]
+    path.write_text("".join("\t".join(row) + "\n" for row in rows))
     return path
 
 

@@ -2,6 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from tseval.errors import GrammarError
+from tseval.suites import load_suite
+
 LEXICON = """\
 irregular: {is: are, child: children}
 noun:
@@ -24,6 +27,18 @@ determiner:
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def message():
+    """Give the message about a grammar that is wrong, its files without their folder."""
+
+    def message(path):
+        with pytest.raises(GrammarError) as caught:
+            load_suite(path, limit=4)
+        return str(caught.value).replace(f"{path}/", "").replace(f"{path.parent}/", "")
+
+    return message
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ import pytest
 
 from tseval.suites.lint import lint, minimal_step
 
+BODY = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
+
 
 def messages(path: Path, known: set[str] | None = None) -> list[str]:
     folder = path if path.is_dir() else path.parent
@@ -30,10 +32,7 @@ def test_a_minimal_step_changes_one_stretch_or_the_order(one, other, minimal):
 
 
 def test_a_clean_grammar_has_no_findings(write_grammar):
-    path = write_grammar(
-        "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
-    )
-    assert messages(path) == []
+    assert messages(write_grammar(BODY)) == []
 
 
 def test_sentences_that_differ_in_two_places_are_reported(write_grammar):
@@ -67,25 +66,22 @@ def test_unbalanced_text_features_are_reported_and_counts_are_not(write_grammar)
     features = (
         'features: {kind: \'subject.lemma if subject.lemma == "child" else "other"\', n: words(subject)}'
     )
-    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
-    assert messages(write_grammar(body, more=features)) == [
+    assert messages(write_grammar(BODY, more=features)) == [
         "case.jinja:7: warning: 'kind' is unbalanced: other 8, child 4."
     ]
 
 
 def test_broken_promises_are_reported(write_grammar):
-    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
     expect = "expect: {items: 11, a: author laughs, b: the author laugh}"
-    assert messages(write_grammar(body, more=expect)) == [
+    assert messages(write_grammar(BODY, more=expect)) == [
         "case.jinja:7: error: items: expected 11, found 12.",
         "case.jinja:7: error: b: expected 'the author laugh', found 'author laugh'.",
     ]
 
 
 def test_unused_words_and_unlisted_grammars_are_reported_for_a_folder(write_grammar):
-    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
-    path = write_grammar(body)
-    write_grammar(body, name="other")
+    path = write_grammar(BODY)
+    write_grammar(BODY, name="other")
     (path.parent / "suite.yaml").write_text("cases: [case]")
     (path.parent / "lexicon.yaml").write_text(
         "irregular: {is: are, goes: go}\nnoun:\n  person: [author]\n  unused:\n    - dog\nverb: {main: [is]}"
@@ -99,9 +95,8 @@ def test_unused_words_and_unlisted_grammars_are_reported_for_a_folder(write_gram
 
 
 def test_words_a_model_does_not_know_are_reported(write_grammar):
-    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
     known = {"author", "authors", "child", "children", "security", "guard", "laughs", "laugh", "is", "are"}
-    assert messages(write_grammar(body), known) == [
+    assert messages(write_grammar(BODY), known) == [
         "case.jinja: warning: words missing from the vocabulary (3): ., tall, guards."
     ]
 
@@ -138,11 +133,10 @@ def test_a_pair_that_counts_twice_in_one_contrast_is_reported(write_grammar):
 
 
 def test_contrasts_that_nothing_decides_are_reported(write_grammar):
-    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
     known = {
         "author", "authors", "child", "children", "security", "guard", "guards", "tall", "is", "are", ".",
     }  # fmt: skip
-    assert messages(write_grammar(body), known) == [
+    assert messages(write_grammar(BODY), known) == [
         "case.jinja:9: warning: 6 of 12 pairs of 'a > b' are undecidable with this vocabulary: all that "
         "differs is unknown, for example 'author laughs' / 'author laugh'.",
         "case.jinja: warning: words missing from the vocabulary (2): laughs, laugh.",
