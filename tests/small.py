@@ -1,5 +1,6 @@
 """Small suites and runs, built by hand, for every room below the scorer."""
 
+import gzip
 import json
 
 import numpy as np
@@ -28,6 +29,13 @@ def make_case(name, rows, *, labels=("grammatical", "ungrammatical"), contrasts=
         features=pa.table(features or {}),
         **kind,
     )
+
+
+def write_lines(path, records):
+    """Write records as JSON lines, compressed where the name ends in .gz."""
+    text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
+    return path
 
 
 def make_suite(*cases, name="small", terminator=".", digest="5" * 64, complete=True):

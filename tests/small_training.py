@@ -42,6 +42,13 @@ def interrupt():
     signal.raise_signal(signal.SIGINT)
 
 
+def rewrite(path, change):
+    """Rewrite a file of torch after a change of what it holds."""
+    content = torch.load(path, weights_only=True)
+    change(content)
+    torch.save(content, path)
+
+
 def curves(path):
     return pd.read_parquet(path).drop(columns="seconds")
 

@@ -80,8 +80,7 @@ def test_without_a_start_symbol_the_first_token_is_left_out(saved, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "sizes"),
-    [("gpt2", {"n_embd": 384}), ("llama", {"hidden_size": 384, "intermediate_size": 900})],
+    ("kind", "sizes"), [("gpt2", {"n_embd": 384}), ("llama", {"hidden_size": 384, "intermediate_size": 900})]
 )
 def test_a_model_of_real_width_scores_as_one_that_tseval_did_not_touch(tmp_path, kind, sizes):
     path = save_causal(tmp_path / kind, kind, **sizes)

@@ -130,11 +130,8 @@ def test_a_sentence_that_is_too_long_is_named(gpt2):
 
 def test_keys_are_not_recorded_and_a_dead_server_is_one_message(gpt2):
     arguments = {
-        "model": "m",
-        "base_url": "http://127.0.0.1:9/v1",
-        "auth_token": "hunter2",
-        "max_retries": "1",
-    }
+        "model": "m", "base_url": "http://127.0.0.1:9/v1", "auth_token": "hunter2", "max_retries": "1",
+    }  # fmt: skip
     arguments |= {"tokenizer": str(gpt2), "tokenizer_backend": "huggingface"}
     try:
         model: Any = open_model("lm-eval:local-completions", arguments)

@@ -95,8 +95,7 @@ def test_without_peft_the_message_names_it_and_the_base(saved, monkeypatch):
     save_lora(saved / "lora", saved / "base")
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(
-        ModelError,
-        match=r"holds no model but a change \(LoRA\) of .*base.\n  To open it: pip install peft",
+        ModelError, match=r"holds no model but a change \(LoRA\) of .*base.\n  To open it: pip install peft"
     ):
         open_model(f"hf:{saved / 'lora'}")
 

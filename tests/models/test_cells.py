@@ -240,7 +240,7 @@ def equations(lines: str) -> list[str]:
 
 
 @pytest.mark.parametrize("arch", CELLS)
-def test_every_cell_says_its_equation_and_its_source(arch: str) -> None:
+def test_every_cell_says_its_equation_and_its_source(arch):
     text = inspect.getdoc(CELLS[arch])
     _, equation, *_ = text.split("\n\n")
     assert "=" in equation, f"the docstring of {CELLS[arch].__name__} has no equation after its first line"
@@ -248,7 +248,7 @@ def test_every_cell_says_its_equation_and_its_source(arch: str) -> None:
 
 
 @pytest.mark.parametrize("arch", [arch for arch in CELLS if arch in {*FIRST, *ROWS}])
-def test_every_row_of_the_page_has_a_section_with_the_equation_of_the_cell(arch: str) -> None:
+def test_every_row_of_the_page_has_a_section_with_the_equation_of_the_cell(arch):
     _, equation, *_ = inspect.getdoc(CELLS[arch]).split("\n\n")
     assert arch in ROWS, f"docs/architectures.md has no row for {arch}"
     assert ROWS[arch] in SECTIONS, f"docs/architectures.md has no section '{ROWS[arch]}' with an equation"

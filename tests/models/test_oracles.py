@@ -94,14 +94,7 @@ def test_nothing_is_forgotten_in_a_long_string(kind, code):
 # Design: 2mk and mk units in the one-hot code, 6m⌈log2 k⌉ - 2m and 3m⌈log2 k⌉ - m in the log code.
 @pytest.mark.parametrize(
     ("k", "m", "one_hot", "log"),
-    [
-        (2, 3, 6, 6),
-        (8, 3, 24, 24),
-        (32, 5, 160, 70),
-        (128, 5, 640, 100),
-        (5, 4, 20, 32),
-        (64, 5, 320, 85),
-    ],
+    [(2, 3, 6, 6), (8, 3, 24, 24), (32, 5, 160, 70), (128, 5, 640, 100), (5, 4, 20, 32), (64, 5, 320, 85)],
 )
 def test_hidden_sizes_are_those_of_the_paper(k, m, one_hot, log):
     for kind, factor in (("dyck-srn", 2), ("dyck-lstm", 1)):

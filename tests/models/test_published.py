@@ -446,14 +446,11 @@ def rewrite(path, name, change, **options):
         ("byteorder", lambda content: b"big", "another byte order"),
         ("data.pkl", lambda content: content + b" " * MAX_PICKLE, "more than 4,194,304 bytes"),
         # The offset, then the shape of the first tensor, 8 x 6.
-        (
-            "data.pkl",
-            lambda content: content.replace(b"K\x00K\x08K\x06\x86", b"K\x01K\x08K\x06\x86", 1),
-            "beyond",
-        ),
+        ("data.pkl", lambda content: content.replace(b"K\x00K\x08K\x06\x86", b"K\x01K\x08K\x06\x86", 1),
+         "beyond"),
         ("data.pkl", lambda content: content.replace(b"K\x08K\x06\x86", b"K\x7fK\x06\x86", 1), "beyond"),
     ],
-)
+)  # fmt: skip
 def test_parts_that_do_not_fit_are_named(folder, tmp_path, name, change, message):
     path = tmp_path / "edited.pt"
     path.write_bytes((folder / "lstm-zip.pt").read_bytes())

@@ -4,7 +4,6 @@ import os
 import shutil
 import stat
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from systems import needs_posix
@@ -30,12 +29,12 @@ HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [p, q]}\n---\n"
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "one.jinja").write_text(f"{HEAD}a: {{{{ x }}}}\nb: {{{{ x }}}} b\nc: c\n")
@@ -50,7 +49,7 @@ def content(suite: Suite) -> list[object]:
     ]
 
 
-def test_a_bundled_suite_is_found_by_name_and_by_path() -> None:
+def test_a_bundled_suite_is_found_by_name_and_by_path():
     assert "marvin_linzen" in available_suites()
     by_name = load_suite("marvin_linzen", cases=["simple_agrmt"])
     by_path = load_suite(TEMPLATES / "marvin_linzen", cases=["simple_agrmt"])
@@ -58,7 +57,7 @@ def test_a_bundled_suite_is_found_by_name_and_by_path() -> None:
     assert (by_name.name, by_name.title, by_name.terminator) == ("marvin_linzen", "Marvin & Linzen 2018", ".")
 
 
-def test_an_unknown_suite_is_an_error_that_says_the_nearest_name() -> None:
+def test_an_unknown_suite_is_an_error_that_says_the_nearest_name():
     with pytest.raises(SuiteError) as caught:
         load_suite("marvin_linzn")
     assert str(caught.value) == (
@@ -68,7 +67,7 @@ def test_an_unknown_suite_is_an_error_that_says_the_nearest_name() -> None:
     )
 
 
-def test_an_unknown_case_is_an_error_that_says_the_nearest_name(folder: Path) -> None:
+def test_an_unknown_case_is_an_error_that_says_the_nearest_name(folder):
     with pytest.raises(
         SuiteError, match=r"suite 'mine' has no case 'on'.\n  Did you mean 'one'\? Cases: one, two."
     ):
@@ -83,14 +82,14 @@ def test_an_unknown_case_is_an_error_that_says_the_nearest_name(folder: Path) ->
         (lambda path: path.write_text("x"), "not a suite.\n  A suite is a folder of .jinja grammars, or one"),
     ],
 )
-def test_a_path_without_grammars_is_an_error(tmp_path: Path, make, what: str) -> None:
+def test_a_path_without_grammars_is_an_error(tmp_path, make, what):
     make(tmp_path / "mine")
     with pytest.raises(SuiteError) as caught:
         load_suite(tmp_path / "mine")
     assert str(caught.value).startswith(f"{tmp_path / 'mine'}: {what}")
 
 
-def test_without_a_suite_file_the_grammars_come_by_name_and_earlier_labels_are_better(folder: Path) -> None:
+def test_without_a_suite_file_the_grammars_come_by_name_and_earlier_labels_are_better(folder):
     suite = load_suite(folder)
     assert (suite.name, suite.title, suite.source, suite.terminator) == ("mine", "mine", None, ".")
     assert [case.name for case in suite.cases] == ["one", "two"]
@@ -99,7 +98,7 @@ def test_without_a_suite_file_the_grammars_come_by_name_and_earlier_labels_are_b
     assert (suite.n_items, suite.n_contrasts) == (4, 2 * 3 + 2)
 
 
-def test_the_suite_file_chooses_order_contrasts_and_terminator(folder: Path) -> None:
+def test_the_suite_file_chooses_order_contrasts_and_terminator(folder):
     (folder / "suite.yaml").write_text(
         "title: My suite\nsource: Me\nterminator: null\ncases: [two, one]\ncontrasts: [b > a, a > c]\n"
     )
@@ -110,19 +109,19 @@ def test_the_suite_file_chooses_order_contrasts_and_terminator(folder: Path) -> 
     assert suite.cases[1].contrasts == (Contrast("b", "a"), Contrast("a", "c"))
 
 
-def test_a_grammar_may_name_its_own_contrasts(folder: Path) -> None:
+def test_a_grammar_may_name_its_own_contrasts(folder):
     (folder / "one.jinja").write_text(
         HEAD.replace("slots", "contrasts: [c > b]\nslots") + "a: {{ x }}\nb: b\nc: c"
     )
     assert load_suite(folder).cases[0].contrasts == (Contrast("c", "b"),)
 
 
-def test_one_grammar_file_is_a_suite(folder: Path) -> None:
+def test_one_grammar_file_is_a_suite(folder):
     suite = load_suite(folder / "two.jinja")
     assert (suite.name, [case.name for case in suite.cases], suite.n_items) == ("two", ["two"], 2)
 
 
-def test_the_cache_gives_back_the_same_suite(folder: Path) -> None:
+def test_the_cache_gives_back_the_same_suite(folder):
     fresh = load_suite(folder)
     (cached,) = cache_folder().iterdir()
     before = cached.stat()
@@ -136,7 +135,7 @@ def test_the_cache_gives_back_the_same_suite(folder: Path) -> None:
     assert suite_digest(again.terminator, again.cases) == fresh.digest
 
 
-def test_the_cache_is_what_is_read(folder: Path) -> None:
+def test_the_cache_is_what_is_read(folder):
     load_suite(folder)
     load_suite(folder / "two.jinja")
     by_size = sorted(cache_folder().iterdir(), key=lambda file: file.stat().st_size)
@@ -146,7 +145,7 @@ def test_the_cache_is_what_is_read(folder: Path) -> None:
     assert load_suite(folder).name == "two"
 
 
-def test_any_change_to_a_source_file_is_seen(folder: Path) -> None:
+def test_any_change_to_a_source_file_is_seen(folder):
     first = load_suite(folder)
     text = (folder / "two.jinja").read_text()
     (folder / "two.jinja").write_text(text.replace("two", "too"))
@@ -155,7 +154,7 @@ def test_any_change_to_a_source_file_is_seen(folder: Path) -> None:
     assert second.digest != first.digest
 
 
-def test_any_damage_to_the_cache_is_noticed(folder: Path) -> None:
+def test_any_damage_to_the_cache_is_noticed(folder):
     load_suite(folder)
     (cached,) = cache_folder().iterdir()
     raw = cached.read_bytes()
@@ -166,7 +165,7 @@ def test_any_damage_to_the_cache_is_noticed(folder: Path) -> None:
 
 
 @needs_posix
-def test_a_pipe_in_place_of_the_cache_is_not_waited_for(folder: Path) -> None:
+def test_a_pipe_in_place_of_the_cache_is_not_waited_for(folder):
     fresh = load_suite(folder)
     (cached,) = cache_folder().iterdir()
     cached.unlink()
@@ -175,7 +174,7 @@ def test_a_pipe_in_place_of_the_cache_is_not_waited_for(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["truncated", "emptied", "scrambled"])
-def test_a_damaged_cache_is_expanded_again(folder: Path, damage: str) -> None:
+def test_a_damaged_cache_is_expanded_again(folder, damage):
     fresh = load_suite(folder)
     (cached,) = cache_folder().iterdir()
     raw = cached.read_bytes()
@@ -202,7 +201,7 @@ def test_a_damaged_cache_is_expanded_again(folder: Path, damage: str) -> None:
         ),
     ],
 )
-def test_a_forged_cache_is_expanded_again(folder: Path, change) -> None:
+def test_a_forged_cache_is_expanded_again(folder, change):
     fresh = load_suite(folder)
     (cached,) = cache_folder().iterdir()
     _, head, streams = cached.read_bytes().split(b"\n", 2)
@@ -214,7 +213,7 @@ def test_a_forged_cache_is_expanded_again(folder: Path, change) -> None:
     assert content(load_suite(folder)) == content(fresh)
 
 
-def test_a_forged_cache_with_sound_checksums_cannot_keep_the_digest_of_the_suite(folder: Path) -> None:
+def test_a_forged_cache_with_sound_checksums_cannot_keep_the_digest_of_the_suite(folder):
     fresh = load_suite(folder)
     case = fresh.cases[0]
     swapped = case.sentences.rename_columns({"a": "b", "b": "a"}).select(case.sentences.column_names)
@@ -231,18 +230,18 @@ def test_a_forged_cache_with_sound_checksums_cannot_keep_the_digest_of_the_suite
 @pytest.mark.parametrize("load", [load_suite, stream_cases])
 @pytest.mark.parametrize("name", ["limit", "sample"])
 @pytest.mark.parametrize("count", [0, -1])
-def test_fewer_than_one_item_cannot_be_asked_for(folder: Path, load, name: str, count: int) -> None:
+def test_fewer_than_one_item_cannot_be_asked_for(folder, load, name, count):
     with pytest.raises(SuiteError) as caught:
         load(folder, **{name: count})
     assert str(caught.value) == f"{name} must be 1 or more, not {count}.\n  For all items, leave it out."
 
 
-def test_one_case_may_be_given_by_its_name_alone(folder: Path) -> None:
+def test_one_case_may_be_given_by_its_name_alone(folder):
     assert [case.name for case in load_suite(folder, cases="two").cases] == ["two"]
     assert [case.name for case in stream_cases(folder, cases="two", limit=1)[1]] == ["two"]
 
 
-def test_whoever_verifies_expands_again_and_each_suite_once(folder: Path) -> None:
+def test_whoever_verifies_expands_again_and_each_suite_once(folder):
     load_suite(folder)
     cached = load_cached(suite_key(folder))
     assert cached is not None
@@ -259,9 +258,7 @@ def test_whoever_verifies_expands_again_and_each_suite_once(folder: Path) -> Non
         assert load_suite(folder) is not expanded
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_is_done_without(folder, tmp_path, monkeypatch):
     # A file where the cache folder should be: nothing can be written below it, even by root.
     (tmp_path / "blocked").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "blocked"))
@@ -269,26 +266,23 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     assert stat.S_ISREG((tmp_path / "blocked").stat().st_mode)
 
 
-def test_partial_suites_are_marked_and_not_cached(folder: Path) -> None:
+def test_partial_suites_are_marked_and_not_cached(folder):
     for options in ({"cases": ["one"]}, {"limit": 1}, {"sample": 1}):
         assert not load_suite(folder, **options).complete
     assert not cache_folder().exists()
 
 
-def test_the_digest_sees_everything_that_can_change_a_score_or_a_row(folder: Path) -> None:
+def test_the_digest_sees_everything_that_can_change_a_score_or_a_row(folder):
     text = (folder / "two.jinja").read_text()
     changes = [
-        ("a: {{ x }} two", "a: {{ x }} too"),
-        ("a: {{ x }} two", "z: {{ x }} two"),
-        ("construction: C", "construction: D"),
-        ("phenomenon: P", "phenomenon: Q"),
+        ("a: {{ x }} two", "a: {{ x }} too"), ("a: {{ x }} two", "z: {{ x }} two"),
+        ("construction: C", "construction: D"), ("phenomenon: P", "phenomenon: Q"),
         ("phenomenon: P", "phenomenon: P\ndependency: long"),
         ("phenomenon: P", "phenomenon: P\ncontrasts: [b > a]"),
         ("phenomenon: P", "phenomenon: P\nfeatures: {n: 1}"),
         ("phenomenon: P", "phenomenon: P\nfeatures: {n: 1.0}"),
-        ("phenomenon: P", "phenomenon: P\nfeatures: {n: true}"),
-        ("[p, q]", "[q, p]"),
-    ]
+        ("phenomenon: P", "phenomenon: P\nfeatures: {n: true}"), ("[p, q]", "[q, p]"),
+    ]  # fmt: skip
     digests = {load_suite(folder).digest}
     for old, new in changes:
         assert old in text
@@ -300,6 +294,6 @@ def test_the_digest_sees_everything_that_can_change_a_score_or_a_row(folder: Pat
     assert len(digests) == len(changes) + 2
 
 
-def test_the_digest_does_not_depend_on_the_folder(folder: Path, tmp_path: Path) -> None:
+def test_the_digest_does_not_depend_on_the_folder(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "elsewhere")
     assert load_suite(copy).digest == load_suite(folder).digest

@@ -3,12 +3,12 @@
 import csv
 import gzip
 import io
-import json
 from typing import Any
 
 import pandas as pd
 import pytest
 from in_process import call
+from small import write_lines
 
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
@@ -24,10 +24,8 @@ PAIRS = [
 ]
 
 
-def write(folder, records, name="pairs.jsonl"):
-    path = folder / name
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
+def write(folder, records):
+    return write_lines(folder / "pairs.jsonl", records)
 
 
 @pytest.fixture
@@ -79,14 +77,12 @@ def test_which_version_is_shown_depends_on_seed_and_item_alone():
 def test_a_profile_has_a_row_for_every_beginning_up_to_the_critical_word(pairs):
     suite = load_suite(f"{pairs}:profile")
     assert sentences(suite) == [
-        ("the laughs", "the laugh"),
-        ("the author laughs", "the author laugh"),
+        ("the laughs", "the laugh"), ("the author laughs", "the author laugh"),
         ("the author near laughs", "the author near laugh"),
         ("the author near the laughs", "the author near the laugh"),
-        ("the author near the guards laughs", "the author near the guards laugh"),
-        ("the are", "the is"),
+        ("the author near the guards laughs", "the author near the guards laugh"), ("the are", "the is"),
         ("the pilots are", "the pilots is"),
-    ]
+    ]  # fmt: skip
     (case,) = suite.cases
     assert case.index.to_pylist() == [0] * 5 + [1] * 2
     assert case.features["position"].to_pylist() == [1, 2, 3, 4, 5, 1, 2]
@@ -147,12 +143,8 @@ def test_a_compressed_table_of_tabs_has_views_too(tmp_path):
     [
         ("marvin_linzen:judgement", {"cases": ("sent_comp", "simple_npi_anim")},
          r"case 'simple_npi_anim' compares more than two sentences.*\n  Choose other cases with --case"),
-        (
-            "marvin_linzen:numbr",
-            {},
-            r"marvin_linzen: no method 'numbr'.\n  Did you mean 'number'\? "
-            r"Methods: judgement, judgement_both, number, number_profile, profile.",
-        ),
+        ("marvin_linzen:numbr", {}, r"marvin_linzen: no method 'numbr'.\n  Did you mean 'number'\? "
+         r"Methods: judgement, judgement_both, number, number_profile, profile."),
         ("marvin_linzen:number:profile", {}, "there is no suite 'marvin_linzen:number'"),
     ],
 )  # fmt: skip
@@ -242,10 +234,8 @@ def test_an_item_that_cannot_be_asked_about_is_named(tmp_path, change, message):
 
 @pytest.mark.parametrize("method", ["profile", "judgement"])
 def test_pairs_without_any_feature_have_views_too(tmp_path, method):
-    (tmp_path / "pairs.jsonl").write_text(
-        '{"sentence_good": "the authors laugh .", "sentence_bad": "the authors laughs ."}\n'
-    )
-    (case,) = load_suite(f"{tmp_path / 'pairs.jsonl'}:{method}").cases
+    path = write(tmp_path, [{"sentence_good": "the authors laugh .", "sentence_bad": "the authors laughs ."}])
+    (case,) = load_suite(f"{path}:{method}").cases
     own = {"profile": {"position", "word"}, "judgement": {"shown"}}[method]
     assert set(case.features.column_names) == {"ending"} | own
     assert case.features.num_rows == case.n_items == {"profile": 2, "judgement": 1}[method]
@@ -253,11 +243,9 @@ def test_pairs_without_any_feature_have_views_too(tmp_path, method):
 
 # Tables with a header: what separates their columns, what stands in quotes, and which line is wrong.
 CELLS = [
-    ["good", "bad", "note"],
-    ['so-called "authors" laugh', "a, b; c", "x"],
-    ["zwei\nZeilen", "b", ""],
+    ["good", "bad", "note"], ['so-called "authors" laugh', "a, b; c", "x"], ["zwei\nZeilen", "b", ""],
     ["הילדים צוחקים", "e\u0301le\u0300ves", "格助詞"],
-]
+]  # fmt: skip
 
 
 def read(path):

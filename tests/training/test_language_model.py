@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_training import WORDS, Quiet, assert_same, curves, interrupt, outcome, stream
+from small_training import WORDS, Quiet, assert_same, curves, interrupt, outcome, rewrite, stream
 from torch.nn import functional as F
 
 from tseval.errors import TrainingError
@@ -82,6 +82,14 @@ def test_sigterm_saves_like_ctrl_c_and_handlers_come_back(tmp_path, train):
     assert (tmp_path / "model.pt.resume").exists()
 
 
+@pytest.fixture
+def stopped(tmp_path, train):
+    """The resume file of a training that was stopped at the end of its first epoch."""
+    with pytest.raises(KeyboardInterrupt):
+        train(listener=Quiet({17: interrupt}))
+    return tmp_path / "model.pt.resume"
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -93,14 +101,12 @@ def test_sigterm_saves_like_ctrl_c_and_handlers_come_back(tmp_path, train):
         ({"text": (stream(200), stream(51))}, "another validation text"),
     ],
 )
-def test_a_changed_setting_is_named_and_the_resume_file_stays(tmp_path, train, changes, message):
-    with pytest.raises(KeyboardInterrupt):
-        train(listener=Quiet({17: interrupt}))
-    content = (tmp_path / "model.pt.resume").read_bytes()
+def test_a_changed_setting_is_named_and_the_resume_file_stays(train, stopped, changes, message):
+    content = stopped.read_bytes()
     with pytest.raises(TrainingError, match=message) as error:
         train(resume=True, **changes)
     assert "model.pt.resume to start over" in str(error.value)
-    assert (tmp_path / "model.pt.resume").read_bytes() == content
+    assert stopped.read_bytes() == content
 
 
 @pytest.mark.parametrize(
@@ -111,26 +117,18 @@ def test_a_changed_setting_is_named_and_the_resume_file_stays(tmp_path, train, c
         (lambda _: b"", "an empty file"),
     ],
 )
-def test_a_damaged_resume_file_is_refused(tmp_path, train, damage, message):
-    with pytest.raises(KeyboardInterrupt):
-        train(listener=Quiet({17: interrupt}))
-    path = tmp_path / "model.pt.resume"
-    path.write_bytes(damage(path.read_bytes()))
+def test_a_damaged_resume_file_is_refused(train, stopped, damage, message):
+    stopped.write_bytes(damage(stopped.read_bytes()))
     with pytest.raises(TrainingError, match=message) as error:
         train(resume=True)
-    assert f"Remove {path} to start over." in str(error.value)
+    assert f"Remove {stopped} to start over." in str(error.value)
 
 
 @pytest.mark.parametrize(
     "missing", ["weights", "optimiser", "carried", "random", "course", "identity", "format"]
 )
-def test_a_resume_file_that_lacks_a_part_is_refused(tmp_path, train, missing):
-    with pytest.raises(KeyboardInterrupt):
-        train(listener=Quiet({17: interrupt}))
-    path = tmp_path / "model.pt.resume"
-    content = torch.load(path, weights_only=True)
-    del content[missing]
-    torch.save(content, path)
+def test_a_resume_file_that_lacks_a_part_is_refused(train, stopped, missing):
+    rewrite(stopped, lambda content: content.pop(missing))
     with pytest.raises(TrainingError, match=r"model\.pt\.resume"):
         train(resume=True)
 
@@ -233,18 +231,10 @@ def test_more_validations_do_not_change_the_weights(tmp_path, train):
     assert seldom == often
 
 
-def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_path, train):
+def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_path, train, stopped):
     # From the second epoch on the text holds a word whose vector is not a number.
-    def poison():
-        path = tmp_path / "model.pt.resume"
-        content = torch.load(path, weights_only=True)
-        content["weights"]["embedding.weight"][3] = math.nan
-        torch.save(content, path)
-
-    with pytest.raises(KeyboardInterrupt):
-        train(listener=Quiet({17: interrupt}))
     kept = load_checkpoint(tmp_path / "model.pt").fingerprint
-    poison()
+    rewrite(stopped, lambda content: content["weights"]["embedding.weight"][3].fill_(math.nan))
     with pytest.raises(
         TrainingError, match=r"the loss is nan in epoch 2, window 18 of the run.*Lower --learn"
     ):
@@ -391,10 +381,8 @@ def test_a_training_starts_without_the_compiler(tmp_path: Path, kind):
     (tmp_path / "text.txt").write_text(SIX_WORDS)
     options = "--arch srn --embedding 4 --hidden 4 --layers 1 --dropout 0 --batch 2 --epochs 1 --min-count 1"
     command = [
-        *f"train lm --train text.txt --valid text.txt --optimiser {kind} {options}".split(),
-        "--out",
-        "a.pt",
-    ]
+        *f"train lm --train text.txt --valid text.txt --optimiser {kind} {options}".split(), "--out", "a.pt",
+    ]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "tseval", *command, "--no-figure"],
         cwd=tmp_path, capture_output=True, text=True, check=True,

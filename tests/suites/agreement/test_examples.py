@@ -18,16 +18,10 @@ from tseval.suites.agreement.published import Frequent, read_examples
 from tseval.suites.agreement.treebank import opposite_form
 
 ROW = {
-    "sentence": 'the "keys" to the cabinet are here .',
-    "subj_index": "1",
-    "verb_index": "5",
-    "subj_form": '"keys"',
-    "verb_form": "are",
-    "number": "plur",
-    "opp_verb_form": "is",
-    "n_intervening": "1",
+    "sentence": 'the "keys" to the cabinet are here .', "subj_index": "1", "verb_index": "5",
+    "subj_form": '"keys"', "verb_form": "are", "number": "plur", "opp_verb_form": "is", "n_intervening": "1",
     "n_attractors": "1",
-}
+}  # fmt: skip
 
 
 def tsv(folder, *rows):
@@ -123,25 +117,10 @@ def test_a_file_that_is_no_table_of_examples_is_refused(tmp_path):
 # Examples from published files: forms, positions and counts, against what was published.
 # The columns of `agr_50_mostcommon_10K.tsv`, and a row as its authors' program writes it.
 HEADER = [
-    "sentence",
-    "orig_sentence",
-    "pos_sentence",
-    "subj",
-    "verb",
-    "subj_pos",
-    "has_rel",
-    "has_nsubj",
-    "verb_pos",
-    "subj_index",
-    "verb_index",
-    "n_intervening",
-    "last_intervening",
-    "n_diff_intervening",
-    "distance",
-    "max_depth",
-    "all_nouns",
-    "nouns_up_to_verb",
-]
+    "sentence", "orig_sentence", "pos_sentence", "subj", "verb", "subj_pos", "has_rel", "has_nsubj",
+    "verb_pos", "subj_index", "verb_index", "n_intervening", "last_intervening", "n_diff_intervening",
+    "distance", "max_depth", "all_nouns", "nouns_up_to_verb",
+]  # fmt: skip
 KEYS = [
     "the keys to the NN are here .", "the keys to the cabinet are here .", "DT NNS TO DT NN VBP RB .",
     "keys", "are", "NNS", "False", "False", "VBP", "2", "6", "1", "NN", "1", "4", "0", "keys NN", "keys NN",
@@ -216,21 +195,10 @@ def test_positions_in_linzens_table_count_from_one(tmp_path):
     (row,) = convert([linzen(tmp_path, KEYS)], Shares())[0].to_pylist()
     split = row.pop("split")
     assert row == {
-        "sentence": "the keys to the NN are here .",
-        "subj_index": 1,
-        "verb_index": 5,
-        "subj_form": "keys",
-        "verb_form": "are",
-        "number": "plur",
-        "opp_verb_form": "is",
-        "n_intervening": 1,
-        "n_attractors": 1,
-        "n_non_attractors": 0,
-        "distance": 4,
-        "last_intervening": "sing",
-        "source": "agr",
-        "opp_how": "table",
-    }
+        "sentence": "the keys to the NN are here .", "subj_index": 1, "verb_index": 5, "subj_form": "keys",
+        "verb_form": "are", "number": "plur", "opp_verb_form": "is", "n_intervening": 1, "n_attractors": 1,
+        "n_non_attractors": 0, "distance": 4, "last_intervening": "sing", "source": "agr", "opp_how": "table",
+    }  # fmt: skip
     assert split in {"train", "valid", "test"}
 
 
@@ -423,10 +391,8 @@ def test_several_texts_are_counted_together(tmp_path):
         found[texts] = examples(folder, conllu(FARMERS), "--frequent", 3, *named)[0][0]
     # Alone: laugh near barn; laughs the laugh. Together laugh 3, near 3, laughs 2 before the 2.
     assert found == {
-        "a": "DT NNS near DT barn laugh",
-        "b": "the NNS IN the NN laugh",
-        "ab": "DT NNS near DT NN laugh",
-    }
+        "a": "DT NNS near DT barn laugh", "b": "the NNS IN the NN laugh", "ab": "DT NNS near DT NN laugh",
+    }  # fmt: skip
 
 
 def test_words_are_counted_in_the_treebanks_themselves_and_ties_are_cut_by_alphabet(tmp_path):

@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import subprocess
 import sys
 
 import pytest
@@ -109,25 +108,12 @@ def test_without_penn_tags_the_features_tell_the_same(tmp_path, treebank, at_lea
 def test_an_example_counts_what_lies_between_subject_and_verb(tmp_path):
     ((row,), left_out) = examples(tmp_path, conllu(AUTHORS, "newdoc id = d", "sent_id = d-1"))
     assert row == {
-        "sentence": "the authors near the guard laugh",
-        "subj_index": 1,
-        "verb_index": 5,
-        "subj_form": "authors",
-        "verb_form": "laugh",
-        "number": "plur",
-        "opp_verb_form": "laughs",
-        "n_intervening": 1,
-        "n_attractors": 1,
-        "n_non_attractors": 0,
-        "distance": 4,
-        "last_intervening": "sing",
-        "source": "trees",
-        "sent_id": "d-1",
-        "split": split_of("d", Shares()),
-        "opp_how": "rule",
-        "verb_role": "main",
-        "subj_deprel": "nsubj",
-    }
+        "sentence": "the authors near the guard laugh", "subj_index": 1, "verb_index": 5,
+        "subj_form": "authors", "verb_form": "laugh", "number": "plur", "opp_verb_form": "laughs",
+        "n_intervening": 1, "n_attractors": 1, "n_non_attractors": 0, "distance": 4,
+        "last_intervening": "sing", "source": "trees", "sent_id": "d-1", "split": split_of("d", Shares()),
+        "opp_how": "rule", "verb_role": "main", "subj_deprel": "nsubj",
+    }  # fmt: skip
     assert left_out == {}
 
 
@@ -287,18 +273,10 @@ def test_a_damaged_gzip_file_is_named(tmp_path):
         convert([tmp_path / "trees.conllu.gz"], Shares())
 
 
-def test_the_library_that_reads_treebanks_is_named_where_it_is_missing(tmp_path):
+def test_the_library_that_reads_treebanks_is_named_where_it_is_missing(tmp_path, monkeypatch):
     (tmp_path / "trees.conllu").write_text(conllu(AUTHORS))
-    program = """if True:
-        import sys
-        sys.modules["conllu"] = None  # what Python sees where it is not installed
-        sys.argv = ["tseval", "data", "agreement", "trees.conllu", "-o", "a.tsv"]
-        from tseval.cli import main
-        main()
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    monkeypatch.setitem(sys.modules, "conllu", None)  # what Python sees where it is not installed
+    done = call("data", "agreement", "trees.conllu", "-o", "a.tsv", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == 'tseval: reading treebanks needs conllu: pip install "tseval[conllu]"\n'
 

@@ -1,6 +1,5 @@
 """Continuations of prefixes, and two targets after two contexts, against plain forward passes."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import torch
 import transformers
 from checkpoints import bpe_tokenizer, save_causal
 from in_process import call
+from small import write_lines
 
 import tseval
 from tseval.adapters import open_model
@@ -40,11 +40,10 @@ CROSSED: list[dict[str, Any]] = [
 
 def write(path, records):
     """Write records as JSON lines, or as a table."""
-    if path.suffix == ".tsv":
-        rows = [list(records[0]), *(map(str, record.values()) for record in records)]
-        path.write_text("".join("\t".join(row) + "\n" for row in rows))
-    else:
-        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    if path.suffix != ".tsv":
+        return write_lines(path, records)
+    rows = [list(records[0]), *(map(str, record.values()) for record in records)]
+    path.write_text("".join("\t".join(row) + "\n" for row in rows))
     return path
 
 
@@ -106,11 +105,9 @@ def test_each_target_must_be_more_probable_after_its_own_context(tmp_path, model
         found.append([logprob(c1, t1) > logprob(c2, t1), logprob(c2, t2) > logprob(c1, t2)])
     by_row = run.verdicts.groupby(["construction", "contrast"], observed=True)["correct"]
     assert by_row.apply(list).to_dict() == {
-        ("likes", "target 1"): [found[0][0]],
-        ("likes", "target 2"): [found[0][1]],
-        ("swims", "target 1"): [found[1][0], found[2][0]],
-        ("swims", "target 2"): [found[1][1], found[2][1]],
-    }
+        ("likes", "target 1"): [found[0][0]], ("likes", "target 2"): [found[0][1]],
+        ("swims", "target 1"): [found[1][0], found[2][0]], ("swims", "target 2"): [found[1][1], found[2][1]],
+    }  # fmt: skip
     # The last record is the one before it, its halves exchanged: one item, whatever is asked.
     assert run.verdicts["item.entry"].tolist() == ["1", "1", "2", "2", "2", "2"]
 

@@ -41,6 +41,12 @@ def digest_of(folder):
     return load_suite(folder).digest
 
 
+def fetch(published, folder):
+    """Fetch a set; give its digest, and how far it said that it was."""
+    seen = []
+    return fetch_files("clams_xx", published, folder, digest_of, lambda *counts: seen.append(counts)), seen
+
+
 def published(address, names=FILES, digest=None):
     files = {name: f"{address}/{name}" for name in names}
     return Published("Small 2020", "CC BY 4.0", len(files), 2, files, digest=digest)
@@ -48,14 +54,7 @@ def published(address, names=FILES, digest=None):
 
 def test_all_files_arrive_and_make_the_published_suite(tmp_path, address):
     expected = digest_of(tmp_path / "served")
-    seen = []
-    digest = fetch_files(
-        "clams_xx",
-        published(address, digest=expected),
-        tmp_path / "data/clams_xx",
-        digest_of,
-        lambda *counts: seen.append(counts),
-    )
+    digest, seen = fetch(published(address, digest=expected), tmp_path / "data/clams_xx")
     assert digest == expected
     assert {path.name: path.read_text() for path in (tmp_path / "data/clams_xx").iterdir()} == FILES
     assert seen == [(0, 2), (1, 2), (2, 2)]
@@ -76,14 +75,14 @@ def test_what_is_wrong_or_missing_leaves_nothing_behind_and_an_earlier_copy_alon
     folder.mkdir(parents=True)
     (folder / "simple_agrmt.txt").write_text("True\told\nFalse\tone\n")
     with pytest.raises(SuiteError, match=message):
-        fetch_files("clams_xx", published(address, names, digest), folder, digest_of, lambda *_: None)
+        fetch(published(address, names, digest), folder)
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["clams_xx"]
     assert (folder / "simple_agrmt.txt").read_text() == "True\told\nFalse\tone\n"
 
 
 def test_without_a_connection_the_message_says_what_to_do(tmp_path):
     with pytest.raises(SuiteError, match=r"clams_xx cannot be fetched: .*\n.*--suite DIR"):
-        fetch_files("clams_xx", published("http://127.0.0.1:9"), tmp_path / "x", digest_of, lambda *_: None)
+        fetch(published("http://127.0.0.1:9"), tmp_path / "x")
 
 
 def git(folder, *arguments):
@@ -112,11 +111,8 @@ def in_commit(source):
 
 
 def test_a_commit_gives_its_own_files_byte_for_byte(tmp_path, source):
-    seen = []
     folder = tmp_path / "data/clams_xx"
-    digest = fetch_files(
-        "clams_xx", in_commit(source), folder, digest_of, lambda *counts: seen.append(counts)
-    )
+    digest, seen = fetch(in_commit(source), folder)
     assert (folder / "simple_agrmt.txt").read_bytes() == b"True\ta b\r\nFalse\ta c\r\n"
     assert digest == digest_of(folder)
     assert seen == [(0, 1), (1, 1)]
@@ -142,11 +138,8 @@ def tables(tmp_path):
     ("folder", "sample"), [("datasets", RUBLIMP_SAMPLE), ("packed.tar.gz", TURBLIMP_SAMPLE)]
 )
 def test_a_folder_or_an_archive_of_a_commit_gives_all_its_files(tmp_path, tables, folder, sample):
-    seen = []
     published = Published("Tables", "CC BY 4.0", 4, 100, folder=folder, source=tables)
-    digest = fetch_files(
-        "mine", published, tmp_path / "data/mine", digest_of, lambda *counts: seen.append(counts)
-    )
+    digest, seen = fetch(published, tmp_path / "data/mine")
     assert digest == digest_of(sample)
     assert {path.name: path.read_bytes() for path in (tmp_path / "data/mine").iterdir()} == {
         path.name: path.read_bytes() for path in sample.iterdir()
@@ -162,22 +155,21 @@ def test_a_repository_that_holds_something_else_under_the_commit_is_refused(tmp_
     path.write_bytes(zlib.compress(b"blob 18\0True\ta b\nFalse\tx y"))
     message = rf"clams_xx cannot be fetched: .* does not give commit {source.id[:12]} \(.*\n.*--suite DIR"
     with pytest.raises(SuiteError, match=message):
-        fetch_files("clams_xx", in_commit(source), tmp_path / "data/clams_xx", digest_of, lambda *_: None)
+        fetch(in_commit(source), tmp_path / "data/clams_xx")
     assert not list((tmp_path / "data").iterdir())
 
 
 def test_a_commit_that_is_not_there_is_named(tmp_path, source):
     other = in_commit(Commit(source.repository, "0123456789" * 4))
     with pytest.raises(SuiteError, match="does not give commit 012345678901"):
-        fetch_files("clams_xx", other, tmp_path / "data/clams_xx", digest_of, lambda *_: None)
+        fetch(other, tmp_path / "data/clams_xx")
 
 
 def test_without_git_the_message_says_so(tmp_path, source, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        SuiteError, match=r"clams_xx cannot be fetched: .* git is not installed\.\n.*--suite DIR"
-    ):
-        fetch_files("clams_xx", in_commit(source), tmp_path / "data/clams_xx", digest_of, lambda *_: None)
+    message = r"clams_xx cannot be fetched: .* git is not installed\.\n.*--suite DIR"
+    with pytest.raises(SuiteError, match=message):
+        fetch(in_commit(source), tmp_path / "data/clams_xx")
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -208,21 +200,17 @@ def test_a_set_that_lies_elsewhere_says_how_to_get_it(tmp_path, monkeypatch):
         assert "git clone https://huggingface.co/datasets/jumelet/multiblimp, then name" in result.stderr
 
 
-def tseval(*arguments, **options):
-    return subprocess.run(["tseval", *arguments], capture_output=True, text=True, check=False, **options)
-
-
 def test_the_list_tells_what_is_here_from_what_can_be_fetched(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "tseval/clams_de").mkdir(parents=True)
     (tmp_path / "tseval/clams_de/simple_agrmt.txt").write_text(FILES["simple_agrmt.txt"])
-    here, _, absent = tseval("suites").stdout.partition("To download with tseval suites fetch NAME:")
+    here, _, absent = call("suites").stdout.partition("To download with tseval suites fetch NAME:")
     assert "clams_de" in here
     assert "blimp" not in here
     assert "clams_de" not in absent
     assert "blimp" in absent
-    assert tseval("expand", "clams_de").stdout == "simple_agrmt\ta b\ta c\n"
-    result = tseval("run", "--model", "bundled:lstm", "--suite", "blimp")
+    assert call("expand", "clams_de").stdout == "simple_agrmt\ta b\ta c\n"
+    result = call("run", "--model", "bundled:lstm", "--suite", "blimp")
     assert (result.returncode, result.stderr) == (
         2,
         "tseval: blimp is not here yet.\n  Download it: tseval suites fetch blimp\n",
@@ -230,6 +218,6 @@ def test_the_list_tells_what_is_here_from_what_can_be_fetched(tmp_path, monkeypa
 
 
 def test_an_unknown_data_set_is_named():
-    result = tseval("suites", "fetch", "blimb")
+    result = call("suites", "fetch", "blimb")
     assert result.returncode == 2
     assert "there is no data set 'blimb'.\n  Did you mean 'blimp'?" in result.stderr

@@ -1,7 +1,6 @@
 """Pairs in JSON lines and tab-separated values, as users write them."""
 
 import csv
-import gzip
 import json
 import random
 import unicodedata
@@ -11,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from in_process import call
+from small import write_lines
 from supplied import RUBLIMP_SAMPLE, TURBLIMP_ORDERS_SAMPLE, TURBLIMP_SAMPLE
 from wcwidth import wcswidth
 
@@ -30,27 +30,13 @@ RECORDS = [
 ]
 
 
-def write_jsonl(path, records=RECORDS):
-    text = "".join(json.dumps(record) + "\n" for record in records)
-    path.write_bytes(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
-    return path
-
-
-def write_tsv(path, rows):
-    path.write_text("".join("\t".join(row) + "\n" for row in rows))
-    return path
-
-
 @pytest.mark.parametrize("name", ["my_pairs.jsonl", "my_pairs.jsonl.gz"])
 def test_a_file_of_pairs_is_a_suite_of_one_case_with_its_features(tmp_path, name):
-    suite = load_suite(write_jsonl(tmp_path / name))
+    suite = load_suite(write_lines(tmp_path / name, RECORDS))
     (case,) = suite.cases
     assert (suite.name, suite.terminator, suite.score, case.name) == (
-        "my_pairs",
-        None,
-        "sentence",
-        "my_pairs",
-    )
+        "my_pairs", None, "sentence", "my_pairs",
+    )  # fmt: skip
     assert case.sentences.to_pydict() == {
         "good": ["the author laughs .", "the authors laugh ."],
         "bad": ["the author laugh .", "the authors laughs ."],
@@ -62,7 +48,7 @@ def test_a_file_of_pairs_is_a_suite_of_one_case_with_its_features(tmp_path, name
 def test_columns_of_a_table_get_the_narrowest_type(tmp_path):
     header = ["sentence_good", "sentence_bad", "n", "x", "animate", "word", "code"]
     rows = [["a b", "a c", "1", "0.5", "true", "b", "1_0"], ["d e", 'd "e', "-2", "2", "False", "e", "2"]]
-    (case,) = load_suite(write_tsv(tmp_path / "t.tsv", [header, *rows])).cases
+    (case,) = load_suite(write(tmp_path / "t.tsv", rows, header, "\t")).cases
     assert case.sentences["bad"].to_pylist() == ["a c", 'd "e']  # a quote is a character like any other
     types = [pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.string()]
     assert [field.type for field in case.features.schema] == types
@@ -70,24 +56,16 @@ def test_columns_of_a_table_get_the_narrowest_type(tmp_path):
 
 
 def test_rows_of_the_table_follow_from_their_columns(tmp_path):
-    named = [
-        {
-            **RECORDS[0],
-            "case": "a",
-            "construction": "Simple",
-            "phenomenon": "Agreement",
-            "dependency": "long",
-        },
-        {**RECORDS[1], "case": "b"},
-    ]
-    first, second = load_suite(write_jsonl(tmp_path / "mine.jsonl", named)).cases
+    row = {"case": "a", "construction": "Simple", "phenomenon": "Agreement", "dependency": "long"}
+    named = [RECORDS[0] | row, RECORDS[1] | {"case": "b"}]
+    first, second = load_suite(write_lines(tmp_path / "mine.jsonl", named)).cases
     assert (first.construction, first.phenomenon, first.dependency) == ("Simple", "Agreement", "long")
     assert (second.construction, second.phenomenon, second.dependency) == ("b", "mine", None)
 
 
 def test_a_folder_of_files_is_one_suite(tmp_path):
     for name in ("one", "two"):
-        write_jsonl(tmp_path / f"{name}.jsonl")
+        write_lines(tmp_path / f"{name}.jsonl", RECORDS)
     suite = load_suite(tmp_path)
     assert [case.name for case in suite.cases] == ["one", "two"]
     assert suite.name == tmp_path.name
@@ -95,7 +73,7 @@ def test_a_folder_of_files_is_one_suite(tmp_path):
 
 def test_limits_samples_and_cases_choose_items_and_keep_their_numbers(tmp_path):
     records = [{"good": f"a {i}", "bad": f"b {i}", "case": "xy"[i % 2], "i": i} for i in range(20)]
-    path = write_jsonl(tmp_path / "many.jsonl", records)
+    path = write_lines(tmp_path / "many.jsonl", records)
     limited = load_suite(path, cases="y", limit=3)
     assert limited.cases[0].features["i"].to_pylist() == [1, 3, 5]
     assert not limited.complete
@@ -153,10 +131,9 @@ def test_a_damaged_file_and_a_method_that_is_not_there_are_named(tmp_path):
     (tmp_path / "p.jsonl.gz").write_bytes(b"no gzip")
     with pytest.raises(SuiteError, match=r"p\.jsonl\.gz: cannot be read"):
         load_suite(tmp_path / "p.jsonl.gz")
-    path = write_jsonl(tmp_path / "q.jsonl")
-    with pytest.raises(
-        SuiteError, match=r"no method 'one_prefix'.\n.*Methods: judgement, judgement_both, number,"
-    ):
+    path = write_lines(tmp_path / "q.jsonl", RECORDS)
+    message = r"no method 'one_prefix'.\n.*Methods: judgement, judgement_both, number,"
+    with pytest.raises(SuiteError, match=message):
         load_suite(f"{path}:one_prefix")
 
 
@@ -281,9 +258,8 @@ def test_wrong_columns_are_one_message(table, columns, message):
 def test_what_has_no_columns_says_so(tmp_path, monkeypatch, suite):
     monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("True\ta b\nFalse\ta c\n")
-    with pytest.raises(
-        SuiteError, match=r"there are no columns to name\.\n  --columns is for pairs in \.jsonl"
-    ):
+    message = r"there are no columns to name\.\n  --columns is for pairs in \.jsonl"
+    with pytest.raises(SuiteError, match=message):
         load_suite(suite, columns={"good": "a", "bad": "b"})
 
 
@@ -296,7 +272,7 @@ def test_what_has_no_columns_says_so(tmp_path, monkeypatch, suite):
 def test_known_names_need_no_columns(tmp_path, names, ending):
     path = tmp_path / f"t.{ending}"
     if ending == "jsonl":
-        path.write_text(json.dumps({names[1]: "worse", names[0]: "better"}) + "\n")
+        write_lines(path, [{names[1]: "worse", names[0]: "better"}])
     else:
         write(path, [("worse", "better")], names[::-1], "\t" if ending == "tsv" else ",")
     (case,) = load_suite(path).cases
@@ -331,10 +307,8 @@ def test_files_of_one_name_in_folders_are_cases_called_like_their_folders(tmp_pa
     (tmp_path / "hub/README.md").write_text("read me")
     suite = load_suite(tmp_path / "hub")
     assert (suite.name, suite.title, [case.name for case in suite.cases]) == (
-        "hub",
-        "MultiBLiMP",
-        ["eng", "heb"],
-    )
+        "hub", "MultiBLiMP", ["eng", "heb"],
+    )  # fmt: skip
 
 
 # Published tables of pairs, opened as they are: equal to how their own programs read them, item by item.
@@ -403,13 +377,6 @@ JBLIMP = [
      "type": "acceptability", "phenomenon": "argument structure", "phenomenon-2": "morphology",
      "paradigm": "case"},
 ]  # fmt: skip
-
-
-def write_lines(path, records):
-    path.write_text(
-        "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8"
-    )
-    return path
 
 
 def test_zhoblimp_has_blimps_names_and_is_no_blimp(tmp_path):

@@ -86,12 +86,9 @@ def test_linzens_set_counts_attractors_as_published():
     assert sum(counts.values()) == 7489
     # Counted by Gulordava et al. in the fourth column of the gold file.
     assert counts == {
-        "No attractors": 1972,
-        "1 attractor": 1957,
-        "2 attractors": 1943,
-        "3 attractors": 1287,
+        "No attractors": 1972, "1 attractor": 1957, "2 attractors": 1943, "3 attractors": 1287,
         "4 attractors": 330,
-    }
+    }  # fmt: skip
 
 
 def published_logprobs(path):

@@ -46,28 +46,19 @@ def by_rater(people):
          'sentence,rating,rating_se,n,mood\n"no, one",6,0.5,8,calm\nb c,2,0,9,wild\nd,3.5,0.1,7,calm\n'),
         ("a.csv",
          "sentence;rating;rating_se;n;mood\nno, one;6;0.5;8;calm\nb c;2;0;9;wild\nd;3.5;.1;7;calm\n"),
-        (
-            "a.tsv",
-            "sentence\trating\trating_se\tn\tmood\nno, one\t6\t0.5\t8\tcalm\nb  c\t2\t0\t9\twild\n"
-            "d\t3.5\t1e-1\t7\tcalm\n",
-        ),
-        (
-            "a.jsonl",
-            '{"sentence": "no, one", "rating": 6, "rating_se": 0.5, "n": 8, "mood": "calm"}\n'
-            '{"sentence": "b c", "rating": 2.0, "rating_se": 0, "n": 9, "mood": "wild"}\n'
-            '{"sentence": "d", "rating": 3.5, "rating_se": 0.1, "n": 7, "mood": "calm"}\n',
-        ),
+        ("a.tsv", "sentence\trating\trating_se\tn\tmood\nno, one\t6\t0.5\t8\tcalm\nb  c\t2\t0\t9\twild\n"
+         "d\t3.5\t1e-1\t7\tcalm\n"),
+        ("a.jsonl", '{"sentence": "no, one", "rating": 6, "rating_se": 0.5, "n": 8, "mood": "calm"}\n'
+         '{"sentence": "b c", "rating": 2.0, "rating_se": 0, "n": 9, "mood": "wild"}\n'
+         '{"sentence": "d", "rating": 3.5, "rating_se": 0.1, "n": 7, "mood": "calm"}\n'),
     ],
 )  # fmt: skip
 def test_every_form_says_the_same(tmp_path, name, text):
     found = features(write(tmp_path / name, text))
     assert found.to_dict("list") == {
-        "sentence": ["no, one", "b c", "d"],
-        "rating": [6, 2, 3.5],
-        "rating_se": [0.5, 0, 0.1],
-        "n": [8, 9, 7],
-        "mood": ["calm", "wild", "calm"],
-    }
+        "sentence": ["no, one", "b c", "d"], "rating": [6, 2, 3.5], "rating_se": [0.5, 0, 0.1],
+        "n": [8, 9, 7], "mood": ["calm", "wild", "calm"],
+    }  # fmt: skip
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
     assert features(tmp_path / f"{name}.gz").equals(found)
 

@@ -225,18 +225,13 @@ def broken(change):
         (suite("match_sing.verb < 1"), "unknown region verb"),
         (suite("1 < 2"), "the formula '1 < 2' names no region"),
         (suite(), "a suite needs items and predictions"),
-        (
-            suite(SING, metric="men"),
-            r"s.json: unknown metric 'men'\.\n  Did you mean 'mean'\? "
-            r"Metrics: max, mean, median, min, range, sum\.",
-        ),
+        (suite(SING, metric="men"), r"s.json: unknown metric 'men'\.\n  Did you mean 'mean'\? "
+         r"Metrics: max, mean, median, min, range, sum\."),
         (suite(SING, metric="all"), "unknown metric 'all'"),
         (suite(SING, metric=["sum"]), r"unknown metric \"\['sum'\]\""),
-        (
-            suite("(2;%match_sing%) < 1", metric="mean"),
-            r"item 1: the formula '\(2;%match_sing%\) < 1' asks for the mean of an empty region of "
-            r"'match_sing'\.\n  Name another region, or give the metric 'sum'\.",
-        ),
+        (suite("(2;%match_sing%) < 1", metric="mean"),
+         r"item 1: the formula '\(2;%match_sing%\) < 1' asks for the mean of an empty region of "
+         r"'match_sing'\.\n  Name another region, or give the metric 'sum'\."),
         (suite("(*;%match_plur%) < 1", metric="max"), "asks for the max of an empty region of 'match_plur'"),
         (broken(lambda s: s["items"][1]["conditions"].pop()), "item 7 has other conditions or regions than"),
         (broken(lambda s: s["items"][0]["conditions"][0]["regions"].pop(0)),

@@ -84,11 +84,9 @@ def assert_shares(values, shares):
 
 # Exact, with the stop symbol counted; they do not depend on k.
 LENGTHS = {
-    (3, "train"): ({3: 0.25032, 5: 0.12516, 7: 0.09387, 9: 0.07823}, 12.8917),
-    (3, "test"): ({}, 98.212),
-    (5, "train"): ({3: 0.25033, 5: 0.12516, 7: 0.07823}, 20.7556),
-    (5, "test"): ({}, 208.650),
-}
+    (3, "train"): ({3: 0.25032, 5: 0.12516, 7: 0.09387, 9: 0.07823}, 12.8917), (3, "test"): ({}, 98.212),
+    (5, "train"): ({3: 0.25033, 5: 0.12516, 7: 0.07823}, 20.7556), (5, "test"): ({}, 208.650),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("m", "split"), LENGTHS)
@@ -301,11 +299,9 @@ def expected_choices(string, n_types, *, closing_only):
             inside = string[opened + 1 : position]
             right = {f"){top[1:]}"}
             known = {
-                "position": position,
-                "open": len(stack),
-                "distance": len(inside),
+                "position": position, "open": len(stack), "distance": len(inside),
                 "attractors": sum(symbol[0] == "(" and symbol != top for symbol in inside),
-            }
+            }  # fmt: skip
             yield string, position, right, {f"){i}" for i in range(1, n_types + 1)} - right, known
 
 

@@ -1,7 +1,9 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tseval.errors import GrammarError
+from tseval.suites import load_suite
 
 LEXICON = """\
 irregular: {is: are, child: children}
@@ -23,12 +25,24 @@ determiner:
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture
-def write_grammar(tmp_path: Path) -> Callable[..., Path]:
+def message():
+    """Give the message about a grammar that is wrong, its files without their folder."""
+
+    def message(path):
+        with pytest.raises(GrammarError) as caught:
+            load_suite(path, limit=4)
+        return str(caught.value).replace(f"{path}/", "").replace(f"{path.parent}/", "")
+
+    return message
+
+
+@pytest.fixture
+def write_grammar(tmp_path):
     """Write a grammar (and its lexicon) of which only some parts are given; the body begins on line 9."""
 
     def write(

@@ -11,17 +11,9 @@ from tseval.verdicts import sentences_of
 
 SUBJECTS = ["author", "pilot", "surgeon", "farmer", "teacher", "senator", "manager"]
 BETWEEN = [
-    "guard",
-    "chef",
-    "architect",
-    "skater",
-    "dancer",
-    "minister",
-    "driver",
-    "assistant",
-    "executive",
+    "guard", "chef", "architect", "skater", "dancer", "minister", "driver", "assistant", "executive",
     "parent",
-]
+]  # fmt: skip
 PLACES = ["near", "behind", "beside", "with", "before", "after", "opposite"]
 NUMBER_OF = dict.fromkeys(SUBJECTS + BETWEEN, "sing") | {f"{n}s": "plur" for n in SUBJECTS + BETWEEN}
 MAIN = ["laugh", "swim", "smile", "run", "arrive", "speak", "write"]

@@ -24,7 +24,7 @@ of_every_suite = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f
 
 
 @of_every_suite
-def test_a_suite_is_listed_with_a_title_and_a_source(folder: Path) -> None:
+def test_a_suite_is_listed_with_a_title_and_a_source(folder):
     assert folder.name in available_suites(), f"templates/{folder.name} has no {SUITE_FILE}"
     suite = read_folder(folder)
     assert suite.title != folder.name, f"templates/{folder.name}/{SUITE_FILE} has no title"
@@ -36,12 +36,12 @@ def test_a_suite_is_listed_with_a_title_and_a_source(folder: Path) -> None:
     # The big ones take seconds, and are held to it by their own tests too.
     [pytest.param(path, marks=[pytest.mark.slow] * (path.name in BIG), id=path.name) for path in FOLDERS],
 )
-def test_a_suite_is_clean(folder: Path) -> None:
+def test_a_suite_is_clean(folder):
     assert lint(folder) == []
 
 
 @of_every_suite
-def test_every_grammar_says_how_many_items_it_has(folder: Path) -> None:
+def test_every_grammar_says_how_many_items_it_has(folder):
     without = [grammar.name for grammar in read_folder(folder).load() if "items" not in grammar.expect]
     assert without == []
 
@@ -52,32 +52,30 @@ def sha256(lines: list[str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def published() -> dict:
+def published():
     return json.loads(MARVIN_LINZEN.read_text())
 
 
 @pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
+def suite(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         return load_suite("marvin_linzen")
 
 
 @pytest.fixture(scope="module")
-def lines(suite: Suite) -> dict[str, list[str]]:
+def lines(suite):
     return {case.name: ["\t".join(item.sentences.values()) for item in case.items()] for case in suite.cases}
 
 
-def test_every_case_has_the_published_items(published: dict, lines: dict[str, list[str]]) -> None:
+def test_every_case_has_the_published_items(published, lines):
     found = {name: (len(rows), sha256(sorted(rows))) for name, rows in lines.items()}
     assert found == {
         name: (case["items"], case["sha256_all_lines_sorted"]) for name, case in published["cases"].items()
     }
 
 
-def test_every_condition_has_the_published_items_in_the_published_order(
-    published: dict, suite: Suite, lines: dict[str, list[str]]
-) -> None:
+def test_every_condition_has_the_published_items_in_the_published_order(published, suite, lines):
     n_conditions = 0
     for case in suite.cases:
         by_condition: dict[str, list[str]] = {}
@@ -94,9 +92,7 @@ def test_every_condition_has_the_published_items_in_the_published_order(
     assert n_conditions == published["totals"]["condition_keys"]
 
 
-def test_the_totals_are_the_published_ones(
-    published: dict, suite: Suite, lines: dict[str, list[str]]
-) -> None:
+def test_the_totals_are_the_published_ones(published, suite, lines):
     totals = published["totals"]
     distinct = {sentence for rows in lines.values() for line in rows for sentence in line.split("\t")}
     assert suite.n_items == totals["items"] == 163_124
@@ -104,7 +100,7 @@ def test_the_totals_are_the_published_ones(
     assert len(distinct) == totals["unique_sentences"] == 279_252
 
 
-def test_rows_come_in_the_order_of_table_4(suite: Suite) -> None:
+def test_rows_come_in_the_order_of_table_4(suite):
     table = json.loads(TABLE4.read_text())
     phenomena = {
         "SV Agreement": "Subject-verb agreement",
@@ -120,7 +116,7 @@ def test_rows_come_in_the_order_of_table_4(suite: Suite) -> None:
     assert found == list(dict.fromkeys(expected))
 
 
-def test_pooled_cases_share_a_row_and_no_others_do(suite: Suite) -> None:
+def test_pooled_cases_share_a_row_and_no_others_do(suite):
     table = json.loads(TABLE4.read_text())
     rows: dict[tuple[str | None, str, str], list[str]] = {}
     for case in suite.cases:
@@ -134,15 +130,13 @@ def suite_contrasts(suite: Suite, name: str) -> tuple[str, ...]:
     return tuple(str(contrast) for contrast in case.contrasts)
 
 
-def test_polarity_items_count_three_contrasts(suite: Suite) -> None:
+def test_polarity_items_count_three_contrasts(suite):
     assert suite_contrasts(suite, "simple_npi_anim") == (
-        "grammatical > intrusive",
-        "intrusive > ungrammatical",
-        "grammatical > ungrammatical",
-    )
+        "grammatical > intrusive", "intrusive > ungrammatical", "grammatical > ungrammatical",
+    )  # fmt: skip
 
 
-def test_the_distance_is_the_words_between_subject_and_verb(suite: Suite) -> None:
+def test_the_distance_is_the_words_between_subject_and_verb(suite):
     # An independent count: in these cases the target is the last word group, and the subject the first.
     (case,) = (case for case in suite.cases if case.name == "obj_rel_across_anim")
     for item in list(case.items())[::97]:
@@ -159,7 +153,7 @@ NUMBER_OF_NOUN = {
 }
 
 
-def test_intervening_nouns_and_attractors_are_counted_by_head_noun(suite: Suite) -> None:
+def test_intervening_nouns_and_attractors_are_counted_by_head_noun(suite):
     # Linzen et al. 2016: an attractor is an intervening noun of the other number.
     cases = {case.name: case for case in suite.cases}
     for item in cases["long_vp_coord"].items():
@@ -175,7 +169,7 @@ def test_intervening_nouns_and_attractors_are_counted_by_head_noun(suite: Suite)
             assert item.features["n_attractors"] == int(mismatch)
 
 
-def test_every_grammar_promises_items_and_one_example_of_each_label() -> None:
+def test_every_grammar_promises_items_and_one_example_of_each_label():
     for grammar in read_folder(TEMPLATES / "marvin_linzen").load():
         assert grammar.expect.keys() == {"items", *grammar.labels}, grammar.name
 
@@ -202,14 +196,14 @@ AND = {"fr": " et ", "de": " und ", "he": " ו ", "ru": " и "}
 
 
 @pytest.fixture(scope="module")
-def suites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Suite]:
+def suites(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         return {code: load_suite(name) for code, name in SUITES.items()}
 
 
 @of_every_language
-def test_every_construction_has_the_published_pairs(code: str, suites: dict[str, Suite]) -> None:
+def test_every_construction_has_the_published_pairs(code, suites):
     found = {}
     for case in suites[code].cases:
         good, bad = (case.sentences[label].to_pylist() for label in ("grammatical", "ungrammatical"))
@@ -220,7 +214,7 @@ def test_every_construction_has_the_published_pairs(code: str, suites: dict[str,
 
 
 @of_every_language
-def test_cases_and_end_are_those_of_the_set_that_can_be_fetched(code: str, suites: dict[str, Suite]) -> None:
+def test_cases_and_end_are_those_of_the_set_that_can_be_fetched(code, suites):
     assert {f"{case.name}.txt" for case in suites[code].cases} == set(CATALOGUE[f"clams_{code}"].files)
     assert suites[code].terminator is None
 
@@ -230,9 +224,7 @@ def by_name(suite: Suite) -> dict[str, Case]:
 
 
 @of_four_languages
-def test_the_distance_is_the_words_between_subject_and_verb_of_clams(
-    code: str, suites: dict[str, Suite]
-) -> None:
+def test_the_distance_is_the_words_between_subject_and_verb_of_clams(code, suites):
     cases = by_name(suites[code])
     for name in ("vp_coord", "long_vp_coord", "prep_anim", "subj_rel", "obj_rel_across_anim"):
         for item in list(cases[name].items())[::37]:
@@ -242,7 +234,7 @@ def test_the_distance_is_the_words_between_subject_and_verb_of_clams(
 
 
 @of_four_languages
-def test_attractors_are_the_nouns_between_of_the_other_number(code: str, suites: dict[str, Suite]) -> None:
+def test_attractors_are_the_nouns_between_of_the_other_number(code, suites):
     cases = by_name(suites[code])
     numbers = dict(noun.split(":") for noun in NOUNS[code].split())
     for item in cases["long_vp_coord"].items():
@@ -259,13 +251,13 @@ def test_attractors_are_the_nouns_between_of_the_other_number(code: str, suites:
 
 
 @of_every_language
-def test_the_verb_of_a_relative_clause_agrees_with_its_own_noun(code: str, suites: dict[str, Suite]) -> None:
+def test_the_verb_of_a_relative_clause_agrees_with_its_own_noun(code, suites):
     case = by_name(suites[code])["obj_rel_within_anim"]
     embedded = "embedded_number" if code == "en" else "other_number"
     assert case.features["number"] == case.features[embedded]
 
 
-def test_the_page_counts_what_is_published() -> None:
+def test_the_page_counts_what_is_published():
     published = json.loads(CLAMS.read_text("utf-8"))["languages"]
     rows = re.findall(r"^\| .+? \| `(\w+)` \| (\d.+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
     counts = {case: dict(zip(SUITES, numbers.split(" | "), strict=True)) for case, numbers in rows}
@@ -274,14 +266,14 @@ def test_the_page_counts_what_is_published() -> None:
     }
 
 
-def test_the_page_lists_every_suite_with_its_items() -> None:
+def test_the_page_lists_every_suite_with_its_items():
     listed = re.findall(r"^\| `(\w+)` \| .+ \| ([\d,]+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
     sizes = {name: f"{bundled_sizes(name)[2]:,}" for name in available_suites()}
     assert {name: items for name, items in listed if name in sizes} == sizes
 
 
 @needs_posix
-def test_the_page_is_reproduced_by_its_command(tmp_path: Path) -> None:
+def test_the_page_is_reproduced_by_its_command(tmp_path):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     (command,) = follow(PAGE, tmp_path, os.environ | {"PATH": path})
     published = json.loads(CLAMS.read_text("utf-8"))["languages"]["de"]["simple_agrmt"]

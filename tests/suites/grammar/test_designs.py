@@ -1,6 +1,5 @@
 """Grammars that state a design: what they mean, what is refused, and what lint says of them."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from tseval.suites import bundled_sizes, load_suite, stream_cases
 from tseval.suites.grammar.designs import read_marks
 from tseval.suites.lint import lint
 
-WriteGrammar = Callable[..., Path]
 BODY = """\
 that: I know that the {{ subject }} said [object the {{ other }}] [after at night] again
 what: I know what the {{ subject }} said [object] [after at night] again
@@ -35,7 +33,7 @@ def question_of(path: Path) -> Regions:
     return case.question
 
 
-def test_marks_are_no_part_of_sentences(write_grammar: WriteGrammar) -> None:
+def test_marks_are_no_part_of_sentences(write_grammar):
     more = (
         SIMPLE
         + "conditions: [what, gap, that]\n"
@@ -45,11 +43,8 @@ def test_marks_are_no_part_of_sentences(write_grammar: WriteGrammar) -> None:
     suite = load_suite(path)
     (case,) = suite.cases
     assert (case.labels, suite.score, suite.terminator, case.n_verdicts) == (
-        ("that", "what", "gap"),
-        "regions",
-        ".",
-        12,
-    )
+        ("that", "what", "gap"), "regions", ".", 12,
+    )  # fmt: skip
     assert case.sentences["that"][1].as_py() == "I know that the author said the mice at night again"
     assert case.sentences["what"][6].as_py() == "I know what the security guards said at night again"
     assert case.entries.column_names == ["subject", "other"]
@@ -70,14 +65,14 @@ def test_marks_are_no_part_of_sentences(write_grammar: WriteGrammar) -> None:
         ("that.*", 0, (0, 11)),
     ],
 )
-def test_a_region_is_counted_in_words(write_grammar: WriteGrammar, region, item, span) -> None:
+def test_a_region_is_counted_in_words(write_grammar, region, item, span):
     question = question_of(write_grammar(BODY, SLOTS, design(f"{region} < 3")))
     (asked,) = regions_of(parse(question.predictions[0].formula))
     before, length = question.span(asked)
     assert (before[item], length[item]) == span
 
 
-def test_part_of_the_items_and_blocks_of_them_keep_their_regions(write_grammar: WriteGrammar) -> None:
+def test_part_of_the_items_and_blocks_of_them_keep_their_regions(write_grammar):
     path = write_grammar(BODY, SLOTS, SIMPLE)
     (case,) = load_suite(path, sample=3, seed=2).cases
     (whole,) = load_suite(path).cases
@@ -88,7 +83,7 @@ def test_part_of_the_items_and_blocks_of_them_keep_their_regions(write_grammar: 
     assert (n_items, [block.n_items for block in blocks]) == (5, [5])
 
 
-def test_what_moves_a_region_moves_the_digest(write_grammar: WriteGrammar) -> None:
+def test_what_moves_a_region_moves_the_digest(write_grammar):
     bodies = (
         BODY,
         BODY.replace("[after at night] again", "[after at night again]"),
@@ -106,18 +101,18 @@ def test_what_moves_a_region_moves_the_digest(write_grammar: WriteGrammar) -> No
     assert digests[0] == digests[-1]
 
 
-def test_brackets_are_text_where_nothing_is_predicted(write_grammar: WriteGrammar) -> None:
+def test_brackets_are_text_where_nothing_is_predicted(write_grammar):
     path = write_grammar("a: [x {{ subject }}]\nb: [y {{ subject }}]", "{subject: noun.person}")
     assert load_suite(path).cases[0].sentences["a"][0].as_py() == "[x author]"
 
 
-def test_several_predictions_hold_together(write_grammar: WriteGrammar) -> None:
+def test_several_predictions_hold_together(write_grammar):
     question = question_of(write_grammar(BODY, SLOTS, design("what.after < that.after", "that.object > 1")))
     assert [str(one) for one in question.predictions] == ["p1", "p2", "all predictions"]
     assert question.predictions[-1].formula == "[what.after < that.after] & [that.object > 1]"
 
 
-def test_a_bundled_design_counts_its_predictions(write_grammar: WriteGrammar, monkeypatch) -> None:
+def test_a_bundled_design_counts_its_predictions(write_grammar, monkeypatch):
     path = write_grammar(BODY, SLOTS, design("what.after < 1", "that.object > 1"))
     monkeypatch.setattr("tseval.suites.TEMPLATES", path.parent.parent)
     assert bundled_sizes(path.parent.name)[1:] == (1, 12, 36)
@@ -136,7 +131,7 @@ def test_a_bundled_design_counts_its_predictions(write_grammar: WriteGrammar, mo
         ("a [after b] [after c]", "the region 'after' stands twice"),
     ],
 )
-def test_marks_that_do_not_match_are_refused(text: str, what: str) -> None:
+def test_marks_that_do_not_match_are_refused(text, what):
     with pytest.raises(ValueError, match=what):
         read_marks(text, ["object", "after"])
 
@@ -180,14 +175,12 @@ def test_marks_that_do_not_match_are_refused(text: str, what: str) -> None:
         (SIMPLE, "that: [object] [after]\nwhat: [object] [after x]", 11, "'[object] [after]' has no words."),
     ],
 )  # fmt: skip
-def test_a_design_that_is_wrong_is_named(write_grammar: WriteGrammar, more, body, line, what) -> None:
-    path = write_grammar(body, SLOTS, more.rstrip("\n"))
-    with pytest.raises(GrammarError) as caught:
-        load_suite(path)
-    assert str(caught.value).replace(f"{path.parent}/", "").startswith(f"case.jinja:{line}: {what}")
+def test_a_design_that_is_wrong_is_named(write_grammar, message, more, body, line, what):
+    found = message(write_grammar(body, SLOTS, more.rstrip("\n")))
+    assert found.startswith(f"case.jinja:{line}: {what}")
 
 
-def test_a_suite_without_a_terminator_has_no_word_behind_the_last(write_grammar: WriteGrammar) -> None:
+def test_a_suite_without_a_terminator_has_no_word_behind_the_last(write_grammar):
     path = write_grammar(BODY, SLOTS, design("what.after+2 < 1"))
     load_suite(path.parent)
     (path.parent / "suite.yaml").write_text("terminator: null\n")
@@ -195,12 +188,11 @@ def test_a_suite_without_a_terminator_has_no_word_behind_the_last(write_grammar:
         load_suite(path.parent)
 
 
-def test_designs_and_pairs_are_two_suites(write_grammar: WriteGrammar) -> None:
+def test_designs_and_pairs_are_two_suites(write_grammar):
     write_grammar("a: {{ subject }} x\nb: {{ subject }} y", "{subject: noun.person}", name="pairs")
     path = write_grammar(BODY, SLOTS, SIMPLE)
-    with pytest.raises(
-        GrammarError, match=r"case.jinja:1: it states predictions .*, but pairs.jinja compares"
-    ):
+    said = r"case.jinja:1: it states predictions .*, but pairs.jinja compares"
+    with pytest.raises(GrammarError, match=said):
         load_suite(path.parent)
     assert load_suite(path.parent, cases="pairs").score == "sentence"
 
@@ -209,7 +201,7 @@ def findings(path: Path) -> list[str]:
     return [str(one).replace(f"{path.parent}/case.jinja:", "") for one in lint(path)]
 
 
-def test_lint_names_the_lengths_of_unequal_regions(write_grammar: WriteGrammar) -> None:
+def test_lint_names_the_lengths_of_unequal_regions(write_grammar):
     # In a difference of differences the words of what is taken away are taken away.
     formulas = (
         "that.object > what.after",
@@ -226,7 +218,7 @@ def test_lint_names_the_lengths_of_unequal_regions(write_grammar: WriteGrammar) 
     assert not [one for one in findings(mean) if "unequal" in one]
 
 
-def test_lint_counts_what_is_distinct_up_to_the_end_of_what_is_compared(write_grammar: WriteGrammar) -> None:
+def test_lint_counts_what_is_distinct_up_to_the_end_of_what_is_compared(write_grammar):
     path = write_grammar(BODY, SLOTS, design("what.after > 1", "that.object > 1"))
     assert findings(path) == [
         "9: warning: 'p1': 12 items are 6 distinct ones, alike up to the end of what is compared: "
@@ -234,7 +226,7 @@ def test_lint_counts_what_is_distinct_up_to_the_end_of_what_is_compared(write_gr
     ]
 
 
-def test_lint_finds_regions_that_differ_behind_beginnings_that_differ(write_grammar: WriteGrammar) -> None:
+def test_lint_finds_regions_that_differ_behind_beginnings_that_differ(write_grammar):
     path = write_grammar(BODY, SLOTS, design("that.object > what.after", "that.after > what.after"))
     assert [one for one in findings(path) if "stands before" in one] == [
         "9: warning: 'p1': in 12 of 12 items that.object and what.after differ, and so does what stands "
@@ -242,13 +234,13 @@ def test_lint_finds_regions_that_differ_behind_beginnings_that_differ(write_gram
     ]
 
 
-def test_lint_finds_a_final_period_behind_a_region(write_grammar: WriteGrammar) -> None:
+def test_lint_finds_a_final_period_behind_a_region(write_grammar):
     path = write_grammar(
         BODY.replace("again", "[end again .]"), SLOTS, SIMPLE.replace("after]", "after, end]")
     )
     assert sum("scored twice" in one for one in findings(path)) == 3
 
 
-def test_a_region_is_shown_as_it_is_written() -> None:
+def test_a_region_is_shown_as_it_is_written():
     assert str(Region(None, "what")) == "what.*"
     assert str(Region(4, "what")) == "what.4"

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import jinja2
@@ -15,8 +15,6 @@ from tseval.items import Case, Item
 from tseval.suites import load_suite, stream_cases
 from tseval.suites.grammar.expand import choose_rows, expand
 from tseval.suites.grammar.grammar import load_grammar
-
-WriteGrammar = Callable[..., Path]
 
 
 class Form:
@@ -46,10 +44,7 @@ VERBS = [
     Form("laughs", None, sing="laughs", plur="laugh"),
     Form("is tall", None, sing="is tall", plur="are tall"),
 ]
-NPI = [
-    Form("no", None, licensor="no", intrusive="the"),
-    Form("few", None, licensor="few", intrusive="some"),
-]
+NPI = [Form("no", None, licensor="no", intrusive="the"), Form("few", None, licensor="few", intrusive="some")]
 SLOTS = (
     "{subject: noun.person, chain: {class: noun.person, repeat: 2}, depth: [0, 1, 2], verb: verb.main, "
     "other: {class: verb.main, differs_from: verb}, det: determiner.npi}"
@@ -60,18 +55,13 @@ DEFINITIONS = (
     "{% set aux = 'have' if subject.number == 'plur' else 'has' %}\n"
 )
 PIECES = [
-    "the ",
-    " ",
-    "{{ subject }} ",
-    "{{ verb | agree(subject) }} and {{ other | disagree(subject) }} ",
-    "{{ aux }} ",
-    "{{ det['licensor'] }} {{ 'x' if depth > 1 else det['intrusive'] }} ",
+    "the ", " ", "{{ subject }} ", "{{ verb | agree(subject) }} and {{ other | disagree(subject) }} ",
+    "{{ aux }} ", "{{ det['licensor'] }} {{ 'x' if depth > 1 else det['intrusive'] }} ",
     "{% for noun in chain %}{{ pp(noun) }}{% endfor %} ",
     "{% for noun in chain[:depth] %}{{ loop.index }}{{ noun }}{{ '' if loop.last else ',' }} {% endfor %}",
     "{% if depth is odd %}{{ twice(chain[0]) }}{% elif subject.number == 'sing' %}or{% endif %} ",
-    "{% for i in range(depth) %}very {% endfor %}",
-    "{{ depth * 2 + 1 }} {{ subject ~ '-' ~ verb }} ",
-]
+    "{% for i in range(depth) %}very {% endfor %}", "{{ depth * 2 + 1 }} {{ subject ~ '-' ~ verb }} ",
+]  # fmt: skip
 
 
 def items_by_plain_jinja(line: str) -> Iterator[str]:
@@ -89,7 +79,7 @@ def items_by_plain_jinja(line: str) -> Iterator[str]:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=5))
-def test_every_item_is_what_plain_jinja_renders(write_grammar: WriteGrammar, pieces: list[str]) -> None:
+def test_every_item_is_what_plain_jinja_renders(write_grammar, pieces):
     line = "".join([*pieces, "."])
     grammar = load_grammar(write_grammar(f"{DEFINITIONS}\na: {line}\nb: {line} too", SLOTS))
     case = expand(grammar, (), range(grammar.n_items))
@@ -99,12 +89,12 @@ def test_every_item_is_what_plain_jinja_renders(write_grammar: WriteGrammar, pie
     assert case.sentences.column("b").to_pylist() == [f"{text} too" for text in expected]
 
 
-def test_the_leftmost_slot_varies_slowest(write_grammar: WriteGrammar) -> None:
+def test_the_leftmost_slot_varies_slowest(write_grammar):
     path = write_grammar("a: {{ left }} {{ right }}\nb: x", "{left: [1, 2], right: [p, q]}")
     assert load_suite(path).cases[0].sentences.column("a").to_pylist() == ["1 p", "1 q", "2 p", "2 q"]
 
 
-def test_a_noun_ranges_over_both_numbers_unless_one_is_fixed(write_grammar: WriteGrammar) -> None:
+def test_a_noun_ranges_over_both_numbers_unless_one_is_fixed(write_grammar):
     body = "a: {{ any }} {{ fixed }}\nb: x"
     path = write_grammar(body, "{any: noun.fixed, fixed: {class: noun.person, number: plur}}")
     assert load_suite(path).cases[0].sentences.column("a").to_pylist() == [
@@ -113,7 +103,7 @@ def test_a_noun_ranges_over_both_numbers_unless_one_is_fixed(write_grammar: Writ
     ]
 
 
-def test_features_name_fillers_numbers_and_what_is_declared(write_grammar: WriteGrammar) -> None:
+def test_features_name_fillers_numbers_and_what_is_declared(write_grammar):
     features = (
         "features: {attractor: second | match(subject), half: 1 / 2, "
         "length: 'words(subject, \"and\", chain)', "
@@ -127,46 +117,32 @@ def test_features_name_fillers_numbers_and_what_is_declared(write_grammar: Write
     case = load_suite(path).cases[0]
     item = next(item for item in case.items() if item.sentences["a"] == "security guard children")
     assert item.features == {
-        "subject": "security guard",
-        "subject_number": "sing",
-        "second": "child",
-        "second_number": "plur",
-        "chain": "author, author",
-        "chain_number": "sing, sing",
-        "tense": "past",
-        "attractor": "mismatch",
-        "half": 0.5,
-        "length": 5,
-        "same": False,
-        "kind": "plain",
-        "fixed": 7,
-        "flag": True,
+        "subject": "security guard", "subject_number": "sing", "second": "child", "second_number": "plur",
+        "chain": "author, author", "chain_number": "sing, sing", "tense": "past", "attractor": "mismatch",
+        "half": 0.5, "length": 5, "same": False, "kind": "plain", "fixed": 7, "flag": True,
         "noun": "children",
-    }
+    }  # fmt: skip
     kinds = {name: str(case.features.schema.field(name).type) for name in ("length", "half", "same", "flag")}
     assert kinds == {"length": "int64", "half": "double", "same": "bool", "flag": "bool"}
 
 
-def test_white_space_collapses_to_single_spaces(write_grammar: WriteGrammar) -> None:
+def test_white_space_collapses_to_single_spaces(write_grammar):
     path = write_grammar("a:  the   {{ '' }}\t{{ subject }} {{ '  ' }} \nb: x")
     assert load_suite(path).cases[0].sentences.column("a")[0].as_py() == "the author"
 
 
-def test_the_numbers_of_yaml_1_1_do_not_eat_determiners(write_grammar: WriteGrammar) -> None:
+def test_the_numbers_of_yaml_1_1_do_not_eat_determiners(write_grammar):
     path = write_grammar("a: {{ det.licensor }} {{ word }}\nb: x", "{det: determiner.npi, word: [no, on]}")
     assert load_suite(path).cases[0].sentences.column("a").to_pylist() == [
-        "no no",
-        "no on",
-        "few no",
-        "few on",
-    ]
+        "no no", "no on", "few no", "few on",
+    ]  # fmt: skip
 
 
 HUGE = "{" + ", ".join(f"s{i}: {{class: noun.person, repeat: 4}}" for i in range(4)) + "}"
 HUGE_BODY = "a: " + " ".join(f"{{{{ s{i}[0] }}}} {{{{ s{i}[3] }}}}" for i in range(4)) + "\nb: x"
 
 
-def test_a_trillion_items_are_sampled_without_expanding_them(write_grammar: WriteGrammar) -> None:
+def test_a_trillion_items_are_sampled_without_expanding_them(write_grammar):
     path = write_grammar(HUGE_BODY, HUGE)
     assert load_grammar(path).n_items == 6**16 > 10**12
     start = time.perf_counter()
@@ -193,7 +169,7 @@ def reference_item(path: Path, index: int) -> Item:
     return Item(path.stem, index, {"a": text, "b": "x"}, features)
 
 
-def test_a_full_expansion_of_billions_is_refused_before_rendering(write_grammar: WriteGrammar) -> None:
+def test_a_full_expansion_of_billions_is_refused_before_rendering(write_grammar):
     path = write_grammar(HUGE_BODY, HUGE)
     with pytest.raises(
         GrammarError, match=r"case.jinja:6: 2,821,109,907,456 items; .* 2,000,000.\n  Use --limit"
@@ -201,20 +177,20 @@ def test_a_full_expansion_of_billions_is_refused_before_rendering(write_grammar:
         load_suite(path)
 
 
-def test_more_items_than_can_be_numbered_are_refused(write_grammar: WriteGrammar) -> None:
+def test_more_items_than_can_be_numbered_are_refused(write_grammar):
     path = write_grammar("a: x\nb: y", "{s: {class: noun.person, repeat: 100}}")
     with pytest.raises(GrammarError, match=r"case.jinja:6: more items than can be numbered .*\n  Shorten"):
         load_suite(path, sample=1)
 
 
-def test_cases_that_together_cannot_be_numbered_are_refused(write_grammar: WriteGrammar) -> None:
+def test_cases_that_together_cannot_be_numbered_are_refused(write_grammar):
     for name in ("one", "two", "three"):
         path = write_grammar("a: x\nb: y", "{s: {class: noun.person, repeat: 24}}", name=name)
     with pytest.raises(SuiteError, match=r"more items than can be numbered.\n  Choose fewer cases"):
         stream_cases(path.parent, sample=1)
 
 
-def test_limited_and_sampled_items_are_those_of_the_full_expansion(write_grammar: WriteGrammar) -> None:
+def test_limited_and_sampled_items_are_those_of_the_full_expansion(write_grammar):
     path = write_grammar("a: {{ subject }} {{ verb | agree(subject) }}\nb: x")
     full = {item.index: item for item in load_suite(path).cases[0].items()}
     assert list(full) == list(range(12))
@@ -226,14 +202,14 @@ def test_limited_and_sampled_items_are_those_of_the_full_expansion(write_grammar
     assert load_suite(path).complete
 
 
-def test_a_sample_is_uniform() -> None:
+def test_a_sample_is_uniform():
     draws = [row for seed in range(2000) for row in choose_rows(20, sample=5, seed=seed)]
     counts = [draws.count(row) for row in range(20)]
     # Each row is drawn 500 times on average, with a standard deviation of 19.
     assert all(abs(count - 500) < 95 for count in counts)
 
 
-def test_streamed_blocks_join_to_the_whole(write_grammar: WriteGrammar) -> None:
+def test_streamed_blocks_join_to_the_whole(write_grammar):
     slots = "{n: {class: noun.person, repeat: 6}, verb: verb.main}"
     path = write_grammar("a: {{ n[0] }} {{ n[5] }} {{ verb | agree(n[5]) }}\nb: x", slots)
     n_items, blocks = stream_cases(path, limit=80_000)
@@ -245,7 +221,7 @@ def test_streamed_blocks_join_to_the_whole(write_grammar: WriteGrammar) -> None:
     assert texts == whole.sentences.column("a").to_pylist()
 
 
-def test_a_fragment_is_rendered_once_per_distinct_binding(write_grammar: WriteGrammar) -> None:
+def test_a_fragment_is_rendered_once_per_distinct_binding(write_grammar):
     # 280,000 items, but no phrase has more than 6 bindings: by item this takes a minute.
     slots = "{" + ", ".join(f"s{i}: noun.person" for i in range(7)) + "}"
     body = "a: x " + " ".join(
@@ -271,20 +247,18 @@ def test_a_fragment_is_rendered_once_per_distinct_binding(write_grammar: WriteGr
         ("{'laughs': true, 'is tall': false}[verb]", [True, False]),
     ],
 )
-def test_a_word_compares_as_the_text_it_prints(
-    write_grammar: WriteGrammar, condition: str, expected: list[bool]
-) -> None:
+def test_a_word_compares_as_the_text_it_prints(write_grammar, condition, expected):
     path = write_grammar("a: {{ verb }}\nb: y", "{verb: verb.main}", f'features: {{f: "{condition}"}}')
     assert load_suite(path).cases[0].features.column("f").to_pylist() == expected
 
 
-def test_lists_are_joined_with_a_word_or_a_number(write_grammar: WriteGrammar) -> None:
+def test_lists_are_joined_with_a_word_or_a_number(write_grammar):
     path = write_grammar("a: '{{ [1, 2, 3] | join(verb) }}'\nb: {{ [1, 2] | join(0) }}", "{verb: verb.main}")
     assert load_suite(path).cases[0].sentences.column("a")[0].as_py() == "'1laughs2laughs3'"
     assert load_suite(path).cases[0].sentences.column("b")[0].as_py() == "102"
 
 
-def test_lines_share_no_code_that_only_looks_alike(write_grammar: WriteGrammar) -> None:
+def test_lines_share_no_code_that_only_looks_alike(write_grammar):
     path = write_grammar(
         "a:  {{ verb ~ 1 }} x {{ verb }}\nb: {{ verb ~ 1.0 }} x {{ verb }}", "{verb: verb.main}"
     )

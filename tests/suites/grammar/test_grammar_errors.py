@@ -1,8 +1,6 @@
 """Every message a grammar's author can meet: triggered for real, and read."""
 
 import os
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from systems import needs_posix
@@ -11,17 +9,10 @@ from tseval.errors import GrammarError
 from tseval.suites import load_suite
 from tseval.suites.grammar.grammar import load_grammar
 
-WriteGrammar = Callable[..., Path]
 SLOTS = (
     "{subject: noun.person, verb: verb.main, said: verb.past, det: determiner.npi, "
     "chain: {class: noun.person, repeat: 2}}"
 )
-
-
-def message(path: Path) -> str:
-    with pytest.raises(GrammarError) as caught:
-        load_suite(path, limit=2)
-    return str(caught.value).replace(f"{path.parent}/", "")
 
 
 DOUBLED = "{% set t0 = 'aaaaaaaa' ~ subject %}" + "".join(
@@ -36,27 +27,19 @@ TOO_MUCH = (
 @pytest.mark.parametrize(
     ("code", "what"),
     [
-        (
-            "{{ subjct }}",
-            "'subjct' is not defined.\n  Did you mean 'subject'? Slots, macros and sets: chain,",
-        ),
-        (
-            "{{ disagree(verb, subject) }}",
-            "'disagree' is a filter: it stands behind a word.\n  Write {{ verb | disagree(subject) }}.",
-        ),
-        (
-            "{{ upper(subject) }}",
-            "'upper' is a filter: it stands behind a word.\n  Write {{ subject | upper }}.",
-        ),
+        ("{{ subjct }}",
+         "'subjct' is not defined.\n  Did you mean 'subject'? Slots, macros and sets: chain,"),
+        ("{{ disagree(verb, subject) }}",
+         "'disagree' is a filter: it stands behind a word.\n  Write {{ verb | disagree(subject) }}."),
+        ("{{ upper(subject) }}",
+         "'upper' is a filter: it stands behind a word.\n  Write {{ subject | upper }}."),
         ("{{ match }}", "'match' is a filter: it stands behind a word.\n  Write {{ word | match }}."),
         ("{{ ''.__class__ }}", "'__class__' may not be used.\n  Names do not begin with an underscore."),
         ("{{ subject['__class__'] }}", "'__class__' may not be used."),
         ("{{ _x }}", "'_x' may not be used."),
         ("{{ 'a'.upper() }}", "'a' has no 'upper'.\n  Only words and 'loop' have parts."),
-        (
-            "{{ subject.forms }}",
-            "'author' has no form 'forms'.\n  Forms: plur, sing. It is defined at lexicon",
-        ),
+        ("{{ subject.forms }}",
+         "'author' has no form 'forms'.\n  Forms: plur, sing. It is defined at lexicon"),
         ("{{ det['bear'] }}", "'no' has no form 'bear'."),
         ("{{ chain['a'] }}", "a list has no entry 'a'.\n  Use a form, a position or a key."),
         ("{{ {'a': 'b'}['c'] }}", "a mapping has no entry 'c'."),
@@ -73,10 +56,8 @@ TOO_MUCH = (
         ("", "the sentence 'b' is empty.\n  Write for example 'grammatical: the {{ subject }} ...'"),
         ("{{ (1 }}", "unexpected '}', expected ')'.\n  Every {{, {% for %}, {% if %} must close on its own"),
         ("{% if 1 %}x", "Unexpected end of template."),
-        (
-            "{{" + "(" * 5000 + "1" + ")" * 5000 + "}}",
-            "the code is nested too deeply or too large.\n  Simplify",
-        ),
+        ("{{" + "(" * 5000 + "1" + ")" * 5000 + "}}",
+         "the code is nested too deeply or too large.\n  Simplify"),
         ("{{ det }}", "'no' has several forms (licensor, intrusive).\n  Say which one to print, for example"),
         ("{{ chain }}", "a list cannot be printed.\n  Print words, text and numbers; loop over lists."),
         ("{{ 1 == 1 }}", "true or false cannot be printed."),
@@ -90,26 +71,20 @@ TOO_MUCH = (
         ("{{ '%99999999d' % 1 }}", "'%' cannot combine '%99999999d' and a number."),
         ("{{ 999999999 * 999999999 }}", "a number grows too large.\n  Numbers are for counting."),
         ("{{ [chain] }}", "a list cannot hold lists.\n  Write separate lists."),
-        (
-            "{% for x in 'abc' %}{% endfor %}",
-            "'abc' is not a list.\n  Loop over a repeated slot or over range",
-        ),
+        ("{% for x in 'abc' %}{% endfor %}",
+         "'abc' is not a list.\n  Loop over a repeated slot or over range"),
         ("{{ '\\ud800' }}", "this text holds half a character.\n  Correct its \\u escape."),
         ("{% for x in range(99999999) %}{% endfor %}", TOO_MUCH),
         ("{{ 'a' * 1000000000 }}", TOO_MUCH),
         ("{{ 'a' * (-99999 * 1000) }}{{ 'a' * 60000 }}", TOO_MUCH),
         ("{{ 'x' if 0.5 in range(99999999999999) else 'y' }}", TOO_MUCH),
-        (
-            "{{ words(*range(999999999999)) }}",
-            "'*' and '**' cannot give arguments.\n  Write the arguments one",
-        ),
+        ("{{ words(*range(999999999999)) }}",
+         "'*' and '**' cannot give arguments.\n  Write the arguments one"),
         ("{{ range(*range(2)) | length }}", "'*' and '**' cannot give arguments."),
         ("{{ chain | join(**{'separator': '-'}) }}", "'*' and '**' cannot give arguments."),
         ("{{ 'x' if 4 is divisibleby(*[2]) else 'y' }}", "'*' and '**' cannot give arguments."),
-        (
-            "{{ self }}",
-            "'self' may not be used.\n  Jinja gives it a meaning of its own: choose another name.",
-        ),
+        ("{{ self }}",
+         "'self' may not be used.\n  Jinja gives it a meaning of its own: choose another name."),
         ("{{ caller }}", "'caller' may not be used."),
         ("{{ varargs }}", "'varargs' may not be used."),
         ("{{ kwargs }}", "'kwargs' may not be used."),
@@ -121,13 +96,11 @@ TOO_MUCH = (
         ("{{ 99999999999999999999 }}", "a number is too large."),
         ("{{ 1e400 }}", "a number is too large.\n  Numbers are for counting."),
         ("{{ none }}", "nothing cannot be printed."),
-        (
-            "{{ ' ' }}",
-            "the sentence of an item is empty.\n  Let every combination of fillers print something.",
-        ),
+        ("{{ ' ' }}",
+         "the sentence of an item is empty.\n  Let every combination of fillers print something."),
     ],
-)
-def test_the_code_of_a_sentence(write_grammar: WriteGrammar, code: str, what: str) -> None:
+)  # fmt: skip
+def test_the_code_of_a_sentence(write_grammar, message, code, what):
     body = f"a: the {{{{ subject }}}}\nb: {code}"
     assert message(write_grammar(body, SLOTS)).startswith(f"case.jinja:10: {what}")
 
@@ -136,44 +109,24 @@ def test_the_code_of_a_sentence(write_grammar: WriteGrammar, code: str, what: st
     ("body", "line", "what"),
     [
         ("{% macro f(x) %}{{ f(x) }}{% endmacro %}\na: {{ f(1) }}\nb: x", 9, "macros are nested too deeply."),
-        (
-            "{% macro f(n) %}{% if n > 0 %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}\n"
-            "a: {{ f(50) }}\nb: x",
-            9,
-            TOO_MUCH,
-        ),
+        ("{% macro f(n) %}{% if n > 0 %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}\n"
+         "a: {{ f(50) }}\nb: x", 9, TOO_MUCH),
         (f"{DOUBLED}\na: {{{{ t60 }}}}\nb: x", 9, TOO_MUCH),
         (f"{DOUBLED_LIST}\na: {{{{ t60[0] }}}}\nb: x", 9, TOO_MUCH),
-        (
-            "{% macro f() %}" + "x" * 30_000 + "{% endmacro %}\na: {{ f() }}{{ f() }}\nb: x",
-            10,
-            TOO_MUCH,
-        ),
-        (
-            "{% macro f(n) %}\n\n{{ n.zip }}{% endmacro %}\na: {{ f(subject) }}\nb: x",
-            11,
-            "'author' has no form",
-        ),
-        (
-            "{% macro f(n) %}{{ n }}{% endmacro %}\na: {{ f() }}\nb: x",
-            9,
-            "parameter 'n' was not provided.\n  Give",
-        ),
-        (
-            "{% macro f() %}{% endmacro %}\na: {{ f(1) }}\nb: x",
-            10,
-            "cannot be rendered: macro 'f' takes not more",
-        ),
+        ("{% macro f() %}" + "x" * 30_000 + "{% endmacro %}\na: {{ f() }}{{ f() }}\nb: x", 10, TOO_MUCH),
+        ("{% macro f(n) %}\n\n{{ n.zip }}{% endmacro %}\na: {{ f(subject) }}\nb: x", 11,
+         "'author' has no form"),
+        ("{% macro f(n) %}{{ n }}{% endmacro %}\na: {{ f() }}\nb: x", 9,
+         "parameter 'n' was not provided.\n  Give"),
+        ("{% macro f() %}{% endmacro %}\na: {{ f(1) }}\nb: x", 10,
+         "cannot be rendered: macro 'f' takes not more"),
         ("{% macro self() %}x{% endmacro %}\na: x\nb: x", 9, "'self' may not be used."),
         ("{% macro f(caller) %}x{% endmacro %}\na: x\nb: x", 9, "'caller' may not be used."),
         ("{{ x }}", 9, "expected 'label: sentence'."),
         ("{# nothing #}", 9, "no labelled sentences; a grammar needs two or more."),
         ("{% macro f() %}\nx: y\n{% endmacro %}\na: x\nb: x", 9, "Unexpected end of template."),
-        (
-            "{% set subject = 1 %}\na: x\nb: x",
-            9,
-            "'subject' is already defined.\n  Give every slot, macro and set",
-        ),
+        ("{% set subject = 1 %}\na: x\nb: x", 9,
+         "'subject' is already defined.\n  Give every slot, macro and set"),
         ("{% if 1 %}{% endif %}\na: x\nb: x", 9, "this block cannot stand here.\n  Only macros and sets"),
         ("\nthe author laughs\na: x\nb: x", 10, "expected 'label: sentence'.\n  Write for example"),
         ("a: x\n\nthe author laughs\nb: x", 11, "expected 'label: sentence'."),
@@ -183,8 +136,8 @@ def test_the_code_of_a_sentence(write_grammar: WriteGrammar, code: str, what: st
         ("a: x\nsubject: y", 9 - 3, "the slot 'subject' has the name of the label 'subject'.\n  Rename it."),
         ("case: x\nb: y", 9, "the label 'case' has the name of a column of every table.\n  Rename it."),
     ],
-)
-def test_the_body(write_grammar: WriteGrammar, body: str, line: int, what: str) -> None:
+)  # fmt: skip
+def test_the_body(write_grammar, message, body, line, what):
     assert message(write_grammar(body)).startswith(f"case.jinja:{line}: {what}")
 
 
@@ -198,61 +151,47 @@ BODY = "a: {{ x }}\nb: y"
         ("{x: {class: noun.person, nmber: plur}}", "unknown slot option 'nmber'.\n  Did you mean 'number'?"),
         ("{x: {number: plur}}", "the slot 'x' names no class.\n  Add 'class: ...'."),
         ("{x: {class: noun.person, number: dual}}", "'dual' is not a number.\n  Write sing or plur."),
-        (
-            "{x: {class: verb.main, number: plur}}",
-            "the slot 'x' fixes a number, but 'verb.main' is not a class",
-        ),
-        (
-            "{x: {class: noun.person, repeat: 0}}",
-            "'repeat' must be a whole number from 1 to 100, or a slot of them.",
-        ),
-        (
-            "{x: {class: verb.main, differs_from: y}}",
-            "'differs_from' names 'y', which is not an earlier slot.",
-        ),
-        (
-            "{y: verb.past, x: {class: verb.main, differs_from: y}}",
-            "'x' can differ only from a slot of its own",
-        ),
-        (
-            "{y: verb.past, x: {class: verb.past, differs_from: y}}",
-            "the class 'verb.past' has one word, so none",
-        ),
+        ("{x: {class: verb.main, number: plur}}",
+         "the slot 'x' fixes a number, but 'verb.main' is not a class"),
+        ("{x: {class: noun.person, repeat: 0}}",
+         "'repeat' must be a whole number from 1 to 100, or a slot of them."),
+        ("{x: {class: verb.main, differs_from: y}}",
+         "'differs_from' names 'y', which is not an earlier slot."),
+        ("{y: verb.past, x: {class: verb.main, differs_from: y}}",
+         "'x' can differ only from a slot of its own"),
+        ("{y: verb.past, x: {class: verb.past, differs_from: y}}",
+         "the class 'verb.past' has one word, so none"),
         ("{x: []}", "the list of slot 'x' must hold one or more values of one kind."),
         ("{x: [1, a]}", "the list of slot 'x' must hold one or more values of one kind."),
         ("{x: 3}", "the slot 'x' is a number.\n  Write a class (noun.animate), options"),
         ("{for: noun.person}", "a slot cannot be called 'for'.\n  Use letters, digits and underscores"),
+        ("{x: noun.person + noun.fixd}",
+         "the lexicon has no class 'noun.fixd'.\n  Did you mean 'noun.fixed'?"),
+        ("{x: noun.person +}", "the lexicon has no class ''."),
+        ("{x: noun.person + verb.main}", "'noun.person + verb.main' mixes nouns, which have a number, with"),
         ("{}", "there are no slots.\n  Add 'slots:' with 'name: class' lines."),
         ("[x]", "'slots' must be a mapping, not a list.\n  Write one 'name: value' per line"),
     ],
-)
-def test_slots(write_grammar: WriteGrammar, slots: str, what: str) -> None:
+)  # fmt: skip
+def test_slots(write_grammar, message, slots, what):
     assert message(write_grammar(BODY, slots)).startswith(f"case.jinja:6: {what}")
 
 
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        (
-            "fetures: {}",
-            "unknown key 'fetures'.\n  Did you mean 'features'? Keys: conditions, construction, contrasts,",
-        ),
+        ("fetures: {}",
+         "unknown key 'fetures'.\n  Did you mean 'features'? Keys: conditions, construction, contrasts,"),
         ("dependency: far", "'dependency' is 'far'.\n  Write short or long."),
         ("construction: D", "the key 'construction' stands twice.\n  Keep one of them."),
         ("dependency: *anchor", "not valid YAML: aliases (*name) are refused.\n  Write one 'key: value' per"),
-        (
-            "dependency: !!python/object:os.system x",
-            "the YAML tag 'tag:yaml.org,2002:python/object:os.system'",
-        ),
+        ("dependency: !!python/object:os.system x",
+         "the YAML tag 'tag:yaml.org,2002:python/object:os.system'"),
         ("dependency: [", "not valid YAML: "),
-        (
-            "contrasts: [a > b\ndependency: long",
-            "not valid YAML: expected ',' or ']', but got ':', while parsing",
-        ),
-        (
-            'dependency: "long\nexpect: {items: 2}',
-            "not valid YAML: found unexpected end of stream, while scanning",
-        ),
+        ("contrasts: [a > b\ndependency: long",
+         "not valid YAML: expected ',' or ']', but got ':', while parsing"),
+        ('dependency: "long\nexpect: {items: 2}',
+         "not valid YAML: found unexpected end of stream, while scanning"),
         ("dependency: {" + "a: {" * 2000, "the YAML is nested too deeply.\n  Flatten it."),
         ('dependency: "\\ud800"', "this text holds half a character."),
         ("contrasts: a > b", "'contrasts' is text.\n  Write a list such as [grammatical > ungrammatical]."),
@@ -262,28 +201,24 @@ def test_slots(write_grammar: WriteGrammar, slots: str, what: str) -> None:
         ("expect: {c: x}", "'expect' names 'c'.\n  It may hold: a, b, items."),
         ("expect: {items: many}", "'expect: items' is text.\n  Write a whole number."),
         ("expect: {a: 1}", "'expect: a' is a number.\n  Write the first item's sentence."),
-        (
-            "features: {f: animate}",
-            "'animate' is not defined.\n  Slots, macros and sets: subject, verb. A feature",
-        ),
+        ("features: {f: animate}",
+         "'animate' is not defined.\n  Slots, macros and sets: subject, verb. A feature"),
         ("features: {f: 1 2}", "this is more than one expression."),
         ("features: {f: 1e400}", "a number is too large."),
         ("features: {f: 99999999999999999999}", "a number is too large.\n  Numbers are for counting."),
         ("features: {f: 999999999999999999}", "a number is too large.\n  Numbers are for counting."),
         ("features: {f: \"('9' * 30) | int\"}", "a number grows too large.\n  Numbers are for counting."),
         ("features: {f: '('}", "unexpected 'end of template'.\n  A feature is an expression; for plain text"),
-        (
-            "features: {f: [1]}",
-            "the feature 'f' is a list.\n  Write a number, true, false, or an expression.",
-        ),
+        ("features: {f: [1]}",
+         "the feature 'f' is a list.\n  Write a number, true, false, or an expression."),
         ("features: {f: '[1]'}", "a list cannot be printed."),
         ("features: {f g: 1}", "a feature cannot be called 'f g'.\n  Use letters, digits and _."),
         ("features: {case: 1}", "the feature 'case' has the name of a column of every table.\n  Rename it."),
         ("features: {subject_number: 1}", "the feature 'subject_number' has the name of the number of slot"),
         ("features: {f: 'verb if verb.lemma == \"laughs\" else 1'}", "the feature 'f' has values of"),
     ],
-)
-def test_front_matter(write_grammar: WriteGrammar, more: str, what: str) -> None:
+)  # fmt: skip
+def test_front_matter(write_grammar, message, more, what):
     body = "a: {{ subject }}\nb: y"
     line = 1 if what.startswith("the YAML is nested") else 7
     found = message(write_grammar(body, more=more))
@@ -300,21 +235,16 @@ def test_front_matter(write_grammar: WriteGrammar, more: str, what: str) -> None
         (b"---\n- x\n---\n", ":2: expected a mapping, found a list."),
         (b"---\nslots: {x: [1]}\n---\na: x\nb: y", ":2: the front matter lacks 'construction'.\n  Add 'cons"),
         (b"---\nslots: {x: a.b}\n---\n", ":2: the slot 'x' needs a lexicon.\n  Add 'lexicon: lexicon.yaml'."),
-        (
-            b"---\nconstruction: 3\nslots: {x: [1]}\n---\na: x\nb: y",
-            ":2: 'construction' must be text, not a number.\n  Put it in quotes.",
-        ),
-        (
-            b"---\n\nlexicon: ../x.yaml\n---\n",
-            ":3: '../x.yaml' cannot be a lexicon.\n  Name a .yaml file",
-        ),
+        (b"---\nconstruction: 3\nslots: {x: [1]}\n---\na: x\nb: y",
+         ":2: 'construction' must be text, not a number.\n  Put it in quotes."),
+        (b"---\n\nlexicon: ../x.yaml\n---\n", ":3: '../x.yaml' cannot be a lexicon.\n  Name a .yaml file"),
         (b"---\nlexicon: /etc/passwd\n---\n", ":2: '/etc/passwd' cannot be a lexicon."),
         (b"---\nlexicon: lex.yaml\n---\n", ":2: there is no lexicon 'lex.yaml'.\n  It must lie"),
         (b"x" * (1 << 20) + b"x", ": the file is larger than 1,048,576 bytes.\n  Split it."),
         (b"x" * (1 << 17), ": the grammar is longer than 65,536 characters.\n  Split it."),
     ],
-)
-def test_the_file(tmp_path: Path, raw: bytes, what: str) -> None:
+)  # fmt: skip
+def test_the_file(tmp_path, message, raw, what):
     path = tmp_path / "case.jinja"
     path.write_bytes(raw)
     assert message(path).startswith(f"case.jinja{what}")
@@ -337,13 +267,13 @@ def test_the_file(tmp_path: Path, raw: bytes, what: str) -> None:
         ("noun: {person: [a]}\nverb: {main: [has cats]}", 2, "'has cats' has no form 'plur'."),
     ],
 )
-def test_the_lexicon(write_grammar: WriteGrammar, lexicon: str, line: int, what: str) -> None:
+def test_the_lexicon(write_grammar, message, lexicon, line, what):
     path = write_grammar("a: {{ verb | agree('plur') }}\nb: {{ subject }}")
     (path.parent / "lexicon.yaml").write_text(lexicon)
     assert message(path).startswith(f"lexicon.yaml:{line}: {what}")
 
 
-def test_a_missing_lexicon_class_in_a_folder_names_the_line_of_the_slot(tmp_path: Path) -> None:
+def test_a_missing_lexicon_class_in_a_folder_names_the_line_of_the_slot(tmp_path, message):
     (tmp_path / "lexicon.yaml").write_text("noun: {person: [a]}")
     path = tmp_path / "case.jinja"
     path.write_text("---\nlexicon: lexicon.yaml\nslots:\n  subject: noun.person\n  verb: verb.main\n---\n")
@@ -357,24 +287,19 @@ def test_a_missing_lexicon_class_in_a_folder_names_the_line_of_the_slot(tmp_path
     [
         ("titel: x", 1, "unknown key 'titel'.\n  Did you mean 'title'?"),
         ("cases: x", 1, "'cases' is text.\n  List the grammar files without '.jinja'."),
-        (
-            "cases:\n  - case\n  - cas",
-            3,
-            "there is no grammar 'cas'.\n  Did you mean 'case'? Grammars: case.",
-        ),
+        ("cases:\n  - case\n  - cas", 3,
+         "there is no grammar 'cas'.\n  Did you mean 'case'? Grammars: case."),
         ("cases: [case, case]", 1, "the case 'case' stands twice.\n  Keep one."),
         ("title: 3", 1, "'title' must be text, not a number.\n  Put it in quotes."),
     ],
-)
-def test_the_suite_file(write_grammar: WriteGrammar, suite: str, line: int, what: str) -> None:
+)  # fmt: skip
+def test_the_suite_file(write_grammar, message, suite, line, what):
     folder = write_grammar("a: x\nb: y").parent
     (folder / "suite.yaml").write_text(suite)
-    with pytest.raises(GrammarError) as caught:
-        load_suite(folder)
-    assert str(caught.value).replace(f"{folder}/", "").startswith(f"suite.yaml:{line}: {what}")
+    assert message(folder).startswith(f"suite.yaml:{line}: {what}")
 
 
-def test_suite_contrasts_that_fit_no_label_are_an_error(write_grammar: WriteGrammar) -> None:
+def test_suite_contrasts_that_fit_no_label_are_an_error(write_grammar):
     folder = write_grammar("a: x\nb: y").parent
     (folder / "suite.yaml").write_text("contrasts: [good > bad]")
     with pytest.raises(
@@ -383,9 +308,7 @@ def test_suite_contrasts_that_fit_no_label_are_an_error(write_grammar: WriteGram
         load_suite(folder)
 
 
-def test_rendering_that_takes_too_long_is_stopped(
-    write_grammar: WriteGrammar, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rendering_that_takes_too_long_is_stopped(write_grammar, monkeypatch):
     monkeypatch.setattr("tseval.suites.grammar.sandbox.SECONDS", 0.05)
     slots = "{chain: {class: noun.person, repeat: 6}}"
     path = write_grammar("a: {% for n in chain %}{{ n }} {% endfor %}\nb: x", slots)
@@ -393,9 +316,7 @@ def test_rendering_that_takes_too_long_is_stopped(
         load_suite(path)
 
 
-def test_memory_that_runs_out_is_one_message(
-    write_grammar: WriteGrammar, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_that_runs_out_is_one_message(write_grammar, message, monkeypatch):
     # More than a 64-bit process can address; the budget refuses it long before, so that is lifted here.
     monkeypatch.setattr("tseval.suites.grammar.sandbox.WORK_PER_TEXT", 10**18)
     found = message(write_grammar("a: x\nb: {{ 'aa' * 999999999999999 }}"))
@@ -415,9 +336,7 @@ NOT_A_FILE = [
 
 @pytest.mark.parametrize("name", ["case.jinja", "lexicon.yaml", "suite.yaml"])
 @pytest.mark.parametrize(("make", "what"), NOT_A_FILE)
-def test_what_is_no_file_is_one_message(
-    write_grammar: WriteGrammar, name: str, make: Callable[[Path], None], what: str
-) -> None:
+def test_what_is_no_file_is_one_message(write_grammar, name, make, what):
     folder = write_grammar("a: {{ subject }}\nb: y").parent
     load_suite(folder)
     (folder / name).unlink(missing_ok=True)
@@ -427,7 +346,7 @@ def test_what_is_no_file_is_one_message(
     assert str(caught.value) == f"{folder / name}: {what}"
 
 
-def test_a_missing_grammar_is_one_message(tmp_path: Path) -> None:
+def test_a_missing_grammar_is_one_message(tmp_path):
     with pytest.raises(GrammarError) as caught:
         load_grammar(tmp_path / "case.jinja")
     assert str(caught.value) == f"{tmp_path / 'case.jinja'}: no such file.\n  Check the name."

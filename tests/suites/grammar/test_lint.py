@@ -1,11 +1,10 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tseval.suites.lint import lint, minimal_step
 
-WriteGrammar = Callable[..., Path]
+BODY = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
 
 
 def messages(path: Path, known: set[str] | None = None) -> list[str]:
@@ -27,26 +26,23 @@ def messages(path: Path, known: set[str] | None = None) -> list[str]:
         ("a b c", "a b c", False),
     ],
 )
-def test_a_minimal_step_changes_one_stretch_or_the_order(one: str, other: str, minimal: bool) -> None:
+def test_a_minimal_step_changes_one_stretch_or_the_order(one, other, minimal):
     assert minimal_step(one, other) is minimal
     assert minimal_step(other, one) is minimal
 
 
-def test_a_clean_grammar_has_no_findings(write_grammar: WriteGrammar) -> None:
-    path = write_grammar(
-        "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
-    )
-    assert messages(path) == []
+def test_a_clean_grammar_has_no_findings(write_grammar):
+    assert messages(write_grammar(BODY)) == []
 
 
-def test_sentences_that_differ_in_two_places_are_reported(write_grammar: WriteGrammar) -> None:
+def test_sentences_that_differ_in_two_places_are_reported(write_grammar):
     path = write_grammar("a: the {{ subject }} near us laughs\nb: some {{ subject }} near us laugh")
     (found, *_) = messages(path)
     assert found.startswith("case.jinja:10: error: 12 of 12 items differ in more than one contiguous stretch")
     assert "'the author near us laughs' / 'some author near us laugh'" in found
 
 
-def test_equal_sentences_in_a_contrast_are_reported(write_grammar: WriteGrammar) -> None:
+def test_equal_sentences_in_a_contrast_are_reported(write_grammar):
     path = write_grammar("a: the {{ subject }} {{ verb }}\nb: the {{ subject }} {{ verb | agree(subject) }}")
     assert messages(path) == [
         "case.jinja:10: error: 6 of 12 items have a contrast between equal sentences, "
@@ -54,7 +50,7 @@ def test_equal_sentences_in_a_contrast_are_reported(write_grammar: WriteGrammar)
     ]
 
 
-def test_repeated_items_are_reported_but_repeated_sentences_are_not(write_grammar: WriteGrammar) -> None:
+def test_repeated_items_are_reported_but_repeated_sentences_are_not(write_grammar):
     once = write_grammar("a: {{ subject }} x\nb: {{ subject }} {{ verb }}", name="once")
     assert messages(once) == [
         "once.jinja:10: note: 6 of 12 pairs of 'a > b' have unequal numbers of words, for example "
@@ -66,29 +62,26 @@ def test_repeated_items_are_reported_but_repeated_sentences_are_not(write_gramma
     ]
 
 
-def test_unbalanced_text_features_are_reported_and_counts_are_not(write_grammar: WriteGrammar) -> None:
+def test_unbalanced_text_features_are_reported_and_counts_are_not(write_grammar):
     features = (
         'features: {kind: \'subject.lemma if subject.lemma == "child" else "other"\', n: words(subject)}'
     )
-    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
-    assert messages(write_grammar(body, more=features)) == [
+    assert messages(write_grammar(BODY, more=features)) == [
         "case.jinja:7: warning: 'kind' is unbalanced: other 8, child 4."
     ]
 
 
-def test_broken_promises_are_reported(write_grammar: WriteGrammar) -> None:
-    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
+def test_broken_promises_are_reported(write_grammar):
     expect = "expect: {items: 11, a: author laughs, b: the author laugh}"
-    assert messages(write_grammar(body, more=expect)) == [
+    assert messages(write_grammar(BODY, more=expect)) == [
         "case.jinja:7: error: items: expected 11, found 12.",
         "case.jinja:7: error: b: expected 'the author laugh', found 'author laugh'.",
     ]
 
 
-def test_unused_words_and_unlisted_grammars_are_reported_for_a_folder(write_grammar: WriteGrammar) -> None:
-    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
-    path = write_grammar(body)
-    write_grammar(body, name="other")
+def test_unused_words_and_unlisted_grammars_are_reported_for_a_folder(write_grammar):
+    path = write_grammar(BODY)
+    write_grammar(BODY, name="other")
     (path.parent / "suite.yaml").write_text("cases: [case]")
     (path.parent / "lexicon.yaml").write_text(
         "irregular: {is: are, goes: go}\nnoun:\n  person: [author]\n  unused:\n    - dog\nverb: {main: [is]}"
@@ -101,15 +94,14 @@ def test_unused_words_and_unlisted_grammars_are_reported_for_a_folder(write_gram
     assert messages(path) == []
 
 
-def test_words_a_model_does_not_know_are_reported(write_grammar: WriteGrammar) -> None:
-    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
+def test_words_a_model_does_not_know_are_reported(write_grammar):
     known = {"author", "authors", "child", "children", "security", "guard", "laughs", "laugh", "is", "are"}
-    assert messages(write_grammar(body), known) == [
+    assert messages(write_grammar(BODY), known) == [
         "case.jinja: warning: words missing from the vocabulary (3): ., tall, guards."
     ]
 
 
-def test_a_final_period_that_would_be_scored_twice_is_reported(write_grammar: WriteGrammar) -> None:
+def test_a_final_period_that_would_be_scored_twice_is_reported(write_grammar):
     good, bad = "{{ subject }} {{ verb | agree(subject) }}", "{{ subject }} {{ verb | disagree(subject) }}"
     assert messages(write_grammar(f"a: {good} .\nb: {bad}.")) == [
         "case.jinja:9: error: 12 sentences end in '.', for example 'author laughs .': it would be scored "
@@ -121,9 +113,7 @@ def test_a_final_period_that_would_be_scored_twice_is_reported(write_grammar: Wr
     ]
 
 
-def test_an_abbreviation_and_a_suite_without_a_final_token_may_end_in_a_period(
-    write_grammar: WriteGrammar,
-) -> None:
+def test_an_abbreviation_and_a_suite_without_a_final_token_may_end_in_a_period(write_grammar):
     path = write_grammar(
         "a: {{ subject }} of the U.S.\nb: some {{ subject }} of the U.S.", slots="{subject: noun.person}"
     )
@@ -133,7 +123,7 @@ def test_an_abbreviation_and_a_suite_without_a_final_token_may_end_in_a_period(
     assert all("scored twice" not in text for text in messages(path.parent))
 
 
-def test_a_pair_that_counts_twice_in_one_contrast_is_reported(write_grammar: WriteGrammar) -> None:
+def test_a_pair_that_counts_twice_in_one_contrast_is_reported(write_grammar):
     body = "a: {{ subject }} x\nb: {{ subject }} y\nc: {{ subject }} {{ extra }}"
     path = write_grammar(body, slots="{subject: noun.person, extra: [u, v, w]}")
     assert [text for text in messages(path) if "warning" in text and "pairs" in text] == [
@@ -142,22 +132,11 @@ def test_a_pair_that_counts_twice_in_one_contrast_is_reported(write_grammar: Wri
     ]
 
 
-def test_contrasts_that_nothing_decides_are_reported(write_grammar: WriteGrammar) -> None:
-    body = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
+def test_contrasts_that_nothing_decides_are_reported(write_grammar):
     known = {
-        "author",
-        "authors",
-        "child",
-        "children",
-        "security",
-        "guard",
-        "guards",
-        "tall",
-        "is",
-        "are",
-        ".",
-    }
-    assert messages(write_grammar(body), known) == [
+        "author", "authors", "child", "children", "security", "guard", "guards", "tall", "is", "are", ".",
+    }  # fmt: skip
+    assert messages(write_grammar(BODY), known) == [
         "case.jinja:9: warning: 6 of 12 pairs of 'a > b' are undecidable with this vocabulary: all that "
         "differs is unknown, for example 'author laughs' / 'author laugh'.",
         "case.jinja: warning: words missing from the vocabulary (2): laughs, laugh.",

@@ -12,7 +12,7 @@ DETERMINERS = {"this": "sing", "that": "sing", "these": "plur", "those": "plur"}
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
@@ -22,7 +22,7 @@ def undone(question: str, place: int) -> list[str]:
     return [*rest[:place], auxiliary, *rest[place:]]
 
 
-def test_both_questions_are_made_of_one_statement() -> None:
+def test_both_questions_are_made_of_one_statement():
     for case in load_suite("inversion").cases:
         main, embedded = PLACES[case.name]
         for item in list(case.items())[::17]:
@@ -32,7 +32,7 @@ def test_both_questions_are_made_of_one_statement() -> None:
             assert bad.split()[0] == item.features["embedded_auxiliary"]
 
 
-def test_a_model_that_looks_at_the_first_word_alone_is_at_chance() -> None:
+def test_a_model_that_looks_at_the_first_word_alone_is_at_chance():
     for case in load_suite("inversion").cases:
         firsts = Counter(
             tuple(sentence.split()[0] for sentence in item.sentences.values()) for item in case.items()
@@ -41,7 +41,7 @@ def test_a_model_that_looks_at_the_first_word_alone_is_at_chance() -> None:
         assert all(firsts[good, bad] == firsts[bad, good] for good, bad in firsts)
 
 
-def test_only_the_right_noun_has_the_number_of_its_determiner() -> None:
+def test_only_the_right_noun_has_the_number_of_its_determiner():
     suite = load_suite("determiner_noun")
     forms = {"sing": set(), "plur": set()}
     for case in suite.cases:
@@ -59,7 +59,7 @@ def test_only_the_right_noun_has_the_number_of_its_determiner() -> None:
             assert item.features["distance"] == len(good) - 4
 
 
-def test_a_gap_leaves_out_one_noun_phrase_and_a_filler_stands_for_that() -> None:
+def test_a_gap_leaves_out_one_noun_phrase_and_a_filler_stands_for_that():
     for case in load_suite("filler_gap").cases:
         for item in case.items():
             that, filled, gap, filler_gap = (sentence.split() for sentence in item.sentences.values())
