@@ -168,10 +168,7 @@ def test_its_place_and_date_are_the_runs_and_made_again_it_replaces_itself(folde
 
 def test_an_entry_of_a_board_has_the_record_of_its_run(folder, tmp_path):
     shutil.copy(folder / "pairs.jsonl", tmp_path)
-    for step in (
-        ["new", "board", "--suite", "../pairs.jsonl"],
-        ["add", "board", folder / "pairs"],
-    ):
+    for step in (["new", "board", "--suite", "../pairs.jsonl"], ["add", "board", folder / "pairs"]):
         assert call("board", *step, cwd=tmp_path).returncode == 0
     entry, run = exported("board/entries/lstm", cwd=tmp_path), exported("pairs", cwd=folder)
     assert entry | {"retrieved_timestamp": ""} == run | {"retrieved_timestamp": ""}
