@@ -39,17 +39,10 @@ from tseval.verdicts import judge, sentences_of
 def verdicts(marks, **features):
     """Verdicts from a text of marks: + correct, - wrong, = tie, ? undecidable."""
     frame = pd.DataFrame(
-        {
-            "case": "case",
-            "item": range(len(marks)),
-            "contrast": "grammatical > ungrammatical",
-            "better_score": 0.0,
-            "worse_score": 0.0,
-            "correct": [mark == "+" for mark in marks],
-            "tie": [mark == "=" for mark in marks],
-            "undecidable": [mark == "?" for mark in marks],
-        }
-    )
+        {"case": "case", "item": range(len(marks)), "contrast": "grammatical > ungrammatical",
+         "better_score": 0.0, "worse_score": 0.0, "correct": [mark == "+" for mark in marks],
+         "tie": [mark == "=" for mark in marks], "undecidable": [mark == "?" for mark in marks]}
+    )  # fmt: skip
     return frame.assign(**{name: pd.array(values, "Int64") for name, values in features.items()})
 
 
@@ -225,11 +218,8 @@ def test_verbs_numbers_and_whole_examples_are_counted_by_attractors():
         kind: tuple(row) for kind, row in zip([None, 0, 1, 2], found[names].to_numpy().tolist(), strict=True)
     }
     assert counts == {
-        None: (5, 5, 3, 3, 2, 1),
-        0: (3, 4, 2, 2, 1, 1),
-        1: (1, 1, 0, 1, 0, 0),
-        2: (1, 0, 1, 0, 1, 0),
-    }
+        None: (5, 5, 3, 3, 2, 1), 0: (3, 4, 2, 2, 1, 1), 1: (1, 1, 0, 1, 0, 0), 2: (1, 0, 1, 0, 1, 0),
+    }  # fmt: skip
 
 
 def test_shares_are_of_these_counts_and_intervals_are_wilsons():
@@ -358,14 +348,10 @@ def scored_as_published(suite, words):
     texts = sentences_of(suite).to_pylist()
     of_words = [surprisal[text] for text in texts]
     return pa.table(
-        {
-            "sentence": texts,
-            "seen": texts,
-            "logprob": [float(one.sum(dtype=np.float64)) for one in of_words],
-            "words": pa.array(of_words, pa.list_(pa.float32())),
-            "n_unknown": pa.array([0] * len(texts), pa.int32()),
-        }
-    )
+        {"sentence": texts, "seen": texts, "logprob": [float(one.sum(dtype=np.float64)) for one in of_words],
+         "words": pa.array(of_words, pa.list_(pa.float32())),
+         "n_unknown": pa.array([0] * len(texts), pa.int32())}
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("construction", ["NPS", "NPZ", "MVRR"])

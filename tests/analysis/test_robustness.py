@@ -22,15 +22,9 @@ NAMES = ("verb", "subject", "embedded")
 def verdicts_of(correct, codes, construction="Simple", **columns):
     """Verdicts of one row whose items have these entries."""
     frame = pd.DataFrame(
-        {
-            "dependency": "short",
-            "phenomenon": "Agreement",
-            "construction": construction,
-            "contrast": "grammatical > ungrammatical",
-            "correct": correct,
-            "undecidable": False,
-        }
-    )
+        {"dependency": "short", "phenomenon": "Agreement", "construction": construction,
+         "contrast": "grammatical > ungrammatical", "correct": correct, "undecidable": False}
+    )  # fmt: skip
     for name, column in zip(NAMES, np.asarray(codes).T, strict=False):
         words = pd.array([f"{name} {code}" for code in column], "str")
         frame[f"{name}.entry"] = pd.Categorical(words)

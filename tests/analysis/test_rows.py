@@ -22,22 +22,12 @@ def verdicts(*rows, **features):
     """Verdicts from (construction, verdict) pairs; + correct, - wrong, = tie, ? undecidable."""
     frame = pd.DataFrame(
         [
-            {
-                "case": "case",
-                "item": i,
-                "construction": construction,
-                "phenomenon": "P",
-                "dependency": "short",
-                "contrast": "grammatical > ungrammatical",
-                "better_score": -1.0,
-                "worse_score": -1.0,
-                "correct": mark == "+",
-                "tie": mark == "=",
-                "undecidable": mark == "?",
-            }
+            {"case": "case", "item": i, "construction": construction, "phenomenon": "P",
+             "dependency": "short", "contrast": "grammatical > ungrammatical", "better_score": -1.0,
+             "worse_score": -1.0, "correct": mark == "+", "tie": mark == "=", "undecidable": mark == "?"}
             for i, (construction, mark) in enumerate(rows)
         ]
-    )
+    )  # fmt: skip
     return frame.assign(**features)
 
 
@@ -307,16 +297,11 @@ def verdicts_of_seeds(shift, seed, unknown=()):
     random = np.random.default_rng(seed)
     verb = np.tile(np.repeat(np.arange(N_VERBS), PER_VERB), 2)
     frame = pd.DataFrame(
-        {
-            "dependency": None,
-            "phenomenon": "Agreement",
-            "construction": np.repeat(["Simple", "Coordination"], N_VERBS * PER_VERB),
-            "contrast": "good > bad",
-            "verb.entry": [f"v{code}" for code in verb],
-            "correct": random.random(len(verb)) < known[verb] + shift,
-            "tie": False,
-        }
-    )
+        {"dependency": None, "phenomenon": "Agreement",
+         "construction": np.repeat(["Simple", "Coordination"], N_VERBS * PER_VERB), "contrast": "good > bad",
+         "verb.entry": [f"v{code}" for code in verb],
+         "correct": random.random(len(verb)) < known[verb] + shift, "tie": False}
+    )  # fmt: skip
     frame["undecidable"] = frame["construction"].isin(unknown)
     return frame.assign(correct=frame["correct"] & ~frame["undecidable"])
 
@@ -373,12 +358,10 @@ def test_architectures_are_ranked_by_their_means_over_all_rows_what_is_undecidab
 
 
 SETS = {
-    "Short-range dependency": "short_range",
-    "Long-range dependency": "long_range",
-    "Subject-verb agreement": "sv_agreement",
-    "Reflexive anaphora": "reflexive_anaphora",
+    "Short-range dependency": "short_range", "Long-range dependency": "long_range",
+    "Subject-verb agreement": "sv_agreement", "Reflexive anaphora": "reflexive_anaphora",
     "Negative polarity items": "negative_polarity_items",
-}
+}  # fmt: skip
 
 
 def frame(rows):

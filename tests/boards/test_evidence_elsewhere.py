@@ -105,10 +105,8 @@ def change(board, **evidence):
 def test_evidence_elsewhere_is_fetched_once_and_then_works_offline(board, server):
     content = (server.served / "lstm.parquet").read_bytes()
     assert entry_of(board)["evidence"] == {
-        "url": server.at("/lstm.parquet"),
-        "sha256": sha256(content).hexdigest(),
-        "bytes": len(content),
-    }
+        "url": server.at("/lstm.parquet"), "sha256": sha256(content).hexdigest(), "bytes": len(content),
+    }  # fmt: skip
     assert {path.name for path in (board / "entries/lstm").iterdir()} == {"entry.yaml", "manifest.json"}
     verified = call("verify", board)
     assert (verified.returncode, "plausible" in verified.stdout) == (0, True)
@@ -205,11 +203,9 @@ def test_evidence_of_another_entry_is_not_that_of_the_manifest(board, server):
     other = server.served / "other.parquet"
     other.write_bytes(b"something else")
     change(
-        board,
-        url=server.at("/other.parquet"),
-        sha256=sha256(b"something else").hexdigest(),
+        board, url=server.at("/other.parquet"), sha256=sha256(b"something else").hexdigest(),
         bytes=len(b"something else"),
-    )
+    )  # fmt: skip
     (found,) = wrong_with_board(board)
     assert "evidence.sha256 is not that of manifest.json" in found
 

@@ -95,10 +95,8 @@ def test_numbers_are_those_of_the_table(seen, told):
     for place, name in enumerate(names):
         for row, cell in zip(by_model[name], (line[place] for line in cells), strict=False):
             assert cell[:3] == [
-                f"h{shade(row['accuracy'])}",
-                share(row["accuracy"]),
-                interval((row["low"], row["high"])),
-            ]
+                f"h{shade(row['accuracy'])}", share(row["accuracy"]), interval((row["low"], row["high"])),
+            ]  # fmt: skip
             low, high = row["rank_low"], row["rank_high"]
             assert cell[3] == f"{row['rank']} [{low}]" if low == high else f"{row['rank']} [{low}–{high}]"
         for over, cell in zip(told["means"], (line[place] for line in cells[20:]), strict=False):
@@ -332,10 +330,8 @@ def test_seeds_are_shown_one_by_one_and_as_means(open_page, three, told, tmp_pat
     of = {name: [row for row in told["rows"] if row["model"] == name] for name in names}
     for own, one, other, (alone, noisy) in zip(*of.values(), cells, strict=False):
         assert alone == [
-            f"h{shade(own['accuracy'])}",
-            share(own["accuracy"]),
-            interval((own["low"], own["high"])),
-        ]
+            f"h{shade(own['accuracy'])}", share(own["accuracy"]), interval((own["low"], own["high"])),
+        ]  # fmt: skip
         seeds = [one["accuracy"], other["accuracy"]]
         assert noisy[:2] == [f"h{shade(mean(seeds))}", f"{share(mean(seeds))} ± {share(stdev(seeds))}"]
         low, high = map(float, noisy[2].split(" to "))

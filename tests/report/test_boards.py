@@ -23,17 +23,11 @@ BOARD: dict[str, Any] = {
     "decimals": 2,
     "models": [{"name": "GRU", "validation_perplexity": "53.78", "parameters": None}, {"name": "SRN"}],
     "rows": [
-        {
-            "dependency": "short",
-            "phenomenon": "P",
-            "construction": "C",
-            "contrast": "grammatical > ungrammatical",
-            "n_items": 140,
-            "accuracy": {"GRU": "0.95"},
-        }
+        {"dependency": "short", "phenomenon": "P", "construction": "C",
+         "contrast": "grammatical > ungrammatical", "n_items": 140, "accuracy": {"GRU": "0.95"}}
     ],
     "notes": [],
-}
+}  # fmt: skip
 
 
 def changed(path, value):

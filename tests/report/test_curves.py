@@ -61,12 +61,9 @@ def test_every_layer_has_a_line_of_its_decay_over_millions_of_tokens(write):
 
 def test_a_classifier_is_drawn_by_epochs_and_accuracy(tmp_path):
     columns: dict[str, Any] = {
-        "step": [0, 15, 30],
-        "epoch": [0, 1, 2],
-        "training_loss": [None, 0.6, 0.4],
-        "validation_loss": [0.7, 0.5, 0.45],
-        "validation_accuracy": [0.5, 0.75, 0.8],
-    }
+        "step": [0, 15, 30], "epoch": [0, 1, 2], "training_loss": [None, 0.6, 0.4],
+        "validation_loss": [0.7, 0.5, 0.45], "validation_accuracy": [0.5, 0.75, 0.8],
+    }  # fmt: skip
     pq.write_table(pa.table(columns), tmp_path / "number.curves.parquet")
     loss, accuracy = draw_curves([read_curves(tmp_path / "number.curves.parquet")]).axes
     assert lines(loss) == [([1, 2], [0.6, 0.4]), ([0, 1, 2], [0.7, 0.5, 0.45])]
@@ -77,12 +74,9 @@ def test_a_classifier_is_drawn_by_epochs_and_accuracy(tmp_path):
 
 def test_a_training_loss_far_below_that_of_validation_does_not_hide_it(tmp_path):
     columns: dict[str, Any] = {
-        "step": [0, 15, 30],
-        "epoch": [0, 1, 2],
-        "training_loss": [None, 0.08, 0.04],
-        "validation_loss": [0.9, 0.15, 0.13],
-        "validation_accuracy": [0.5, 0.9, 0.95],
-    }
+        "step": [0, 15, 30], "epoch": [0, 1, 2], "training_loss": [None, 0.08, 0.04],
+        "validation_loss": [0.9, 0.15, 0.13], "validation_accuracy": [0.5, 0.9, 0.95],
+    }  # fmt: skip
     pq.write_table(pa.table(columns), tmp_path / "number.curves.parquet")
     low, high = draw_curves([read_curves(tmp_path / "number.curves.parquet")]).axes[0].get_ylim()
     assert low < 0.04

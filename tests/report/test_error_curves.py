@@ -14,12 +14,9 @@ from tseval.report.curves import error_panels, read_error_curves, read_string_cu
 from tseval.report.figures import draw
 
 CURVES: dict[str, Any] = {
-    "step": [0, 10, 20, 30],
-    "tokens": [0, 1000, 2000, 3000],
-    "training_loss": [None, 2.0, 1.5, 1.25],
-    "validation_loss": [None, 2.1, None, 1.3],
-    "validation_perplexity": [None, 8.0, None, 3.7],
-}
+    "step": [0, 10, 20, 30], "tokens": [0, 1000, 2000, 3000], "training_loss": [None, 2.0, 1.5, 1.25],
+    "validation_loss": [None, 2.1, None, 1.3], "validation_perplexity": [None, 8.0, None, 3.7],
+}  # fmt: skip
 # Two rows of a table at steps 10 and 30, another suite at 30, and a moment without a loss.
 ACCURACY: dict[str, Any] = {
     "step": [30, 10, 10, 30, 30, 0],
@@ -69,17 +66,15 @@ def test_the_command_draws_it_and_writes_its_numbers(curves):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (
-            lambda path: path.unlink(),
-            r"urn\.accuracy\.parquet: no such file of accuracies .*\n  .*--eval-suite",
-        ),
+        (lambda path: path.unlink(),
+         r"urn\.accuracy\.parquet: no such file of accuracies .*\n  .*--eval-suite"),
         (lambda path: path.write_text("x"), "cannot be read as accuracies along a training"),
         (
             lambda path: pq.write_table(pa.table({"step": [7], "suite": ["dyck"], "accuracy": [0.5]}), path),
             r"no accuracy belongs to a loss in .*urn\.curves\.parquet",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_is_missing_is_said(curves, damage, message):
     damage(curves.with_name("urn.accuracy.parquet"))
     with pytest.raises(TrainingError, match=message):

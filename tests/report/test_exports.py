@@ -168,10 +168,7 @@ def test_its_place_and_date_are_the_runs_and_made_again_it_replaces_itself(folde
 
 def test_an_entry_of_a_board_has_the_record_of_its_run(folder, tmp_path):
     shutil.copy(folder / "pairs.jsonl", tmp_path)
-    for step in (
-        ["new", "board", "--suite", "../pairs.jsonl"],
-        ["add", "board", folder / "pairs"],
-    ):
+    for step in (["new", "board", "--suite", "../pairs.jsonl"], ["add", "board", folder / "pairs"]):
         assert call("board", *step, cwd=tmp_path).returncode == 0
     entry, run = exported("board/entries/lstm", cwd=tmp_path), exported("pairs", cwd=folder)
     assert entry | {"retrieved_timestamp": ""} == run | {"retrieved_timestamp": ""}
@@ -179,20 +176,12 @@ def test_an_entry_of_a_board_has_the_record_of_its_run(folder, tmp_path):
 
 def test_rows_without_a_score_are_left_out_and_named(folder, tmp_path):
     pairs = [
-        {
-            "good": "the author laughs .",
-            "bad": "the author laugh .",
-            "case": "known",
-            "construction": "known",
-        },
+        {"good": "the author laughs .", "bad": "the author laugh .", "case": "known",
+         "construction": "known"},
         {"good": "the zzyzx laughs .", "bad": "the zzyzx laugh .", "case": "half", "construction": "half"},
-        {
-            "good": "the author zzyzx .",
-            "bad": "the author qqqq .",
-            "case": "unknown",
-            "construction": "unknown",
-        },
-    ]
+        {"good": "the author zzyzx .", "bad": "the author qqqq .", "case": "unknown",
+         "construction": "unknown"},
+    ]  # fmt: skip
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     (tmp_path / "lost.jsonl").write_text(json.dumps(pairs[2]) + "\n")
     for name in ("pairs", "lost"):
@@ -314,11 +303,8 @@ def test_what_is_undecidable_is_left_out_and_missing_entries_are_empty(opened):
     first = runs.verdicts["m0"].assign(undecidable=[True, False] * 3)
     some = replace(runs, verdicts={**runs.verdicts, "m0": first})
     assert written(some)["id"].tolist() == [
-        "case0:1",
-        "case0:3",
-        "case0:5",
-        *[f"case0:{n}" for n in range(6)],
-    ]
+        "case0:1", "case0:3", "case0:5", *[f"case0:{n}" for n in range(6)],
+    ]  # fmt: skip
     assert mixed_model(some).n_verdicts == 9
     nothing = replace(runs, verdicts={**runs.verdicts, "m0": first.assign(undecidable=True)})
     assert mixed_model(nothing).formula == "correct ~ 1 + (1 | verb.entry)"

@@ -85,13 +85,8 @@ def test_an_interval_is_that_of_the_verbs_where_verbs_decide():
 def test_worth_stands_beside_items_and_the_note_names_the_factors():
     table = build_table([make_run(make_suite(crossed()), knows(5))])
     assert cells(table, "lstm on small") == [
-        "Items",
-        "Worth",
-        "Accuracy",
-        "95% interval",
-        "Ties",
-        "Undecidable",
-    ]
+        "Items", "Worth", "Accuracy", "95% interval", "Ties", "Undecidable",
+    ]  # fmt: skip
     assert cells(table, "Simple")[:3] == ["48", "8", "0.625"]
     assert "items are clustered by lexicon entry (subject, verb)." in render(table)
     assert NOTE not in render(table)

@@ -281,14 +281,9 @@ def test_a_resumed_run_has_the_bytes_of_an_undisturbed_one(model, tmp_path, monk
 def test_a_part_reads_back_as_it_was_scored_nulls_included():
     lists = pa.array([[0.5, None], [], None, [1.0]], pa.list_(pa.float64()))
     table = pa.table(
-        {
-            "sentence": ["a", "b", "c", "d"],
-            "seen": ["a", "b", "c", "d"],
-            "logprob": [0.5, 0.0, 0.0, 1.0],
-            "words": lists.cast(pa.list_(pa.float32())),
-            "n_unknown": pa.array([0] * 4, pa.int32()),
-        }
-    )
+        {"sentence": ["a", "b", "c", "d"], "seen": ["a", "b", "c", "d"], "logprob": [0.5, 0.0, 0.0, 1.0],
+         "words": lists.cast(pa.list_(pa.float32())), "n_unknown": pa.array([0] * 4, pa.int32())}
+    )  # fmt: skip
     table = table.append_column("right", lists)
     read = read_part(part_bytes(Part(table, 3)))
     assert read.n_contexts == 3

@@ -165,14 +165,11 @@ def test_states_that_give_no_logprobs_are_told(tmp_path, given):
 @pytest.mark.parametrize("kind", [Tokens, Recurrent])
 @pytest.mark.parametrize(
     "encoded",
-    [
-        lambda _: None,
-        lambda e: Encoded(e.seen[:1], e.tokens, e.lengths, e.n_unknown),
-        lambda e: Encoded(e.seen, e.tokens[:-1], e.lengths, e.n_unknown),
-        lambda e: Encoded(e.seen, e.tokens, e.lengths + 1, e.n_unknown),
-        lambda e: Encoded(e.seen, e.tokens, e.lengths, e.n_unknown, np.ones(3, dtype=np.int64)),
-    ],
-)
+    [lambda _: None, lambda e: Encoded(e.seen[:1], e.tokens, e.lengths, e.n_unknown),
+     lambda e: Encoded(e.seen, e.tokens[:-1], e.lengths, e.n_unknown),
+     lambda e: Encoded(e.seen, e.tokens, e.lengths + 1, e.n_unknown),
+     lambda e: Encoded(e.seen, e.tokens, e.lengths, e.n_unknown, np.ones(3, dtype=np.int64))],
+)  # fmt: skip
 def test_sentences_that_are_encoded_as_others_are_told(tmp_path, kind, encoded):
     model = kind(None if kind is Tokens else lambda n: np.full(n, -1.0), encoded)
     assert "the first 'the author laugh" in refused(model, tmp_path)

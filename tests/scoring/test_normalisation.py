@@ -113,11 +113,8 @@ def test_of_a_model_of_words_tokens_are_words(folder):
 def test_the_signature_says_it_and_stays_what_it_was_without(folder):
     suite = ("--suite", "rated.csv", "--quiet")
     table = {
-        "none": "sentence",
-        "words": "mean",
-        "tokens": "sentence/tokens",
-        "alpha=.50": "sentence/alpha=0.5",
-    }
+        "none": "sentence", "words": "mean", "tokens": "sentence/tokens", "alpha=.50": "sentence/alpha=0.5",
+    }  # fmt: skip
     for place, (by, score) in enumerate(table.items()):
         done = call(
             "run", "--model", "bundled:lstm", *suite, "--normalise", by, "--out", f"s{place}", cwd=folder
@@ -143,12 +140,9 @@ def test_other_unigrams_are_another_score(folder):
 
 @pytest.mark.parametrize(
     "content",
-    [
-        "token,count\na,3\nb,1\n",
-        "token,probability\na,0.75\nb,0.25\n",
-        "token;logprob\na;-0.2876820724517809\nb;-1.3862943611198906\n",
-    ],
-)
+    ["token,count\na,3\nb,1\n", "token,probability\na,0.75\nb,0.25\n",
+     "token;logprob\na;-0.2876820724517809\nb;-1.3862943611198906\n"],
+)  # fmt: skip
 def test_unigrams_may_be_counts_probabilities_or_logarithms(tmp_path, content):
     (tmp_path / "u.csv").write_text(content)
     found = read_unigrams(tmp_path / "u.csv").logprobs
@@ -194,16 +188,9 @@ def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
 )  # fmt: skip
 def test_what_cannot_be_normalised_is_refused_before_anything_is_scored(folder, options, said):
     done = call(
-        "run",
-        "--model",
-        "bundled:lstm",
-        "--suite",
-        "pairs.jsonl",
-        *options.split(),
-        "--out",
-        "no",
+        "run", "--model", "bundled:lstm", "--suite", "pairs.jsonl", *options.split(), "--out", "no",
         cwd=folder,
-    )
+    )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert not (folder / "no").exists()

@@ -243,12 +243,8 @@ def test_slurm_gets_one_array_job_with_the_settings_of_the_plan(sweeps, monkeypa
     script = Path("queued.sh").read_text()
     flags = dict(re.findall(r"^#SBATCH --([\w-]+)=(.*)$", script, re.MULTILINE))
     expected = {
-        "array": "0-1%2",
-        "time": "90",
-        "partition": "gpu",
-        "gpus-per-node": "1",
-        "cpus-per-task": "4",
-    }
+        "array": "0-1%2", "time": "90", "partition": "gpu", "gpus-per-node": "1", "cpus-per-task": "4",
+    }  # fmt: skip
     assert flags.items() >= (expected | {"job-name": "tseval", "open-mode": "append"}).items()
     assert re.search(r"^srun .* -m submitit.core._submit \S*out/sweep/engine$", script, re.MULTILINE)
     assert done.returncode == 1

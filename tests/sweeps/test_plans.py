@@ -90,13 +90,11 @@ def test_all_fields_of_a_plan_reach_its_units(tmp_path):
         ("models: [a.pt]", r"suites: is missing"),
         ("models: a.pt\nsuites: [x]", r"models: should be a list"),
         ("models: [a.pt]\nsuites: [x]\noptions: {limit: many}", r"options.limit: should be a whole number"),
-        (
-            "models: [a.pt]\nsuites: [x]\noptions: {score: best}",
-            r'options.score: has the unknown value "best"',
-        ),
+        ("models: [a.pt]\nsuites: [x]\noptions: {score: best}",
+         r'options.score: has the unknown value "best"'),
         ("models: [", r"not a YAML file"),
     ],
-)
+)  # fmt: skip
 def test_a_typo_is_named_with_file_and_field(tmp_path, text, said):
     (tmp_path / "p.yaml").write_text(text)
     with pytest.raises(RunError, match=said) as error:

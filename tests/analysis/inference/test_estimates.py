@@ -482,11 +482,9 @@ LSTM = Path(__file__).parents[3] / "leaderboards/zoo-wide/entries/lstm"
 # Clustered by these three: accuracy, standard error, and what the items are worth.
 FACTORS = ("subject", "verb", "embedded")
 EXPECTED = {
-    "Simple": (140, 0.957, 0.0411, 24),
-    "In an object RC": (22_400, 0.876, 0.0305, 117),
-    "Across an object RC": (22_400, 0.651, 0.0282, 285),
-    "Across a PP": (22_400, 0.834, 0.0493, 57),
-}
+    "Simple": (140, 0.957, 0.0411, 24), "In an object RC": (22_400, 0.876, 0.0305, 117),
+    "Across an object RC": (22_400, 0.651, 0.0282, 285), "Across a PP": (22_400, 0.834, 0.0493, 57),
+}  # fmt: skip
 
 
 def test_the_errors_of_a_published_lstm_are_those_worked_out_apart():
