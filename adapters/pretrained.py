@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from tseval.errors import LimitError, ModelError, shown, suggest
+from tseval.errors import LimitError, ModelError, one_line, suggest
 from tseval.formats import ContentError, checked, read_json
 from tseval.models.torch_files import STATE_LIMITS, read_object
 from tseval.scoring.numerics import pick_device
@@ -231,7 +231,7 @@ class Pretrained:
     origin: dict[str, OptionValue] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return shown(self, self.name, type(self.model).__name__, self.dtype)
+        return one_line(self, self.name, type(self.model).__name__, self.dtype)
 
     @property
     def dtype(self) -> str:

@@ -153,7 +153,7 @@ def suggest(wrong: str, known: Iterable[str], what: str) -> str:
 WIDTH = 100
 
 
-def shown(value: object, name: str, *facts: str) -> str:
+def one_line(value: object, name: str, *facts: str) -> str:
     """Say on one line what a value is; for `__repr__`.
 
     Args:
@@ -161,7 +161,7 @@ def shown(value: object, name: str, *facts: str) -> str:
         name: What it is called, or nothing; cut where the line would be too long.
         facts: Counts and the like, short.
 
-    >>> shown(ValueError(), "marvin_linzen", "22 cases", "163,124 items")
+    >>> one_line(ValueError(), "marvin_linzen", "22 cases", "163,124 items")
     '<ValueError marvin_linzen: 22 cases, 163,124 items>'
     """
     kind = type(value).__name__

@@ -23,7 +23,7 @@ from tseval.runs import Manifest, Run, RunKey, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
 from tseval.scoring.engine import lengths_of, score_all
 from tseval.scoring.scorers import scorer_for
-from tseval.verdicts import asked_in, check_score, judge, n_too_long, sentences_of
+from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,7 +160,7 @@ def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = Non
         )
     sentences, too_long = _readable(scorer, sentences_of(suite))
     scorer.check_sentences(sentences)
-    asked = asked_in(suite, sentences)
+    asked = questions_in(suite, sentences)
     if asked:
         scorer.check_symbols(asked.asks)
     if len(too_long) and (asked or not len(sentences)):

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tseval.errors import AwayError, EvidenceError, counted, shown
+from tseval.errors import AwayError, EvidenceError, counted, one_line
 from tseval.files import cache_folder, read_bytes, write_whole
 from tseval.formats import ContentError, checked, parse_json
 from tseval.tables import read_parquet
@@ -156,7 +156,7 @@ class Evidence:
     table: pa.Table
 
     def __repr__(self) -> str:
-        return shown(self, self.suite_digest[:8], counted(self.table.num_rows, "row"))
+        return one_line(self, self.suite_digest[:8], counted(self.table.num_rows, "row"))
 
 
 def gather(scored: pa.Table, suite_digest: str) -> Evidence:
@@ -453,7 +453,7 @@ def check_address(url: str) -> None:
         raise EvidenceError(f"{url!r:.200} is no https address")
 
 
-def kept_evidence(digest: str) -> Path:
+def stored_evidence(digest: str) -> Path:
     """Name the file in the cache that holds the evidence of a digest."""
     return cache_folder() / "evidence" / f"{digest}.parquet"
 
@@ -464,7 +464,7 @@ def keep_evidence(content: bytes) -> Path:
     Raises:
         OSError: It cannot be written.
     """
-    place = kept_evidence(sha256(content).hexdigest())
+    place = stored_evidence(sha256(content).hexdigest())
     place.parent.mkdir(parents=True, exist_ok=True)
     write_whole(place, content, shared=True)
     return place
@@ -482,7 +482,7 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
     if not _DIGEST.fullmatch(address.sha256):
         raise EvidenceError(f"has no SHA-256 digest, but {address.sha256!r:.80}")
     check_address(address.url)
-    place = kept_evidence(address.sha256)
+    place = stored_evidence(address.sha256)
     with suppress(OSError):
         content = read_bytes(place)
         if sha256(content).hexdigest() == address.sha256:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted, shown, suggest
+from tseval.errors import SuiteError, counted, one_line, suggest
 from tseval.questions import hash_column, named_columns
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Item:
     features: Mapping[str, Feature]
 
     def __repr__(self) -> str:
-        return shown(self, f"{self.case}[{self.index}]", *self.sentences.values())
+        return one_line(self, f"{self.case}[{self.index}]", *self.sentences.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Case:
     entries: pa.Table = field(default_factory=lambda: pa.table({}))
 
     def __repr__(self) -> str:
-        return shown(self, self.name, counted(self.n_items, "item"), counted(self.n_verdicts, "verdict"))
+        return one_line(self, self.name, counted(self.n_items, "item"), counted(self.n_verdicts, "verdict"))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -206,7 +206,9 @@ class Suite:
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)
-        return shown(self, self.name, counted(len(self.cases), "case"), counted(self.n_items, "item"), *part)
+        return one_line(
+            self, self.name, counted(len(self.cases), "case"), counted(self.n_items, "item"), *part
+        )
 
     @property
     def n_items(self) -> int:

@@ -46,7 +46,7 @@ def sentences_of(suite: Suite) -> pa.StringArray:
     return distinct.take(pc.sort_indices(distinct))
 
 
-def asked_in(suite: Suite, sentences: pa.StringArray) -> Asked | None:
+def questions_in(suite: Suite, sentences: pa.StringArray) -> Asked | None:
     """Say what is asked inside sentences, if anything; a suite that asks there has one case."""
     if all(case.question.asks() is None for case in suite.cases):
         return None

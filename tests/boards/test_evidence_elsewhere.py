@@ -17,7 +17,7 @@ from tseval.boards import LONGEST_TEXT
 from tseval.boards.check import wrong_with_board
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
-from tseval.evidence import LARGEST_EVIDENCE, kept_evidence
+from tseval.evidence import LARGEST_EVIDENCE, stored_evidence
 from tseval.suites import load_suite
 
 PAIRS = [("the author laughs .", "the author laugh ."), ("the pilots smile .", "the pilots smiles .")]
@@ -120,7 +120,7 @@ def test_evidence_elsewhere_is_fetched_once_and_then_works_offline(board, server
 
 def test_damage_in_the_cache_is_fetched_again(board, server):
     assert call("verify", board).returncode == 0
-    kept = kept_evidence(entry_of(board)["evidence"]["sha256"])
+    kept = stored_evidence(entry_of(board)["evidence"]["sha256"])
     kept.write_bytes(b"PAR1")
     assert call("verify", board).returncode == 0
     assert server.asked == ["/lstm.parquet"] * 2
@@ -135,7 +135,7 @@ def test_another_file_at_the_address_is_refused_and_not_kept(board, server):
         assert "is not that of the entry: it has" in done.stdout
     table = call("table", board, "--by", "n")
     assert (table.returncode, "is not that of the entry" in table.stderr) == (2, True)
-    assert not kept_evidence(entry_of(board)["evidence"]["sha256"]).exists()
+    assert not stored_evidence(entry_of(board)["evidence"]["sha256"]).exists()
 
 
 def test_a_larger_file_is_read_no_further_than_it_may_be(board, server):
@@ -154,7 +154,7 @@ def test_what_cannot_be_had_is_one_message_that_says_where_to_put_it(board, serv
     verified = call("verify", board)  # not wrong: nothing can be said
     assert (verified.returncode, "evidence cannot be had" in verified.stderr) == (2, True)
     table = call("table", board)
-    place = kept_evidence(entry_of(board)["evidence"]["sha256"])
+    place = stored_evidence(entry_of(board)["evidence"]["sha256"])
     assert (table.returncode, f"as {place}" in table.stderr.replace("\n", "")) == (2, True)
     place.parent.mkdir(parents=True, exist_ok=True)
     (server.served / "kept").rename(place)

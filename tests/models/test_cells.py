@@ -14,7 +14,7 @@ from torch import nn
 
 from tseval.models.cells import CELLS, FIRST
 from tseval.models.cells.cell import options_of
-from tseval.models.network import LanguageModel, Sizes, Undrawn, count_parameters
+from tseval.models.network import LanguageModel, Sizes, count_parameters, no_init
 from tseval.report.boards import BUNDLED_BOARDS, read_board
 
 BATCH, TIME, INPUT = 3, 6, 7
@@ -160,7 +160,7 @@ def test_a_network_that_is_not_drawn_is_the_same_but_for_its_parameters(arch):
     sizes = Sizes(arch, 6, 15, 6, 2)  # 15 angles turn the 6 units of the URN
     drawn = LanguageModel(sizes)
     before = torch.get_rng_state()
-    with Undrawn():
+    with no_init():
         undrawn = LanguageModel(sizes)
     assert torch.equal(torch.get_rng_state(), before)
     shapes = [{name: p.shape for name, p in model.named_parameters()} for model in (drawn, undrawn)]

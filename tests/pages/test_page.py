@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from in_process import call
 
 from tseval.pages.content import N_SHADES, shade
-from tseval.report.document import difference, interval, share
+from tseval.report.document import format_difference, format_interval, format_share
 
 pytestmark = pytest.mark.slow
 
@@ -95,14 +95,15 @@ def test_numbers_are_those_of_the_table(seen, told):
     for place, name in enumerate(names):
         for row, cell in zip(by_model[name], (line[place] for line in cells), strict=False):
             assert cell[:3] == [
-                f"h{shade(row['accuracy'])}", share(row["accuracy"]), interval((row["low"], row["high"])),
+                f"h{shade(row['accuracy'])}", format_share(row["accuracy"]),
+                format_interval((row["low"], row["high"])),
             ]  # fmt: skip
             low, high = row["rank_low"], row["rank_high"]
             assert cell[3] == f"{row['rank']} [{low}]" if low == high else f"{row['rank']} [{low}–{high}]"
         for over, cell in zip(told["means"], (line[place] for line in cells[20:]), strict=False):
             assert cell[1:3] == [
-                share(over["accuracy"][name]),
-                interval((over["low"][name], over["high"][name])),
+                format_share(over["accuracy"][name]),
+                format_interval((over["low"][name], over["high"][name])),
             ]
         assert float(cells[20 + 2 * len(told["means"]) - 1][place][1]) == pytest.approx(
             told["means"][-1]["rank"][name], abs=0.01
@@ -168,7 +169,7 @@ def test_models_and_phenomena_are_filtered_and_the_page_says_how_many(seen):
 def test_what_is_known_of_a_cell_is_told_on_hover_on_focus_and_in_the_text(seen, told):
     page = seen.page
     first = next(row for row in told["rows"] if row["model"] == "lstm")
-    ends = interval((first["low"], first["high"]))
+    ends = format_interval((first["low"], first["high"]))
     page.locator(f"{ROWS} .v").first.hover()
     tip = page.locator("#tip").inner_text()
     assert f"95% interval {ends}" in tip
@@ -225,7 +226,10 @@ def test_two_models_compare_as_the_command_beside_them_says(seen, three, told):
     shown = [row.split("\t") for row in page.locator("#pair tbody tr").all_inner_texts()]
     assert len(shown) == len(expected) == 20 + len(told["means"])
     for row, cells in zip(expected, shown, strict=True):
-        assert cells[3:5] == [difference(row["difference"]), interval((row["low"], row["high"]))]
+        assert cells[3:5] == [
+            format_difference(row["difference"]),
+            format_interval((row["low"], row["high"])),
+        ]
         assert cells[-1] == row["outcome"]
     assert {row["outcome"] for row in expected} > {"undecided"}
     # The other way round everything is turned.
@@ -289,7 +293,7 @@ def test_it_works_from_a_server_too_and_asks_it_for_nothing(open_page, three):
 
 def test_without_scripts_the_numbers_are_there(open_page, three, told):
     page = open_page(three.index, java_script_enabled=False).page
-    assert page.locator("#board tbody .v").first.inner_text() == share(told["rows"][0]["accuracy"])
+    assert page.locator("#board tbody .v").first.inner_text() == format_share(told["rows"][0]["accuracy"])
     assert page.locator("#controls").is_hidden()
 
 
@@ -330,10 +334,14 @@ def test_seeds_are_shown_one_by_one_and_as_means(open_page, three, told, tmp_pat
     of = {name: [row for row in told["rows"] if row["model"] == name] for name in names}
     for own, one, other, (alone, noisy) in zip(*of.values(), cells, strict=False):
         assert alone == [
-            f"h{shade(own['accuracy'])}", share(own["accuracy"]), interval((own["low"], own["high"])),
+            f"h{shade(own['accuracy'])}", format_share(own["accuracy"]),
+                format_interval((own["low"], own["high"])),
         ]  # fmt: skip
         seeds = [one["accuracy"], other["accuracy"]]
-        assert noisy[:2] == [f"h{shade(mean(seeds))}", f"{share(mean(seeds))} ± {share(stdev(seeds))}"]
+        assert noisy[:2] == [
+            f"h{shade(mean(seeds))}",
+            f"{format_share(mean(seeds))} ± {format_share(stdev(seeds))}",
+        ]
         low, high = map(float, noisy[2].split(" to "))
         assert low <= mean(seeds) <= high
     ranks = [text for _, text, _ in cells[-1]]

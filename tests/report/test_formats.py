@@ -24,22 +24,22 @@ from tseval.report.document import (
     Line,
     cell,
     code,
-    interval,
+    format_count,
+    format_interval,
+    format_mean_rank,
+    format_probability,
+    format_share,
     latex,
     markdown,
-    mean_rank,
-    probability,
-    share,
     side_by_side,
-    whole,
 )
 
 NAN = float("nan")
 FIELDS = (
     Field("small", align="left"),
-    Field("Items", ("n_items",), whole),
-    Field("a_b", ("accuracy",), share),
-    Field("95% interval", ("low", "high"), interval),
+    Field("Items", ("n_items",), format_count),
+    Field("a_b", ("accuracy",), format_share),
+    Field("95% interval", ("low", "high"), format_interval),
 )
 LINES = (
     Line(("Long & short",), "section"),
@@ -47,7 +47,7 @@ LINES = (
     Line(("Near", 1200, Fraction(2, 3), (0.5, 0.75))),
     Line(("Far", 3, None, (NAN, NAN))),
     Line(("Means",), "section"),
-    Line(("Mean rank", "", Fraction(3, 2), ""), show=mean_rank),
+    Line(("Mean rank", "", Fraction(3, 2), ""), show=format_mean_rank),
 )
 RECORDS = pd.DataFrame(
     {"model": ["a_b", "=x"], "n_items": pd.array([1200, None], "Int64"), "accuracy": [2 / 3, NAN]}
@@ -258,19 +258,19 @@ def test_a_field_takes_one_value_per_row_and_a_tuple_from_several_columns():
 
 @pytest.mark.parametrize("missing", [None, NAN, pd.NA])
 def test_what_is_missing_is_a_dash_whatever_the_column(missing):
-    grid = Grid([Field("label"), Field("n", show=whole), Field("share", show=share)], [])
+    grid = Grid([Field("label"), Field("n", show=format_count), Field("share", show=format_share)], [])
     assert grid.texts(Line(("a", missing, missing))) == ["a", "–", "–"]
-    assert interval((NAN, NAN)) == "–"
+    assert format_interval((NAN, NAN)) == "–"
 
 
 def test_text_stays_as_it_was_printed_beside_numbers_that_are_cut():
-    grid = Grid([Field("label"), Field("A", show=share), Field("B", show=share)], [])
+    grid = Grid([Field("label"), Field("A", show=format_share), Field("B", show=format_share)], [])
     assert grid.texts(Line(("a", "0.5", Fraction(2, 3)))) == ["a", "0.5", "0.666"]
 
 
 def test_a_line_may_be_shown_otherwise_than_its_column():
-    grid = Grid([Field("label"), Field("A", show=share)], [])
-    assert grid.texts(Line(("mean rank", Fraction(3, 2)), show=mean_rank)) == ["mean rank", "1.5"]
+    grid = Grid([Field("label"), Field("A", show=format_share)], [])
+    assert grid.texts(Line(("mean rank", Fraction(3, 2)), show=format_mean_rank)) == ["mean rank", "1.5"]
 
 
 def test_a_section_has_a_cell_under_every_heading():
@@ -283,7 +283,7 @@ def test_models_stand_beside_each_other_after_what_their_rows_share():
         "srn": pd.DataFrame({"k": [0, 1], "accuracy": [0.5, 1.0], "worth": [7, 8]}),
         "gru": pd.DataFrame({"k": [0, 1], "accuracy": [0.25, NAN], "worth": [9, 0]}),
     }
-    measures = [Field("", ("accuracy",), share), Field("Worth", ("worth",), whole)]
+    measures = [Field("", ("accuracy",), format_share), Field("Worth", ("worth",), format_count)]
     fields, lines = side_by_side([Field("Attractors", ("k",), align="left")], frames, measures)
     assert [field.heading for field in fields] == ["Attractors", "srn", "Worth", "gru", "Worth"]
     assert [Grid(fields, lines).texts(line) for line in lines] == [
@@ -294,15 +294,18 @@ def test_models_stand_beside_each_other_after_what_their_rows_share():
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
-        (share(Fraction(9_999_999_999, 10_000_000_000)), "0.999"),  # an exact share is never rounded up
-        (share(0.29, 2), "0.29"),  # 0.29 * 100 is 28.999999999999996
-        (share(Fraction(979, 1000), 2), "0.97"),
-        (interval((0.1239, 0.4561)), "0.123 to 0.457"),
-        (mean_rank(Fraction(10)), "10"),
-        (mean_rank(Fraction(25, 8)), "3.12"),
-        (whole(22400), "22,400"),
-        (probability(0.00099), "< 0.001"),
-        (probability(0.0312), "0.031"),
+        (
+            format_share(Fraction(9_999_999_999, 10_000_000_000)),
+            "0.999",
+        ),  # an exact share is never rounded up
+        (format_share(0.29, 2), "0.29"),  # 0.29 * 100 is 28.999999999999996
+        (format_share(Fraction(979, 1000), 2), "0.97"),
+        (format_interval((0.1239, 0.4561)), "0.123 to 0.457"),
+        (format_mean_rank(Fraction(10)), "10"),
+        (format_mean_rank(Fraction(25, 8)), "3.12"),
+        (format_count(22400), "22,400"),
+        (format_probability(0.00099), "< 0.001"),
+        (format_probability(0.0312), "0.031"),
     ],
 )
 def test_numbers_are_cut_and_not_rounded(shown, text):

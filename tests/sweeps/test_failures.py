@@ -21,7 +21,7 @@ from tseval.models.network import LanguageModel, Sizes
 from tseval.runs import read_run
 from tseval.suites import load_suite
 from tseval.sweeps import worker
-from tseval.sweeps.units import SweepPlace, SweepPlan, UnitRecord, WorkerTask, plan_units
+from tseval.sweeps.units import Records, SweepPlan, UnitRecord, WorkerTask, plan_units
 from tseval.sweeps.worker import DEATHS, UnitScorer, Worker
 
 pytestmark = needs_posix  # kills, and messages that hold paths
@@ -36,7 +36,7 @@ def sweeps(tmp_path, monkeypatch):
 
 def planned(out="out", models=("ckpt/step*.pt",), suites=("./one", "./two")):
     units = plan_units(SweepPlan(models, suites, out=out))
-    place = SweepPlace(Path(out) / "sweep")
+    place = Records(Path(out) / "sweep")
     place.open_again(units)
     return units, place
 

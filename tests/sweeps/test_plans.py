@@ -9,7 +9,7 @@ from in_process import call
 
 from tseval.errors import RunError, SuiteError
 from tseval.sweeps import states_of
-from tseval.sweeps.units import SweepPlace, SweepPlan, expand_braces, plan_units, read_plan
+from tseval.sweeps.units import Records, SweepPlan, expand_braces, plan_units, read_plan
 
 
 def planned(*models, suites=("marvin_linzen",)):
@@ -164,6 +164,6 @@ def test_a_thousand_units_are_planned_and_their_state_told_in_seconds(checkpoint
 
 def test_status_writes_nothing(checkpoints):
     units = plan_units(SweepPlan(("ckpt/step2.pt",), ("marvin_linzen",), out="out"))
-    (state,) = states_of(units, SweepPlace(Path("out/sweep")))
+    (state,) = states_of(units, Records(Path("out/sweep")))
     assert state.record.stage == "waiting"
     assert not Path("out").exists()

@@ -24,7 +24,7 @@ from tseval.suites import find_suite, load_cached, load_suite, save_suite, suite
 from tseval.tables import read_parquet
 from tseval.verdicts import judge
 from tseval.verifying import verify_run
-from tseval.verifying.claim import Wrong, claim_of_run
+from tseval.verifying.claim import CheckFailed, claim_of_run
 from tseval.verifying.levels import check_plausible, recompute
 from tseval.verifying.rescore import chosen
 
@@ -174,7 +174,7 @@ def test_every_number_of_evidence_is_looked_at(root, name, value, said):
     again = recompute(claim, str(root / "pairs.jsonl"))
     table = claim.evidence.table
     forged = table.append_column(name, pa.array([value] + [-1.0] * (table.num_rows - 1)))
-    with pytest.raises(Wrong, match=re.escape(said)):
+    with pytest.raises(CheckFailed, match=re.escape(said)):
         check_plausible(replace(claim, evidence=replace(claim.evidence, table=forged)), again)
 
 

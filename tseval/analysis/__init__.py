@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class Correctness:
     """What one model got right.
 
     Attributes:
@@ -46,7 +46,7 @@ class Answers:
     correct: NDArray[np.bool_]
     decidable: NDArray[np.bool_]
 
-    def sharing(self, other: Answers) -> Answers:
+    def sharing(self, other: Correctness) -> Correctness:
         """Take rows and entries of another model where they are the same: they are kept and grouped once."""
         same = self.factors.names == other.factors.names and all(
             np.array_equal(own, others)
@@ -72,7 +72,7 @@ class Ranking:
     high: NDArray[np.float64]
 
 
-def estimate_rows(answers: Answers) -> list[Estimate | None]:
+def estimate_rows(answers: Correctness) -> list[Estimate | None]:
     """Estimate the accuracy of every row, None where no item is decidable."""
     return [
         estimate(answers.correct[items], answers.decidable[items], design)
@@ -81,7 +81,7 @@ def estimate_rows(answers: Answers) -> list[Estimate | None]:
 
 
 def estimate_means(
-    models: Sequence[Answers], sets: Sequence[Sequence[int]]
+    models: Sequence[Correctness], sets: Sequence[Sequence[int]]
 ) -> list[tuple[Estimate | None, ...]]:
     """Estimate the mean accuracy of every model over sets of rows, each row counted once.
 
@@ -106,7 +106,7 @@ def estimate_means(
     return found
 
 
-def rank_models(models: Sequence[Answers]) -> Ranking:
+def rank_models(models: Sequence[Correctness]) -> Ranking:
     """Find the ranks that models may have in every row and over all, and intervals of their mean ranks.
 
     Args:
@@ -121,7 +121,7 @@ def rank_models(models: Sequence[Answers]) -> Ranking:
     return Ranking(of_rows, rank_sets(correct, whole), low, high)
 
 
-def factors_of_any(models: Sequence[Answers]) -> Factors:
+def factors_of_any(models: Sequence[Correctness]) -> Factors:
     """Join the factors of all models; those of one name are the same."""
     codes = {
         name: column
@@ -175,7 +175,7 @@ def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
     return tally(verdicts, by)[0]
 
 
-def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Answers]:
+def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Correctness]:
     """Count verdicts as `count` does, and keep from which items each row is made."""
     if len(verdicts) and verdicts["correct"].isna().all():
         raise no_accuracy("the run")
@@ -188,7 +188,7 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
     counts = in_table_order(counts.assign(group=range(len(counts))), by)
     place_of = np.argsort(counts.pop("group").to_numpy())
     groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False, observed=True)
-    answers = Answers(
+    answers = Correctness(
         rows=place_of[groups.ngroup().to_numpy()],
         factors=Factors.of_verdicts(verdicts),
         correct=verdicts["correct"].to_numpy(bool),

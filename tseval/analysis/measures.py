@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.analysis import Answers
+    from tseval.analysis import Correctness
 
     Values = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def effects(verdicts: pd.DataFrame) -> NDArray[np.float64]:
     return np.where(verdicts["undecidable"].to_numpy(bool), np.nan, nats / NATS_PER_BIT)
 
 
-def with_effects(rows: pd.DataFrame, answers: Answers, bits: NDArray[np.float64]) -> pd.DataFrame:
+def with_effects(rows: pd.DataFrame, answers: Correctness, bits: NDArray[np.float64]) -> pd.DataFrame:
     """Add the columns of `EFFECT` to the rows of a table: the mean effect in bits, and how sure it is.
 
     Args:

@@ -44,8 +44,8 @@ from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.suites import afresh
 from tseval.verifying import Ladder
-from tseval.verifying.claim import Check, Claim, Verification, Wrong, check_known_score, hold_files
-from tseval.verifying.levels import Again, hold_sizes, verdicts_of
+from tseval.verifying.claim import Check, CheckFailed, Claim, Verification, check_known_score, hold_files
+from tseval.verifying.levels import Recomputed, hold_sizes, verdicts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -122,34 +122,36 @@ class _EntryLadder(Ladder):
             hold_files(manifest.files, [EVIDENCE])
             check_known_score(manifest)
             if split_measure(manifest.key.score)[1]:
-                raise Wrong(
+                raise CheckFailed(
                     f"{MANIFEST}: key.score is {manifest.key.score!r}, which follows from no evidence"
                 )
             evidence = read_evidence(evidence_of(self.path, manifest))
             scored = self._run.load_sentences()
         except (BoardError, RunError, EvidenceError, LimitError) as error:
-            raise Wrong(str(error).partition("\n")[0]) from None
+            raise CheckFailed(str(error).partition("\n")[0]) from None
         if manifest.seal is None:
-            raise Wrong(f"{MANIFEST} has no seal, as all entries do")
+            raise CheckFailed(f"{MANIFEST} has no seal, as all entries do")
         self.what = f"{self._entry.name} on {self._suite.name}"
         for field, stated, follows in (
             ("signature", self._entry.signature, manifest.signature),
             ("fingerprint", self._entry.fingerprint, manifest.key.fingerprint),
         ):
             if stated != follows:
-                raise Wrong(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
+                raise CheckFailed(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
         verdicts = verdicts_of(partial(judge_entry, self._split, manifest, scored))
         # Scored and judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})
-        self.again = Again(self._suite, scored, verdicts)
+        self.again = Recomputed(self._suite, scored, verdicts)
         return "entry, manifest, seal and evidence"
 
     def recomputed(self) -> str:
         """Count what follows from the evidence."""
         stated, follows = self.claim.key.terminator, self._suite.terminator
         if stated != follows:
-            raise Wrong(f"{MANIFEST}: key.terminator is {stated!r}, but {follows!r} follows from the suite")
+            raise CheckFailed(
+                f"{MANIFEST}: key.terminator is {stated!r}, but {follows!r} follows from the suite"
+            )
         hold_sizes(self.claim.manifest.suite, self._suite)
         _compare_counts(self._entry, self._run)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
@@ -161,16 +163,16 @@ def _compare_counts(entry: Entry, run: Run) -> None:
     found = count_verdicts(run.load_verdicts()) | count_sentences(run.load_sentences())
     for name, value in found.items():
         if getattr(run.manifest.counts, name) != value:
-            raise Wrong(
+            raise CheckFailed(
                 f"{MANIFEST}: counts.{name} is {getattr(run.manifest.counts, name):,}, but {value:,} follow"
             )
     follow = rows_of(run.verdicts)
     if len(entry.rows) != len(follow):
-        raise Wrong(f"entry.yaml has {len(entry.rows)} rows, but {len(follow)} follow")
+        raise CheckFailed(f"entry.yaml has {len(entry.rows)} rows, but {len(follow)} follow")
     for i, (stated, row) in enumerate(zip(entry.rows, follow, strict=True)):
         for name, value in asdict(row).items():
             if (said := getattr(stated, name)) != value:
-                raise Wrong(f"entry.yaml: rows[{i}].{name} is {said!r}, but {value!r} follows")
+                raise CheckFailed(f"entry.yaml: rows[{i}].{name} is {said!r}, but {value!r} follows")
 
 
 CURVES_FOLDER, CURVES_FIGURE = "curves", "curves.svg"

@@ -58,8 +58,15 @@ from tseval.report.boards import (
     read_board,
 )
 from tseval.report.columns import column_of
-from tseval.report.document import code, interval, markdown, mean_rank, rank_set, share
-from tseval.runs import keep_runs, read_run
+from tseval.report.document import (
+    code,
+    format_interval,
+    format_mean_rank,
+    format_rank_set,
+    format_share,
+    markdown,
+)
+from tseval.runs import cache_runs, read_run
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
@@ -89,7 +96,7 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str,
         definition: What it is over.
         runs: Its entries; none of a board of published accuracies.
     """
-    runs = [one.for_table() for one in keep_runs(runs)]  # several tables read them
+    runs = [one.for_table() for one in cache_runs(runs)]  # several tables read them
     columns = {run.name: column_of(run) for run in runs}
     numbers = _numbers(board, definition, columns)
     page = "\n\n".join(_page(board, definition, runs, columns, numbers)) + "\n"
@@ -185,9 +192,9 @@ def _ranks(table: Table) -> Iterator[str]:
         accuracy, rank, overall = means.accuracy[place], means.rank[place], table.overall[place]
         if accuracy is None or rank is None or overall is None:
             continue  # a model that decides nothing in some row has no mean, and no rank
-        known = rank_set(overall, found.overall.low[place], found.overall.high[place])
-        sure = interval((found.low[place], found.high[place]), 2)
-        rows.append((column.heading, share(accuracy), known, mean_rank(rank), sure))
+        known = format_rank_set(overall, found.overall.low[place], found.overall.high[place])
+        sure = format_interval((found.low[place], found.high[place]), 2)
+        rows.append((column.heading, format_share(accuracy), known, format_mean_rank(rank), sure))
     headings = ("model", "mean accuracy", "rank by it", "mean arithmetic rank", "95% interval")
     yield "## Which ranks are known"
     yield (

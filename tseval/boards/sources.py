@@ -26,7 +26,7 @@ from tseval.runs.manifest import NAME as MANIFEST
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tseval.report.opened import Opened
+    from tseval.report.opened import RunSet
 
 
 def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]:
@@ -49,7 +49,7 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
     return sources
 
 
-def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> Opened:
+def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> RunSet:
     """Open runs over one suite, and choose the verdicts that an analysis is about.
 
     Args:
@@ -67,7 +67,7 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, ra
     return for_analysis(runs, where, rated=rated)
 
 
-def open_against(names: Sequence[str], model: str) -> tuple[Opened, str | None]:
+def open_against(names: Sequence[str], model: str) -> tuple[RunSet, str | None]:
     """Open runs of which one is what all others are compared with.
 
     Args:

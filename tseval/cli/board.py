@@ -62,12 +62,12 @@ def add(
     """Add each RUN to a BOARD, if all hold. What is said of the model is said of each."""
     from tseval.boards import About, read_entry
     from tseval.boards.folder import add_entries
-    from tseval.evidence import kept_evidence
+    from tseval.evidence import stored_evidence
 
     for folder in add_entries(board, runs, About(**about), name, url):  # type: ignore[arg-type]
         click.echo(folder, err=True)
         if (elsewhere := read_entry(folder).evidence) is not None:
-            click.echo(f"put {kept_evidence(elsewhere.sha256)} at {elsewhere.url}", err=True)
+            click.echo(f"put {stored_evidence(elsewhere.sha256)} at {elsewhere.url}", err=True)
 
 
 @board_command.command("check")

@@ -257,15 +257,15 @@ def babylm_command(
 def _table(results: Mapping[str, TaskResult]) -> str:
     from tabulate import tabulate
 
-    from tseval.report.document import NONE, share, whole
+    from tseval.report.document import NONE, format_count, format_share
 
     rows = [
         (
             folder,
-            whole(result.n_items),
+            format_count(result.n_items),
             result.measure,
-            NONE if result.score is None else share(result.score),
-            whole(result.n_tied),
+            NONE if result.score is None else format_share(result.score),
+            format_count(result.n_tied),
         )
         for folder, result in results.items()
     ]
@@ -317,7 +317,7 @@ def sweep_command(
     """
     from tseval.sweeps import STATE, Workforce, states_of
     from tseval.sweeps.engines import find_engine
-    from tseval.sweeps.units import ModelEntry, Options, SweepPlace, SweepPlan, plan_units, read_plan
+    from tseval.sweeps.units import ModelEntry, Options, Records, SweepPlan, plan_units, read_plan
 
     asks, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
     if len(files) + bool(models) != 1:
@@ -336,7 +336,7 @@ def sweep_command(
     units = plan_units(plan)
     folder = Path(str(plan.out))
     if asks:
-        _tell(states_of(units, SweepPlace(folder / STATE)))
+        _tell(states_of(units, Records(folder / STATE)))
         return
     force = Workforce(find_engine(engine_name), workers, plan.settings(engine_name))
     sweep_and_tell(units, folder, force, quiet)
@@ -355,9 +355,9 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
     """
     from tseval.cli.console import counts_of, ended_in_order, say_progress, watching
     from tseval.sweeps import STATE, sweep
-    from tseval.sweeps.units import ENDED, SweepPlace
+    from tseval.sweeps.units import ENDED, Records
 
-    place = SweepPlace(folder / STATE)
+    place = Records(folder / STATE)
     with ended_in_order(folder), watching(quiet, say_progress) as watch:
         swept = sweep(units, place, force, watch)
     if not quiet:
@@ -429,19 +429,19 @@ class Share(click.ParamType[float]):
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 def verify_command(
     paths: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
-    share: float | None, draw: str | None, as_json: bool,
+    format_share: float | None, draw: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Check that runs are whole, follow from suite and evidence, and can be.
 
     With --model the model is asked again about a share of the sentences, drawn anew. Exits with 1 if anything
     is wrong.
     """
-    for option, given in (("--rescore", share), ("--draw", draw)):
+    for option, given in (("--rescore", format_share), ("--draw", draw)):
         if spec is None and given is not None:
             raise RunError(f"{option} needs the model: name it with --model")
     model = None if spec is None else open_chosen(spec, model_args, device)
     reports = []
-    verify = _verifier(suite, model, share or 0.01, draw)
+    verify = _verifier(suite, model, format_share or 0.01, draw)
     for path in _runs_and_entries(paths):
         with progress_bar(f"verifying {path}") as progress:
             report = verify(path, progress)
@@ -475,7 +475,7 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     return found
 
 
-def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
+def _verifier(suite: str | None, model: Model | None, format_share: float, draw: str | None) -> _Verifier:
     """Make what verifies a run or an entry; the suite of a board is expanded once for all its entries."""
     from tseval.boards import ENTRY_FILE, read_definition
     from tseval.boards.check import board_suite, verify_entry
@@ -485,9 +485,11 @@ def _verifier(suite: str | None, model: Model | None, share: float, draw: str | 
 
     def verify(path: Path, progress: Callable[[int, int], None] | None) -> Verification:
         if not (path / ENTRY_FILE).is_file():
-            return verify_run(path, suite=suite, model=model, share=share, draw=draw, progress=progress)
+            return verify_run(
+                path, suite=suite, model=model, share=format_share, draw=draw, progress=progress
+            )
         board = path.resolve().parents[1]
         split = None if read_definition(board).published else suite_of_board(board)
-        return verify_entry(path, suite=split, model=model, share=share, draw=draw, progress=progress)
+        return verify_entry(path, suite=split, model=model, share=format_share, draw=draw, progress=progress)
 
     return verify

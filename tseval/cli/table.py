@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tseval.report.document import Document
     from tseval.report.figures import Look, Panel
-    from tseval.report.opened import Opened
+    from tseval.report.opened import RunSet
     from tseval.runs import Clock
 
 
@@ -138,7 +138,7 @@ class Chosen:
     output: Path | None
     figures: tuple[Path, ...] = ()
 
-    def open(self, *, rated: bool = False, **fixed: int | None) -> Opened:
+    def open(self, *, rated: bool = False, **fixed: int | None) -> RunSet:
         """Open the runs, with the items that `--case`, `--where` and the options of one analysis choose.
 
         Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError, counted, reason, shown
+from tseval.errors import ModelError, counted, one_line, reason
 from tseval.files import read_bytes
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Vocabulary:
     lowercase: bool
 
     def __repr__(self) -> str:
-        return shown(self, "", counted(len(self), "word"), *(("lower-cased",) if self.lowercase else ()))
+        return one_line(self, "", counted(len(self), "word"), *(("lower-cased",) if self.lowercase else ()))
 
     def __post_init__(self) -> None:
         for special in (EOS, UNK):

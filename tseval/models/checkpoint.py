@@ -37,10 +37,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as safetensors_bytes
 from torch import Tensor
 
-from tseval.errors import ModelError, counted, first_line, shortened, shown
+from tseval.errors import ModelError, counted, first_line, one_line, shortened
 from tseval.files import write_whole
 from tseval.models import Vocabulary
-from tseval.models.network import Classifier, LanguageModel, Network, Sizes, Undrawn, all_finite
+from tseval.models.network import Classifier, LanguageModel, Network, Sizes, all_finite, no_init
 from tseval.models.pickles import Pickled, quoted
 from tseval.models.torch_files import (
     OWN_LIMITS,
@@ -361,7 +361,7 @@ class Checkpoint:
 
     def __repr__(self) -> str:
         words = counted(len(self.vocabulary), "word")
-        return shown(self, self.fingerprint[:8], self.model.sizes.arch, words)
+        return one_line(self, self.fingerprint[:8], self.model.sizes.arch, words)
 
 
 def stored_weights(model: Network, dtype: PackedType) -> dict[str, Tensor]:
@@ -531,7 +531,7 @@ def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor
             "they do not belong together"
         )
     _check_weights(sizes, weights)
-    with Undrawn():  # every parameter gets its weight below: `load_state_dict` sees to that
+    with no_init():  # every parameter gets its weight below: `load_state_dict` sees to that
         model = make_network(sizes)
     if sizes.tied:
         weights = {**weights, "output.weight": weights["embedding.weight"]}
@@ -549,7 +549,7 @@ def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
         raise ModelError(
             f"{sizes.layers} layers are announced but there are only {len(weights)} weight tensors"
         )
-    with torch.device("meta"), Undrawn():
+    with torch.device("meta"), no_init():
         expected = make_network(sizes).state_dict()
     if sizes.tied:
         del expected["output.weight"]

@@ -299,7 +299,7 @@ class Classifier(Network):
 DRAWS = {nn.init.kaiming_uniform_, nn.init.normal_, nn.init.uniform_, Tensor.normal_, Tensor.uniform_}
 
 
-class Undrawn(TorchFunctionMode):
+class no_init(TorchFunctionMode):  # noqa: N801 - a context, called as torch.no_grad is
     """Make parameters without drawing them: they hold anything until weights are put into them.
 
     What a cell computes from its sizes is computed. Drawn numbers would only be written over; on the meta

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tseval.items import Suite
     from tseval.pages.parts import ModelFacts
     from tseval.report.columns import Column
-    from tseval.runs import Kept
+    from tseval.runs import CachedRun
 
 
 GENERATOR = '<meta name="generator" content="tseval">'
@@ -181,7 +181,7 @@ def write_report(
     return lacking
 
 
-def _suite_of(kept: Sequence[Kept | None], spec: str | None) -> Suite:
+def _suite_of(kept: Sequence[CachedRun | None], spec: str | None) -> Suite:
     """Find the suite of runs."""
     stated = next(one.run.manifest.suite for one in kept if one is not None)
     suite = load_suite(spec or stated.name, columns=stated.columns)

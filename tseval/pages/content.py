@@ -18,7 +18,7 @@ from tseval.errors import plain
 from tseval.pages.items import MOST_VALUES, N_CLOSEST, N_DRAWN, N_WORST
 from tseval.pages.parts import BADGES, bibtex, render_page
 from tseval.report import render
-from tseval.report.document import NONE, interval, rank_set, worth
+from tseval.report.document import NONE, format_interval, format_rank_set, format_worth
 from tseval.report.layout import grid_of_columns, recorded
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("better", "worse", "equivalent", "undecided")
 # The difference and the ends of its interval, in thousandths, and the place of its word in `OUTCOMES`.
-Told = tuple[int, int, int, int] | None
+Cell = tuple[int, int, int, int] | None
 
 
-def compare_pairs(table: Table) -> dict[tuple[int, int], list[Told]] | None:
+def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
     """Compare all pairs of the models of a table, as `tseval table ONE OTHER --against OTHER` does each.
 
     Tests are corrected by Holm over the rows of a pair, and likewise over its means.
@@ -54,12 +54,12 @@ def compare_pairs(table: Table) -> dict[tuple[int, int], list[Told]] | None:
     rows, n_rows = (factors_of_any(models), models[0].rows, sets), len(table.rows)
     found = differences(marked, rows, list(combinations(marked, 2)))
     return {
-        (int(one), int(other)): [*_told(own[:n_rows]), *_told(own[n_rows:])]
+        (int(one), int(other)): [*_cells(own[:n_rows]), *_cells(own[n_rows:])]
         for (one, other), own in found.items()
     }
 
 
-def _told(found: Sequence[Difference | None]) -> list[Told]:
+def _cells(found: Sequence[Difference | None]) -> list[Cell]:
     """Cut what is known of each as tables do: differences towards 0, intervals outwards."""
     words = iter(compare([one for one in found if one is not None], DEFAULT_MARGIN))
     return [
@@ -188,11 +188,11 @@ def _cell(row: Mapping[Hashable, object]) -> PageCell:
         return PageCell(NONE)
     items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
     if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
-        items += f", worth {worth(known['n_eff'])}"
+        items += f", worth {format_worth(known['n_eff'])}"
     return PageCell(
         text="",
         shade=shade(known["accuracy"]),
-        interval=interval((known["low"], known["high"])) if "low" in known else None,
+        interval=format_interval((known["low"], known["high"])) if "low" in known else None,
         rank=_rank(known),
         items=items,
         value=known["accuracy"],
@@ -204,7 +204,7 @@ def _rank(known: Mapping[str, float]) -> str | None:
         return None
     if "rank_low" not in known:
         return f"{known['rank']:.0f}"
-    return rank_set(Fraction(known["rank"]), int(known["rank_low"]), int(known["rank_high"]))
+    return format_rank_set(Fraction(known["rank"]), int(known["rank_low"]), int(known["rank_high"]))
 
 
 def _means(table: Table) -> Iterator[list[PageCell]]:
@@ -212,7 +212,7 @@ def _means(table: Table) -> Iterator[list[PageCell]]:
     for mean in table.means:
         cells = []
         for value, known in zip(mean.accuracy, mean.estimates, strict=True):
-            ends = None if known is None else interval((known.low, known.high))
+            ends = None if known is None else format_interval((known.low, known.high))
             exact = None if value is None else float(value)
             cells.append(PageCell("", None if exact is None else shade(exact), ends, value=exact))
         yield cells

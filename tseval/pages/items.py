@@ -14,7 +14,7 @@ from tseval.analysis.design import Design, estimate
 from tseval.errors import RunError
 from tseval.evidence import whole_column
 from tseval.items import ENTRY, RESERVED_NAMES
-from tseval.report.document import NONE, interval, share
+from tseval.report.document import NONE, format_interval, format_share
 from tseval.report.layout import row_labels
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from tseval.analysis import Answers
+    from tseval.analysis import Correctness
     from tseval.analysis.design import Estimate
     from tseval.items import Case, Suite
     from tseval.report.table import Table
-    from tseval.runs import Kept
+    from tseval.runs import CachedRun
 
 
 N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3
@@ -263,7 +263,7 @@ class Breakdown:
     parts: tuple[FeaturePart, ...]
 
 
-def break_down(verdicts: pa.Table, models: Sequence[Answers]) -> list[list[Breakdown]]:
+def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[list[Breakdown]]:
     """Break every row down by each feature that splits it into a few parts.
 
     Args:
@@ -284,7 +284,7 @@ def break_down(verdicts: pa.Table, models: Sequence[Answers]) -> list[list[Break
     ]
 
 
-def _breakdown(column: pd.Series, items: np.ndarray, models: Sequence[Answers]) -> Breakdown | None:
+def _breakdown(column: pd.Series, items: np.ndarray, models: Sequence[Correctness]) -> Breakdown | None:
     values = sorted(column.dropna().unique())
     if not 1 < len(values) <= MOST_VALUES:
         return None
@@ -294,7 +294,7 @@ def _breakdown(column: pd.Series, items: np.ndarray, models: Sequence[Answers]) 
     )
 
 
-def _part(value: str, items: np.ndarray, models: Sequence[Answers]) -> FeaturePart:
+def _part(value: str, items: np.ndarray, models: Sequence[Correctness]) -> FeaturePart:
     designs: dict[int, Design] = {}  # models mostly share their factors
     estimates = []
     for one in models:
@@ -349,7 +349,7 @@ class ItemPages:
         kept: For each column its run, None for published ones.
     """
 
-    def __init__(self, table: Table, suite: Suite, kept: Sequence[Kept | None]) -> None:
+    def __init__(self, table: Table, suite: Suite, kept: Sequence[CachedRun | None]) -> None:
         self._table, self._suite, self._kept = table, suite, kept
         answers = {place: column.answers for place, column in enumerate(table.columns) if column.answers}
         self._places = {place: at for at, place in enumerate(answers)}
@@ -379,7 +379,7 @@ class ItemPages:
                     row=row,
                     group=str(key[1]),
                     label=labels[row],
-                    accuracy=NONE if exact is None else share(exact, self._table.decimals),
+                    accuracy=NONE if exact is None else format_share(exact, self._table.decimals),
                     n_items=int(own["n_items"]),
                     n_wrong=int(own["n_items"]) - n_right - n_out,
                     parts={one.feature: self._told(one, place) for one in self._parts[row]},
@@ -399,4 +399,4 @@ class ItemPages:
 def _accuracy(known: Estimate | None, decimals: int) -> tuple[str, str]:
     if known is None:
         return NONE, NONE
-    return share(known.value, decimals), interval((known.low, known.high), decimals)
+    return format_share(known.value, decimals), format_interval((known.low, known.high), decimals)

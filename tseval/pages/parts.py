@@ -14,7 +14,7 @@ from tseval.errors import plain
 from tseval.report import build_table
 from tseval.report.boards import Board
 from tseval.report.document import latex
-from tseval.runs import keep_runs
+from tseval.runs import cache_runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tseval.boards import Checked, Entry
     from tseval.report import Table
     from tseval.report.columns import Column
-    from tseval.runs import Kept, Run
+    from tseval.runs import CachedRun, Run
 
 
 Badge = Literal["published", "reported", "recomputed", "rescored", "re-run"]
@@ -200,14 +200,14 @@ def _hash(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def tabulate_once(sources: Sequence[Run | Board]) -> tuple[list[Kept | None], Table]:
+def tabulate_once(sources: Sequence[Run | Board]) -> tuple[list[CachedRun | None], Table]:
     """Make the table of runs and boards.
 
     Returns:
         For each column its run, None for a published one; and the table.
     """
-    runs = iter(keep_runs([source for source in sources if not isinstance(source, Board)]))
-    kept: list[Kept | None] = []
+    runs = iter(cache_runs([source for source in sources if not isinstance(source, Board)]))
+    kept: list[CachedRun | None] = []
     read: list[Run | Board] = []
     for source in sources:
         if isinstance(source, Board):

@@ -47,12 +47,12 @@ from tseval.report.document import (
     Field,
     Grid,
     Line,
-    correlation,
-    difference,
-    interval,
-    share,
+    format_correlation,
+    format_count,
+    format_difference,
+    format_interval,
+    format_share,
     side_by_side,
-    whole,
     with_spread,
 )
 from tseval.report.figures import LONGEST, SHARES, Axis, Panel, Series, share_panel, without_seed
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tseval.analysis.breakdowns import Measure
-    from tseval.report.opened import Opened
+    from tseval.report.opened import RunSet
 
 
 NOUN_COUNTS = {N: "intervening nouns", ATTRACTORS: "attractors", OTHERS: "non-attractors"}
@@ -73,24 +73,24 @@ _CUT = "Accuracies are cut to 3 decimals, not rounded."
 _CELLS_SHOWN = 12
 
 
-def attractors(opened: Opened) -> Document:
+def attractors(opened: RunSet) -> Document:
     """Tabulate accuracy over intervening nouns and attractors."""
     grids = {name: joint_grid(frame) for name, frame in opened.verdicts.items()}
     return _accuracies(opened, grids, [N, ATTRACTORS])
 
 
-def non_attractors(opened: Opened) -> Document:
+def non_attractors(opened: RunSet) -> Document:
     """Tabulate accuracy over intervening nouns that are no attractors."""
     grids = {name: by_non_attractors(frame) for name, frame in opened.verdicts.items()}
     return _accuracies(opened, grids, [OTHERS])
 
 
-def _accuracies(opened: Opened, grids: Mapping[str, pd.DataFrame], by: list[str]) -> Document:
+def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]) -> Document:
     """Lay out the cells of a grid, a line each, with every model's accuracy and interval."""
     first = next(iter(grids.values()))
     what = " and ".join(NOUN_COUNTS[name] for name in by)
     keys = [Field(NOUN_COUNTS[name].capitalize(), (name,)) for name in by]
-    keys = [replace(keys[0], align="left"), *keys[1:], Field("Items", ("n_items",), whole)]
+    keys = [replace(keys[0], align="left"), *keys[1:], Field("Items", ("n_items",), format_count)]
     found = first["n_items"] > 0
     fields, lines = side_by_side(keys, {name: grid[found] for name, grid in grids.items()}, ACCURACY)
     notes = [_CUT, interval_note(stacked(grids))]
@@ -131,7 +131,7 @@ def _lines(rows: pd.DataFrame, x: str) -> list[Series]:
     return lines
 
 
-def profiles(opened: Opened, words: int | None = None) -> Document:
+def profiles(opened: RunSet, words: int | None = None) -> Document:
     """Tabulate confidence in the correct answer after each word.
 
     Args:
@@ -152,8 +152,8 @@ def profiles(opened: Opened, words: int | None = None) -> Document:
         columns = [shares.index, _words(own), items, *(shares[name] for name in found)]
         fields = [
             Field("Words read", align="left"), Field("Last word", joined=True),
-            Field("Items", show=whole, joined=True),
-            *(Field(name, show=share) for name in found),
+            Field("Items", show=format_count, joined=True),
+            *(Field(name, show=format_share) for name in found),
         ]  # fmt: skip
         lines = [Line(cells) for cells in zip(*columns, strict=True)]
         grids.append(Grid(fields, lines, f"Confidence, {opened.suite}, {case}"))
@@ -192,7 +192,7 @@ def _words(rows: pd.DataFrame) -> list[str]:
     return [f"({word})" if varies else str(word) for word, varies in pairs]
 
 
-_ITEMS = Field("Items", ("n_items",), whole)
+_ITEMS = Field("Items", ("n_items",), format_count)
 _NOTES = (
     "Effect: the mean over items of what a prediction says is greater less what it says is smaller. A "
     "prediction that joins several comparisons, or says that two values are equal, has none.",
@@ -201,7 +201,7 @@ _NOTES = (
 )
 
 
-def design_effects(opened: Opened) -> Document:
+def design_effects(opened: RunSet) -> Document:
     """Tabulate the effect of each prediction, and the mean surprisal under each condition, in bits."""
     surprisals = {name: mean_surprisals(verdicts) for name, verdicts in opened.verdicts.items()}
     found = {name: mean_effects(verdicts) for name, verdicts in opened.verdicts.items()}
@@ -211,10 +211,10 @@ def design_effects(opened: Opened) -> Document:
     if of_any.any():
         labelled = {name: frame.assign(label=row_labels(frame[[*ROW]])) for name, frame in found.items()}
         keys = [Field("Prediction", ("label",), align="left"), _ITEMS]
-        measures = [Field("", ("value",), difference), INTERVAL]
+        measures = [Field("", ("value",), format_difference), INTERVAL]
         grids.append(Grid(*side_by_side(keys, labelled, measures), f"Effects in bits, {opened.suite}"))
     keys = [Field(name.capitalize(), (name,), align="left") for name in ("construction", REGION, CONDITION)]
-    measures = [Field("", ("value",), share), INTERVAL]
+    measures = [Field("", ("value",), format_share), INTERVAL]
     fields_and_lines = side_by_side([*keys, _ITEMS], surprisals, measures)
     grids.append(Grid(*fields_and_lines, f"Surprisals in bits, {opened.suite}"))
     rows = pd.concat([stacked(found), stacked(surprisals)], ignore_index=True)
@@ -245,7 +245,7 @@ def _panel(title: tuple[str, str], rows: pd.DataFrame, models: Sequence[str], bi
 
 SUMMARIES = {"mean": "Mean, each row counted once", "largest": "Largest", "all": "All strings"}
 CHOSEN = "The largest has no interval: it was chosen for being so, and that of its own row is too narrow."
-VALUE = (Field("", ("value",), share), INTERVAL)
+VALUE = (Field("", ("value",), format_share), INTERVAL)
 VALUE_OF_SEEDS = (Field("", ("value", "spread"), with_spread), INTERVAL)
 AXES = {
     "distance": "symbols since the bracket to be closed was opened",
@@ -254,7 +254,7 @@ AXES = {
 }
 
 
-def formal(opened: Opened) -> Document:
+def formal(opened: RunSet) -> Document:
     """Tabulate what the paper on a language reports."""
     measure = measure_of(opened.suite)
     frames = {name: by_feature(verdicts, measure) for name, verdicts in opened.verdicts.items()}
@@ -266,7 +266,7 @@ def formal(opened: Opened) -> Document:
     return _tell(opened, measure, frames, last, VALUE, chosen)
 
 
-def formal_of_seeds(opened: Opened, groups: Mapping[str, Sequence[str]]) -> Document:
+def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Document:
     """Tabulate the same as means over seeds, with the spread between them.
 
     Args:
@@ -298,7 +298,7 @@ def _named(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
 
 
 def _tell(
-    opened: Opened,
+    opened: RunSet,
     measure: Measure,
     frames: Mapping[str, pd.DataFrame],
     last: Mapping[str, Mapping[str, Any]],
@@ -313,7 +313,7 @@ def _tell(
         f"Source: {measure.source}.",
     ]
     rows = {name: _with_summary(rows, measure, last[name]) for name, rows in frames.items()}
-    keys = Field(measure.of, (measure.feature,), align="left"), Field("Judged", ("n_items",), whole)
+    keys = Field(measure.of, (measure.feature,), align="left"), Field("Judged", ("n_items",), format_count)
     fields, lines = side_by_side(keys, frames, shown)
     n_items = next(iter(frames.values()))["n_items"].sum()
     of = shown[0].names
@@ -324,7 +324,7 @@ def _tell(
     return tell(opened, "formal", stacked(rows), [grid], notes)
 
 
-def formal_panel(opened: Opened, analysis: Document) -> Panel:
+def formal_panel(opened: RunSet, analysis: Document) -> Panel:
     """Draw a line for each model: after Figures 2 and 3 of Bernardy & Lappin 2022."""
     measure = measure_of(opened.suite)
     lines = []
@@ -350,16 +350,16 @@ def _with_summary(rows: pd.DataFrame, measure: Measure, headed: Mapping[str, Any
     return pd.concat([rows.astype(kinds), pd.DataFrame([last]).astype(kinds)])
 
 
-SPEARMAN = Field("Spearman", ("spearman",), correlation)
-OF_SPEARMAN = Field("95% interval", ("spearman_low", "spearman_high"), interval)
-PEARSON = Field("Pearson", ("pearson",), correlation)
-OF_PEARSON = Field("95% interval", ("pearson_low", "pearson_high"), interval)
-CEILING = Field("Noise ceiling", ("ceiling",), share)
+SPEARMAN = Field("Spearman", ("spearman",), format_correlation)
+OF_SPEARMAN = Field("95% interval", ("spearman_low", "spearman_high"), format_interval)
+PEARSON = Field("Pearson", ("pearson",), format_correlation)
+OF_PEARSON = Field("95% interval", ("pearson_low", "pearson_high"), format_interval)
+CEILING = Field("Noise ceiling", ("ceiling",), format_share)
 _LABELS = {"sentence": "log-probability, nats", "mean": "log-probability per word, nats"}
-N_SENTENCES = Field("Sentences", ("n_items",), whole)
+N_SENTENCES = Field("Sentences", ("n_items",), format_count)
 
 
-def ratings(opened: Opened, by: str | Sequence[str] = ()) -> Document:
+def ratings(opened: RunSet, by: str | Sequence[str] = ()) -> Document:
     """Tabulate how far the scores of models go with ratings.
 
     Args:
@@ -381,7 +381,7 @@ def _alone(found: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str
 
 def _side_by_side(found: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str]) -> Grid:
     first = next(iter(found.values()))
-    measures = [Field("", SPEARMAN.names, correlation), OF_SPEARMAN, PEARSON, OF_PEARSON]
+    measures = [Field("", SPEARMAN.names, format_correlation), OF_SPEARMAN, PEARSON, OF_PEARSON]
     fields, lines = side_by_side([N_SENTENCES, *_ceiling(first)], found, measures)
     cells = (line.cells for line in lines)
     return Grid([Field(suite, align="left"), *fields], list(_rating_lines(first, cells, by)))
@@ -407,7 +407,7 @@ def _rating_lines(
         yield lines[-1]
 
 
-def _notes(opened: Opened, rows: pd.DataFrame) -> Iterator[str]:
+def _notes(opened: RunSet, rows: pd.DataFrame) -> Iterator[str]:
     several = len(opened.verdicts) > 1
     yield (
         "Correlations of scores with mean ratings, cut to 3 decimals"
@@ -423,14 +423,14 @@ def _notes(opened: Opened, rows: pd.DataFrame) -> Iterator[str]:
         yield from (f"{name}: {plain(warning).rstrip('.')}." for warning in manifest.warnings)
 
 
-def scatter_panels(opened: Opened, found: Document) -> list[Panel]:
+def scatter_panels(opened: RunSet, found: Document) -> list[Panel]:
     """Draw the sentences of every model, those that it scored."""
     panels = []
     axes = Axis(_score_label(opened)), Axis("mean rating")
     for index, (name, frame) in enumerate(opened.verdicts.items()):
         dots = points(frame)
         rho = found.records.loc[found.records["model"] == name, "spearman"].iloc[-1]
-        said = "" if pd.isna(rho) else f", ρ = {correlation(rho)}"
+        said = "" if pd.isna(rho) else f", ρ = {format_correlation(rho)}"
         rating, errors = dots["rating"], dots["error"].fillna(0)
         ends = ((rating + sign * errors).tolist() for sign in (-1, 1)) if errors.any() else ()
         series = Series(index, name, dots["score"].tolist(), rating.tolist(), *ends)
@@ -438,7 +438,7 @@ def scatter_panels(opened: Opened, found: Document) -> list[Panel]:
     return panels
 
 
-def _score_label(opened: Opened) -> str:
+def _score_label(opened: RunSet) -> str:
     """Say what the scores of the models are, for the axis of a figure."""
     modes = dict.fromkeys(manifest.key.score for manifest in opened.manifests.values())
     return " / ".join(_LABELS.get(mode) or f"log-probability by {mode.partition('/')[2]}" for mode in modes)
@@ -483,7 +483,7 @@ def _of_splits(name: str, table: pd.DataFrame, splits: Sequence[str]) -> pd.Data
 def _grid(name: object, rows: pd.DataFrame) -> Grid:
     cells = rows.pivot_table(_COUNT, _NOUNS, _ATTRACTORS, "sum", fill_value=0)
     headings = [*map(_attractors, map(str, cells.columns)), "All"]
-    fields = [Field("Intervening nouns", align="left"), *(Field(one, show=whole) for one in headings)]
+    fields = [Field("Intervening nouns", align="left"), *(Field(one, show=format_count) for one in headings)]
     lines = []
     for nouns, own in zip(cells.index.tolist(), cells.to_numpy().tolist(), strict=True):
         counts = (n if k <= nouns else None for k, n in zip(cells.columns, own, strict=True))
@@ -522,8 +522,8 @@ def _numbers(last: int, most: int) -> list[str]:
 
 
 _COUNTS = (
-    Field("Gold", ("n_gold",), whole),
-    Field("Parsed", ("n_parsed",), whole),
+    Field("Gold", ("n_gold",), format_count),
+    Field("Parsed", ("n_parsed",), format_count),
 )
 _EXAMPLE_NOTES = (
     "A row counts gold examples by the attractors of the gold tree, parsed ones by those of the parsed tree.",
@@ -547,7 +547,7 @@ def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
         _example_grid(
             rows,
             "With the same subject, number and number of attractors",
-            [*_COUNTS, Field("Equal", ("n_equal",), whole), *_measures("equal")],
+            [*_COUNTS, Field("Equal", ("n_equal",), format_count), *_measures("equal")],
         ),
     ]
     content = {
@@ -565,10 +565,10 @@ def _measures(what: str) -> list[Field]:
     for measure in ("precision", "recall"):
         name = f"{measure}_{what}"
         fields += [
-            Field(measure.capitalize(), (name,), share),
-            Field("95% interval", (f"{name}_low", f"{name}_high"), interval),
+            Field(measure.capitalize(), (name,), format_share),
+            Field("95% interval", (f"{name}_low", f"{name}_high"), format_interval),
         ]
-    return [*fields, Field("F1", (f"f1_{what}",), share)]
+    return [*fields, Field("F1", (f"f1_{what}",), format_share)]
 
 
 def _example_grid(rows: pd.DataFrame, title: str, fields: list[Field]) -> Grid:

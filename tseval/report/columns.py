@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tseval.analysis import Answers
+    from tseval.analysis import Correctness
     from tseval.formats import Json
     from tseval.report.boards import (
         Board,
@@ -75,7 +75,7 @@ class Column:
     notes: tuple[str, ...] = ()
     too_long: int = 0
     warnings: tuple[str, ...] = ()
-    answers: Answers | None = None
+    answers: Correctness | None = None
     sample: str | None = None
     spread: Mapping[str, str] = field(default_factory=dict)
 

@@ -15,7 +15,16 @@ from tseval.analysis.breakdowns import N
 from tseval.analysis.comparisons import DEFAULT_MARGIN, SEED_COLUMNS, against, pairwise, seed_means
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
-from tseval.report.document import Field, Grid, Line, difference, probability, rank_set, whole, with_spread
+from tseval.report.document import (
+    Field,
+    Grid,
+    Line,
+    format_count,
+    format_difference,
+    format_probability,
+    format_rank_set,
+    with_spread,
+)
 from tseval.report.figures import Axis, Panel, Series
 from tseval.report.layout import in_full, row_labels, rows_and_means
 from tseval.report.opened import INTERVAL, interval_note, tell
@@ -26,7 +35,7 @@ if TYPE_CHECKING:
 
     from tseval.analysis.comparisons import Against, SeedTable
     from tseval.report.document import Document
-    from tseval.report.opened import Opened
+    from tseval.report.opened import RunSet
 
 
 # What tells models apart that differ in nothing but their seed, and where they were scored.
@@ -38,7 +47,7 @@ _OF_A_SEED = frozenset(
 _OF_SEEDS = (Field("", ("accuracy", "spread"), with_spread), INTERVAL)
 
 
-def seeds_of(opened: Opened) -> dict[str, list[str]]:
+def seeds_of(opened: RunSet) -> dict[str, list[str]]:
     """Find the runs that differ in nothing but the seed of their models.
 
     Models are taken for seeds of one architecture where their runs tell the same of them (architecture,
@@ -71,7 +80,7 @@ def seeds_of(opened: Opened) -> dict[str, list[str]]:
     return found
 
 
-def seeds_table(opened: Opened, groups: Mapping[str, Sequence[str]], by: Sequence[str] = ()) -> Document:
+def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequence[str] = ()) -> Document:
     """Tabulate the means of architectures over their seeds, with spread and interval.
 
     Args:
@@ -150,7 +159,7 @@ def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
         fields += [Field(name, _OF_SEEDS[0].names, with_spread), replace(INTERVAL, joined=True)]
     lines = rows_and_means(found.rows, _columns(found.of_rows), found.means, _columns(found.of_means))
     if ranks := _ranks(found):
-        shown = [rank_set(*ranks[name]) if name in ranks else None for name in found.of_rows]
+        shown = [format_rank_set(*ranks[name]) if name in ranks else None for name in found.of_rows]
         lines.append(Line(("Rank by mean accuracy", *(cell for rank in shown for cell in (rank, "")))))
     return Grid(fields, lines, "Means over seeds" if grouped else "Accuracy")
 
@@ -188,30 +197,30 @@ def _records(found: SeedTable) -> pd.DataFrame:
 
 
 _PAIR = Field("Pair", ("first", "second"), " / ".join, "left")
-_ITEMS = Field("Items", ("n_items",), whole)
+_ITEMS = Field("Items", ("n_items",), format_count)
 _APART = (
     _PAIR,
     _ITEMS,
-    Field("Difference", ("difference",), difference),
+    Field("Difference", ("difference",), format_difference),
     INTERVAL,
-    Field("p", ("p",), probability),
-    Field("Holm", ("p_holm",), probability),
-    Field("Beyond margin", ("p_beyond",), probability),
+    Field("p", ("p",), format_probability),
+    Field("Holm", ("p_holm",), format_probability),
+    Field("Beyond margin", ("p_beyond",), format_probability),
     Field("The first is", ("outcome",), align="left"),
 )
 _MCNEMAR = (
     _PAIR,
     _ITEMS,
-    Field("Both right", ("both",), whole),
-    Field("Only first", ("only_first",), whole),
-    Field("Only second", ("only_second",), whole),
-    Field("Both wrong", ("neither",), whole),
-    Field("p", ("p_mcnemar",), probability),
-    Field("Holm", ("p_mcnemar_holm",), probability),
+    Field("Both right", ("both",), format_count),
+    Field("Only first", ("only_first",), format_count),
+    Field("Only second", ("only_second",), format_count),
+    Field("Both wrong", ("neither",), format_count),
+    Field("p", ("p_mcnemar",), format_probability),
+    Field("Holm", ("p_mcnemar_holm",), format_probability),
 )
 
 
-def pairs(opened: Opened, by: str | None, margin: float = DEFAULT_MARGIN) -> Document:
+def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Document:
     """Tabulate how pairs of models differ, and what only one of two gets right.
 
     Args:
@@ -276,7 +285,7 @@ def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
     for row in rows.to_dict("records"):
         counts[row["first"], row["second"]] = row["only_first"]
         counts[row["second"], row["first"]] = row["only_second"]
-    fields = [Field("", align="left"), *(Field(name, show=whole) for name in models)]
+    fields = [Field("", align="left"), *(Field(name, show=format_count) for name in models)]
     lines = [Line((one, *(counts.get((one, other)) for other in models))) for one in models]
     return Grid(fields, lines, f"Only the model of the row is right, {about}")
 
@@ -288,11 +297,11 @@ def _grid_comparisons(title: str, fields: Sequence[Field], rows: pd.DataFrame) -
 
 
 _OF_THE_REFERENCE = Field("", ("accuracy", "spread"), with_spread)
-_OF_A_MODEL = (Field("", ("difference",), difference), INTERVAL, Field("", ("outcome",), align="left"))
+_OF_A_MODEL = (Field("", ("difference",), format_difference), INTERVAL, Field("", ("outcome",), align="left"))
 
 
 def differences_table(
-    opened: Opened, model: str | None, by: Sequence[str], margin: float, *, grouped: bool = False
+    opened: RunSet, model: str | None, by: Sequence[str], margin: float, *, grouped: bool = False
 ) -> Document:
     """Tabulate how models differ from one of them, row by row and over the rows of a table.
 
@@ -358,7 +367,7 @@ def _against_grid(found: Against, suite: str) -> Grid:
     """Print the accuracy of the reference, then each model's difference from it, its interval and a word."""
     fields = [Field(suite, align="left"), Field(found.reference, show=with_spread)]
     for name in found.of_rows:
-        fields += [Field(name, show=difference), *_OF_A_MODEL[1:]]
+        fields += [Field(name, show=format_difference), *_OF_A_MODEL[1:]]
     keys = found.rows.drop(columns=[*_OF_THE_REFERENCE.names])
     columns = (
         _columns_comparisons(found.rows, found.of_rows),

@@ -26,12 +26,12 @@ NONE = "–"
 RUN_DECIMALS = 3
 
 
-def whole(count: int) -> str:
+def format_count(count: int) -> str:
     """Show a count."""
     return f"{count:,}"
 
 
-def share(value: Fraction | float, decimals: int = RUN_DECIMALS) -> str:
+def format_share(value: Fraction | float, decimals: int = RUN_DECIMALS) -> str:
     """Show a share, cut to some decimals."""
     scale = 10**decimals
     # As a float, a share of whole numbers may lie a rounding error below its decimals: 0.29 * 1000 < 290.
@@ -39,12 +39,12 @@ def share(value: Fraction | float, decimals: int = RUN_DECIMALS) -> str:
     return f"{floor(scaled) / scale:.{decimals}f}"
 
 
-def worth(n_eff: float) -> str:
+def format_worth(n_eff: float) -> str:
     """Show how many independent items some items are worth."""
-    return whole(round(n_eff)) if n_eff >= 0.5 else "< 1"
+    return format_count(round(n_eff)) if n_eff >= 0.5 else "< 1"
 
 
-def interval(ends: tuple[float, float], decimals: int = RUN_DECIMALS) -> str:
+def format_interval(ends: tuple[float, float], decimals: int = RUN_DECIMALS) -> str:
     """Show an interval, cut outwards, so that it holds the accuracy shown beside it."""
     low, high = ends
     if isnan(low):
@@ -53,12 +53,12 @@ def interval(ends: tuple[float, float], decimals: int = RUN_DECIMALS) -> str:
     return f"{floor(low * scale) / scale:.{decimals}f} to {ceil(high * scale) / scale:.{decimals}f}"
 
 
-def rank_set(rank: Fraction, low: int, high: int) -> str:
+def format_rank_set(rank: Fraction, low: int, high: int) -> str:
     """Show a rank with the ranks that it may be: `2 [1–4]`."""
     return f"{int(rank)} [{low}]" if low == high else f"{int(rank)} [{low}–{high}]"
 
 
-def difference(value: float) -> str:
+def format_difference(value: float) -> str:
     """Show a difference of shares with its sign, cut towards 0."""
     scale = 10**RUN_DECIMALS
     # As for a share, what lies a rounding error below its decimals is not cut.
@@ -66,9 +66,9 @@ def difference(value: float) -> str:
     return f"{parts / scale:+.{RUN_DECIMALS}f}" if parts else f"{0:.{RUN_DECIMALS}f}"
 
 
-def correlation(value: float) -> str:
+def format_correlation(value: float) -> str:
     """Show a correlation, cut towards 0."""
-    return difference(value).removeprefix("+")
+    return format_difference(value).removeprefix("+")
 
 
 def spread_beside(mean: str, spread: str) -> str:
@@ -80,12 +80,12 @@ def spread_beside(mean: str, spread: str) -> str:
     return f"{mean} ± {spread}"
 
 
-def mean_rank(value: Fraction) -> str:
+def format_mean_rank(value: Fraction) -> str:
     """Show a mean rank as Bhatt et al. 2020 do: cut to two decimals, no zeros at the end."""
-    return share(value, 2).rstrip("0").rstrip(".")
+    return format_share(value, 2).rstrip("0").rstrip(".")
 
 
-def probability(p: float) -> str:
+def format_probability(p: float) -> str:
     """Show the outcome of a test."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
@@ -213,8 +213,8 @@ def with_spread(cell: tuple[float, float]) -> str:
     """Show a mean over seeds beside the standard deviation between them, if there are several."""
     mean, spread = cell
     if pd.isna(mean) or pd.isna(spread):
-        return "–" if pd.isna(mean) else share(mean)
-    return spread_beside(share(mean), share(spread))
+        return "–" if pd.isna(mean) else format_share(mean)
+    return spread_beside(format_share(mean), format_share(spread))
 
 
 FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.formats import Json
-    from tseval.report.opened import Opened
+    from tseval.report.opened import RunSet
     from tseval.report.table import Table
     from tseval.runs import Run
     from tseval.runs.manifest import Manifest
@@ -337,7 +337,7 @@ class MixedModel:
         return tuple(notes)
 
 
-def mixed_model(opened: Opened) -> MixedModel:
+def mixed_model(opened: RunSet) -> MixedModel:
     """Write the formula for the verdicts of runs.
 
     Entries are random effects, crossed with each other, as items and subjects are in experiments. With
@@ -381,7 +381,7 @@ def _count_entries(parts: Sequence[pd.DataFrame]) -> dict[str, int]:
     return {name: len(entries) for name, entries in found.items()}
 
 
-def write_verdicts(opened: Opened, file: IO[bytes]) -> None:
+def write_verdicts(opened: RunSet, file: IO[bytes]) -> None:
     """Write one line per model and decidable verdict, one model at a time.
 
     `model`, `row` (of the table), `id` (of the item, the same for all models and contrasts), `correct` (0 or

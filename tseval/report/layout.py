@@ -17,14 +17,14 @@ from tseval.report.document import (
     Field,
     Grid,
     Line,
-    difference,
-    interval,
-    mean_rank,
-    rank_set,
-    share,
+    format_count,
+    format_difference,
+    format_interval,
+    format_mean_rank,
+    format_rank_set,
+    format_share,
+    format_worth,
     spread_beside,
-    whole,
-    worth,
 )
 from tseval.report.table import is_low
 
@@ -39,20 +39,20 @@ if TYPE_CHECKING:
     CellsOf = Callable[[Table], list[list[object]]]
 
 
-WORTH = Field("Worth", ("n_eff",), worth)
+WORTH = Field("Worth", ("n_eff",), format_worth)
 # What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
 OF_A_RUN = (
-    Field("Items", ("n_items",), whole),
+    Field("Items", ("n_items",), format_count),
     WORTH,
-    Field("Accuracy", ("accuracy",), share),
-    Field("95% interval", ("low", "high"), interval),
-    Field("Ties", ("n_tied",), whole),
-    Field("Undecidable", ("n_undecidable",), whole),
+    Field("Accuracy", ("accuracy",), format_share),
+    Field("95% interval", ("low", "high"), format_interval),
+    Field("Ties", ("n_tied",), format_count),
+    Field("Undecidable", ("n_undecidable",), format_count),
 )
 # Likewise, after accuracy, of a run that compares regions.
 EFFECTS = (
-    Field("Effect (bits)", ("effect",), difference),
-    Field("95% interval", ("effect_low", "effect_high"), interval),
+    Field("Effect (bits)", ("effect",), format_difference),
+    Field("95% interval", ("effect_low", "effect_high"), format_interval),
 )
 RECORDED = dict.fromkeys([*COUNTS, *(name for field in OF_A_RUN for name in field.names), "se", "df"])
 FACTORS = ["clusters", "fixed"]
@@ -254,7 +254,7 @@ def _single(table: Table, run: Column) -> Grid:
     if EFFECTS[0].names[0] in run.rows:
         told[-2:-2] = EFFECTS  # before ties
 
-    people = [Field(human.heading, show=share) for human in table.humans]
+    people = [Field(human.heading, show=format_share) for human in table.humans]
 
     def cells_of(part: Table) -> list[list[object]]:
         rows = part.columns[0].rows.assign(accuracy=part.accuracy[run.heading])
@@ -278,7 +278,7 @@ def grid_of_columns(table: Table) -> Grid:
     Of a table without a breakdown: a line for each row, then one for each of `table.means` twice, then facts;
     sections and groups between them. What people get right stands behind the models, where accuracies do.
     """
-    show = partial(share, decimals=table.decimals)
+    show = partial(format_share, decimals=table.decimals)
     fields = [Field(column.heading, show=show) for column in (*table.columns, *table.humans)]
     lines = list(
         _body(
@@ -302,8 +302,8 @@ def _ranks_and_facts(table: Table) -> Iterator[Line]:
     yield Line(("Mean rank, 1 is best",), "section")
     *parts, whole_table = table.means
     for mean in parts:
-        yield Line((mean.over, *mean.rank), show=mean_rank)
-    yield Line(("Mean arithmetic rank", *whole_table.rank), show=mean_rank)
+        yield Line((mean.over, *mean.rank), show=format_mean_rank)
+    yield Line(("Mean arithmetic rank", *whole_table.rank), show=format_mean_rank)
     yield from _ranking_lines(table)
     coverages = [_coverage(column) for column in table.columns]
     if any(column.coverage not in (None, 1) for column in table.columns):
@@ -328,11 +328,11 @@ def _ranking_lines(table: Table) -> list[Line]:
     ends = zip(found.low.tolist(), found.high.tolist(), strict=True)
     sets = zip(table.overall, found.overall.low, found.overall.high, strict=True)
     return [
-        Line(("95% interval", *ends), show=partial(interval, decimals=2)),
+        Line(("95% interval", *ends), show=partial(format_interval, decimals=2)),
         Line(
             (
                 "Rank by mean accuracy",
-                *(None if rank is None else rank_set(rank, low, high) for rank, low, high in sets),
+                *(None if rank is None else format_rank_set(rank, low, high) for rank, low, high in sets),
             )
         ),
     ]
@@ -341,7 +341,7 @@ def _ranking_lines(table: Table) -> list[Line]:
 def _coverage(column: Column) -> str | None:
     if column.coverage is None:
         return None
-    return share(column.coverage) + (" (low)" if is_low(column) else "")
+    return format_share(column.coverage) + (" (low)" if is_low(column) else "")
 
 
 def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
@@ -426,7 +426,7 @@ def _means(table: Table, mean: Mean) -> list[object]:
     cells: list[object] = []
     for column, value in zip(table.columns, mean.accuracy, strict=True):
         spread = column.spread.get(mean.over)
-        shown = None if value is None or spread is None else share(value, table.decimals)
+        shown = None if value is None or spread is None else format_share(value, table.decimals)
         cells.append(value if shown is None or spread is None else spread_beside(shown, spread))
     return cells
 

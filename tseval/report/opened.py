@@ -12,8 +12,8 @@ from tseval.analysis.comparisons import share_entries
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.errors import RunError
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
-from tseval.report.document import Document, Field, interval, share
-from tseval.report.table import drawn_note
+from tseval.report.document import Document, Field, format_interval, format_share
+from tseval.report.table import sample_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from tseval.runs.manifest import Manifest
 
 
-INTERVAL = Field("95% interval", ("low", "high"), interval)
+INTERVAL = Field("95% interval", ("low", "high"), format_interval)
 # What readers see of each model in a row of an analysis.
-ACCURACY = (Field("", ("accuracy",), share), INTERVAL)
+ACCURACY = (Field("", ("accuracy",), format_share), INTERVAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class RunSet:
     """Runs over the same items, opened for an analysis.
 
     Attributes:
@@ -54,7 +54,7 @@ class Opened:
 
 def for_analysis(
     runs: Sequence[Run], where: Sequence[tuple[str, str]] = (), *, rated: bool = False
-) -> Opened:
+) -> RunSet:
     """Choose the verdicts of runs that an analysis is about.
 
     Args:
@@ -77,7 +77,7 @@ def for_analysis(
     notes = []
     if not columns[0].complete:
         notes.append("Only a part of the suite was scored.")
-    notes += dict.fromkeys(drawn_note(column.sample) for column in columns if column.sample)
+    notes += dict.fromkeys(sample_note(column.sample) for column in columns if column.sample)
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         notes.append(f"The runs are scored in different ways ({modes}).")
@@ -101,7 +101,7 @@ def for_analysis(
     signatures = {column.heading: column.signature or "" for column in columns}
     manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
     places = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}
-    return Opened(
+    return RunSet(
         share_entries(verdicts),
         columns[0].suite,
         signatures,
@@ -152,7 +152,7 @@ def interval_note(rows: pd.DataFrame) -> str:
 
 
 def tell(
-    opened: Opened, name: str, records: pd.DataFrame, grids: Sequence[Grid], notes: Sequence[str]
+    opened: RunSet, name: str, records: pd.DataFrame, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
     """Make the document of an analysis.
 

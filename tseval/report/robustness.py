@@ -9,7 +9,7 @@ from tseval.analysis import ROW
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
 from tseval.errors import RunError
-from tseval.report.document import NONE, Field, Grid, Line, interval, share, whole
+from tseval.report.document import NONE, Field, Grid, Line, format_count, format_interval, format_share
 from tseval.report.figures import Axis, Panel, Series
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import INTERVAL, stacked, tell
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
     from tseval.analysis.robustness import Robustness
     from tseval.report.document import Document
-    from tseval.report.opened import Opened
+    from tseval.report.opened import RunSet
 
 # Words of a panel; of more, those with the lowest and the highest accuracy.
 MOST_DRAWN = 30
 _OF_A_ROW = (
-    Field("Items", ("n_items",), whole),
-    Field("Accuracy", ("accuracy",), share),
+    Field("Items", ("n_items",), format_count),
+    Field("Accuracy", ("accuracy",), format_share),
     INTERVAL,
-    Field("Worth", ("n_eff",), lambda n: whole(round(n))),
+    Field("Worth", ("n_eff",), lambda n: format_count(round(n))),
     Field("Limited by", ("limit", "share", "n_entries"), lambda one: _limit(*one), "left"),
-    Field("Smallest difference", ("smallest_difference",), share),
+    Field("Smallest difference", ("smallest_difference",), format_share),
 )
 _OF_A_FACTOR = (
-    Field("Entries", ("n_entries",), whole),
-    Field("Lowest", ("lowest_accuracy", "lowest"), lambda one: f"{share(one[0])} {one[1]}", "left"),
-    Field("Highest", ("highest_accuracy", "highest"), lambda one: f"{share(one[0])} {one[1]}", "left"),
-    Field("Without one", ("without_low", "without_high"), interval),
+    Field("Entries", ("n_entries",), format_count),
+    Field("Lowest", ("lowest_accuracy", "lowest"), lambda one: f"{format_share(one[0])} {one[1]}", "left"),
+    Field("Highest", ("highest_accuracy", "highest"), lambda one: f"{format_share(one[0])} {one[1]}", "left"),
+    Field("Without one", ("without_low", "without_high"), format_interval),
     Field("Decided by", ("decides",), lambda words: ", ".join(words) or NONE, "left"),
 )
 _FREQUENCY = Field("Frequency", ("rho",), lambda rho: f"{rho:+.2f}")
@@ -53,7 +53,7 @@ _NOTES = (
 )
 
 
-def analyse_words(opened: Opened, counts: Mapping[str, int] | None = None) -> Document:
+def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Document:
     """Tabulate what limits each row, and what single words do to it.
 
     Args:
@@ -77,8 +77,8 @@ def analyse_words(opened: Opened, counts: Mapping[str, int] | None = None) -> Do
         notes.append("Frequency: Spearman's correlation of an entry's accuracy and how often it occurs.")
     if passed_over := max(one.n_passed_over for one in found.values()):
         notes.append(
-            f"{whole(passed_over)} entries are left out, because they have fewer than {FEWEST_ITEMS} items, "
-            f"or more than {MOST_ENTRIES} others of their row have more."
+            f"{format_count(passed_over)} entries are left out, because they have fewer than {FEWEST_ITEMS} "
+            f"items, or more than {MOST_ENTRIES} others of their row have more."
         )
     entries = stacked({name: one.entries for name, one in found.items()})
     told = tell(opened, "robustness", entries, grids, notes)

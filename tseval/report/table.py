@@ -36,12 +36,12 @@ from tseval.report.columns import (
     printed_decimals,
     refuse_unlike,
 )
-from tseval.report.document import RUN_DECIMALS, share
+from tseval.report.document import RUN_DECIMALS, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tseval.analysis import Answers, Mean, Ranking
+    from tseval.analysis import Correctness, Mean, Ranking
     from tseval.analysis.ranks import RankSets
     from tseval.runs import Run
 
@@ -90,7 +90,7 @@ def notes_of(table: Table) -> Iterator[str]:
     yield from _left_out(table)
     if not all(column.complete for column in columns):
         yield "Only a part of the suite was scored: these are not results on the suite."
-    yield from dict.fromkeys(drawn_note(column.sample) for column in columns if column.sample)
+    yield from dict.fromkeys(sample_note(column.sample) for column in columns if column.sample)
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         yield f"The columns are scored in different ways ({modes}), so ranks do not compare models alone."
@@ -99,7 +99,7 @@ def notes_of(table: Table) -> Iterator[str]:
     yield from dict.fromkeys(note for column in told for note in column.notes)
 
 
-def drawn_note(sample: str) -> str:
+def sample_note(sample: str) -> str:
     """Say how the items of a part were drawn, as the manifest has it."""
     return f"Items were drawn at random: {sample}."
 
@@ -132,8 +132,8 @@ def _counted(run: Column, *, alone: bool) -> Iterator[str]:
         yield f"{run.heading}: {run.too_long:,} of the undecidable {longer}."
     if is_low(run):
         yield (
-            f"{run.heading}: low coverage. It decides only {share(run.coverage or Fraction(0))} of the "
-            "contrasts, so its accuracies are over other items than those of models that know the words."
+            f"{run.heading}: low coverage. It decides only {format_share(run.coverage or Fraction(0))} "
+            "of the contrasts, so its accuracies are over other items than those of models that know the words."
         )
     yield from (f"{run.heading}: {warning.rstrip('.')}." for warning in run.warnings)
 
@@ -309,7 +309,7 @@ def _rows(columns: Sequence[Column], by: Sequence[str]) -> pd.DataFrame:
 def _over_rows(columns: Sequence[Column], rows: pd.DataFrame, by: Sequence[str]) -> list[Column]:
     """Let what runs got right stand in the rows of the table; what is the same for several is kept once."""
     places = {key: place for place, key in enumerate(rows.itertuples(index=False, name=None))}
-    first: Answers | None = None
+    first: Correctness | None = None
     found = []
     for column in columns:
         if column.answers is not None:

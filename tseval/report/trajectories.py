@@ -11,7 +11,16 @@ import pandas as pd
 from tseval.analysis import require_features
 from tseval.analysis.comparisons import emergence, trajectory
 from tseval.errors import RunError
-from tseval.report.document import RUN_DECIMALS, Document, Field, Grid, Line, interval, share, whole
+from tseval.report.document import (
+    RUN_DECIMALS,
+    Document,
+    Field,
+    Grid,
+    Line,
+    format_count,
+    format_interval,
+    format_share,
+)
 from tseval.report.figures import SHARES, Axis, Panel, Series
 from tseval.report.layout import in_full, row_labels, rows_and_means
 from tseval.report.opened import interval_note
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from tseval.analysis.comparisons import Emergence, Trajectory
-    from tseval.report.opened import Opened
+    from tseval.report.opened import RunSet
     from tseval.runs import Clock
     from tseval.runs.manifest import Manifest
 
@@ -67,7 +76,7 @@ class Training:
 
 
 def find_trainings(
-    opened: Opened, over: Clock = "step", by: Sequence[str] = ()
+    opened: RunSet, over: Clock = "step", by: Sequence[str] = ()
 ) -> tuple[list[Training], list[str]]:
     """Put runs in the order of the trainings that their models are checkpoints of.
 
@@ -132,7 +141,7 @@ def _distinct(names: Mapping[str, str]) -> dict[str, str]:
 _SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens"}
 
 
-def over_steps(opened: Opened, trainings: Sequence[Training], over: Clock = "step") -> Document:
+def over_steps(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
     """Tabulate accuracy at each moment, a table for each training.
 
     Args:
@@ -145,7 +154,7 @@ def over_steps(opened: Opened, trainings: Sequence[Training], over: Clock = "ste
     return _document(opened, trainings, over, grids, notes)
 
 
-def rises(opened: Opened, trainings: Sequence[Training], over: Clock = "step") -> Document:
+def rises(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
     """Tabulate when each row rises above chance, a table for each training; else as `over_steps`."""
     grids = [_rises(training, opened.suite, over) for training in trainings]
     notes = []
@@ -178,7 +187,7 @@ def _unlearnt(trainings: Sequence[Training]) -> Iterator[str]:
 
 def _moments(training: Training, suite: str, over: Clock) -> Grid:
     fields = [Field(f"{training.name} on {suite}", align="left")]
-    fields += [Field(whole(moment), ("accuracy",), share) for moment in training.runs]
+    fields += [Field(format_count(moment), ("accuracy",), format_share) for moment in training.runs]
 
     def cells(measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
         return [field.values(frame) for field, frame in zip(fields[1:], measured.values(), strict=True)]
@@ -187,17 +196,17 @@ def _moments(training: Training, suite: str, over: Clock) -> Grid:
 
 
 _RISE = (
-    Field("First above chance", ("first",), lambda step: whole(int(step))),
-    Field("Accuracy then", ("accuracy",), share),
-    Field("95% interval", ("low", "high"), interval),
-    Field("For good from", ("settled",), lambda step: whole(int(step))),
-    Field("At the end", ("last_accuracy",), share),
-    Field("95% interval", ("last_low", "last_high"), interval),
+    Field("First above chance", ("first",), lambda step: format_count(int(step))),
+    Field("Accuracy then", ("accuracy",), format_share),
+    Field("95% interval", ("low", "high"), format_interval),
+    Field("For good from", ("settled",), lambda step: format_count(int(step))),
+    Field("At the end", ("last_accuracy",), format_share),
+    Field("95% interval", ("last_low", "last_high"), format_interval),
 )
 
 
 def _rises(training: Training, suite: str, over: Clock) -> Grid:
-    last = whole(max(training.runs))
+    last = format_count(max(training.runs))
     fields = [Field(f"{training.name} on {suite}", align="left"), *_RISE]
 
     def cells(measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
@@ -278,7 +287,7 @@ def _laid_out(
 
 
 def _document(
-    opened: Opened, trainings: Sequence[Training], over: Clock, grids: Sequence[Grid], notes: Sequence[str]
+    opened: RunSet, trainings: Sequence[Training], over: Clock, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
     records = _records(trainings, over)
     told = pd.concat(

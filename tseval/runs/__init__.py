@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tseval.analysis import ROW, as_names, no_accuracy, refuse_unknown_features, tally
 from tseval.analysis.measures import correlate, effects, with_effects
-from tseval.errors import LimitError, RunError, counted, shown
+from tseval.errors import LimitError, RunError, counted, one_line
 from tseval.formats import ContentError
 from tseval.items import ENTRY
 from tseval.runs.directory import (
@@ -35,7 +35,7 @@ from tseval.tables import read_parquet
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tseval.analysis import Answers
+    from tseval.analysis import Correctness
     from tseval.scoring.protocol import ModelCard
 
 
@@ -60,7 +60,7 @@ class Run:
     def __repr__(self) -> str:
         key, n_sentences = self.manifest.key, self.manifest.counts.sentences
         what = f"{key.model} on {key.suite}"
-        return shown(self, self.name, what, counted(n_sentences, "sentence"), f"score {key.score}")
+        return one_line(self, self.name, what, counted(n_sentences, "sentence"), f"score {key.score}")
 
     @classmethod
     def of(cls, manifest: Manifest, scored: pa.Table, verdicts: pa.Table) -> Run:
@@ -85,7 +85,7 @@ class Run:
             return False
         return self.load_verdicts()["correct"].null_count == counts.contrasts
 
-    def tally(self, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Answers]:
+    def tally(self, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Correctness]:
         """Count verdicts as `table` does, and keep from which items each row is made.
 
         Where regions are compared, rows have the columns of `tseval.analysis.measures.EFFECT` too. Only what
@@ -210,7 +210,7 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 _NEEDED = {*ROW, "case", "item", "better_score", "worse_score", "correct", "tie", "undecidable"}
 
 
-class Kept:
+class CachedRun:
     """A run whose verdicts are read once; features, which are the suite's, are not kept.
 
     Args:
@@ -218,7 +218,7 @@ class Kept:
         before: Another run; columns that are the same in both are kept once.
     """
 
-    def __init__(self, run: Run, before: Kept | None) -> None:
+    def __init__(self, run: Run, before: CachedRun | None) -> None:
         self.run, self._before = run, before
         self._verdicts: pa.Table | None = None
 
@@ -241,11 +241,11 @@ class Kept:
         return replace(self.run, load_verdicts=self.verdicts)
 
 
-def keep_runs(runs: Sequence[Run]) -> list[Kept]:
+def cache_runs(runs: Sequence[Run]) -> list[CachedRun]:
     """Keep the verdicts of runs over one suite, from their first use on."""
-    kept: list[Kept] = []
+    kept: list[CachedRun] = []
     for run in runs:
-        kept.append(Kept(run, kept[-1] if kept else None))
+        kept.append(CachedRun(run, kept[-1] if kept else None))
     return kept
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from tseval.errors import RunError
 from tseval.files import PARTIAL, open_regular, read_bytes, remove_lock, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError
-from tseval.runs.manifest import NAME, Begun, Manifest, dump_manifest, load_manifest
+from tseval.runs.manifest import NAME, Manifest, UnfinishedManifest, dump_manifest, load_manifest
 from tseval.scoring.engine import Part
 from tseval.tables import read_parquet
 
@@ -237,7 +237,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
                 remove_parts(path)
             else:
                 (path / PARTS).mkdir(exist_ok=True)
-                write_whole(path / NAME, dump_manifest(Begun(key)))
+                write_whole(path / NAME, dump_manifest(UnfinishedManifest(key)))
     except BaseException:
         remove_lock(path / RUN_LOCK, held)
         raise

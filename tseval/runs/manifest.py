@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import RunError, counted, shown
+from tseval.errors import RunError, counted, one_line
 from tseval.formats import (
     ContentError,
     Json,
@@ -70,7 +70,7 @@ class RunKey:
     protocol: Mapping[str, Json]
 
     def __repr__(self) -> str:
-        return shown(self, f"{self.model} on {self.suite}", f"score {self.score}", f"items {self.items}")
+        return one_line(self, f"{self.model} on {self.suite}", f"score {self.score}", f"items {self.items}")
 
     @property
     def signature(self) -> str:
@@ -246,7 +246,7 @@ class Manifest:
     seal: Seal | None = None
 
     def __repr__(self) -> str:
-        return shown(
+        return one_line(
             self, f"{self.key.model} on {self.key.suite}", counted(self.counts.sentences, "sentence")
         )
 
@@ -270,7 +270,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class UnfinishedManifest:
     """What the manifest of an unfinished run says.
 
     Attributes:
@@ -327,7 +327,7 @@ def software() -> dict[str, str | None]:
     return packages | {"python": platform.python_version(), "platform": platform.platform()}
 
 
-def dump_manifest(manifest: Manifest | Begun) -> bytes:
+def dump_manifest(manifest: Manifest | UnfinishedManifest) -> bytes:
     """Write a manifest as people read it."""
     return (json.dumps(manifest.to_mapping(), indent=2) + "\n").encode()
 
@@ -387,7 +387,7 @@ NAME = "manifest.json"
 _AGAIN = "Run tseval run again into a new directory."
 
 
-def load_manifest(directory: Path) -> Manifest | Begun:
+def load_manifest(directory: Path) -> Manifest | UnfinishedManifest:
     """Read the manifest of a complete or interrupted run.
 
     Both are held to their seals, and a complete one to itself; of an interrupted one the key alone counts.
@@ -415,14 +415,14 @@ def load_manifest(directory: Path) -> Manifest | Begun:
         raise RunError(f"{file} is damaged: 'key' is wrong.\n  {_AGAIN}")
     try:
         complete = content.get("status") == "complete"
-        manifest = checked(content, Manifest) if complete else checked(content, Begun)
+        manifest = checked(content, Manifest) if complete else checked(content, UnfinishedManifest)
     except ContentError as error:
         raise RunError(f"{file} is damaged: {error.where} is missing or wrong.\n  {_AGAIN}") from None
     _refuse_edited(file, manifest, content)
     return manifest
 
 
-def _refuse_edited(file: Path, manifest: Manifest | Begun, content: dict[str, Json]) -> None:
+def _refuse_edited(file: Path, manifest: Manifest | UnfinishedManifest, content: dict[str, Json]) -> None:
     """Refuse a manifest that is not what was sealed, or that contradicts itself."""
     try:
         edited = broken(content, manifest.seal) if manifest.seal else []

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 import pyarrow.compute as pc
 
-from tseval.errors import ModelError, counted, quoted_text, shown
+from tseval.errors import ModelError, counted, one_line, quoted_text
 from tseval.formats import Json  # noqa: TC001 - manifests are read into a ModelCard
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ class ModelCard:
     details: Mapping[str, Json]
 
     def __repr__(self) -> str:
-        return shown(self, self.name, self.kind, f"fingerprint {self.fingerprint[:8]}")
+        return one_line(self, self.name, self.kind, f"fingerprint {self.fingerprint[:8]}")
 
     def show(self, model: object) -> str:
         """Say on one line what a model is: its name, architecture and device; for its `__repr__`."""
-        return shown(model, self.name, str(self.details["architecture"]), str(self.details["device"]))
+        return one_line(model, self.name, str(self.details["architecture"]), str(self.details["device"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Encoded:
 
     def __repr__(self) -> str:
         counts = counted(len(self.lengths), "sentence"), counted(len(self.tokens), "token")
-        return shown(self, "", *counts)
+        return one_line(self, "", *counts)
 
     @property
     def token_counts(self) -> np.ndarray:
@@ -305,7 +305,7 @@ NO_LISTS = (str, bytes, bytearray, memoryview, Mapping, Set)  # though they have
 USUAL = frozenset({float, int, np.float32, np.float64})
 
 
-def given_list(given: object, who: str, what: str) -> list[object]:
+def check_list(given: object, who: str, what: str) -> list[object]:
     """Make a list of what should be one: a list, a tuple, an array of one dimension or more.
 
     Args:
@@ -338,7 +338,7 @@ def as_numbers(given: object, who: str, what: str) -> np.ndarray:
     """
     if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iuf":
         return given.astype(np.float64)
-    values = given_list(given, who, what)
+    values = check_list(given, who, what)
     if not USUAL.issuperset(map(type, values)):
         for value in values:
             if not _is_number(value):

@@ -24,7 +24,7 @@ from tseval.scoring.protocol import (
     TokenModel,
     as_array,
     as_numbers,
-    given_list,
+    check_list,
     refuse_misencoded,
     refuse_no_model,
 )
@@ -367,7 +367,7 @@ class SentenceScorer(Scorer):
         """Score a batch, (words,) float32."""
         who = self.card.name
         some = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
-        rows = given_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
+        rows = check_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
         if len(rows) != len(batch):
             raise ModelError(f"{who} gave {len(rows)} rows of log-probabilities for {some}")
         words = [
@@ -388,7 +388,7 @@ class SentenceScorer(Scorer):
         if not isinstance(self._model, ReportingModel):
             return sentences, np.zeros(len(texts), dtype=np.int32)
         what = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
-        shown = given_list(self._model.seen(texts), self.card.name, what)
+        shown = check_list(self._model.seen(texts), self.card.name, what)
         if len(shown) != len(texts):
             raise ModelError(f"{self.card.name} showed {len(shown)} sentences for {len(texts)}")
         for text, as_seen in zip(texts, shown, strict=True):

@@ -472,7 +472,7 @@ def path_batches(contexts: Contexts, batch_tokens: int) -> Iterator[Batch]:
     """
     last = np.flatnonzero(contexts.ends == np.arange(len(contexts.ends)) + 1)
     # A context is asked for in the first path that holds it.
-    asked_in = last[np.searchsorted(last, np.arange(len(contexts.ends)))]
+    questions_in = last[np.searchsorted(last, np.arange(len(contexts.ends)))]
     for depth in np.unique(contexts.depths[last]):
         ends = last[contexts.depths[last] == depth]
         at_once = max(1, batch_tokens // (int(depth) + 1))
@@ -482,4 +482,4 @@ def path_batches(contexts: Contexts, batch_tokens: int) -> Iterator[Batch]:
             for _ in range(int(depth)):
                 columns.append(contexts.parents[columns[-1]])
             rows = np.stack(columns[::-1], axis=1)
-            yield Batch(rows, asked_in[rows] == column[:, None])
+            yield Batch(rows, questions_in[rows] == column[:, None])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tseval.formats import Json
     from tseval.sweeps.engines import Engine
-    from tseval.sweeps.units import SweepPlace, SweepUnit, UnitRecord
+    from tseval.sweeps.units import Records, SweepUnit, UnitRecord
 
 
 STATE = "sweep"  # folder of records, beside the runs
@@ -71,7 +71,7 @@ class Workforce:
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     """How a sweep ended.
 
     Attributes:
@@ -83,7 +83,7 @@ class Swept:
     complaints: list[str]
 
 
-def sweep(units: Sequence[SweepUnit], place: SweepPlace, force: Workforce, watch: Watcher) -> Swept:
+def sweep(units: Sequence[SweepUnit], place: Records, force: Workforce, watch: Watcher) -> SweepResult:
     """Do all units that are not done; one that fails stops no other.
 
     Args:
@@ -115,13 +115,13 @@ def sweep(units: Sequence[SweepUnit], place: SweepPlace, force: Workforce, watch
             time.sleep(POLL_SECONDS)
     ended = [replace(state, was_done=state.unit.name in before) for state in states_of(units, place)]
     watch(ended)
-    return Swept(ended, complaints)
+    return SweepResult(ended, complaints)
 
 
 class _Looked:
     """The states of units; what has ended is not looked at again."""
 
-    def __init__(self, units: Sequence[SweepUnit], place: SweepPlace, before: set[str]) -> None:
+    def __init__(self, units: Sequence[SweepUnit], place: Records, before: set[str]) -> None:
         self.place = place
         self.known = {unit.name: UnitState(unit, place.read(unit), unit.name in before) for unit in units}
         self.at = 0.0
@@ -138,7 +138,7 @@ class _Looked:
         return list(self.known.values())
 
 
-def states_of(units: Sequence[SweepUnit], place: SweepPlace) -> list[UnitState]:
+def states_of(units: Sequence[SweepUnit], place: Records) -> list[UnitState]:
     """Give how far units are, without doing anything; what a killed worker left waits again."""
     found = []
     for unit in units:
@@ -152,7 +152,7 @@ def states_of(units: Sequence[SweepUnit], place: SweepPlace) -> list[UnitState]:
     return found
 
 
-def _write_task(place: SweepPlace, units: Sequence[SweepUnit]) -> Path:
+def _write_task(place: Records, units: Sequence[SweepUnit]) -> Path:
     """Write what workers are to do; its name is that of its content, so that two sweeps never share one."""
     task = WorkerTask(tuple(units), str(Path.cwd()), str(place.folder.resolve()), str(place.logs.resolve()))
     content = json.dumps(task.to_mapping()).encode()

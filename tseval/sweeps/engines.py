@@ -31,7 +31,7 @@ RESTARTS = 100  # of a worker; units give up long before
 GAVE_UP = 3  # exit code of a worker that cannot go on, and has said why
 
 
-def keep_worker(
+def supervise(
     task: str, number: int, of: int, threads: int | None = None, stopped: Callable[[], bool] = lambda: False
 ) -> str | None:
     """Run a worker until nothing is left that it could do; start it again whenever it is killed.
@@ -126,7 +126,7 @@ def run_local(job: Job, watch: Callable[[], None]) -> list[str]:
     with ThreadPoolExecutor(workers) as pool:
         try:
             kept = [
-                pool.submit(keep_worker, job.task, number, workers, threads, stopped.is_set)
+                pool.submit(supervise, job.task, number, workers, threads, stopped.is_set)
                 for number in range(workers)
             ]
             while wait(kept, POLL_SECONDS).not_done:

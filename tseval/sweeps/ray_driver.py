@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import ray
 
-from tseval.sweeps.engines import end_in_order, keep_worker
+from tseval.sweeps.engines import end_in_order, supervise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, J
     gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
     workers = min(workers or gpus or cores, n_units)
     options = {"num_cpus": 1, "num_gpus": int(gpus > 0), **settings}
-    started = ray.remote(keep_worker).options(max_retries=RETRIES, **options)
+    started = ray.remote(supervise).options(max_retries=RETRIES, **options)
     kept = [started.remote(task, number, workers) for number in range(workers)]
     return [said for one in kept if (said := ray.get(one))]
 

@@ -9,7 +9,7 @@ import submitit
 from submitit.helpers import Checkpointable
 
 from tseval.errors import RunError, first_line
-from tseval.sweeps.engines import keep_worker, n_cores
+from tseval.sweeps.engines import n_cores, supervise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ class QueuedWorker(Checkpointable):
 
     def __call__(self, task: str, number: int, of: int) -> str | None:
         """Keep a worker at work."""
-        return keep_worker(task, number, of, self.threads)
+        return supervise(task, number, of, self.threads)
 
 
 def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:

@@ -362,7 +362,7 @@ class UnitRecord:
     said: str = ""
 
 
-class SweepPlace:
+class Records:
     """The folder of a sweep's records.
 
     Only who holds the lock of a unit writes its record, so that any number of workers go by what they read.

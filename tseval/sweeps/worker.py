@@ -24,7 +24,7 @@ from tseval.items import cluster_by
 from tseval.scoring.numerics import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
 from tseval.sweeps.engines import end_process
-from tseval.sweeps.units import SweepPlace, UnitRecord, n_saved
+from tseval.sweeps.units import Records, UnitRecord, n_saved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ class Worker:
     """
 
     def __init__(self, task: WorkerTask, number: int, of: int) -> None:
-        self.place, self.number = SweepPlace(Path(task.place), Path(task.logs)), number
+        self.place, self.number = Records(Path(task.place), Path(task.logs)), number
         # Each begins elsewhere: so a model's suites stay with one worker, until it helps others out.
         start = number * len(task.units) // of
         self.units = [*task.units[start:], *task.units[:start]]
@@ -166,7 +166,7 @@ class UnitScorer:
         number: Which worker this is, from 0.
     """
 
-    def __init__(self, place: SweepPlace, number: int) -> None:
+    def __init__(self, place: Records, number: int) -> None:
         self.place, self.number = place, number
         self._opened: tuple[tuple[object, ...], Model] | None = None
         self._suites: dict[tuple[object, ...], Suite] = {}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tseval.errors import ModelError, counted, first_line, shortened, shown
+from tseval.errors import ModelError, counted, first_line, one_line, shortened
 from tseval.scoring.protocol import ParticularModel, refuse_no_model
 from tseval.testing.properties import (
     Finding,
@@ -64,7 +64,7 @@ class Result:
     finding: Finding
 
     def __repr__(self) -> str:
-        return shown(self, self.name, self.finding.verdict)
+        return one_line(self, self.name, self.finding.verdict)
 
     def __str__(self) -> str:
         found = self.finding
@@ -119,7 +119,7 @@ class Report:
 
     def __repr__(self) -> str:
         holding = sum(result.finding.verdict == "holds" for result in self.results)
-        return shown(self, self.model, f"{holding} hold", f"{len(self.failures)} fail")
+        return one_line(self, self.model, f"{holding} hold", f"{len(self.failures)} fail")
 
     def __str__(self) -> str:
         heading = f"{self.model}, checked as a {self.protocol}; differences in nats"

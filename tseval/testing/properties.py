@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from tseval.errors import ModelError, SuiteError, first_line, shown
+from tseval.errors import ModelError, SuiteError, first_line, one_line
 from tseval.scoring.numerics import accelerator
 from tseval.scoring.protocol import (
     ParticularModel,
@@ -61,7 +61,7 @@ class Finding:
     sentence: str | None = None
 
     def __repr__(self) -> str:
-        return shown(self, self.verdict, *((self.note,) if self.note else ()))
+        return one_line(self, self.verdict, *((self.note,) if self.note else ()))
 
 
 def protocol_of(model: Model) -> str:

@@ -32,7 +32,7 @@ from tseval.report.comparisons import seeds_table
 from tseval.runs import Manifest, Run, read_run
 from tseval.sweeps import STATE, Workforce, sweep
 from tseval.sweeps.engines import find_engine
-from tseval.sweeps.units import SweepPlace, SweepUnit
+from tseval.sweeps.units import Records, SweepUnit
 from tseval.training.corpus import file_sha256
 
 if TYPE_CHECKING:
@@ -380,7 +380,7 @@ def make(zoo: Path, entries: Sequence[ZooModel], corpus: Corpus, jobs: int, watc
         watch: Hears of the progress.
     """
     units = [entry.unit(corpus) for entry in entries if not entry.finished()]
-    place = SweepPlace(zoo / STATE, logs=zoo)
+    place = Records(zoo / STATE, logs=zoo)
     swept = sweep(units, place, Workforce(find_engine("local"), jobs), watch)
     lost = "\n".join(swept.complaints) or "it was not finished"
     said = {state.unit.name: state.record.said or lost for state in swept.states}

@@ -80,7 +80,7 @@ def tell_options(recipe: Recipe, models: Sequence[ZooModel]) -> str:
     return "\n".join(f"- {group}: `{' '.join(words)}`" for group, words in lines.items())
 
 
-def told_options(text: str, arch: str) -> str | None:
+def options_on_page(text: str, arch: str) -> str | None:
     """Find in a page the options of an architecture; None where it tells none."""
     told = dict(_OPTIONS.findall(text))
     return told.get(arch, told.get(_SHARED))
@@ -91,7 +91,7 @@ def tell_texts(files: Sequence[Mapping[str, Json]]) -> str:
     return "; ".join(f"{file['name']}, {file['tokens']:,} tokens, SHA-256 {file['sha256']}" for file in files)
 
 
-def told_digests(texts: str) -> set[str]:
+def digests_in_entry(texts: str) -> set[str]:
     """Find in an entry the SHA-256 of each text that its model read."""
     return set(_DIGEST.findall(texts))
 
@@ -221,14 +221,14 @@ def models_to_keep(
         model = planned(recipe, folder.name, target)
         if model is None:
             raise TrainingError(f"{folder} is of no model that a zoo has.\n  {_ANEW}")
-        before, now = told_options(definition.text, model.arch), " ".join(model.options)
+        before, now = options_on_page(definition.text, model.arch), " ".join(model.options)
         if before != now:
             raise TrainingError(
                 f"{target} holds a {model.name} of other settings: {before}\n"
                 f"  and recipe {recipe.name} has {now}\n  {_ANEW}"
             )
         read = read_entry(folder).about.training_data or "no text that is named"
-        if told_digests(read) != set(digests):
+        if digests_in_entry(read) != set(digests):
             raise TrainingError(f"{target} holds a {model.name} trained on other texts: {read}\n  {_ANEW}")
         kept.append(model)
     return kept

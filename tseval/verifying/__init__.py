@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.errors import counted, shortened
-from tseval.verifying.claim import VERIFY_LEVELS, Check, Verification, VerifyLevel, Wrong, claim_of_run
+from tseval.verifying.claim import VERIFY_LEVELS, Check, CheckFailed, Verification, VerifyLevel, claim_of_run
 from tseval.verifying.levels import check_plausible, knows_factors, recompute
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tseval.scoring.protocol import Model
     from tseval.verifying.claim import Claim
-    from tseval.verifying.levels import Again
+    from tseval.verifying.levels import Recomputed
 
 
 def new_draw() -> str:
@@ -38,7 +38,7 @@ class Ladder(ABC):
     """
 
     claim: Claim
-    again: Again
+    again: Recomputed
 
     def __init__(self, path: Path) -> None:
         self.path, self.what = path, "unread"
@@ -78,7 +78,7 @@ class Ladder(ABC):
         for level, step in steps:
             try:
                 checks.append(Check(level, True, step()))
-            except Wrong as wrong:
+            except CheckFailed as wrong:
                 checks.append(Check(level, False, shortened(str(wrong))))
                 break
         return Verification(str(self.path), shortened(self.what), tuple(checks))

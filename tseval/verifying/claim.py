@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from tseval.errors import EvidenceError, LimitError, RunError, shown
+from tseval.errors import EvidenceError, LimitError, RunError, one_line
 from tseval.evidence import Evidence, gather, whole_column
 from tseval.questions import SCORES
 from tseval.questions.scored import split_measure
@@ -33,7 +33,7 @@ VerifyLevel = Literal["whole", "recomputed", "plausible", "rescored", "rerun"]
 VERIFY_LEVELS: tuple[VerifyLevel, ...] = get_args(VerifyLevel)
 
 
-class Wrong(Exception):  # noqa: N818 - not an error of ours: what a check is there to find
+class CheckFailed(Exception):  # noqa: N818 - not an error of ours: what a check is there to find
     """Something that is not as it is claimed to be.
 
     Args:
@@ -56,7 +56,7 @@ class Check:
     found: str
 
     def __repr__(self) -> str:
-        return shown(self, self.level, "holds" if self.ok else "wrong")
+        return one_line(self, self.level, "holds" if self.ok else "wrong")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Verification:
         return {"name": self.name, "what": self.what, "ok": self.ok, "level": self.level, "checks": checks}
 
     def __repr__(self) -> str:
-        return shown(self, self.name, f"verified: {self.level}" if self.ok else "wrong")
+        return one_line(self, self.name, f"verified: {self.level}" if self.ok else "wrong")
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.what}"]
@@ -157,7 +157,7 @@ def claim_of_run(path: Path) -> Claim:
         evidence = gather(scored, run.manifest.suite.digest)
         check_known_score(run.manifest)
     except (RunError, LimitError, EvidenceError, UnicodeDecodeError) as error:
-        raise Wrong(str(error).partition("\n")[0]) from None
+        raise CheckFailed(str(error).partition("\n")[0]) from None
     return Claim(run.name, run.manifest, evidence, scored, verdicts, tables)
 
 
@@ -165,12 +165,12 @@ def hold_files(files: Iterable[str], names: Iterable[str]) -> None:
     """Refuse a manifest that leaves a data file out, which could then say anything, or names another."""
     listed, known = set(files), set(names)
     if missing := sorted(known - listed):
-        raise Wrong(f"{NAME} does not list {missing[0]}")
+        raise CheckFailed(f"{NAME} does not list {missing[0]}")
     if strangers := sorted(listed - known):
-        raise Wrong(f"{NAME} lists {strangers[0]!r}, which is no file of it")
+        raise CheckFailed(f"{NAME} lists {strangers[0]!r}, which is no file of it")
 
 
 def check_known_score(manifest: Manifest) -> None:
     """Refuse what compares nothing."""
     if split_measure(manifest.key.score)[0] not in SCORES:
-        raise Wrong(f"{NAME}: key.score is {manifest.key.score!r}, which is no score")
+        raise CheckFailed(f"{NAME}: key.score is {manifest.key.score!r}, which is no score")

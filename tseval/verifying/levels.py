@@ -22,8 +22,8 @@ from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED
 from tseval.suites import afresh, load_suite
 from tseval.suites.grammar.expand import choose_rows
-from tseval.verdicts import asked_in, judge, n_too_long, sentences_of
-from tseval.verifying.claim import Wrong
+from tseval.verdicts import judge, n_too_long, questions_in, sentences_of
+from tseval.verifying.claim import CheckFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ _DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Recomputed:
     """A claim, computed again.
 
     Attributes:
@@ -59,7 +59,7 @@ class Again:
     verdicts: pa.Table
 
 
-def recompute(claim: Claim, spec: str | None) -> Again:
+def recompute(claim: Claim, spec: str | None) -> Recomputed:
     """Expand the suite, judge the evidence, and compare everything that is claimed.
 
     Args:
@@ -73,31 +73,33 @@ def recompute(claim: Claim, spec: str | None) -> Again:
         )
     suite = _suite_again(claim, spec)
     if suite.digest != claim.key.suite_digest or suite.terminator != claim.key.terminator:
-        raise Wrong(
+        raise CheckFailed(
             f"the suite {suite.name} has the digest {suite.digest[:8]}, expanded again, "
             f"but the claim is of {claim.key.suite_digest[:8]}"
         )
     hold_sizes(claim.manifest.suite, suite)
     sentences, too_long = _scored_ones(claim, sentences_of(suite))
     if not sentences.equals(claim.sentences):
-        raise Wrong(f"its sentences are not those of the suite: {_first_other(claim.sentences, sentences)}")
+        raise CheckFailed(
+            f"its sentences are not those of the suite: {_first_other(claim.sentences, sentences)}"
+        )
     try:
         scored = scored_again(claim.evidence, sentences)
     except EvidenceError as error:
-        raise Wrong(f"the evidence {error}") from None
+        raise CheckFailed(f"the evidence {error}") from None
     compare_sentences(claim.scored, scored)
     verdicts = verdicts_of(partial(judge, _with_factors(suite, claim), scored, claim.score, too_long))
     left_out = n_too_long(suite, scored, too_long)
     if left_out != claim.manifest.counts.too_long:
         stated = claim.manifest.counts.too_long
-        raise Wrong(
+        raise CheckFailed(
             f"{left_out:,} contrasts have a sentence that was not scored, but too_long says {stated:,}"
         )
     compare_verdicts(claim.verdicts, verdicts)
-    again = Again(suite, scored, verdicts)
+    again = Recomputed(suite, scored, verdicts)
     for name, text in claim.tables.items():
         if _table_again(claim, again, name) != text:
-            raise Wrong(_other_table(claim, name))
+            raise CheckFailed(_other_table(claim, name))
     return again
 
 
@@ -105,7 +107,7 @@ def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
     """Hold what is said of a suite's size to the suite."""
     for name in ("n_items", "n_contrasts"):
         if (said := getattr(stated, name)) != (follows := getattr(suite, name)):
-            raise Wrong(f"{MANIFEST}: suite.{name} is {said:,}, but the suite has {follows:,}")
+            raise CheckFailed(f"{MANIFEST}: suite.{name} is {said:,}, but the suite has {follows:,}")
 
 
 def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
@@ -113,7 +115,7 @@ def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
     try:
         return judged()
     except (ModelError, SuiteError) as error:
-        raise Wrong(str(error).partition("\n")[0]) from None
+        raise CheckFailed(str(error).partition("\n")[0]) from None
 
 
 def _scored_ones(claim: Claim, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
@@ -141,11 +143,13 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
             f"{first_line(error)}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"
         ) from None
     if (seed := claim.manifest.suite.seed) is not None and suite.seed is None:
-        raise Wrong(f"{MANIFEST}: suite.seed is {seed}, but no seed chooses sentences of {suite.name}")
+        raise CheckFailed(f"{MANIFEST}: suite.seed is {seed}, but no seed chooses sentences of {suite.name}")
     if claim.manifest.suite.complete:
         return suite
     if not SELECTED.fullmatch(claim.key.items):
-        raise Wrong(f"{MANIFEST}: key.items is {claim.key.items!r}, which says of no items how many they are")
+        raise CheckFailed(
+            f"{MANIFEST}: key.items is {claim.key.items!r}, which says of no items how many they are"
+        )
     cases = tuple(_chosen(suite, claim))
     if claim.manifest.suite.sample is not None:
         _refuse_other_draw(suite, cases, claim.manifest.suite.sample)
@@ -166,7 +170,7 @@ def _with_factors(suite: Suite, claim: Claim) -> Suite:
     try:
         return cluster_by(suite, claim.manifest.suite.clusters or ())
     except SuiteError as error:
-        raise Wrong(f"suite.clusters: {first_line(error)}") from None
+        raise CheckFailed(f"suite.clusters: {first_line(error)}") from None
 
 
 def knows_factors(claim: Claim) -> bool:
@@ -180,12 +184,12 @@ def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
     known = {case.name: case for case in suite.cases}
     for name in pc.unique(names).to_pylist():
         if name not in known:
-            raise Wrong(f"the suite {suite.name} has no case {name!r}")
+            raise CheckFailed(f"the suite {suite.name} has no case {name!r}")
         items = pc.unique(claim.verdicts["item"].filter(pc.equal(names, name)))
         index = known[name].index
         strange = items.filter(pc.invert(pc.is_in(items, value_set=index)))
         if len(strange):
-            raise Wrong(f"the case {name!r} has no item {strange[0].as_py()}")
+            raise CheckFailed(f"the case {name!r} has no item {strange[0].as_py()}")
         # In some views an item has several rows.
         yield known[name].take(np.flatnonzero(pc.is_in(index, value_set=items)).tolist())
 
@@ -197,7 +201,7 @@ def _refuse_other_draw(suite: Suite, cases: Sequence[Case], stated: str) -> None
         whole = next(one for one in suite.cases if one.name == case.name)
         rows = choose_rows(whole.n_items, None, int(said[1]), int(said[2])) if said else ()
         if not case.index.equals(whole.index.take(pa.array(rows[: len(case.index)], pa.int64()))):
-            raise Wrong(
+            raise CheckFailed(
                 f"suite.sample is {stated!r}, but the items of {case.name!r} are not those of that draw"
             )
 
@@ -213,7 +217,7 @@ def compare_sentences(claimed: pa.Table, found: pa.Table) -> None:
     """Compare all that is said of sentences; `n_unknown`, which only the model knows, is left."""
     known = [*found.column_names, "n_unknown"]
     if more := [name for name in claimed.column_names if name not in known]:
-        raise Wrong(f"the sentences have a column {more[0]!r} that follows from nothing")
+        raise CheckFailed(f"the sentences have a column {more[0]!r} that follows from nothing")
     for name in found.column_names:
         _compare_column(claimed, found, name, lambda row: repr(found["sentence"][row].as_py()), "sentences")
 
@@ -221,7 +225,7 @@ def compare_sentences(claimed: pa.Table, found: pa.Table) -> None:
 def compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
     """Compare verdicts cell by cell, and name the first that differs."""
     if claimed.num_rows != found.num_rows:
-        raise Wrong(f"there are {claimed.num_rows:,} verdicts, but {found.num_rows:,} follow")
+        raise CheckFailed(f"there are {claimed.num_rows:,} verdicts, but {found.num_rows:,} follow")
 
     def place(row: int) -> str:
         case, item, contrast = (found[name][row].as_py() for name in ("case", "item", "contrast"))
@@ -230,19 +234,19 @@ def compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
     for name in found.column_names:
         _compare_column(claimed, found, name, place, "verdicts")
     if more := [name for name in claimed.column_names if name not in found.column_names]:
-        raise Wrong(f"the verdicts have a column {more[0]!r} that the suite does not know")
+        raise CheckFailed(f"the verdicts have a column {more[0]!r} that the suite does not know")
 
 
 def _compare_column(
     claimed: pa.Table, found: pa.Table, name: str, place: Callable[[int], str], what: str
 ) -> None:
     if name not in claimed.column_names:
-        raise Wrong(f"the {what} have no column {name!r}")
+        raise CheckFailed(f"the {what} have no column {name!r}")
     of_claim, kind = claimed[name].type, found[name].type
     if name.endswith(ENTRY):  # two dictionaries of one column may be in different orders
         of_claim, kind = _unfolded(of_claim), _unfolded(kind)
     if of_claim != kind:
-        raise Wrong(f"{what}: column {name!r} holds {of_claim}, but {kind} follows")
+        raise CheckFailed(f"{what}: column {name!r} holds {of_claim}, but {kind} follows")
     follows, stated = (table[name].cast(kind).combine_chunks() for table in (found, claimed))
     if stated.equals(follows):
         return
@@ -250,7 +254,7 @@ def _compare_column(
     if not differs.any():
         return
     row = int(differs.argmax())
-    raise Wrong(
+    raise CheckFailed(
         f"{what}: {name} of {place(row)} is {stated[row].as_py()}, but {follows[row].as_py()} follows "
         f"({int(differs.sum()):,} differ)"
     )
@@ -260,7 +264,7 @@ def _unfolded(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
 
 
-def _table_again(claim: Claim, again: Again, name: str) -> str:
+def _table_again(claim: Claim, again: Recomputed, name: str) -> str:
     """Print the table of verdicts that were computed again, under the run's own name and signature."""
     run = Run(claim.name, claim.manifest, lambda: again.scored, lambda: again.verdicts)
     return render(document_of([run]), "csv" if name.endswith("csv") else "md")
@@ -287,7 +291,7 @@ _OF_PIECES = {"pieces", "unscored"}
 _MAY_BE_NOTHING = {"right", "wrong"}  # where no symbol is right, or none wrong
 
 
-def check_plausible(claim: Claim, again: Again) -> str:
+def check_plausible(claim: Claim, again: Recomputed) -> str:
     """Hold evidence to what any probabilities must be."""
     evidence, kind = claim.evidence, claim.manifest.model.kind
     for name in [name for name in _NUMBERS if name in evidence.table.column_names]:
@@ -295,12 +299,12 @@ def check_plausible(claim: Claim, again: Again) -> str:
         what = "a log-probability" if name == "logprob" else f"a log-probability in {name!r}"
         finite = np.isfinite(values) | (np.isneginf(values) if name in _MAY_BE_NOTHING else False)
         if not finite.all():
-            raise Wrong(f"{what} is not finite")
+            raise CheckFailed(f"{what} is not finite")
         if values.max(initial=-1.0) > ABOVE_ONE:
-            raise Wrong(f"{what} is {values.max()}, above 0")
+            raise CheckFailed(f"{what} is {values.max()}, above 0")
     said = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
     if evidence.unit == "sentence" and kind in BY_WORDS:
-        raise Wrong(f"there is one number for each sentence, but a model of kind {kind!r} gives words")
+        raise CheckFailed(f"there is one number for each sentence, but a model of kind {kind!r} gives words")
     words = split_words(whole_column(again.scored, "sentence"))
     if kind not in BY_WORDS and evidence.unit != "sentence":
         _check_first_tokens(claim, again.scored, words)
@@ -309,7 +313,7 @@ def check_plausible(claim: Claim, again: Again) -> str:
     looks = split_words(whole_column(again.scored, "seen")).texts.dictionary_encode()
     if kind in BY_WORDS:
         if of_pieces := sorted(_OF_PIECES & set(evidence.table.column_names)):
-            raise Wrong(
+            raise CheckFailed(
                 f"there is a column {of_pieces[0]!r}, but words of a model of kind {kind!r} have no pieces"
             )
         _check_looks(words, looks)
@@ -324,7 +328,7 @@ def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
     """
     unscored = claim.key.protocol.get("first_token") == "unscored"
     if unscored != ("unscored" in scored.column_names):
-        raise Wrong(
+        raise CheckFailed(
             "the protocol leaves first tokens unscored, but there is no column 'unscored' that names them"
             if unscored
             else "there is a column 'unscored', but the protocol does not leave first tokens unscored"
@@ -337,7 +341,7 @@ def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
     if (other := expected != tokens).any():
         at = int(other.argmax())
         text, one, two = firsts[at].as_py(), expected[at], tokens[at]
-        raise Wrong(f"the first token of the word {text!r} is {one} here, {two} there")
+        raise CheckFailed(f"the first token of the word {text!r} is {one} here, {two} there")
 
 
 def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: ignore[type-arg]
@@ -352,7 +356,9 @@ def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: igno
             looks.dictionary[expected[at]],
             looks.dictionary[look[at]],
         )
-        raise Wrong(f"the model sees {name.as_py()!r} as {one.as_py()!r} here, as {two.as_py()!r} there")
+        raise CheckFailed(
+            f"the model sees {name.as_py()!r} as {one.as_py()!r} here, as {two.as_py()!r} there"
+        )
 
 
 def _of_first(key: _Rows, values: _Rows) -> _Rows:
@@ -364,7 +370,7 @@ def _of_first(key: _Rows, values: _Rows) -> _Rows:
 
 def _check_prefixes(
     claim: Claim,
-    again: Again,
+    again: Recomputed,
     words: Words,
     looks: pa.DictionaryArray,  # type: ignore[type-arg]
 ) -> float:
@@ -385,8 +391,8 @@ def _check_prefixes(
         apart = np.abs(values - values[first[node]])
         if apart.max(initial=0.0) > claim.last_bits:
             sentence = _sentence_with(scored, words, int(apart.argmax()))
-            raise Wrong(f"a prefix of {sentence!r} has two numbers, {apart.max():.3g} nats apart")
-    if (asked := asked_in(again.suite, whole_column(scored, "sentence"))) is not None:
+            raise CheckFailed(f"a prefix of {sentence!r} has two numbers, {apart.max():.3g} nats apart")
+    if (asked := questions_in(again.suite, whole_column(scored, "sentence"))) is not None:
         _check_answers(scored, words, asked, before, claim.last_bits)
     if claim.manifest.model.kind in PIECED:
         return 0.0
@@ -397,14 +403,14 @@ def _check_prefixes(
         given[last] = False
         if values[given].any():
             sentence = _sentence_with(scored, words, int(np.flatnonzero(given & (values != 0))[0]))
-            raise Wrong(f"a word of {sentence!r} that is no answer has a log-probability other than 0")
+            raise CheckFailed(f"a word of {sentence!r} that is no answer has a log-probability other than 0")
         events = events[~given[events]]
     sums = np.bincount(before[events], weights=np.exp(values[events]))
     if sums.max(initial=0.0) > 1 + ABOVE_ONE:
         at = int(events[before[events] == int(sums.argmax())].min())
         row = int(np.searchsorted(words.starts, at, side="right")) - 1
         prefix = " ".join(_sentence_with(scored, words, at).split(" ")[: at - int(words.starts[row])])
-        raise Wrong(f"what may follow {prefix!r} has {sums.max():.4g} of all probability")
+        raise CheckFailed(f"what may follow {prefix!r} has {sums.max():.4g} of all probability")
     return float(sums.max(initial=0.0))
 
 
@@ -418,20 +424,26 @@ def _check_answers(scored: pa.Table, words: Words, asked: Asked, before: _Rows, 
         column = flat_column(scored, name)
         if (astray := column.is_valid().to_numpy(zero_copy_only=False) != here).any():
             sentence = _sentence_with(scored, words, int(astray.argmax()))
-            raise Wrong(f"{name!r} should hold a number where the suite asks, and only there: {sentence!r}")
+            raise CheckFailed(
+                f"{name!r} should hold a number where the suite asks, and only there: {sentence!r}"
+            )
         answers[name] = values = column.to_numpy(zero_copy_only=False)[places]
         others = values[first][prefix]
         with np.errstate(invalid="ignore"):  # where both are no probability at all
             apart = np.where(values == others, 0.0, np.abs(values - others))
         if apart.max(initial=0.0) > last_bits:
             sentence = _sentence_with(scored, words, int(places[apart.argmax()]))
-            raise Wrong(f"a prefix of {sentence!r} has two answers, {apart.max():.3g} nats apart in {name!r}")
+            raise CheckFailed(
+                f"a prefix of {sentence!r} has two answers, {apart.max():.3g} nats apart in {name!r}"
+            )
     if (share := asked.asks.share) is None:
         both = np.exp(answers["right"]) + np.exp(answers["wrong"])
         if both.max(initial=0.0) > 1 + ABOVE_ONE:
-            raise Wrong(f"a right and a wrong symbol have {both.max():.4g} of all probability")
+            raise CheckFailed(f"a right and a wrong symbol have {both.max():.4g} of all probability")
     elif not np.allclose(answers["wrong"], np.log(share), rtol=0.0, atol=1e-9):
-        raise Wrong(f"'wrong' should be the least share, {np.log(share):.6g} nats, wherever the suite asks")
+        raise CheckFailed(
+            f"'wrong' should be the least share, {np.log(share):.6g} nats, wherever the suite asks"
+        )
 
 
 def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:

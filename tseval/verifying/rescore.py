@@ -15,7 +15,7 @@ from tseval.questions.choices import Asked
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge
-from tseval.verifying.claim import Wrong
+from tseval.verifying.claim import CheckFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tseval.scoring.protocol import Model, ModelCard
     from tseval.verifying.claim import Claim
-    from tseval.verifying.levels import Again
+    from tseval.verifying.levels import Recomputed
 
     _Rows = NDArray[np.int64]
 
@@ -56,7 +56,7 @@ def chosen(claim: Claim, sentences: pa.StringArray, share: float, draw: str = ""
 
 def rescore(
     claim: Claim,
-    again: Again,
+    again: Recomputed,
     model: Model,
     share: float,
     draw: str,
@@ -65,10 +65,10 @@ def rescore(
     """Score sentences with the model again, and compare."""
     plan = make_plan(model, again.suite, claim.score)
     if other := plan.key.differences(replace(claim.key, tseval=plan.key.tseval)):
-        raise Wrong(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
+        raise CheckFailed(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
     _compare_cards(claim.manifest.model, plan.card)
     if not plan.sentences.equals(claim.sentences):
-        raise Wrong(
+        raise CheckFailed(
             f"this model reads {len(plan.sentences):,} of the suite's sentences, and too long for it are "
             f"{len(plan.too_long):,}, but {len(claim.sentences):,} are claimed to be read"
         )
@@ -80,7 +80,7 @@ def rescore(
     _compare_seen(claimed, scored)
     numbers = [name for name in _NUMBERS if name in scored.column_names]
     if stranger := [name for name in _NUMBERS if name in claimed.column_names and name not in numbers]:
-        raise Wrong(f"the sentences have a column {stranger[0]!r} that this model does not give")
+        raise CheckFailed(f"the sentences have a column {stranger[0]!r} that this model does not give")
     worst = max(_largest_difference(name, claimed, scored, claim.last_bits) for name in numbers)
     said = (
         f"{len(rows):,} of {len(plan.sentences):,} sentences, largest difference {worst:.2g} nats "
@@ -94,21 +94,25 @@ def rescore(
 def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
     """Compare what is said of a model beside its key: how it is checked, and what tables show of it."""
     if stated.kind != found.kind:
-        raise Wrong(f"{MANIFEST}: model.kind is {stated.kind!r}, but this model is of kind {found.kind!r}")
+        raise CheckFailed(
+            f"{MANIFEST}: model.kind is {stated.kind!r}, but this model is of kind {found.kind!r}"
+        )
     for name in _SHOWN:
         if stated.details.get(name) != found.details.get(name):
             said, follows = (card.details.get(name) for card in (stated, found))
-            raise Wrong(f"{MANIFEST}: model.details.{name} is {said!r}, but this model says {follows!r}")
+            raise CheckFailed(
+                f"{MANIFEST}: model.details.{name} is {said!r}, but this model says {follows!r}"
+            )
 
 
-def _fall_otherwise(claim: Claim, again: Again, verdicts: pa.Table) -> str:
+def _fall_otherwise(claim: Claim, again: Recomputed, verdicts: pa.Table) -> str:
     """Count the verdicts that fall otherwise by the model's own numbers, which differ in their last bits."""
     # Of rated sentences nothing is right or wrong.
     both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
     stated, found = (np.equal(column, True).astype(np.int64) for column in both)
     n_other, gained = int((stated != found).sum()), int((stated - found).sum())
     if gained > MOST_GAINED * len(stated) + _FEW:
-        raise Wrong(
+        raise CheckFailed(
             f"{n_other:,} of {len(stated):,} verdicts fall otherwise by the model's own numbers, and the "
             f"claim has {gained:,} more correct: last bits do not favour anyone so"
         )
@@ -119,7 +123,7 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
     same = pc.equal(claimed["seen"], scored["seen"])
     if not pc.all(same).as_py():
         row = pc.index(same, pa.scalar(False)).as_py()
-        raise Wrong(
+        raise CheckFailed(
             f"the model sees {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, "
             f"not as {claimed['seen'][row].as_py()!r}"
         )
@@ -128,18 +132,18 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
         claimed["n_unknown"] if "n_unknown" in claimed.column_names else None,
     )
     if stated is not None and stated != unknown:  # entries do not hold it
-        raise Wrong("n_unknown is not the number of words that the model does not know")
+        raise CheckFailed("n_unknown is not the number of words that the model does not know")
     first, said = (
         table["unscored"] if "unscored" in table.column_names else None for table in (scored, claimed)
     )
     if first != said:
-        raise Wrong("the first tokens that the model leaves unscored are not those of the claim")
+        raise CheckFailed("the first tokens that the model leaves unscored are not those of the claim")
 
 
 def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, tolerance: float) -> float:
     """Compare a column of numbers, or of lists of them; the sum over a sentence may differ for each word."""
     if name not in claimed.column_names:
-        raise Wrong(f"the sentences have no column {name!r}, which this model gives")
+        raise CheckFailed(f"the sentences have no column {name!r}, which this model gives")
     lengths = pc.list_value_length(scored["words"]).to_numpy()
     stated, found = (_flat(table, name) for table in (claimed, scored))
     rows = np.arange(len(lengths)) if name == "logprob" else np.repeat(np.arange(len(lengths)), lengths)
@@ -148,7 +152,7 @@ def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, toleranc
     if (difference > allowed).any():
         at = int((difference - allowed).argmax())
         sentence = scored["sentence"][int(rows[at])].as_py()
-        raise Wrong(
+        raise CheckFailed(
             f"the model gives {found[at]:.6g} nats in {sentence!r}, where {stated[at]:.6g} is claimed"
         )
     return 0.0 if name == "logprob" else float(difference.max(initial=0.0))

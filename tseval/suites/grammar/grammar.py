@@ -172,7 +172,7 @@ def _cells(
     return tuple(kept)
 
 
-def drawn_codes(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> dict[str, NDArray[np.int64]]:
+def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> dict[str, NDArray[np.int64]]:
     """Tell which value every slot has in every item, as `slot_codes` does for all combinations.
 
     Args:
@@ -312,7 +312,7 @@ class Grammar:
         """Tell which value every slot has in the given items, as codes for `Slot.binding`, (items,) each."""
         if self.draw is None:
             return slot_codes(self.slots, rows)
-        drawn = drawn_codes(self.slots, self.draw, self.document)
+        drawn = codes_of_draw(self.slots, self.draw, self.document)
         return {name: codes[rows] for name, codes in drawn.items()}
 
     @property
