@@ -118,10 +118,7 @@ def save_causal(path: pathlib.Path, kind="gpt2", tokenizer=None, dtype=torch.flo
     model = transformers.AutoModelForCausalLM.from_config(
         make(vocab_size=len(tokenizer), **{**special, **sizes, **changes})
     )
-    spread(model)
-    model.to(dtype).save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
+    return save_spread(path, model, tokenizer, dtype)
 
 
 def save_masked(path: pathlib.Path, kind="bert", tokenizer=None, **changes):
@@ -132,8 +129,13 @@ def save_masked(path: pathlib.Path, kind="bert", tokenizer=None, **changes):
     model = transformers.AutoModelForMaskedLM.from_config(
         make(vocab_size=len(tokenizer), **{**sizes, **changes})
     )
+    return save_spread(path, model, tokenizer)
+
+
+def save_spread(path, model, tokenizer, dtype=torch.float32):
+    """Save a model of random weights, its logits spread, beside its tokenizer."""
     spread(model)
-    model.save_pretrained(path)
+    model.to(dtype).save_pretrained(path)
     tokenizer.save_pretrained(path)
     return path
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import torch
 import transformers
-from checkpoints import CONFIGS, LLAMA, TEXT, bpe_tokenizer, save_causal, save_masked, spread
+from checkpoints import CONFIGS, LLAMA, TEXT, bpe_tokenizer, save_causal, save_masked, save_spread, spread
 from hostile_pickles import PICKLES
 from small import make_case, make_suite
 
@@ -347,6 +347,10 @@ def scores(model, texts):
     return scorer_for(model).score(pa.array(texts))["logprob"].to_numpy()
 
 
+def assert_plain_of_lengths(model, texts):
+    assert scores(model, texts) == pytest.approx([plain_of_lengths(model, text) for text in texts], abs=1e-3)
+
+
 @pytest.fixture(params=[ORIGINAL, 16])
 def longrope(request, tmp_path):
     """A Phi-3 whose positions count otherwise in sentences beyond its first length of training."""
@@ -365,9 +369,7 @@ def longrope(request, tmp_path):
     torch.manual_seed(0)
     config = transformers.Phi3Config(vocab_size=300, bos_token_id=0, eos_token_id=0, pad_token_id=1, **sizes)
     model = transformers.AutoModelForCausalLM.from_config(config)
-    spread(model)
-    model.save_pretrained(tmp_path)
-    bpe_tokenizer().save_pretrained(tmp_path)
+    save_spread(tmp_path, model, bpe_tokenizer())
     return request.param, tmp_path
 
 
@@ -405,6 +407,16 @@ def test_the_table_says_what_was_read_whole_and_why(tmp_path, longrope):
     assert f": {warning}." in (tmp_path / "run" / "table.md").read_text()
 
 
+def open_own(kind, folder) -> Any:
+    """Save a model of a kind that transformers does not know, register the kind, and open the model."""
+    config = kind.config_class
+    transformers.AutoConfig.register(config.model_type, config)
+    transformers.AutoModelForCausalLM.register(config, kind)
+    torch.manual_seed(0)
+    model = kind(config(vocab_size=300, **CONFIGS["gpt2"][1]))
+    return open_model(f"hf:{save_spread(folder, model, bpe_tokenizer())}")
+
+
 class HalfBlindConfig(transformers.GPT2Config):
     model_type = "half_blind"
 
@@ -430,21 +442,12 @@ class HalfBlind(transformers.GPT2LMHeadModel):
 
 
 def test_a_mask_that_breaks_only_far_down_a_row_is_noticed(tmp_path):
-    transformers.AutoConfig.register("half_blind", HalfBlindConfig)
-    transformers.AutoModelForCausalLM.register(HalfBlindConfig, HalfBlind)
-    torch.manual_seed(0)
-    model = HalfBlind(HalfBlindConfig(vocab_size=300, **CONFIGS["gpt2"][1]))
-    spread(model)
-    model.save_pretrained(tmp_path)
-    bpe_tokenizer().save_pretrained(tmp_path)
-    opened: Any = open_model(f"hf:{tmp_path}")
+    opened = open_own(HalfBlind, tmp_path)
     assert opened.method.name == "rows of equal length, tiled head"
     (warning,) = opened.warnings
     assert "packed tree, tiled head differs from the plain forward pass" in warning
     texts = sorted({*TEXT, *sentences(9, 20, 50)})
-    assert scores(opened, texts) == pytest.approx(
-        [plain_of_lengths(opened, text) for text in texts], abs=1e-3
-    )
+    assert_plain_of_lengths(opened, texts)
 
 
 class FarSightedConfig(transformers.GPT2Config):
@@ -469,19 +472,10 @@ class FarSighted(transformers.GPT2LMHeadModel):
 
 
 def test_positions_that_break_only_in_long_sentences_are_noticed_when_these_come(tmp_path):
-    transformers.AutoConfig.register("far_sighted", FarSightedConfig)
-    transformers.AutoModelForCausalLM.register(FarSightedConfig, FarSighted)
-    torch.manual_seed(0)
-    model = FarSighted(FarSightedConfig(vocab_size=300, **CONFIGS["gpt2"][1]))
-    spread(model)
-    model.save_pretrained(tmp_path)
-    bpe_tokenizer().save_pretrained(tmp_path)
-    opened: Any = open_model(f"hf:{tmp_path}")
+    opened = open_own(FarSighted, tmp_path)
     assert opened.method.packed
     for texts, warnings in ((sentences(9, 20, 35), 0), (sentences(9, 20, 35, 60), 1), (sentences(9, 58), 1)):
-        assert scores(opened, texts) == pytest.approx(
-            [plain_of_lengths(opened, text) for text in texts], abs=1e-3
-        )
+        assert_plain_of_lengths(opened, texts)
         assert len(opened.warnings) == warnings
     assert opened.warnings[0].startswith(
         "where sentences have up to 59 tokens: scored by rows of equal length, tiled head: packed tree, "

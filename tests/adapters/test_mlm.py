@@ -14,7 +14,7 @@ from checkpoints import (
     bpe_tokenizer,
     save_causal,
     save_masked,
-    spread,
+    save_spread,
     wordpiece_tokenizer,
 )
 from small import make_case, make_suite
@@ -140,10 +140,7 @@ def test_a_head_that_needs_all_tokens_gets_them_and_the_run_says_so(tmp_path):
     transformers.AutoConfig.register("deep_bert", DeepConfig)
     transformers.AutoModelForMaskedLM.register(DeepConfig, DeepBert)
     tokenizer = wordpiece_tokenizer()
-    model = DeepBert(DeepConfig(vocab_size=len(tokenizer), **BERT))
-    spread(model)
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
+    save_spread(tmp_path, DeepBert(DeepConfig(vocab_size=len(tokenizer), **BERT)), tokenizer)
     opened = open_model(f"mlm:{tmp_path}")
     assert_brute_force(opened, "within_word_l2r")
     assert scorer_for(opened).warnings == [

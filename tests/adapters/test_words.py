@@ -14,7 +14,7 @@ from checkpoints import TEXT, bpe_tokenizer, save_causal, save_masked, wordpiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_process import call
-from small import make_case, make_suite
+from small import make_case, make_suite, write_lines
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from word_tokenizers import END
 
@@ -288,9 +288,8 @@ def test_a_form_that_begins_another_wins_only_where_it_should(trained, score):
 
 
 def test_the_profile_of_a_beginning_reads_behind_its_last_word(trained, tmp_path):
-    pairs = tmp_path / "pairs.jsonl"
     lines = [{"good": good, "bad": bad, "nouns": 1} for good, bad in (SINGULAR, PLURAL)]
-    pairs.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    pairs = write_lines(tmp_path / "pairs.jsonl", lines)
     suite = tseval.load_suite(f"{pairs}:profile")
     verdicts = tseval.evaluate(open_model(f"hf:{trained}"), suite).verdicts
     whole = verdicts[verdicts["position"] == 2]

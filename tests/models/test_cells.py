@@ -303,14 +303,6 @@ def test_a_word_that_occurs_again_is_exponentiated_once_with_the_same_outputs_an
     torch.testing.assert_close(gradients, plain, rtol=0, atol=1e-12)
 
 
-def test_gradients_through_the_words_projected_once_are_those_of_numerical_differentiation():
-    torch.manual_seed(6)
-    model = LanguageModel(Sizes("urn", vocabulary=5, embedding=3, hidden=4, layers=2)).double()
-    words, state = torch.tensor([[3, 3], [4, 3], [3, 1]]), model.initial_state(2)
-    parameters = [p for name, p in model.named_parameters() if not name.startswith("output")]
-    assert torch.autograd.gradcheck(lambda *_: model(words, state)[0], parameters)
-
-
 def test_dropout_acts_on_the_angles_of_the_urn_so_that_the_state_keeps_its_length():
     model = make_of_layers("urn", dropout=0.5, layers=1)
     words = torch.full((50, 40), 3)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from equations import class_logprobs
+from small_training import rewrite
 
 from tseval.errors import ModelError
 from tseval.models import Vocabulary
@@ -26,11 +27,6 @@ def make(arch, task="number", **sizes):
 
 def save(path, model):
     save_checkpoint(path, model, WORDS, training={}, validation_perplexity=None)
-
-
-def edit(path, **changes):
-    content = torch.load(path, weights_only=True)
-    torch.save({**content, **changes}, path)
 
 
 @pytest.mark.parametrize("arch", sorted(CELLS))
@@ -71,8 +67,7 @@ def test_the_fingerprint_covers_the_task(tmp_path):
     save(tmp_path / "judge.pt", make("gru", "grammaticality"))
     number, judge = (load_checkpoint(tmp_path / name).fingerprint for name in ("number.pt", "judge.pt"))
     assert number != judge
-    sizes = torch.load(tmp_path / "number.pt", weights_only=True)["sizes"]
-    edit(tmp_path / "number.pt", sizes={**sizes, "task": "grammaticality"})
+    rewrite(tmp_path / "number.pt", lambda content: content["sizes"].update(task="grammaticality"))
     with pytest.raises(ModelError, match="do not match the checkpoint's fingerprint"):
         load_checkpoint(tmp_path / "number.pt")
 
@@ -89,8 +84,7 @@ def test_the_fingerprint_covers_the_task(tmp_path):
 def test_a_task_that_cannot_be_gets_a_message(tmp_path, changes, message):
     path = tmp_path / "model.pt"
     save(path, make("gru", hidden=4))
-    sizes = torch.load(path, weights_only=True)["sizes"]
-    edit(path, sizes={**sizes, **changes})
+    rewrite(path, lambda content: content["sizes"].update(changes))
     with pytest.raises(ModelError, match=message) as error:
         load_checkpoint(path)
     assert str(path) in str(error.value)
@@ -109,7 +103,7 @@ def test_a_checkpoint_from_before_its_cell_had_an_option_keeps_its_fingerprint(t
     )
     for name, tensor in sorted(content["weights"].items()):
         digest.update(f"\n{name} torch.float32 {list(tensor.shape)}\n".encode() + tensor.numpy().tobytes())
-    edit(path, sizes=content["sizes"], fingerprint=digest.hexdigest())
+    torch.save({**content, "fingerprint": digest.hexdigest()}, path)
     loaded = load_checkpoint(path)
     assert loaded.fingerprint == digest.hexdigest()
     assert loaded.model.sizes.options == {"activation": "tanh"}

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from hostile_pickles import Payload
 from in_process import call
 from torch import nn
 
@@ -207,16 +208,6 @@ def test_arguments_are_asked_for_and_checked(folder, form):
 
 
 # Hostile files. Each would make the folder `executed` if anything in it ran.
-
-
-class Payload:
-    """Unpickling this creates a folder."""
-
-    def __init__(self, trace):
-        self.trace = str(trace)
-
-    def __reduce__(self):
-        return os.mkdir, (self.trace,)
 
 
 class Sleeper:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from equations import KNOWN
+from small_training import rewrite
 
 from tseval.errors import ModelError
 from tseval.models import Vocabulary
@@ -26,13 +27,6 @@ def save(path, arch, **options):
     model = LanguageModel(sizes(arch, **options)).eval()
     save_checkpoint(path, model, WORDS, training={}, validation_perplexity=None)
     return model
-
-
-def edit(path, **changes):
-    """Rewrite the sizes in a checkpoint."""
-    content = torch.load(path, weights_only=True)
-    content["sizes"] |= changes
-    torch.save(content, path)
 
 
 def output(model):
@@ -188,7 +182,7 @@ def test_a_checkpoint_holds_the_defaults_too(tmp_path):
 def test_a_checkpoint_whose_options_were_edited_is_refused(tmp_path, arch, options, message):
     path = tmp_path / "model.pt"
     save(path, arch)
-    edit(path, options=options)
+    rewrite(path, lambda content: content["sizes"].update(options=options))
     with pytest.raises(ModelError, match=message) as error:
         load_checkpoint(path)
     assert str(path) in str(error.value)
@@ -200,7 +194,7 @@ def test_a_checkpoint_with_sizes_beyond_all_machines_is_refused(tmp_path):
         path = tmp_path / f"{arch}.pt"
         save(path, arch)
         for hidden in (10**6, 10**9, 10**5000):
-            edit(path, hidden=hidden)
+            rewrite(path, lambda content, hidden=hidden: content["sizes"].update(hidden=hidden))
             with pytest.raises(ModelError) as error:
                 load_checkpoint(path)
             assert len(str(error.value).splitlines()) == 1

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from nltk.tokenize import NLTKWordTokenizer
+from small import write_lines
 from supplied import (
     BLIMP,
     BLIMP_ACCURACIES,
@@ -155,8 +156,8 @@ def test_punctuation_and_clitics_are_words_of_their_own(tmp_path, text, tokens):
 
 def test_tokens_are_those_of_the_library_but_for_its_double_quotes(tmp_path):
     texts = ["They'd won't I'm (so) it: $5.50, e.g. this; ok...", "A 'quoted' word -- there."]
-    (tmp_path / "p.jsonl").write_text("".join(json.dumps({"good": t, "bad": "x"}) + "\n" for t in texts))
-    (case,) = load_suite(tmp_path / "p.jsonl", tokenise=True).cases
+    path = write_lines(tmp_path / "p.jsonl", [{"good": text, "bad": "x"} for text in texts])
+    (case,) = load_suite(path, tokenise=True).cases
     assert case.sentences["good"].to_pylist() == [" ".join(NLTKWordTokenizer().tokenize(t)) for t in texts]
 
 

@@ -89,15 +89,19 @@ def test_every_item_is_what_plain_jinja_renders(write_grammar, pieces):
     assert case.sentences.column("b").to_pylist() == [f"{text} too" for text in expected]
 
 
+def sentences(path):
+    return load_suite(path).cases[0].sentences.column("a").to_pylist()
+
+
 def test_the_leftmost_slot_varies_slowest(write_grammar):
     path = write_grammar("a: {{ left }} {{ right }}\nb: x", "{left: [1, 2], right: [p, q]}")
-    assert load_suite(path).cases[0].sentences.column("a").to_pylist() == ["1 p", "1 q", "2 p", "2 q"]
+    assert sentences(path) == ["1 p", "1 q", "2 p", "2 q"]
 
 
 def test_a_noun_ranges_over_both_numbers_unless_one_is_fixed(write_grammar):
     body = "a: {{ any }} {{ fixed }}\nb: x"
     path = write_grammar(body, "{any: noun.fixed, fixed: {class: noun.person, number: plur}}")
-    assert load_suite(path).cases[0].sentences.column("a").to_pylist() == [
+    assert sentences(path) == [
         *("mouse authors", "mouse security guards", "mouse children"),
         *("mice authors", "mice security guards", "mice children"),
     ]
@@ -133,9 +137,7 @@ def test_white_space_collapses_to_single_spaces(write_grammar):
 
 def test_the_numbers_of_yaml_1_1_do_not_eat_determiners(write_grammar):
     path = write_grammar("a: {{ det.licensor }} {{ word }}\nb: x", "{det: determiner.npi, word: [no, on]}")
-    assert load_suite(path).cases[0].sentences.column("a").to_pylist() == [
-        "no no", "no on", "few no", "few on",
-    ]  # fmt: skip
+    assert sentences(path) == ["no no", "no on", "few no", "few on"]
 
 
 HUGE = "{" + ", ".join(f"s{i}: {{class: noun.person, repeat: 4}}" for i in range(4)) + "}"

@@ -2,18 +2,11 @@
 
 from collections import Counter
 
-import pytest
-
 from tseval.suites import load_suite
 
 # Where the auxiliary of the main clause and that of the relative clause stand in the statement, from its end.
 PLACES = {"subject_rc": (-1, -3), "object_rc": (-1, -3), "rc_on_object": (-6, -1)}
 DETERMINERS = {"this": "sing", "that": "sing", "these": "plur", "those": "plur"}
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 def undone(question: str, place: int) -> list[str]:

@@ -79,6 +79,12 @@ def parse(folder, *more):
     return call("data", "parse", "text.txt", "-o", "t.conllu", "--parser", MODEL, *more, cwd=folder)
 
 
+def refused(folder, *more):
+    ended = parse(folder, *more)
+    assert ended.returncode == 2
+    return ended.stderr
+
+
 @pytest.fixture
 def stopped(tmp_path, monkeypatch):
     """A folder in which a parse was stopped after its first block."""
@@ -102,9 +108,7 @@ def stopped(tmp_path, monkeypatch):
 
 
 def test_an_interrupted_parse_is_neither_lost_nor_begun_anew_by_mistake(stopped):
-    ended = parse(stopped)
-    assert ended.returncode == 2
-    assert "t.conllu: was begun and interrupted. Add --resume to go on with it" in ended.stderr
+    assert "t.conllu: was begun and interrupted. Add --resume to go on with it" in refused(stopped)
     ended = parse(stopped, "--resume")
     assert ended.returncode == 0
     assert "6 sentences, 24 words" in ended.stderr
@@ -121,16 +125,14 @@ def test_a_finished_parse_is_left_as_it_is(tmp_path):
 
 
 def test_a_parse_does_not_go_on_with_another_text_or_other_options(stopped):
-    ended = parse(stopped, "--resume", "--untokenised")
-    assert ended.returncode == 2
-    assert "was begun with source = text.txt, one sentence a line" in ended.stderr
+    said = refused(stopped, "--resume", "--untokenised")
+    assert "was begun with source = text.txt, one sentence a line" in said
     with (stopped / "text.txt").open("a") as file:
         file.write("the cat sleeps .\n")
     for _ in range(2):
-        ended = parse(stopped, "--resume")
-        assert ended.returncode == 2
-        assert "Give the same text, parser and options, or choose another -o." in ended.stderr
-        assert len(ended.stderr) < 500
+        said = refused(stopped, "--resume")
+        assert "Give the same text, parser and options, or choose another -o." in said
+        assert len(said) < 500
         if (stopped / "t.conllu.partial").exists():  # and so with a file that is complete
             (stopped / "t.conllu.partial").rename(stopped / "t.conllu")
 
@@ -145,28 +147,21 @@ def test_a_parse_does_not_go_on_with_another_text_or_other_options(stopped):
 )
 def test_a_record_that_holds_something_else_is_refused(stopped, record, message):
     (stopped / "t.conllu.resume").write_text(record)
-    ended = parse(stopped, "--resume")
-    assert ended.returncode == 2
-    assert message in ended.stderr
+    assert message in refused(stopped, "--resume")
 
 
 @pytest.mark.parametrize("change", [{"size": 10**9}, {"size": -1}, {"lines": -1}])
 def test_a_partial_file_that_is_not_what_its_record_says_is_refused(stopped, change):
     record = stopped / "t.conllu.resume"
     record.write_text(json.dumps(json.loads(record.read_text()) | change))
-    ended = parse(stopped, "--resume")
-    assert ended.returncode == 2
-    assert (
-        "t.conllu.partial: does not hold what t.conllu.resume says.\n  Remove t.conllu.resume" in ended.stderr
-    )
+    message = "t.conllu.partial: does not hold what t.conllu.resume says.\n  Remove t.conllu.resume"
+    assert message in refused(stopped, "--resume")
 
 
 def test_two_processes_do_not_write_one_file(stopped):
     held = take_lock(stopped / "t.conllu.partial")
     assert held is not None
-    ended = parse(stopped, "--resume")
-    assert ended.returncode == 2
-    assert "t.conllu: is being written by another tseval." in ended.stderr
+    assert "t.conllu: is being written by another tseval." in refused(stopped, "--resume")
     remove_lock(stopped / "t.conllu.partial", held)
 
 
@@ -181,10 +176,9 @@ def test_what_a_kill_before_the_first_record_left_of_another_text_is_no_part_of_
 def test_where_nothing_can_be_written_what_is_there_is_kept(stopped):
     (stopped / "t.conllu.partial").rename(stopped / "kept")
     (stopped / "t.conllu.partial").mkdir()
-    ended = parse(stopped, "--resume")
-    assert ended.returncode == 2
-    assert "t.conllu: cannot be written: " in ended.stderr
-    assert "once it can be written, add --resume to go on." in ended.stderr
+    said = refused(stopped, "--resume")
+    assert "t.conllu: cannot be written: " in said
+    assert "once it can be written, add --resume to go on." in said
     (stopped / "t.conllu.partial").rmdir()
     (stopped / "kept").rename(stopped / "t.conllu.partial")
     assert parse(stopped, "--resume").returncode == 0
