@@ -1,7 +1,8 @@
-"""The installed command in the test's own process, for the many inputs that end in one message at once."""
+"""The command, in the test's own process for the many inputs that end in one message; and how it ends."""
 
 import io
 import os
+import subprocess
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -31,6 +32,47 @@ def call(*arguments, cwd="."):
         finally:
             sys.argv = before
     return Ended(code, _written_to(out), _written_to(err))
+
+
+def installed(*arguments, cwd=".", **options):
+    """Do what `tseval ARGUMENTS` does, in a process of its own."""
+    return run_process(["tseval", *map(str, arguments)], cwd=cwd, **options)
+
+
+def run_process(command, check=False, **options):
+    """Run a program to its end; give its code and what it prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=check, **options)
+
+
+def succeeded(ended):
+    """Give a command that ended well."""
+    assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}"
+    return ended
+
+
+def refused(ended):
+    """Give a command that ended in a message alone."""
+    assert ended.returncode == 2, f"{ended.stdout}{ended.stderr}"
+    assert not ended.stdout
+    assert "Traceback" not in ended.stderr
+    return ended
+
+
+def succeed(*arguments, cwd="."):
+    """Do what `tseval ARGUMENTS` does, which ends well."""
+    return succeeded(call(*arguments, cwd=cwd))
+
+
+def refuse(*arguments, cwd="."):
+    """Do what `tseval ARGUMENTS` does, which ends in a message."""
+    return refused(call(*arguments, cwd=cwd))
+
+
+def printed(*arguments, cwd="."):
+    """Give what a command prints that ends well and warns of nothing."""
+    ended = succeed(*arguments, cwd=cwd)
+    assert ended.stderr == ""
+    return ended.stdout
 
 
 def _written_to(stream):

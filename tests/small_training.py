@@ -1,4 +1,4 @@
-"""A small text to train on, and a listener to trainings inside this process."""
+"""A small text to train on, a grammar to be measured by, and a listener to trainings inside this process."""
 
 import random
 import signal
@@ -10,6 +10,25 @@ from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "laughs", "laugh", "."), lowercase=True)
+
+GRAMMAR = """---
+construction: Simple
+phenomenon: Agreement
+dependency: short
+lexicon: lexicon.yaml
+slots:
+  subject: noun.animate
+  main: verb.main
+---
+grammatical: the {{ subject }} {{ main | agree(subject) }}
+ungrammatical: the {{ subject }} {{ main | disagree(subject) }}
+"""
+
+
+def write_agreement(folder, *nouns):
+    """Write the grammar `agree.jinja` of nouns that laugh."""
+    (folder / "agree.jinja").write_text(GRAMMAR)
+    (folder / "lexicon.yaml").write_text(f"noun:\n  animate: [{', '.join(nouns)}]\nverb:\n  main: [laughs]\n")
 
 
 def stream(sentences):

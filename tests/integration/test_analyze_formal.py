@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
-from in_process import call
+from in_process import call, refuse, succeed
 from matplotlib.image import imread
 
 from tseval.models import Vocabulary
@@ -38,16 +38,14 @@ def runs(tmp_path_factory):
             path = folder / f"{name}$_{seed}.pt"
             words = Vocabulary(("<eos>", "<unk>", *alphabet), lowercase=False)
             save_checkpoint(path, model, words, training={}, validation_perplexity=None)
-            run = call("run", "--model", path, "--suite", spec, "--out", folder / f"{name}{seed}", "--quiet")
-            assert run.returncode == 0, run.stderr
+            succeed("run", "--model", path, "--suite", spec, "--out", folder / f"{name}{seed}", "--quiet")
     return folder
 
 
 @pytest.mark.parametrize("name", SUITES)
 def test_every_number_is_that_of_the_verdicts(runs, name):
     feature = SUITES[name][1]
-    done = call("analyze", "formal", f"{name}0", f"{name}1", "--format", "csv", cwd=runs)
-    assert done.returncode == 0, done.stderr
+    done = succeed("analyze", "formal", f"{name}0", f"{name}1", "--format", "csv", cwd=runs)
     rows = pd.read_csv(io.StringIO(done.stdout))
     for seed in (0, 1):
         own = rows[rows["model"] == f"{name}$_{seed}"]
@@ -63,8 +61,7 @@ def test_every_number_is_that_of_the_verdicts(runs, name):
 @pytest.mark.parametrize("name", SUITES)
 def test_seeds_give_means_with_the_spread_between_them(runs, name):
     arguments = ("analyze", "formal", f"{name}0", f"{name}1")
-    done = call(*arguments, "--group", "--format", "csv", "--figure", "g.svg", cwd=runs)
-    assert done.returncode == 0, done.stderr
+    done = succeed(*arguments, "--group", "--format", "csv", "--figure", "g.svg", cwd=runs)
     means = pd.read_csv(io.StringIO(done.stdout))
     rows = pd.read_csv(io.StringIO(call(*arguments, "--format", "csv", cwd=runs).stdout))
     of_seeds = [own.reset_index(drop=True) for _, own in rows.groupby("model", sort=False)]
@@ -126,15 +123,11 @@ def test_names_stand_at_the_ends_of_their_lines_and_never_meet():
     ],
 )
 def test_what_cannot_be_analysed_is_said_in_one_message(runs, arguments, said):
-    done = call("analyze", "formal", *arguments, cwd=runs)
-    assert done.returncode == 2
-    assert said in done.stderr
+    assert said in refuse("analyze", "formal", *arguments, cwd=runs).stderr
 
 
 def test_a_run_on_a_suite_of_pairs_is_refused(runs):
     few = "--case", "simple_agrmt", "--limit", 5
-    run = call("run", "--model", "bundled:lstm", *few, "--out", "pairs", cwd=runs)
-    assert run.returncode == 0, run.stderr
-    done = call("analyze", "formal", "pairs", cwd=runs)
-    assert done.returncode == 2
+    succeed("run", "--model", "bundled:lstm", *few, "--out", "pairs", cwd=runs)
+    done = refuse("analyze", "formal", "pairs", cwd=runs)
     assert "on marvin_linzen, which is not a formal language.\n  Make a run on one" in done.stderr

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from in_process import call
+from in_process import call, refuse, succeed
 
 LONG = 100_000
 # Any text that can stand on a command line: bytes that are no text come as halves of surrogate pairs.
@@ -23,13 +23,7 @@ COMMANDS = {
     "pair, scheme": ["pair", "a b", "a c", "--model", "bundled:X"],
     "pair, model arguments": ["pair", "a b", "a c", "--model", "bundled:lstm", "--model-args", "X"],
     "pair, a model argument": [
-        "pair",
-        "a b",
-        "a c",
-        "--model",
-        "oracle:dyck-lstm",
-        "--model-args",
-        "k=X,m=2",
+        "pair", "a b", "a c", "--model", "oracle:dyck-lstm", "--model-args", "k=X,m=2",
     ],
     "pair, device": ["pair", "a b", "a c", "--model", "bundled:lstm", "--device", "X"],
     "pair, format": ["pair", "a b", "a c", "--model", "bundled:lstm", "--format", "X"],
@@ -47,7 +41,7 @@ COMMANDS = {
     "data, text": ["data", "parse", "./X", "-o", "./X.conllu", "--parser", "X"],
     "data, parser": ["data", "parse", __file__, "-o", "out.conllu", "--parser", "X"],
     "data, tables": ["data", "compare", "./X", "./X"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
@@ -76,24 +70,20 @@ def test_any_argument_is_a_result_or_one_message(words, tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (
-            ["run", "--model", "bundled:lstm", "--suite", ""],
-            "a suite has a name or a path, and '' is neither",
-        ),
+        (["run", "--model", "bundled:lstm", "--suite", ""],
+         "a suite has a name or a path, and '' is neither"),
         (["table", ""], "'' is no run and no board"),
         (["data", "agreement", "a.conllu", "-o", "x.tsv", "--train", "nan"], "nan is not a finite number"),
         (["check-model", "bundled:lstm", "--tolerance", "nan"], "nan is not a finite number"),
     ],
-)
+)  # fmt: skip
 def test_nothing_is_no_name_and_no_number(words, said):
-    done = call(*words)
-    assert done.returncode == 2
-    assert said in done.stderr
+    assert said in refuse(*words).stderr
 
 
 def test_a_table_is_not_written_over_a_file_of_a_run(tmp_path):
     options = ["--case", "simple_agrmt", "--limit", "1", "--out", tmp_path / "run"]
-    assert call("run", "--model", "bundled:lstm", *options).returncode == 0
+    succeed("run", "--model", "bundled:lstm", *options)
     for name in ("manifest.json", "verdicts.parquet", "table.md"):
         before = (tmp_path / "run" / name).read_bytes()
         done = call("table", tmp_path / "run", "-o", tmp_path / "run" / name)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from in_process import call
+from hostile_pickles import Payload
+from in_process import installed, refuse, succeed, succeeded
 
 from tseval.cli.models import convert_command as convert
 from tseval.errors import ModelError
@@ -22,12 +23,6 @@ WRITE = Path(__file__).parents[1] / "models" / "published" / "write.py"
 SELECTION = ["--case", "simple_agrmt"]
 
 
-def command(*arguments, cwd):
-    return subprocess.run(
-        ["tseval", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("published")
@@ -36,8 +31,7 @@ def folder(tmp_path_factory):
 
 
 def run(folder, name, model, *more):
-    result = call("run", "--model", model, *more, *SELECTION, "--out", name, cwd=folder)
-    assert result.returncode == 0, result.stderr
+    result = succeed("run", "--model", model, *more, *SELECTION, "--out", name, cwd=folder)
     scores = pd.read_parquet(folder / name / "sentences.parquet")
     manifest = json.loads((folder / name / "manifest.json").read_text())
     warned = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
@@ -48,8 +42,9 @@ def run(folder, name, model, *more):
 @pytest.mark.slow
 def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
     (folder / "new").mkdir()
-    converted = command("convert", "gpu.pt", "-o", "new/gpu.pt", "--vocab", "vocab.txt", cwd=folder)
-    assert converted.returncode == 0, converted.stderr
+    converted = succeeded(
+        installed("convert", "gpu.pt", "-o", "new/gpu.pt", "--vocab", "vocab.txt", cwd=folder)
+    )
     assert converted.stderr == "new/gpu.pt: lstm, 2 layers of 6, 8 words\n"
     table, scores, manifest = run(folder, "old", "gpu.pt", "--model-args", "vocab=vocab.txt")
     (warning,) = manifest["warnings"]
@@ -79,16 +74,6 @@ def test_half_the_bits_are_stored_on_request(folder):
         assert torch.equal(half[name], tensor.half().float())
 
 
-class Payload:
-    """Unpickling this creates a folder."""
-
-    def __init__(self, trace):
-        self.trace = trace
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.trace),)
-
-
 @pytest.fixture(scope="module")
 def hostile(folder):
     for form, is_zip in (("old", False), ("zip", True)):
@@ -111,8 +96,7 @@ def hostile(folder):
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_gets_one_message_and_writes_nothing(folder, arguments, message):
-    result = call(*arguments, cwd=folder)
-    assert result.returncode == 2
+    result = refuse(*arguments, cwd=folder)
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert not (folder / "executed").exists()
@@ -123,17 +107,15 @@ def test_what_cannot_be_used_gets_one_message_and_writes_nothing(folder, argumen
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["gpu.pt", "-o", "x.pt", "--vocab", "absent"],
-            "absent: the vocabulary cannot be read: No such file",
-        ),
+        (["gpu.pt", "-o", "x.pt", "--vocab", "absent"],
+         "absent: the vocabulary cannot be read: No such file"),
         (["gpu.pt", "-o", "x.bin", "--vocab", "vocab.txt"], "x.bin: the name of a checkpoint ends in .pt or"),
         (["gpu.pt", "-o", "old.pt", "--vocab", "vocab.txt"], "old.pt: exists already. Choose another -o, or"),
         (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: is a checkpoint of tseval's own already"),
         (["vocab.txt", "-o", "x.pt", "--vocab", "vocab.txt"], "vocab.txt: a text file"),
         (["absent.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "absent.pt: no such checkpoint"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.usefixtures("hostile")
 def test_what_cannot_be_converted_is_named(folder, monkeypatch, arguments, message):
     monkeypatch.chdir(folder)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from in_process import call
+from in_process import call, printed, refuse, succeed
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2groups
@@ -88,8 +88,9 @@ def folder(tmp_path_factory):
     (folder / "mine/gaps.jinja").write_text(grammar(PREDICTIONS))
     (folder / "gym.json").write_text(json.dumps(syntaxgym()))
     for suite, name in (("./mine", "a"), ("./gym.json", "g")):
-        done = call("run", "--model", "bundled:lstm", "--suite", suite, "--out", name, "--quiet", cwd=folder)
-        assert done.returncode == 0, done.stderr
+        done = succeed(
+            "run", "--model", "bundled:lstm", "--suite", suite, "--out", name, "--quiet", cwd=folder
+        )
         (folder / f"{name}.printed").write_text(done.stdout)
     return folder
 
@@ -128,9 +129,7 @@ def cut(value):
 
 
 def records(folder, *arguments):
-    done = call(*arguments, "--format", "json", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout)
+    return json.loads(printed(*arguments, "--format", "json", cwd=folder))
 
 
 def clustered(values):
@@ -202,8 +201,7 @@ def test_surprisals_are_averaged_over_items_under_each_condition(folder, bits):
 
 
 def test_models_stand_side_by_side_in_every_format(folder):
-    done = call("analyze", "effects", "a", "a/../a", "--format", "md", cwd=folder)
-    assert done.returncode == 2  # named twice
+    refuse("analyze", "effects", "a", "a/../a", "--format", "md", cwd=folder)
     call("run", "--model", "bundled:lstm", "--suite", "mine", "--out", "b", "--precision", "bfloat16",
          "--quiet", cwd=folder)  # fmt: skip
     rows = pd.read_csv(StringIO(call("analyze", "effects", "a", "b", "--format", "csv", cwd=folder).stdout))
@@ -216,8 +214,7 @@ def test_models_stand_side_by_side_in_every_format(folder):
 
 
 def test_the_figure_names_conditions_and_regions(folder):
-    done = call("analyze", "effects", "a", "--figure", "f.svg", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    succeed("analyze", "effects", "a", "--figure", "f.svg", cwd=folder)
     drawing = (folder / "f.svg").read_text()
     for text in (*CONDITIONS, "surprisal in bits", "region after+1"):
         assert f"<!-- {text} -->" in drawing
@@ -246,9 +243,8 @@ def test_what_cannot_be_decided_has_no_effect(folder, tmp_path):
         "predictions: {p: a.noun < b.noun, none: a.noun = b.noun}\n---\n"
         "a: the [noun {{ subject }}] laughs\nb: the [noun glorf] laughs\n"
     )
-    done = call("run", "--model", "bundled:lstm", "--suite", tmp_path / "half.jinja", "--out", "half",
-                "--quiet", cwd=tmp_path)  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    succeed("run", "--model", "bundled:lstm", "--suite", tmp_path / "half.jinja", "--out", "half",
+            "--quiet", cwd=tmp_path)  # fmt: skip
     effect, *means = records(tmp_path, "analyze", "effects", "half")["rows"]
     assert (effect["contrast"], effect["n_items"], effect["low"]) == ("p", 1, None)
     assert [row["n_items"] for row in means] == [1, 1]
@@ -257,12 +253,12 @@ def test_what_cannot_be_decided_has_no_effect(folder, tmp_path):
 
 
 def test_a_design_can_be_verified_and_put_on_a_board(folder):
-    done = call("verify", "a", "--suite", "mine", "--model", "bundled:lstm", "--rescore", "all", cwd=folder)
-    assert done.returncode == 0, done.stdout
+    done = succeed(
+        "verify", "a", "--suite", "mine", "--model", "bundled:lstm", "--rescore", "all", cwd=folder
+    )
     assert "0 of 150 verdicts fall otherwise" in done.stdout
     for command in (["new", "bd", "--suite", "../mine"], ["add", "bd", "a"], ["check", "bd"]):
-        done = call("board", *command, cwd=folder)
-        assert done.returncode == 0, done.stderr
+        succeed("board", *command, cwd=folder)
     shown = call("table", "bd", cwd=folder).stdout
     assert shown.splitlines()[3] == (folder / "a.printed").read_text().splitlines()[3]
 
@@ -282,8 +278,7 @@ def test_other_questions_about_a_design_are_refused_in_one_message(folder):
 def test_runs_that_compare_sentences_have_no_effects(folder):
     (folder / "pairs.jsonl").write_text('{"good": "the author laughs .", "bad": "the author laugh ."}\n')
     call("run", "--model", "bundled:lstm", "--suite", "./pairs.jsonl", "--out", "p", cwd=folder)
-    done = call("analyze", "effects", "p", cwd=folder)
-    assert done.returncode == 2
+    done = refuse("analyze", "effects", "p", cwd=folder)
     assert done.stderr.startswith("tseval: these runs compare no regions of sentences, so there are no cond")
 
 

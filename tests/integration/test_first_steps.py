@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from in_process import call
+from in_process import call, succeed
 from small import make_case, make_key, make_run, make_suite
 
 from tseval.runs import start_run
@@ -35,7 +35,7 @@ def test_a_model_that_is_no_file_is_named_as_it_may_have_been_meant(tmp_path, mo
 
 
 def test_the_model_that_is_named_instead_is_there(tmp_path):
-    assert call("pair", "the author laughs .", "a .", "--model", "bundled:lstm", cwd=tmp_path).returncode == 0
+    succeed("pair", "the author laughs .", "a .", "--model", "bundled:lstm", cwd=tmp_path)
 
 
 @pytest.mark.parametrize("command", [["run", "--model", "bundled:lstm", "--suite"], ["lint"], ["expand"]])
@@ -54,8 +54,7 @@ def test_a_file_that_is_no_suite_names_what_can_be_read(tmp_path, command):
 def test_text_that_was_not_tokenised_is_told_how(tmp_path):
     suite = write_pairs(tmp_path / "pairs.jsonl", PAIRS)
     command = "run", "--model", "bundled:lstm", "--suite", suite, "--out"
-    done = call(*command, "run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = succeed(*command, "run", cwd=tmp_path)
     assert done.stderr.endswith(
         "warning: 2 of 2 contrasts are undecidable, and there are words such as 'laugh.': "
         "--tokenise splits punctuation off, for models of words\n"
@@ -80,8 +79,7 @@ def test_a_table_takes_every_run_below_a_folder(tmp_path):
         make_run(suite, {"right": -0.5}, path=tmp_path / "runs" / name, model=name[-3:])
     with start_run(tmp_path / "runs" / "begun", make_key(suite)):
         pass
-    done = call("table", "runs/", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = succeed("table", "runs/", cwd=tmp_path)
     assert done.stderr == "runs/begun: not finished, left out\n"
     assert [cell.strip() for cell in done.stdout.splitlines()[0].split("|")[2:-1]] == ["ree", "one", "two"]
     named = call("table", "runs/deeper/three", "runs/one", "runs/two", cwd=tmp_path)
@@ -100,47 +98,28 @@ def test_an_empty_folder_is_no_run(tmp_path):
     assert "tseval: . is not a run: it has no manifest.json.\n" in call("table", ".", cwd=tmp_path).stderr
 
 
-def lint(tmp_path, pairs, *options, **features):
-    write_pairs(tmp_path / "pairs.jsonl", pairs, **features)
-    done = call("lint", "./pairs.jsonl", *options, cwd=tmp_path)
-    return done.returncode, done.stdout, done.stderr
-
-
-def test_pairs_without_fault_are_linted_too(tmp_path):
-    assert lint(tmp_path, PAIRS) == (0, "", "No findings.\n")
-
-
-def test_pairs_of_equal_sentences_and_repeated_pairs_are_errors(tmp_path):
-    pairs = [("a b", "a c"), ("a b", "a b"), ("a b", "a c")]
-    assert lint(tmp_path, pairs) == (
-        1,
-        "pairs.jsonl: error: 1 of 3 items have a contrast between equal sentences, "
-        "for example 'a b' / 'a b'.\n"
-        "pairs.jsonl: error: 1 of 3 items repeat another, for example 'a b' (2 times).\n",
-        "",
-    )
-
-
-def test_unequal_lengths_are_a_note_and_no_failure(tmp_path):
-    assert lint(tmp_path, [("a b", "a b c"), ("a d", "a e")]) == (
-        0,
-        "pairs.jsonl: note: 1 of 2 pairs of 'good > bad' have unequal numbers of words, for example "
-        "'a b' / 'a b c': their sums are not of equally many terms.\n",
-        "Notes only.\n",
-    )
-
-
-def test_pairs_that_a_vocabulary_cannot_decide_are_warned_of(tmp_path):
-    (tmp_path / "words").write_text("the\nauthor\nlaughs\n")
-    code, said, _ = lint(
-        tmp_path, [("the author laughs", "the author laugh"), ("the x", "the y")], "--vocab", "words"
-    )
-    assert (code, said) == (
-        1,
-        "pairs.jsonl: warning: 1 of 2 pairs of 'good > bad' are undecidable with this vocabulary: all that "
-        "differs is unknown, for example 'the x' / 'the y'.\n"
-        "pairs.jsonl: warning: words missing from the vocabulary (3): x, laugh, y.\n",
-    )
+@pytest.mark.parametrize(
+    ("pairs", "known", "code", "said"),
+    [
+        (PAIRS, None, 0, []),
+        ([("a b", "a c"), ("a b", "a b"), ("a b", "a c")], None, 1,
+         ["error: 1 of 3 items have a contrast between equal sentences, for example 'a b' / 'a b'.",
+          "error: 1 of 3 items repeat another, for example 'a b' (2 times)."]),
+        ([("a b", "a b c"), ("a d", "a e")], None, 0,
+         ["note: 1 of 2 pairs of 'good > bad' have unequal numbers of words, for example 'a b' / 'a b c': "
+          "their sums are not of equally many terms."]),
+        ([("the author laughs", "the author laugh"), ("the x", "the y")], "the\nauthor\nlaughs\n", 1,
+         ["warning: 1 of 2 pairs of 'good > bad' are undecidable with this vocabulary: all that differs is "
+          "unknown, for example 'the x' / 'the y'.",
+          "warning: words missing from the vocabulary (3): x, laugh, y."]),
+    ],
+)  # fmt: skip
+def test_pairs_are_linted_too(tmp_path, pairs, known, code, said):
+    write_pairs(tmp_path / "pairs.jsonl", pairs)
+    (tmp_path / "words").write_text(known or "")
+    done = call("lint", "./pairs.jsonl", *(["--vocab", "words"] if known else []), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "".join(f"pairs.jsonl: {line}\n" for line in said))
+    assert done.stderr == ("" if code else "Notes only.\n" if said else "No findings.\n")
 
 
 def test_findings_of_several_cases_name_the_case(tmp_path):

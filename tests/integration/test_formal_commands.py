@@ -1,13 +1,12 @@
 """Formal languages on the command line: expand, run, table, train."""
 
 import json
-import subprocess
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
-from in_process import call
+from in_process import refuse, run_process, succeed
 
 from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
@@ -24,18 +23,15 @@ def save(path, alphabet, seed=0):
     for parameter in model.output.parameters():
         torch.nn.init.normal_(parameter)
     save_checkpoint(
-        path,
-        model,
-        Vocabulary(("<eos>", "<unk>", *alphabet), lowercase=False),
-        training={},
+        path, model, Vocabulary(("<eos>", "<unk>", *alphabet), lowercase=False), training={},
         validation_perplexity=None,
-    )
+    )  # fmt: skip
     return path
 
 
 def test_expand_shows_strings_with_their_features():
     command = ["tseval", "expand", "dyck(k=4,m=3,train=1000)", "--limit", "10"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    shown = run_process(command, check=True)
     lines = [line.split("\t") for line in shown.stdout.splitlines()]
     assert len(lines) == 10
     for name, string, *features in lines:
@@ -51,15 +47,11 @@ def test_expand_shows_strings_with_their_features():
 
 
 def test_expand_writes_the_other_formats(tmp_path):
-    done = call("expand", "cross_serial(8)", "--limit", 3, "--format", "jsonl", "-o", tmp_path / "cs.jsonl")
-    assert done.returncode == 0
+    succeed("expand", "cross_serial(8)", "--limit", 3, "--format", "jsonl", "-o", tmp_path / "cs.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "cs.jsonl").read_text().splitlines()]
     assert [row["item"] for row in rows] == [0, 1, 2]
     assert all(row["features"]["m"] == row["sentences"]["string"].split().count("a") for row in rows)
-    done = call(
-        "expand", "cross_serial(8)", "--sample", 5, "--format", "parquet", "-o", tmp_path / "cs.parquet"
-    )
-    assert done.returncode == 0
+    succeed("expand", "cross_serial(8)", "--sample", 5, "--format", "parquet", "-o", tmp_path / "cs.parquet")
     assert len(pd.read_parquet(tmp_path / "cs.parquet")) == 5
 
 
@@ -67,14 +59,12 @@ def test_runs_of_two_models_stand_side_by_side(tmp_path):
     alphabet = parse_language(DYCK).alphabet
     for seed, name in enumerate(("one", "two")):
         model = save(tmp_path / f"{name}.pt", alphabet, seed)
-        run = call("run", "--model", model, "--suite", DYCK, "--by", "distance", "--out", tmp_path / name)
-        assert run.returncode == 0, run.stderr
+        run = succeed("run", "--model", model, "--suite", DYCK, "--by", "distance", "--out", tmp_path / name)
         assert "| Dyck-(2,2), distance 0 " in run.stdout
         assert "|score:choices|" in run.stderr
-    table = call(
+    table = succeed(
         "table", "one", "two", "--by", "distance", "--by", "unseen_stack", "--format", "csv", cwd=tmp_path
     )
-    assert table.returncode == 0, table.stderr
     (tmp_path / "table.csv").write_text(table.stdout)
     rows = pd.read_csv(tmp_path / "table.csv")
     verdicts = pq.read_table(tmp_path / "one" / "verdicts.parquet").to_pandas()
@@ -94,20 +84,14 @@ def test_runs_of_two_models_stand_side_by_side(tmp_path):
         (("expand", "dyck(4,3):number"), "is a formal language: it has no grammars"),
         (("lint", "dyck(4,3)"), "tseval run, expand and train can use it"),
         (("export", "lm-eval", DYCK, "-o", "tasks"), "by its score 'choices', for which lm-eval has no"),
-        (
-            ("run", "--model", "bundled:lstm", "--suite", DYCK, "--out", "run"),
-            "does not know the symbols )1, )2, so",
-        ),
-        (
-            ("run", "--model", "bundled:lstm", "--suite", DYCK, "--by", "atractors"),
-            "Did you mean 'attractors'?",
-        ),
+        (("run", "--model", "bundled:lstm", "--suite", DYCK, "--out", "run"),
+         "does not know the symbols )1, )2, so"),
+        (("run", "--model", "bundled:lstm", "--suite", DYCK, "--by", "atractors"),
+         "Did you mean 'attractors'?"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_done_is_said_in_one_message(tmp_path, arguments, said):
-    done = call(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert said in done.stderr
+    assert said in refuse(*arguments, cwd=tmp_path).stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -129,16 +113,14 @@ TRAIN = [*f"{COMMAND} --batch 8 --window 9 --quiet --no-figure --learning-rate 0
 @pytest.mark.slow
 def test_error_is_recorded_along_a_training_beside_the_loss(strings):
     spec = "generalised_dyck(pairs=2,length=8,train=600,valid=100,test=100)"
-    done = call(*TRAIN, "--eval-suite", spec, cwd=strings)
-    assert done.returncode == 0, done.stderr
+    succeed(*TRAIN, "--eval-suite", spec, cwd=strings)
     accuracy = pd.read_parquet(strings / "m.accuracy.parquet")
     curves = pd.read_parquet(strings / "m.curves.parquet")
     assert set(accuracy["suite"]) == {"generalised_dyck_2_8"}
     losses = curves.dropna(subset="validation_loss").set_index("step")["validation_loss"]
     assert len(losses.loc[accuracy["step"]]) == len(accuracy) >= 3
     # Two bracket types: better than chance, and what the finished model scores in a run of its own.
-    run = call("run", "--model", "m.pt", "--suite", spec, "--out", "run", "--quiet", cwd=strings)
-    assert run.returncode == 0, run.stderr
+    succeed("run", "--model", "m.pt", "--suite", spec, "--out", "run", "--quiet", cwd=strings)
     final = pd.read_parquet(strings / "run" / "verdicts.parquet")["correct"]
     assert final.sum() in accuracy["n_correct"].tolist()
     # What the paper reports of this language: the largest error over attractors, from the run's own verdicts.
@@ -159,7 +141,6 @@ def test_error_is_recorded_along_a_training_beside_the_loss(strings):
 
 
 def test_a_training_text_of_another_language_is_refused_before_training(strings):
-    done = call(*TRAIN, "--eval-suite", "generalised_dyck(pairs=3,length=8)", cwd=strings)
-    assert done.returncode == 2
+    done = refuse(*TRAIN, "--eval-suite", "generalised_dyck(pairs=3,length=8)", cwd=strings)
     assert "asks about the symbol )3, which the training text does not hold" in done.stderr
     assert not (strings / "m.pt").exists()

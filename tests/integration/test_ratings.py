@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from in_process import call
+from in_process import call, printed, refuse, succeed
 from pages import follow
 from scipy import stats
 from supplied import LAU_RATINGS, TURBLIMP_RATINGS
@@ -34,15 +34,8 @@ def folder(tmp_path_factory):
         ("turkish", "--suite", TURBLIMP_RATINGS, "--tokenise", "--cluster", "version"),
         ("pairs", "--case", "simple_agrmt", "--limit", "20"),
     ):
-        done = call("run", *MODEL, *more, "--out", name, "--quiet", cwd=folder)
-        assert done.returncode == 0, done.stderr
+        succeed("run", *MODEL, *more, "--out", name, "--quiet", cwd=folder)
     return folder
-
-
-def printed(*arguments, cwd):
-    done = call(*arguments, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("name", ["sum", "mean"])
@@ -145,20 +138,18 @@ def test_where_chooses_sentences(folder):
     ],
 )  # fmt: skip
 def test_who_cannot_use_ratings_says_so_once(folder, arguments, said):
-    done = call(*arguments.split(), cwd=folder)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = refuse(*arguments.split(), cwd=folder)
     assert said in done.stderr
     assert done.stderr.startswith("tseval: ")
 
 
 def test_a_training_refuses_to_be_measured_by_ratings(folder):
     (folder / "text.txt").write_text("the author laughs .\nthe pilot smiles .\n" * 100)
-    done = call(
+    done = refuse(
         "train", "lm", "--arch", "srn", "--hidden", "4", "--embedding", "4", "--batch", "2", "--epochs", "1",
         "--train", "text.txt", "--valid", "text.txt", "--out", "m.pt", "--eval-suite", LAU_RATINGS,
         cwd=folder,
     )  # fmt: skip
-    assert done.returncode == 2
     assert "--eval-suite lau_ratings has ratings" in done.stderr
 
 
@@ -168,8 +159,7 @@ def test_a_run_is_verified_and_resumed_like_any_other(folder):
     where = ("--suite", LAU_RATINGS, "--out", "plain", "--quiet")
     first = printed("run", *MODEL, *where, cwd=folder)
     assert printed("run", *MODEL, *where, "--resume", cwd=folder) == first
-    done = call("verify", "plain", "--suite", LAU_RATINGS, *MODEL, "--rescore", "100%", cwd=folder)
-    assert done.returncode == 0, done.stdout
+    done = succeed("verify", "plain", "--suite", LAU_RATINGS, *MODEL, "--rescore", "100%", cwd=folder)
     assert "60 sentences, 60 verdicts, 2 tables from suite and evidence" in done.stdout
     assert "0 of 60 verdicts fall otherwise" in done.stdout
 

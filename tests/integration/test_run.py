@@ -12,7 +12,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
-from in_process import call
+from hostile_pickles import Payload
+from in_process import installed, refuse, refused, run_process, succeed, succeeded
 from stopped_runs import start_and_stop
 from systems import needs_linux, needs_posix
 
@@ -23,12 +24,6 @@ from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.verdicts import sentences_of
-
-
-def command(*arguments, cwd, **options):
-    return subprocess.run(
-        ["tseval", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False, **options
-    )
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +50,7 @@ def checkpoint(tmp_path_factory, suite_words):
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory, checkpoint):
     folder = tmp_path_factory.mktemp("whole")
-    result = command("run", "--model", checkpoint, "--out", "run", cwd=folder)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(installed("run", "--model", checkpoint, "--out", "run", cwd=folder))
     return folder / "run", result
 
 
@@ -117,10 +111,9 @@ def test_the_python_api_gives_the_numbers_of_the_command(whole_run, checkpoint):
 
 
 def test_a_breakdown_by_a_feature_splits_every_row(whole_run, checkpoint, tmp_path):
-    result = call(
+    result = succeed(
         "run", "--model", checkpoint, "--case", "prep_anim", "--by", "attractor", "--out", "run", cwd=tmp_path
     )
-    assert result.returncode == 0, result.stderr
     assert "match" in result.stdout
     assert "mismatch" in result.stdout
     run = tseval.read_run(tmp_path / "run")
@@ -128,8 +121,7 @@ def test_a_breakdown_by_a_feature_splits_every_row(whole_run, checkpoint, tmp_pa
 
 
 def test_limit_takes_the_first_items_of_each_case_and_says_so(checkpoint, tmp_path):
-    result = call("run", "--model", checkpoint, "--limit", 4, "--out", "run", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    result = succeed("run", "--model", checkpoint, "--limit", 4, "--out", "run", cwd=tmp_path)
     verdicts = tseval.read_run(tmp_path / "run").verdicts
     assert (verdicts.groupby("case")["item"].nunique() == 4).all()
     assert "items:88 selected" in result.stderr
@@ -138,7 +130,7 @@ def test_limit_takes_the_first_items_of_each_case_and_says_so(checkpoint, tmp_pa
 def test_scores_can_be_compared_at_the_first_word_that_differs(checkpoint, tmp_path):
     for score in ("critical", "mean"):
         arguments = "--case", "simple_agrmt", "--score", score, "--out", score
-        assert call("run", "--model", checkpoint, *arguments, cwd=tmp_path).returncode == 0
+        succeed("run", "--model", checkpoint, *arguments, cwd=tmp_path)
     scored = pd.read_parquet(tmp_path / "critical" / "sentences.parquet").set_index("sentence")["words"]
     row = tseval.read_run(tmp_path / "critical").verdicts.iloc[0]
     assert row["better_score"] == pytest.approx(scored["the author laughs ."][2])
@@ -148,8 +140,7 @@ def test_scores_can_be_compared_at_the_first_word_that_differs(checkpoint, tmp_p
 def test_unknown_words_make_items_undecidable_and_are_reported_apart(suite_words, tmp_path):
     words = [word for word in suite_words if word not in {"laugh", "laughs", "swims"}]
     path = save(tmp_path / "small.pt", words)
-    result = call("run", "--model", path, "--case", "simple_agrmt", "--out", "run", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    succeed("run", "--model", path, "--case", "simple_agrmt", "--out", "run", cwd=tmp_path)
     verdicts = tseval.read_run(tmp_path / "run").verdicts
     # `the author laughs` and `the author laugh` look the same; `swims` against `swim` does not.
     undecidable = verdicts[verdicts["undecidable"]]
@@ -161,7 +152,7 @@ def test_unknown_words_make_items_undecidable_and_are_reported_apart(suite_words
 
 def test_a_run_lands_in_runs_by_default_and_two_do_not_collide(checkpoint, tmp_path):
     for _ in range(2):
-        assert call("run", "--model", checkpoint, "--limit", 1, cwd=tmp_path).returncode == 0
+        succeed("run", "--model", checkpoint, "--limit", 1, cwd=tmp_path)
     names = sorted(path.name for path in (tmp_path / "runs").iterdir())
     assert len(names) == 2
     assert all(name.startswith("small--marvin_linzen--") for name in names)
@@ -176,15 +167,13 @@ def test_several_suites_give_several_runs(checkpoint, tmp_path):
         "grammatical:   the {{ subject }} laughs\nungrammatical: the {{ subject }} laugh\n"
     )
     arguments = "--suite", "./mine", "--suite", "marvin_linzen", "--limit", 2, "--out", "both"
-    result = call("run", "--model", checkpoint, *arguments, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    succeed("run", "--model", checkpoint, *arguments, cwd=tmp_path)
     assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["marvin_linzen", "mine"]
 
 
 def test_suites_of_one_name_are_refused_before_scoring(checkpoint, tmp_path):
     arguments = "--suite", "marvin_linzen", "--suite", "marvin_linzen", "--limit", 1
-    result = call("run", "--model", checkpoint, *arguments, cwd=tmp_path)
-    assert result.returncode == 2
+    result = refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path)
     assert "two suites are called 'marvin_linzen'" in result.stderr
     assert not (tmp_path / "runs").exists()
 
@@ -197,9 +186,7 @@ def test_a_reader_that_goes_away_is_no_failure(tmp_path):
         "tseval --help | true",
     ):
         script = f"{line} > /dev/null; exit ${{PIPESTATUS[0]}}"
-        result = subprocess.run(
-            ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        result = run_process(["bash", "-c", script], cwd=tmp_path)
         assert (result.returncode, result.stderr) == (0, ""), line
 
 
@@ -209,9 +196,7 @@ def test_closed_and_full_streams_leave_a_whole_run(checkpoint, tmp_path):
         folder = tmp_path / str(code) / redirection.strip("><&-/2")
         folder.mkdir(parents=True, exist_ok=True)
         script = f"tseval run --model {checkpoint} --limit 1 --out run{code} {redirection}"
-        result = subprocess.run(
-            ["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False
-        )
+        result = run_process(["bash", "-c", script], cwd=folder)
         assert result.returncode == code, redirection
         assert "Traceback" not in result.stderr
         assert tseval.read_run(folder / f"run{code}").manifest["status"] == "complete"
@@ -222,8 +207,7 @@ def test_closed_and_full_streams_leave_a_whole_run(checkpoint, tmp_path):
 def test_a_file_name_that_is_not_text_is_scored_all_the_same(checkpoint, tmp_path):
     odd = os.fsencode(tmp_path) + b"/\xff|=1.pt"
     Path(os.fsdecode(odd)).write_bytes(checkpoint.read_bytes())
-    result = command("run", "--model", os.fsdecode(odd), "--limit", 1, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(installed("run", "--model", os.fsdecode(odd), "--limit", 1, cwd=tmp_path))
     assert "Traceback" not in result.stderr
 
 
@@ -234,7 +218,7 @@ def test_an_unknown_score_is_refused_by_the_api(checkpoint):
 
 
 def test_quiet_prints_the_table_only(checkpoint, tmp_path):
-    result = command("run", "--model", checkpoint, "--limit", 1, "--quiet", cwd=tmp_path)
+    result = installed("run", "--model", checkpoint, "--limit", 1, "--quiet", cwd=tmp_path)
     assert result.stderr == ""
     assert "Across a subject RC" in result.stdout
 
@@ -266,15 +250,12 @@ def test_a_stopped_run_resumes_and_scores_nothing_twice(slow_checkpoint, never_s
         assert code == 130
         assert "--resume --out run" in message
         assert "Traceback" not in message
-    unfinished = call("table", "run", cwd=tmp_path)
-    assert unfinished.returncode == 2
-    assert "incomplete" in unfinished.stderr
+    assert "incomplete" in refuse("table", "run", cwd=tmp_path).stderr
 
     saved = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "parts").glob("*.parquet")}
     assert len(saved) >= 2
     n_saved = sum(pq.read_metadata(path).num_rows for path in saved)
-    resumed = call("run", "--model", slow_checkpoint, *OF_SOME, "--out", "run", "--resume", cwd=tmp_path)
-    assert resumed.returncode == 0, resumed.stderr
+    succeed("run", "--model", slow_checkpoint, *OF_SOME, "--out", "run", "--resume", cwd=tmp_path)
     found = tseval.read_run(tmp_path / "run")
     counts, whole = found.manifest.counts, never_stopped.manifest.counts
     assert counts.resumed_sentences == n_saved
@@ -283,35 +264,24 @@ def test_a_stopped_run_resumes_and_scores_nothing_twice(slow_checkpoint, never_s
 
 
 def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
-    assert call("run", "--model", checkpoint, "--limit", 3, cwd=tmp_path).returncode == 0
+    succeed("run", "--model", checkpoint, "--limit", 3, cwd=tmp_path)
     (path,) = (tmp_path / "runs").iterdir()
     # What a kill just before the end leaves behind: everything but the final manifest.
     manifest = json.loads((path / "manifest.json").read_text())
     running = {name: manifest[name] for name in ("format", "signature", "key")} | {"status": "running"}
     (path / "manifest.json").write_text(json.dumps(running))
-    result = call("run", "--model", checkpoint, "--limit", 3, "--resume", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    succeed("run", "--model", checkpoint, "--limit", 3, "--resume", cwd=tmp_path)
     assert list((tmp_path / "runs").iterdir()) == [path]
     assert json.loads((path / "manifest.json").read_text())["status"] == "complete"
 
 
 def test_another_models_run_is_not_resumed(checkpoint, suite_words, tmp_path):
-    assert call("run", "--model", checkpoint, "--limit", 2, "--out", "run", cwd=tmp_path).returncode == 0
+    succeed("run", "--model", checkpoint, "--limit", 2, "--out", "run", cwd=tmp_path)
     before = (tmp_path / "run" / "verdicts.parquet").read_bytes()
     other = save(tmp_path / "small.pt", suite_words, arch="gru")
     arguments = "--limit", 2, "--out", "run", "--resume"
-    result = call("run", "--model", other, *arguments, cwd=tmp_path)
-    assert result.returncode == 2
-    assert "fingerprint" in result.stderr
+    assert "fingerprint" in refuse("run", "--model", other, *arguments, cwd=tmp_path).stderr
     assert (tmp_path / "run" / "verdicts.parquet").read_bytes() == before
-
-
-class Payload:
-    def __init__(self, trace):
-        self.trace = trace
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.trace),)
 
 
 @pytest.fixture(scope="module")
@@ -343,11 +313,9 @@ def bad_models(tmp_path_factory, checkpoint):
     ],
 )
 def test_a_bad_checkpoint_gets_one_message_and_writes_nothing(bad_models, tmp_path, name, message):
-    result = call("run", "--model", bad_models / name, "--out", "run", cwd=tmp_path)
-    assert result.returncode == 2
+    result = refuse("run", "--model", bad_models / name, "--out", "run", cwd=tmp_path)
     assert message in result.stderr
     assert name in result.stderr
-    assert "Traceback" not in result.stderr
     assert not (tmp_path / "run").exists()
     assert not (bad_models / "executed").exists()
 
@@ -385,11 +353,9 @@ def test_a_bad_grammar_gets_one_message_that_names_the_file(checkpoint, tmp_path
     (folder / "lexicon.yaml").write_text(f"noun:\n  animate: [author, pilot]\n{empty}")
     (folder / "simple.jinja").write_text(GRAMMAR.format(slots=slots, good=good))
     started = time.monotonic()
-    result = call("run", "--model", checkpoint, "--suite", "./mine", "--out", "run", cwd=tmp_path)
-    assert result.returncode == 2
+    result = refuse("run", "--model", checkpoint, "--suite", "./mine", "--out", "run", cwd=tmp_path)
     assert message in result.stderr
     assert "mine/" in result.stderr
-    assert "Traceback" not in result.stderr
     assert not (tmp_path / "run").exists()
     assert time.monotonic() - started < 60
 
@@ -409,9 +375,7 @@ def test_a_bad_grammar_gets_one_message_that_names_the_file(checkpoint, tmp_path
     ],
 )
 def test_bad_arguments_get_one_message(checkpoint, tmp_path, arguments, message):
-    result = call("run", "--model", checkpoint, *arguments, cwd=tmp_path)
-    assert result.returncode == 2
-    assert message in result.stderr
+    assert message in refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path).stderr
     assert not (tmp_path / "runs").exists()
 
 
@@ -420,23 +384,18 @@ def test_an_output_that_exists_is_not_touched(checkpoint, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "notes.txt").write_text("mine")
     for out, message in (("file", "is a file"), ("folder", "not empty and not a run")):
-        result = call("run", "--model", checkpoint, "--limit", 1, "--out", out, cwd=tmp_path)
-        assert result.returncode == 2
+        result = refuse("run", "--model", checkpoint, "--limit", 1, "--out", out, cwd=tmp_path)
         assert message in result.stderr
     assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "notes.txt").read_text() == "mine"
     arguments = "--limit", 1, "--out", "run"
-    assert call("run", "--model", checkpoint, *arguments, cwd=tmp_path).returncode == 0
-    again = call("run", "--model", checkpoint, *arguments, cwd=tmp_path)
-    assert again.returncode == 2
-    assert "holds a complete run" in again.stderr
+    succeed("run", "--model", checkpoint, *arguments, cwd=tmp_path)
+    assert "holds a complete run" in refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path).stderr
 
 
 @needs_linux  # /sys, which even root cannot write
 def test_a_read_only_place_is_named(checkpoint, tmp_path):
-    result = call("run", "--model", checkpoint, "--limit", 1, "--out", "/sys/run", cwd=tmp_path)
-    assert result.returncode == 2
+    result = refuse("run", "--model", checkpoint, "--limit", 1, "--out", "/sys/run", cwd=tmp_path)
     assert "/sys/run cannot be written" in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 @needs_linux
@@ -460,20 +419,14 @@ def test_a_full_device_for_the_table_is_one_message(checkpoint, tmp_path):
 def test_a_full_disk_in_the_middle_of_a_run_loses_nothing(checkpoint, tmp_path):
     # A file size limit stands in for a full disk: the first part fits, the final files do not.
     limited = f"ulimit -f 900; exec tseval run --model {checkpoint} {' '.join(OF_SOME)} --out run"
-    result = subprocess.run(
-        ["bash", "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 2
+    result = refused(run_process(["bash", "-c", limited], cwd=tmp_path))
     assert "cannot be written" in result.stderr
-    assert "Traceback" not in result.stderr
     assert len(list((tmp_path / "run" / "parts").glob("*.parquet"))) >= 1
-    resumed = call("run", "--model", checkpoint, *OF_SOME, "--out", "run", "--resume", cwd=tmp_path)
-    assert resumed.returncode == 0, resumed.stderr
+    succeed("run", "--model", checkpoint, *OF_SOME, "--out", "run", "--resume", cwd=tmp_path)
     assert tseval.read_run(tmp_path / "run").manifest.counts.resumed_sentences > 0
 
 
 def test_models_lists_adapters_and_bundled_checkpoints(tmp_path):
-    result = command("models", cwd=tmp_path)
-    assert result.returncode == 0
+    result = succeeded(installed("models", cwd=tmp_path))
     assert "native" in result.stdout
     assert "bundled:lstm" in result.stdout

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from in_process import call
+from in_process import call, refused, succeeded
 
 import tseval
 from tseval.runs import read_run
@@ -25,8 +25,7 @@ def pairs(tmp_path):
 
 
 def test_tokenised_pairs_score_as_their_tokens_do(pairs):
-    result = run("--suite", "pairs.jsonl", "--tokenise", "--by", "number", cwd=pairs)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(run("--suite", "pairs.jsonl", "--tokenise", "--by", "number", cwd=pairs))
     assert "pairs, number plur" in result.stdout
     model = tseval.load_model("bundled:lstm")
     same = [{"good": "the author laughs .", "bad": "the author laugh ."},
@@ -40,26 +39,19 @@ def test_tokenised_pairs_score_as_their_tokens_do(pairs):
 
 def test_untokenised_pairs_are_undecidable_to_a_word_level_model(pairs):
     # It has never seen the word `laugh.`; two sentences that look alike decide nothing.
-    assert run("--suite", "pairs.jsonl", cwd=pairs).returncode == 0
+    succeeded(run("--suite", "pairs.jsonl", cwd=pairs))
     assert read_run(pairs / "run").verdicts["undecidable"].all()
 
 
 def test_two_prefixes_are_compared_by_the_word_after_them_and_a_run_says_so(tmp_path):
     good, bad, word = "the author near the guards", "the authors near the guards", "laughs"
     record = {
-        "UID": "made_up",
-        "pairID": "7",
-        "field": "morphology",
-        "linguistics_term": "binding",
-        "sentence_good": f"{good} {word}",
-        "sentence_bad": f"{bad} {word}",
-        "two_prefix_method": True,
-        "two_prefix_prefix_good": good,
-        "two_prefix_prefix_bad": bad,
-        "two_prefix_word": word,
-    }
+        "UID": "made_up", "pairID": "7", "field": "morphology", "linguistics_term": "binding",
+        "sentence_good": f"{good} {word}", "sentence_bad": f"{bad} {word}", "two_prefix_method": True,
+        "two_prefix_prefix_good": good, "two_prefix_prefix_bad": bad, "two_prefix_word": word,
+    }  # fmt: skip
     (tmp_path / "blimp.jsonl").write_text(json.dumps(record))
-    assert run("--suite", "blimp.jsonl:two_prefix", cwd=tmp_path).returncode == 0
+    succeeded(run("--suite", "blimp.jsonl:two_prefix", cwd=tmp_path))
     result = read_run(tmp_path / "run")
     assert "|score:ending|" in result.manifest.signature
     # The word given each prefix: the whole less the prefix, each scored by itself.
@@ -72,27 +64,25 @@ def test_two_prefixes_are_compared_by_the_word_after_them_and_a_run_says_so(tmp_
 
 
 def test_a_score_that_the_data_does_not_allow_is_refused(pairs):
-    result = run("--suite", "pairs.jsonl", "--score", "ending", cwd=pairs)
-    assert result.returncode == 2
+    result = refused(run("--suite", "pairs.jsonl", "--score", "ending", cwd=pairs))
     assert "does not say how long the endings are" in result.stderr
-    assert "Traceback" not in result.stderr
     assert not (pairs / "run").exists()  # told before anything was scored
 
 
 def test_a_column_that_items_share_is_kept_with_the_run(pairs):
-    result = run("--suite", "pairs.jsonl", "--cluster", "number", "--by", "number.entry", cwd=pairs)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(
+        run("--suite", "pairs.jsonl", "--cluster", "number", "--by", "number.entry", cwd=pairs)
+    )
     assert "pairs, number.entry plur" in result.stdout
     found = read_run(pairs / "run")
     assert found.verdicts["number.entry"].tolist() == ["sing", "plur"]
     assert found.manifest.suite.digest == load_suite(pairs / "pairs.jsonl").digest
-    refused = call("analyze", "pairwise", "run", "--where", "number.entry=dual", cwd=pairs)
-    assert "no item has number.entry 'dual'.\n  Values: plur, sing." in refused.stderr
+    ended = call("analyze", "pairwise", "run", "--where", "number.entry=dual", cwd=pairs)
+    assert "no item has number.entry 'dual'.\n  Values: plur, sing." in ended.stderr
 
 
 def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):
-    result = run("--suite", "pairs.jsonl", "--cluster", "numbr", cwd=pairs)
-    assert result.returncode == 2
+    result = refused(run("--suite", "pairs.jsonl", "--cluster", "numbr", cwd=pairs))
     assert result.stderr.endswith(
         "the suite 'pairs' has no column 'numbr' to cluster its items by.\n"
         "  Did you mean 'number'? Columns: number.\n"
@@ -100,23 +90,15 @@ def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):
     assert not (pairs / "run").exists()
 
 
-def test_a_complete_run_that_lacks_the_column_is_not_taken_for_one_with_it(pairs):
-    assert run("--suite", "pairs.jsonl", cwd=pairs).returncode == 0
-    assert run("--suite", "pairs.jsonl", "--resume", cwd=pairs).returncode == 0
-    result = run("--suite", "pairs.jsonl", "--resume", "--cluster", "number", cwd=pairs)
-    assert result.returncode == 2
+@pytest.mark.parametrize(
+    ("first", "then", "scored"),
+    [([], ["--cluster", "number"], "without"), (["--cluster", "number"], [], "with")],
+)
+def test_a_complete_run_is_not_taken_for_one_with_other_columns(pairs, first, then, scored):
+    succeeded(run("--suite", "pairs.jsonl", *first, cwd=pairs))
+    succeeded(run("--suite", "pairs.jsonl", "--resume", *first, cwd=pairs))
+    result = refused(run("--suite", "pairs.jsonl", "--resume", *then, cwd=pairs))
     assert result.stderr.endswith(
-        "run is complete, and was scored without --cluster number.\n"
-        "  Score it again into another directory, without --resume.\n"
-    )
-
-
-def test_a_complete_run_with_a_column_is_not_taken_for_one_without_it(pairs):
-    assert run("--suite", "pairs.jsonl", "--cluster", "number", cwd=pairs).returncode == 0
-    assert run("--suite", "pairs.jsonl", "--cluster", "number", "--resume", cwd=pairs).returncode == 0
-    result = run("--suite", "pairs.jsonl", "--resume", cwd=pairs)
-    assert result.returncode == 2
-    assert result.stderr.endswith(
-        "run is complete, and was scored with --cluster number.\n"
+        f"run is complete, and was scored {scored} --cluster number.\n"
         "  Score it again into another directory, without --resume.\n"
     )

@@ -5,14 +5,13 @@ import gzip
 import io
 import json
 import math
-import subprocess
 
 import numpy as np
 import pytest
 import torch
 import transformers
 from checkpoints import save_causal
-from in_process import call
+from in_process import call, installed, refused, succeeded
 
 import tseval
 from tseval.models import bundled_checkpoints
@@ -22,19 +21,13 @@ from tseval.scoring.surprisal import bar, surprisals, word_surprisals
 TEXT = "the authors near the guard laugh .\n\n  the author blorfs .\n"
 
 
-def command(*arguments, stdin=None):
-    return subprocess.run(["tseval", *arguments], input=stdin, capture_output=True, text=True, check=False)
-
-
 def rows(text):
     return list(csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 @pytest.fixture(scope="module")
 def printed():
-    result = command("surprisal", "--model", "bundled:lstm", stdin=TEXT)
-    assert result.returncode == 0, result.stderr
-    return rows(result.stdout)
+    return rows(succeeded(installed("surprisal", "--model", "bundled:lstm", input=TEXT)).stdout)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +95,7 @@ def test_a_first_token_that_follows_nothing_has_no_surprisal(gpt2, tmp_path):
 
 
 def test_bars_have_one_scale_and_the_sums_stand_below():
-    result = command("surprisal", "--model", "bundled:lstm", "--format", "picture", stdin=TEXT)
+    result = installed("surprisal", "--model", "bundled:lstm", "--format", "picture", input=TEXT)
     lines = result.stdout.splitlines()
     bars = {line.split()[0]: line.split()[-1] for line in lines if "bits" in line and "in all" not in line}
     assert max(bars.values(), key=len) == "█" * 24
@@ -120,8 +113,7 @@ def test_a_bar_is_drawn_to_an_eighth_of_a_character():
 
 def test_a_pair_is_decided_as_in_a_run():
     good, bad = "the author laughs .", "the author laugh ."
-    result = command("pair", "--model", "bundled:lstm", good, bad)
-    assert result.returncode == 0
+    result = succeeded(installed("pair", "--model", "bundled:lstm", good, bad))
     sums = dict.fromkeys(("good", "bad"), 0.0)
     for row in rows(result.stdout):
         sums[row["sentence"]] += float(row["surprisal_nats"])
@@ -131,15 +123,10 @@ def test_a_pair_is_decided_as_in_a_run():
     assert swapped.split()[0] == {"good": "bad", "bad": "good"}[better]
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "message"),
-    [
-        ("a b", "a b", "undecidable: the two look the same to the model"),
-        ("the blorf", "the glorf", "undecidable: the two look the same to the model"),
-    ],
-)
-def test_sentences_that_look_alike_decide_nothing(good, bad, message):
-    assert call("pair", "--model", "bundled:lstm", good, bad).stderr == message + "\n"
+@pytest.mark.parametrize(("good", "bad"), [("a b", "a b"), ("the blorf", "the glorf")])
+def test_sentences_that_look_alike_decide_nothing(good, bad):
+    said = call("pair", "--model", "bundled:lstm", good, bad).stderr
+    assert said == "undecidable: the two look the same to the model\n"
 
 
 @pytest.mark.parametrize(
@@ -152,28 +139,23 @@ def test_sentences_that_look_alike_decide_nothing(good, bad, message):
     ],
 )
 def test_bad_input_gets_one_message(arguments, stdin, message):
-    result = command(*arguments, stdin=stdin)
-    assert result.returncode == 2
-    assert message in result.stderr
-    assert "Traceback" not in result.stderr
+    assert message in refused(installed(*arguments, input=stdin)).stderr
 
 
 def test_text_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "t.txt").write_bytes(b"the \xff\n")
-    result = command("surprisal", "--model", "bundled:lstm", str(tmp_path / "t.txt"))
-    assert result.returncode == 2
+    result = refused(installed("surprisal", "--model", "bundled:lstm", tmp_path / "t.txt"))
     assert "t.txt: not UTF-8 text (invalid start byte at byte 4)" in result.stderr
 
 
 def test_a_packed_text_is_unpacked(tmp_path, printed):
     packed = gzip.compress(TEXT.encode(), mtime=0)
     (tmp_path / "t.txt.gz").write_bytes(packed)
-    result = command("surprisal", "--model", "bundled:lstm", str(tmp_path / "t.txt.gz"))
+    result = installed("surprisal", "--model", "bundled:lstm", tmp_path / "t.txt.gz")
     assert rows(result.stdout) == printed
 
     (tmp_path / "t.txt.gz").write_bytes(packed[:-9])
-    result = command("surprisal", "--model", "bundled:lstm", str(tmp_path / "t.txt.gz"))
-    assert result.returncode == 2
+    result = refused(installed("surprisal", "--model", "bundled:lstm", tmp_path / "t.txt.gz"))
     assert "t.txt.gz: cannot be read (" in result.stderr
 
 

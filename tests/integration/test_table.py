@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from in_process import call
+from in_process import call, installed, run_process
 from small import make_case, make_run, make_suite
 from systems import needs_posix
 
@@ -19,12 +19,6 @@ SUITE = make_suite(
     make_case("a", [(f"right{i}", f"wrong{i}") for i in range(8)], features={"number": ["sing", "plur"] * 4})
 )
 WORDS = {f"right{i}": -0.5 for i in range(6)} | {"right6": -2.0}
-
-
-def installed(*arguments, cwd="."):
-    """Run the installed command."""
-    command: list[str] = [str(COMMAND), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
 def tseval(*arguments, code=0, cwd=".", by=call):
@@ -69,16 +63,12 @@ def test_a_run_prints_its_counts(run):
     assert text == (run / "table.md").read_text()
 
 
-def test_a_run_is_broken_down_by_a_feature(run):
-    text = tseval("table", run, "--by", "number")
-    assert cells(text, "Simple, number plur")[:2] == ["4", "0.750"]
-
-
 def test_the_unsplit_row_stays_above_its_parts(run):
     text = tseval("table", run, "--by", "number")
     parts = ["Simple", "Simple, number plur", "Simple, number sing"]
     assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| Simple")] == parts
     assert cells(text, "Simple") == cells(tseval("table", run), "Simple")
+    assert cells(text, "Simple, number plur")[:2] == ["4", "0.750"]
     assert "Means and ranks are over the parts of rows, not over whole rows." in text
     assert cells(text, "All 2 rows")[1] == "0.750"
 
@@ -196,5 +186,5 @@ def test_a_file_nested_without_end_is_one_message(run):
 @needs_posix
 def test_a_reader_that_leaves_early_is_no_error(run):
     piped = f"{COMMAND} table bhatt2020 | head -1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=True)
+    done = run_process(["bash", "-o", "pipefail", "-c", piped], check=True)
     assert done.stderr == ""

@@ -7,6 +7,7 @@ import sys
 import zipfile
 
 import pytest
+from in_process import run_process
 from systems import needs_posix
 from terminals import on_a_terminal
 
@@ -128,7 +129,7 @@ def test_a_terminal_that_does_not_say_its_width_and_a_pipe_get_the_whole_table(t
     def piped(**environment):
         command = [sys.executable, "-m", "tseval", "table", "bhatt2020"]
         environment = os.environ | {"PYTHONUTF8": "1"} | environment
-        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+        return run_process(command, check=True, env=environment).stdout
 
     assert on_a_terminal("table", "bhatt2020", cwd=tmp_path) == (piped(), 0)
     assert piped(COLUMNS="40", FORCE_COLOR="1") == piped()  # a shell says so of its own terminal

@@ -1,12 +1,12 @@
 """`tseval train number` and `tseval train grammaticality`, as a user runs them, where the rule is known."""
 
 import random
-import subprocess
 from typing import Any
 
 import pandas as pd
 import pytest
-from in_process import call
+from in_process import call, refuse, refused, run_process, succeed, succeeded
+from small_training import write_agreement
 from supplied import AGREEMENT
 
 from tseval.models.checkpoint import load_checkpoint
@@ -16,29 +16,10 @@ from tseval.suites import load_suite
 NOUNS = {"author": "sing", "pilot": "sing", "authors": "plur", "pilots": "plur"}
 VERBS = {"sing": ("laughs", "laugh"), "plur": ("laugh", "laughs")}
 HEADER = [
-    "sentence",
-    "verb_index",
-    "verb_form",
-    "number",
-    "opp_verb_form",
-    "n_intervening",
-    "n_attractors",
+    "sentence", "verb_index", "verb_form", "number", "opp_verb_form", "n_intervening", "n_attractors",
     "split",
-]
+]  # fmt: skip
 SMALL = ["--embedding", "8", "--hidden", "12", "--batch", "8", "--learning-rate", "0.02", "--epochs", "12"]
-
-GRAMMAR = """---
-construction: Simple
-phenomenon: Agreement
-dependency: short
-lexicon: lexicon.yaml
-slots:
-  subject: noun.animate
-  main: verb.main
----
-grammatical: the {{ subject }} {{ main | agree(subject) }}
-ungrammatical: the {{ subject }} {{ main | disagree(subject) }}
-"""
 
 
 def row(draw, split, last=False):
@@ -73,11 +54,9 @@ def train(cwd, task="number", *extra, data="examples.tsv", out="model.pt", arch=
 
 @pytest.mark.parametrize(("task", "method"), [("number", "number"), ("grammaticality", "judgement")])
 def test_what_is_trained_is_scored_by_a_run_on_the_test_rows(data, task, method):
-    done = train(data, task)
-    assert done.returncode == 0, done.stderr
+    succeeded(train(data, task))
     command = "run", "--model", "model.pt", "--suite", f"examples.tsv:{method}", "--out", "run"
-    done = call(*command, "--case", "test", cwd=data)
-    assert done.returncode == 0, done.stderr
+    succeed(*command, "--case", "test", cwd=data)
     run: Any = read_run(data / "run")
     assert len(run.verdicts) == 80
     assert run.verdicts["correct"].mean() > 0.95
@@ -90,10 +69,10 @@ def test_what_is_trained_is_scored_by_a_run_on_the_test_rows(data, task, method)
 
 def test_a_classifier_learns_what_the_examples_say_and_not_what_is_grammatical(data):
     write(data / "last.tsv", {"train": 300, "valid": 60, "test": 80}, last=True)
-    assert train(data, data="last.tsv").returncode == 0
+    succeeded(train(data, data="last.tsv"))
     for name in ("last", "examples"):
         suite = f"{name}.tsv:number", "--case", "test", "--out", name
-        assert call("run", "--model", "model.pt", "--suite", *suite, cwd=data).returncode == 0
+        succeed("run", "--model", "model.pt", "--suite", *suite, cwd=data)
     assert read_run(data / "last").verdicts["correct"].mean() > 0.95
     found = read_run(data / "examples").verdicts
     misled = found["n_attractors"] == found["n_intervening"]
@@ -101,20 +80,12 @@ def test_a_classifier_learns_what_the_examples_say_and_not_what_is_grammatical(d
 
 
 def test_the_recorded_accuracy_is_that_of_a_run_on_the_validation_rows(data):
-    assert train(data, "number", "--epochs", 1).returncode == 0
+    succeeded(train(data, "number", "--epochs", 1))
     accuracy = load_checkpoint(data / "model.pt").training["validation_accuracy"]
     command = (
-        "run",
-        "--model",
-        "model.pt",
-        "--suite",
-        "examples.tsv:number",
-        "--case",
-        "valid",
-        "--out",
-        "run",
-    )
-    assert call(*command, cwd=data).returncode == 0
+        "run", "--model", "model.pt", "--suite", "examples.tsv:number", "--case", "valid", "--out", "run",
+    )  # fmt: skip
+    succeed(*command, cwd=data)
     assert read_run(data / "run").verdicts["correct"].mean() == accuracy
 
 
@@ -122,7 +93,7 @@ def test_the_recorded_accuracy_is_that_of_a_run_on_the_validation_rows(data):
 def test_gru_and_lstm_have_relu_only_if_asked(data, arch):
     for out, extra in (("plain.pt", ()), ("relu.pt", ("--option", "activation=relu"))):
         command = "train", "number", "--data", "examples.tsv", "--arch", arch, "--preset", "bansal2020"
-        assert call(*command, "--epochs", 1, "--out", out, *extra, cwd=data).returncode == 0
+        succeed(*command, "--epochs", 1, "--out", out, *extra, cwd=data)
     plain, relu = (load_checkpoint(data / name) for name in ("plain.pt", "relu.pt"))
     assert (plain.model.sizes.options, relu.model.sizes.options) == ({}, {"activation": "relu"})
     assert plain.fingerprint != relu.fingerprint
@@ -132,19 +103,9 @@ def test_gru_and_lstm_have_relu_only_if_asked(data, arch):
 
 def test_the_checkpoint_records_how_it_came_about_and_a_preset_stands_in_for_defaults(data):
     command = (
-        "train",
-        "number",
-        "--data",
-        "examples.tsv",
-        "--arch",
-        "drnn",
-        "--out",
-        "model.pt",
-        "--epochs",
-        1,
-    )
-    done = call(*command, "--preset", "bhatt2020", "--hidden", 7, cwd=data)
-    assert done.returncode == 0, done.stderr
+        "train", "number", "--data", "examples.tsv", "--arch", "drnn", "--out", "model.pt", "--epochs", 1,
+    )  # fmt: skip
+    succeed(*command, "--preset", "bhatt2020", "--hidden", 7, cwd=data)
     checkpoint: Any = load_checkpoint(data / "model.pt")
     sizes, training = checkpoint.model.sizes, checkpoint.training
     assert (sizes.embedding, sizes.hidden, sizes.layers, sizes.options["activation"]) == (50, 7, 1, "relu")
@@ -162,7 +123,7 @@ def test_a_given_activation_goes_before_relu_and_cells_without_one_need_none(dat
         ("srn", ("--option", "activation=tanh"), {"activation": "tanh"}),
         ("lstm", (), {}),
     ):
-        assert train(data, "number", "--epochs", 1, *options, arch=arch).returncode == 0
+        succeeded(train(data, "number", "--epochs", 1, *options, arch=arch))
         assert load_checkpoint(data / "model.pt").model.sizes.options == expected
         (data / "model.pt").unlink()
 
@@ -192,71 +153,57 @@ def test_several_tables_are_learnt_from_together(data):
 )
 def test_bad_settings_get_one_message(data, extra, message):
     (data / "plain.jsonl").write_text('{"good": "he laughs", "bad": "he laugh"}\n')
-    done = train(data, "number", *extra, arch="srn")
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert message in refused(train(data, "number", *extra, arch="srn")).stderr
 
 
 @pytest.mark.parametrize(
     ("splits", "header", "message"),
     [
-        (
-            {"train": 9, "test": 9},
-            HEADER,
-            "bad_number: no examples of the split valid or dev; there are train, test",
-        ),
+        ({"train": 9, "test": 9}, HEADER,
+         "bad_number: no examples of the split valid or dev; there are train, test"),
         ({"valid": 9}, HEADER, "bad_number: no examples of the split train; there are valid"),
         ({"train": 9}, HEADER[:-1], "bad_number: no examples of the split train; there are bad"),
         ({"train": 1, "valid": 9}, HEADER, "is never the answer in the split train"),
         ({"train": 9, "valid": 9}, HEADER[1:], "bad.tsv:1: no pair of sentences"),
     ],
-)
+)  # fmt: skip
 def test_data_that_cannot_be_learnt_from_get_one_message(data, splits, header, message):
     write(data / "bad.tsv", splits, header)
-    done = train(data, data="bad.tsv")
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert message in refused(train(data, data="bad.tsv")).stderr
     assert not (data / "model.pt").exists()
 
 
 def test_a_finished_training_is_not_done_again(data):
-    assert train(data, "number", "--epochs", 1, "--resume").returncode == 0
+    succeeded(train(data, "number", "--epochs", 1, "--resume"))
     before = (data / "model.pt").read_bytes()
     again = train(data, "number", "--epochs", 1, "--resume")
     assert "model.pt: finished already, fingerprint" in again.stderr
     assert (data / "model.pt").read_bytes() == before
-    other = train(data, "grammaticality", "--epochs", 1, "--resume")
-    assert other.returncode == 2
+    other = refused(train(data, "grammaticality", "--epochs", 1, "--resume"))
     assert "finished already, but with task 'number', not 'grammaticality'" in other.stderr
 
 
 def test_a_classifier_where_it_does_not_fit_says_where_it_does(data):
-    assert train(data, "number", "--epochs", 1).returncode == 0
+    succeeded(train(data, "number", "--epochs", 1))
     for command in (
         ("run", "--model", "model.pt", "--suite", "examples.tsv"),
         ("run", "--model", "model.pt", "--suite", "examples.tsv:judgement"),
         ("run", "--model", "model.pt", "--case", "simple_agrmt"),
         ("pair", "--model", "model.pt", "the authors laugh .", "the authors laughs ."),
     ):
-        done = call(*command, cwd=data)
-        assert done.returncode == 2
+        done = refuse(*command, cwd=data)
         assert (
             "model is a classifier (number): it reads sentences that end in <singular> or <plural>"
             in done.stderr
         )
         assert "Give it SUITE:number or SUITE:number_profile." in done.stderr
-        assert "Traceback" not in done.stderr
     assert not (data / "runs").exists()
 
 
 def test_pair_and_lint_know_classifiers(data):
-    assert train(data, "number", "--epochs", 1).returncode == 0
-    done = call("pair", "--model", "model.pt", "the authors <plural>", "the authors <singular>", cwd=data)
-    assert done.returncode == 0, done.stderr
-    (data / "agree.jinja").write_text(GRAMMAR)
-    (data / "lexicon.yaml").write_text("noun:\n  animate: [author, surgeon]\nverb:\n  main: [laughs]\n")
+    succeeded(train(data, "number", "--epochs", 1))
+    succeed("pair", "--model", "model.pt", "the authors <plural>", "the authors <singular>", cwd=data)
+    write_agreement(data, "author", "surgeon")
     done = call("lint", "./agree.jinja", "--vocab", "model.pt", cwd=data)
     assert done.returncode == 1
     # `number` reads up to the verb: the classifier has seen nothing of what follows.
@@ -264,7 +211,7 @@ def test_pair_and_lint_know_classifiers(data):
 
 
 def test_a_killed_run_resumes_with_a_classifier(data):
-    assert train(data, "number", "--epochs", 1).returncode == 0
+    succeeded(train(data, "number", "--epochs", 1))
     command = "run", "--model", "model.pt", "--suite", "examples.tsv:number", "--out", "run", "--resume"
     assert [call(*command, cwd=data).returncode for _ in range(2)] == [0, 0]
 
@@ -272,11 +219,7 @@ def test_a_killed_run_resumes_with_a_classifier(data):
 @pytest.mark.slow
 def test_the_installed_command_learns_number_from_treebank_sentences(tmp_path):
     command = ["tseval", "train", "number", "--data", str(AGREEMENT), "--arch", "gru", "--out", "model.pt"]
-    done = subprocess.run(
-        [*command, "--epochs", "2", "--initial-range", "1"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = succeeded(run_process([*command, "--epochs", "2", "--initial-range", "1"], cwd=tmp_path))
     assert "3,592 examples to train on, 593 to validate on" in done.stderr
     # Better than to answer always what is most frequent: zcat and sort count the validation rows.
     numbers = load_suite(AGREEMENT, cases="valid").cases[0].features["number"].to_pylist()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from in_process import call
+from in_process import call, printed, refuse, succeed
 from small import make_case, make_run, make_suite
 
 from tseval.models.checkpoint import load_checkpoint
@@ -50,15 +50,8 @@ def folder(tmp_path_factory):
     )
     (folder / "mine/one.jinja").write_text(GRAMMAR.format("One", "", ""))
     (folder / "mine/two.jinja").write_text(GRAMMAR.format("Two", " now", " now"))
-    done = call(*TRAIN, "--eval-sample", 40, "--eval-runs", "kept", "--out", "srn.pt", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    succeed(*TRAIN, "--eval-sample", 40, "--eval-runs", "kept", "--out", "srn.pt", cwd=folder)
     return folder
-
-
-def printed(*arguments, cwd):
-    done = call(*arguments, cwd=cwd)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout
 
 
 def test_the_runs_of_a_training_are_those_of_its_own_early_evaluation(folder):
@@ -161,8 +154,7 @@ def test_a_checkpoint_of_tseval_knows_its_step(folder):
 
 
 def test_a_new_training_refuses_the_runs_of_another(folder):
-    begun = call(*TRAIN, "--eval-sample", 40, "--eval-runs", "kept", "--out", "new.pt", cwd=folder)
-    assert begun.returncode == 2
+    begun = refuse(*TRAIN, "--eval-sample", 40, "--eval-runs", "kept", "--out", "new.pt", cwd=folder)
     assert "kept/step-" in begun.stderr
     assert "is of an earlier training.\n  Name another folder with --eval-runs" in begun.stderr
 
@@ -192,8 +184,7 @@ def test_a_row_above_chance_before_the_first_step_is_named(tmp_path):
 
 
 def test_a_run_without_a_step_is_left_out_and_named(runs):
-    done = call("table", "m-step5", "m", "other", "--over", "step", cwd=runs)
-    assert done.returncode == 0
+    done = succeed("table", "m-step5", "m", "other", "--over", "step", cwd=runs)
     assert done.stderr == "m: not known at which step of a training its model was, left out\n"
     assert "**m by step**" in done.stdout
     assert "**other by step**" in done.stdout
@@ -201,16 +192,14 @@ def test_a_run_without_a_step_is_left_out_and_named(runs):
 
 def test_runs_of_which_no_step_is_known_are_refused(runs):
     for command in (("table", "m", "--over", "step"), ("analyze", "trajectory", "m")):
-        done = call(*command, cwd=runs)
-        assert (done.returncode, done.stdout) == (2, "")
+        done = refuse(*command, cwd=runs)
         assert "of none of these runs is known at which step of a training its model was" in done.stderr
     done = call("table", "other", "--over", "tokens", cwd=runs)
     assert "known at which tokens" in done.stderr
 
 
 def test_two_runs_of_one_step_are_refused_and_both_named(runs):
-    done = call("table", "m-step5", "m_step5", "--over", "step", cwd=runs)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = refuse("table", "m-step5", "m_step5", "--over", "step", cwd=runs)
     assert "m-step5 and m_step5 are both of m at step 5.\n  Leave one of them out." in done.stderr
 
 

@@ -2,13 +2,12 @@
 
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from in_process import call
+from in_process import call, run_process
 from pages import BLOCK, write_files
 from systems import needs_posix
 
@@ -23,10 +22,9 @@ def done(line: str, folder: Path) -> str:
         ended = call(*shlex.split(line)[1:], cwd=folder)
     else:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        ended = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", line],
-            cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        ended = run_process(
+            ["bash", "-o", "pipefail", "-c", line], cwd=folder, env=os.environ | {"PATH": path}
+        )
     assert ended.returncode == 0, f"{line}\n{ended.stdout}{ended.stderr}"
     return (ended.stdout + ended.stderr).rstrip("\n")
 
