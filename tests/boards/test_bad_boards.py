@@ -314,8 +314,10 @@ def test_entries_added_by_several_processes_at_once_are_all_there(root):
         runs.append([sys.executable, "-m", "tseval", "board", "add", str(root / "board"), str(root / name)])
     left = dict(zip(names, runs, strict=True))
     for _ in names:  # one of those that start at once succeeds at least
-        how = {"stderr": subprocess.PIPE, "text": True}
-        started = {name: subprocess.Popen(command, **how) for name, command in left.items()}
+        started = {
+            name: subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            for name, command in left.items()
+        }
         for name, process in started.items():
             said = process.communicate()[1]
             if process.returncode == 0:
