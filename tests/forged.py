@@ -13,18 +13,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import torch
 import yaml
 
+from tseval.adapters import open_model
 from tseval.boards import About, entry_runs, rows_of
 from tseval.boards.folder import add_entries, new_board
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
 from tseval.evidence import evidence_bytes, read_evidence
+from tseval.models import Vocabulary
+from tseval.models.checkpoint import save_checkpoint
+from tseval.models.network import LanguageModel, Sizes
 from tseval.report import build_table, render
 from tseval.runs import Run, read_run
 from tseval.runs.directory import digest, to_parquet
 from tseval.runs.manifest import RunKey, count_sentences, count_verdicts, seal
 from tseval.suites import load_suite
+from tseval.suites.formal.languages import parse_language
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:
@@ -52,15 +58,33 @@ class Kind:
     seeds: tuple[int, int] = (40, 40)
 
 
-def board_of_pairs(root, model):
-    """Make a suite, a run on it, and a board with that run; gives the entry's folder."""
-    words = [("laughs", "laugh"), ("smiles", "smile"), ("swims", "swim")]
-    pairs = [{"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."}
-             for n in ("author", "guard", "chef") for a, b in words]  # fmt: skip
+NOUNS, VERBS = ("author", "guard", "chef"), (("laughs", "laugh"), ("smiles", "smile"), ("swims", "swim"))
+
+
+def run_of_pairs(root, model, nouns=NOUNS, verbs=VERBS):
+    """Make a suite of every noun before every verb, and a run on it."""
+    pairs = [
+        {"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."} for n in nouns for a, b in verbs
+    ]
     (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
+
+
+def board_of_pairs(root, model, nouns=NOUNS, verbs=VERBS):
+    """Make a suite, a run on it, and a board with that run; gives the entry's folder."""
+    run_of_pairs(root, model, nouns, verbs)
     new_board(root / "board", "../pairs.jsonl")
     return add_entries(root / "board", [root / "run"], About(licence="MIT"))[0]
+
+
+def model_of_symbols(path, language, arch):
+    """Save a model of a few units, untrained, over the symbols of a formal language, and open it."""
+    alphabet = parse_language(language).alphabet
+    torch.manual_seed(1)
+    network = LanguageModel(Sizes(arch, len(alphabet) + 2, 8, 12, 1))
+    words = Vocabulary(("<eos>", "<unk>", *alphabet), lowercase=False)
+    save_checkpoint(path, network, words, training={}, validation_perplexity=None)
+    return open_model(str(path))
 
 
 def edit_json(path, edit):
@@ -73,6 +97,24 @@ def edit_yaml(path, edit):
     content = yaml.safe_load(path.read_text())
     edit(content)
     path.write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+def put(table, name, cells):
+    """Put cells in the place of a column, or a column behind the others."""
+    if name not in table.column_names:
+        return table.append_column(name, cells)
+    cells = cells if isinstance(cells, pa.Array) else pa.array(cells, table[name].type)
+    return table.set_column(table.column_names.index(name), name, cells)
+
+
+def write_table(run, name, table):
+    (run / f"{name}.parquet").write_bytes(to_parquet(table))
+
+
+def flip_a_bit(draw, path):
+    content = bytearray(path.read_bytes())
+    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    path.write_bytes(content)
 
 
 def seal_anew(folder):
@@ -112,10 +154,7 @@ def letter_changed(draw, text, among):
 
 # Of a run.
 def a_byte(draw, run, suite):
-    path = run / draw.choice(["sentences.parquet", "verdicts.parquet", "table.md", "table.csv"])
-    content = bytearray(path.read_bytes())
-    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-    path.write_bytes(content)
+    flip_a_bit(draw, run / draw.choice(["sentences.parquet", "verdicts.parquet", "table.md", "table.csv"]))
 
 
 def a_verdict(draw, run, suite):
@@ -127,9 +166,8 @@ def a_verdict(draw, run, suite):
     cells[row] = (
         (not old) if isinstance(old, bool) else old + 1 if isinstance(old, int | float) else old + "x"
     )
-    place = table.column_names.index(name)
-    table = table.set_column(place, name, pa.array(cells, table[name].type))
-    (run / "verdicts.parquet").write_bytes(to_parquet(table))
+    table = put(table, name, cells)
+    write_table(run, "verdicts", table)
     count_anew(run, verdicts=table)
 
 
@@ -138,8 +176,7 @@ def rows_of_verdicts(draw, run, suite):
     order = list(range(table.num_rows))
     one, two = draw.sample(order, 2)
     order[one], order[two] = order[two], order[one]
-    table = table.take(order)
-    (run / "verdicts.parquet").write_bytes(to_parquet(table))
+    write_table(run, "verdicts", table.take(order))
 
 
 def a_number_of_sentences(draw, run, suite):
@@ -151,15 +188,14 @@ def a_number_of_sentences(draw, run, suite):
         cells[row] -= draw.uniform(1e-6, 2)
     else:
         cells[row][-1] -= draw.uniform(0.01, 2)
-    table = table.set_column(table.column_names.index(name), name, pa.array(cells, table[name].type))
-    (run / "sentences.parquet").write_bytes(to_parquet(table))
+    write_table(run, "sentences", put(table, name, cells))
 
 
 def a_column_more(draw, run, suite):
     name = draw.choice(["verdicts", "sentences"])
     table = getattr(read_run(run), f"load_{name}")()
     column = pa.array([draw.random() for _ in range(table.num_rows)])
-    (run / f"{name}.parquet").write_bytes(to_parquet(table.append_column("accuracy", column)))
+    write_table(run, name, table.append_column("accuracy", column))
 
 
 def words_forged(run, suite, edit):
@@ -168,20 +204,18 @@ def words_forged(run, suite, edit):
     scored = opened.load_sentences()
     words = scored["words"].to_pylist()
     edit(words)
-    lists = pa.array(words, pa.list_(pa.float32()))
     lengths = np.array([len(of) for of in words])
     flat = np.concatenate([np.array(of, "f4") for of in words]).astype(np.float64)
-    sums = pa.array(np.add.reduceat(flat, np.cumsum(lengths) - lengths))
-    scored = scored.set_column(scored.column_names.index("logprob"), "logprob", sums)
-    scored = scored.set_column(scored.column_names.index("words"), "words", lists)
+    sums = np.add.reduceat(flat, np.cumsum(lengths) - lengths)
+    scored = put(put(scored, "logprob", sums), "words", words)
     rewrite_run(run, opened, scored, judge(suite, scored))
 
 
 def rewrite_run(run, opened, scored, verdicts):
     counts = replace(opened.manifest.counts, **count_verdicts(verdicts), **count_sentences(scored))
     shown = Run(opened.name, replace(opened.manifest, counts=counts), lambda: scored, lambda: verdicts)
-    (run / "sentences.parquet").write_bytes(to_parquet(scored))
-    (run / "verdicts.parquet").write_bytes(to_parquet(verdicts))
+    write_table(run, "sentences", scored)
+    write_table(run, "verdicts", verdicts)
     for form in ("md", "csv"):
         (run / f"table.{form}").write_text(render(build_table([shown]), form))
     count_anew(run, verdicts, scored)
@@ -206,10 +240,7 @@ def unknown_words(draw, run, suite):
     table = read_run(run).load_sentences()
     cells = table["n_unknown"].to_pylist()
     cells[draw.randrange(len(cells))] += draw.randint(1, 3)
-    place = table.column_names.index("n_unknown")
-    (run / "sentences.parquet").write_bytes(
-        to_parquet(table.set_column(place, "n_unknown", pa.array(cells, pa.int32())))
-    )
+    write_table(run, "sentences", put(table, "n_unknown", cells))
 
 
 def a_table(draw, run, suite):
@@ -327,9 +358,7 @@ def said_in_entry(draw, entry, suite):
 
 
 def bytes_of_evidence(draw, entry, suite):
-    content = bytearray((entry / "evidence.parquet").read_bytes())
-    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-    (entry / "evidence.parquet").write_bytes(content)
+    flip_a_bit(draw, entry / "evidence.parquet")
 
 
 def evidence_forged(entry, suite, edit, **head):
@@ -343,20 +372,16 @@ def evidence_forged(entry, suite, edit, **head):
         verdicts = run.load_verdicts()
     except TsevalError:  # such evidence gives none
         return
-    edit_yaml(
-        entry / "entry.yaml",
-        lambda content: content.update(rows=[asdict(row) for row in rows_of(run.verdicts)]),
-    )
+    rows = [asdict(row) for row in rows_of(run.verdicts)]
+    edit_yaml(entry / "entry.yaml", lambda content: content.update(rows=rows))
     count_anew(entry, verdicts=verdicts)
 
 
-def with_numbers(table, values):
-    return table.set_column(0, "logprob", pa.array(np.array(values, "f4")))
-
-
 def numbers_of_evidence(draw, entry, suite):
-    evidence_forged(entry, suite, lambda table: with_numbers(
-        table, [value - draw.uniform(0.001, 2) for value in table["logprob"].to_pylist()]))  # fmt: skip
+    def less(table):
+        return put(table, "logprob", [old - draw.uniform(0.001, 2) for old in table["logprob"].to_pylist()])
+
+    evidence_forged(entry, suite, less)
 
 
 def impossible_numbers(draw, entry, suite):
@@ -366,7 +391,7 @@ def impossible_numbers(draw, entry, suite):
             values[draw.randrange(len(values))] = draw.uniform(0.001, 5)
         else:
             values = [-0.01] * len(values)
-        return with_numbers(table, values)
+        return put(table, "logprob", values)
 
     evidence_forged(entry, suite, edit)
 
@@ -382,7 +407,7 @@ def unknown_here_known_there(draw, entry, suite):
     def edit(table):
         seen = table["seen"].to_pylist()
         seen[draw.choice(repeated)] = "<unk>"
-        return table.set_column(1, "seen", pa.array(seen, pa.string()))
+        return put(table, "seen", seen)
 
     evidence_forged(entry, suite, edit)
 

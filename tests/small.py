@@ -62,16 +62,10 @@ def score(suite, word_logprobs, default=-1.0, unknown=()):
 def make_key(suite, model="lstm", fingerprint="a" * 64, mode="sentence", **protocol):
     """Make the key of a run."""
     return RunKey(
-        suite=suite.name,
-        suite_digest=suite.digest,
-        model=model,
-        fingerprint=fingerprint,
-        score=mode,
-        terminator=suite.terminator,
-        items="all" if suite.complete else "selected",
-        tseval="0.1.0",
+        suite=suite.name, suite_digest=suite.digest, model=model, fingerprint=fingerprint, score=mode,
+        terminator=suite.terminator, items="all" if suite.complete else "selected", tseval="0.1.0",
         protocol={"dtype": "float32", "start": "<eos>"} | protocol,
-    )
+    )  # fmt: skip
 
 
 def make_manifest(suite, key, scored, verdicts, **details):
@@ -122,3 +116,11 @@ def with_field(content, path, value):
     else:
         place[last] = value
     return content
+
+
+def leaves(value, where=()):
+    """Every place in nested data that holds no other."""
+    if isinstance(value, dict | list) and value:
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        return [leaf for name, entry in entries for leaf in leaves(entry, (*where, name))]
+    return [where]

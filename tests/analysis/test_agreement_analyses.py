@@ -59,8 +59,7 @@ def test_the_grid_has_a_row_for_every_number_of_attractors_even_where_there_are_
 
 
 def test_items_without_the_features_are_left_out_of_the_grid():
-    grid = joint_grid(verdicts("++", n_intervening=[1, None], n_attractors=[0, None]))
-    assert grid["n_items"].sum() == 1
+    assert joint_grid(verdicts("++", n_intervening=[1, None], n_attractors=[0, None]))["n_items"].sum() == 1
 
 
 def test_non_attractors_are_the_other_intervening_nouns():
@@ -70,9 +69,17 @@ def test_non_attractors_are_the_other_intervening_nouns():
     assert rows["accuracy"].tolist()[2] == 0.5
 
 
-def test_a_suite_that_says_nothing_of_intervening_nouns_has_no_grid():
-    with pytest.raises(SuiteError, match=r"no feature 'n_intervening'.\n  Take a suite whose items say it"):
-        joint_grid(verdicts("+", n_attractors=[1]))
+@pytest.mark.parametrize(
+    ("analysis", "frame", "said"),
+    [
+        (joint_grid, verdicts("+", n_attractors=[1]),
+         r"no feature 'n_intervening'.\n  Take a suite whose items say it"),
+        (profile, verdicts("+"), r"no feature 'position'.\n  A profile needs .*:profile"),
+    ],
+)  # fmt: skip
+def test_a_run_whose_suite_lacks_what_is_analysed_is_told_how_to_make_one(analysis, frame, said):
+    with pytest.raises(SuiteError, match=said):
+        analysis(frame)
 
 
 def scored(rows):
@@ -81,17 +88,11 @@ def scored(rows):
 
 
 def test_confidence_is_the_share_of_the_right_answer_averaged_over_items():
-    rows = profile(
-        scored(
-            [
-                ("b", 2, "author", math.log(0.3), math.log(0.1)),
-                ("b", 1, "the", math.log(0.2), math.log(0.2)),
-                ("b", 2, "pilots", math.log(0.1), math.log(0.3)),
-                ("b", 1, "the", math.log(0.04), math.log(0.01)),
-                ("a", 1, "no", 0.0, 0.0),
-            ]
-        )
-    )
+    rows = profile(scored([
+        ("b", 2, "author", math.log(0.3), math.log(0.1)), ("b", 1, "the", math.log(0.2), math.log(0.2)),
+        ("b", 2, "pilots", math.log(0.1), math.log(0.3)), ("b", 1, "the", math.log(0.04), math.log(0.01)),
+        ("a", 1, "no", 0.0, 0.0),
+    ]))  # fmt: skip
     assert list(zip(rows["case"], rows["position"], strict=True)) == [("b", 1), ("b", 2), ("a", 1)]
     assert rows["confidence"].tolist() == pytest.approx([(0.5 + 0.8) / 2, (0.75 + 0.25) / 2, 0.5])
     assert rows["word"].tolist() == ["the", "author", "no"]
@@ -110,11 +111,6 @@ def test_undecidable_items_take_no_part_in_a_profile():
     assert profile(frame)["n_items"].tolist() == [1]
     with pytest.raises(SuiteError, match="nothing in these runs can be decided"):
         profile(frame.assign(undecidable=True))
-
-
-def test_a_run_of_no_profile_is_told_how_to_make_one():
-    with pytest.raises(SuiteError, match=r"no feature 'position'.\n  A profile needs .*:profile"):
-        profile(verdicts("+"))
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
@@ -395,27 +391,22 @@ def verdicts_of_formal(feature, rows):
     return frame.assign(dependency=None, phenomenon="Formal languages", construction="C", contrast="a > b")
 
 
-def test_accuracy_on_dyck_is_the_mean_over_distances_whatever_their_number_of_brackets():
-    measure = measure_of("dyck_k2_m3")
-    rows = by_feature(verdicts_of_formal("distance", [(0, 90, 10), (2, 1, 1), (8, 0, 4)]), measure)
-    assert rows["distance"].tolist() == [0, 2, 8]
-    assert rows["value"].tolist() == [0.9, 0.5, 0]
-    assert headline(rows, measure) == pytest.approx((0.9 + 0.5 + 0) / 3)
-
-
-def test_error_on_generalised_dyck_is_the_largest_over_attractors():
-    measure = measure_of("generalised_dyck_5_20")
-    rows = by_feature(verdicts_of_formal("attractors", [(3, 3, 1), (0, 99, 1), (1, 2, 3)]), measure)
-    assert rows["attractors"].tolist() == [0, 1, 3]
-    assert rows["value"].tolist() == [0.01, 0.6, 0.25]
-    assert headline(rows, measure) == 0.6
-
-
-def test_error_on_cross_serial_is_the_share_of_strings():
-    measure = measure_of("cross_serial_8_10")
-    rows = by_feature(verdicts_of_formal("m_plus_n", [(0, 1, 0), (9, 4, 5)]), measure)
-    assert rows["n_wrong"].tolist() == [0, 5]
-    assert headline(rows, measure) == 0.5
+@pytest.mark.parametrize(
+    ("suite", "feature", "counts", "column", "values", "whole"),
+    [
+        # The mean over distances whatever their number of brackets, the largest error, the share of strings.
+        ("dyck_k2_m3", "distance", [(0, 90, 10), (2, 1, 1), (8, 0, 4)], "value", [0.9, 0.5, 0], 1.4 / 3),
+        ("generalised_dyck_5_20", "attractors", [(0, 99, 1), (1, 2, 3), (3, 3, 1)], "value",
+         [0.01, 0.6, 0.25], 0.6),
+        ("cross_serial_8_10", "m_plus_n", [(0, 1, 0), (9, 4, 5)], "n_wrong", [0, 5], 0.5),
+    ],
+)  # fmt: skip
+def test_formal_languages_have_the_measures_of_their_papers(suite, feature, counts, column, values, whole):
+    measure = measure_of(suite)
+    rows = by_feature(verdicts_of_formal(feature, counts[::-1]), measure)
+    assert rows[feature].tolist() == [value for value, *_ in counts]
+    assert rows[column].tolist() == values
+    assert headline(rows, measure) == pytest.approx(whole)
 
 
 def test_intervals_of_errors_hold_the_errors():

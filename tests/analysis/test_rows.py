@@ -218,20 +218,13 @@ def test_a_row_that_a_model_cannot_decide_takes_its_means_and_nothing_from_the_o
 
 
 def test_nothing_decidable_is_no_number_anywhere():
-    unknown = ["Simple", "Coordination", "In a clause"]
-    found = against(
-        alone({"a": verdicts_of_against(1, unknown=unknown), "b": verdicts_of_against(2, unknown=unknown)}),
-        "b",
-        (),
-        0.02,
-    )
+    nothing, other = (verdicts_of_against(seed, unknown=ROWS) for seed in (1, 2))
+    found = against(alone({"a": nothing, "b": other}), "b", (), 0.02)
     for frame in (found.of_rows["a"], found.of_means["a"]):
         assert frame.drop(columns="n_items").isna().all(axis=None)
     assert found.rows["accuracy"].isna().all()
     with pytest.raises(RunError, match="a margin is a difference"):
-        against(
-            alone({"a": verdicts_of_against(1, unknown=unknown), "b": verdicts_of_against(2)}), "b", (), 7
-        )
+        against(alone({"a": nothing, "b": verdicts_of_against(2)}), "b", (), 7)
 
 
 def test_rows_are_broken_down_by_features_and_by_entries():
@@ -239,11 +232,9 @@ def test_rows_are_broken_down_by_features_and_by_entries():
     found = against(alone(frames), "b", ("number", "verb.entry"), 0.02)
     assert len(found.rows) == 3 * 6  # each verb has one number in these items
     row = found.rows[found.rows["verb.entry"] == "v3"].index[0]
-    own = (frames["a"]["verb.entry"] == "v3") & (
-        frames["a"]["construction"] == found.rows["construction"][row]
-    )
-    gap = frames["a"]["correct"][own].astype(float).mean() - frames["b"]["correct"][own].astype(float).mean()
-    assert found.of_rows["a"]["difference"][row] == pytest.approx(gap)
+    own = frames["a"]["construction"] == found.rows["construction"][row]
+    one, other = (of[own & (of["verb.entry"] == "v3")]["correct"].mean() for of in frames.values())
+    assert found.of_rows["a"]["difference"][row] == pytest.approx(one - other)
 
 
 def test_seeds_are_averaged_on_what_all_of_both_can_decide_and_the_reference_has_their_spread():
@@ -413,8 +404,16 @@ def test_the_misprint_named_in_the_boards_note_moves_the_mean_ranks_as_it_says(p
     assert [cut(rank, 2) for rank in means(rows, accuracy)[-1].rank] == [Fraction(v) for v in corrected]
 
 
-def test_equal_values_share_the_smallest_rank_and_skip_the_next():
-    assert rank_rows(frame([["0.9", "0.5", "0.5", "0.1"]])).to_numpy().tolist() == [[1, 2, 2, 4]]
+@pytest.mark.parametrize(
+    ("values", "ranks"),
+    [
+        (["0.9", "0.5", "0.5", "0.1"], [1, 2, 2, 4]),
+        ([Fraction(10**17 - 2, 10**17), Fraction(10**17 - 1, 10**17)], [2, 1]),  # beyond a float's digits
+        (["0.5", None, "0.4"], [1, None, 2]),
+    ],
+)
+def test_equal_values_share_the_smallest_rank_and_what_is_missing_has_none(values, ranks):
+    assert rank_rows(frame([values])).iloc[0].tolist() == ranks
 
 
 @given(
@@ -433,15 +432,6 @@ def test_the_order_of_the_models_does_not_change_their_ranks(order, values):
     assert shuffled == [straight[i] for i in order]
 
 
-def test_counts_that_differ_beyond_a_floats_digits_still_rank_apart():
-    n = 10**17
-    assert rank_rows(frame([[Fraction(n - 2, n), Fraction(n - 1, n)]])).to_numpy().tolist() == [[2, 1]]
-
-
-def test_a_model_without_a_value_has_no_rank_and_worsens_no_other():
-    assert rank_rows(frame([["0.5", None, "0.4"]])).iloc[0].tolist() == [1, None, 2]
-
-
 def test_a_model_that_lacks_a_row_has_no_mean_and_takes_the_row_from_no_other():
     rows = pd.DataFrame({"dependency": ["short"] * 3, "phenomenon": ["P"] * 3})
     accuracy = frame([["0.5", "0.25", "0.4"], ["0.9", None, "1"], ["0.1", "0.75", "0"]])
@@ -451,18 +441,19 @@ def test_a_model_that_lacks_a_row_has_no_mean_and_takes_the_row_from_no_other():
     assert overall.rank == (Fraction(5, 3), None, Fraction(2))  # 1, 2, 2 and 2, 1, 3
 
 
-def test_a_model_with_no_row_leaves_the_mean_of_another_as_it_is():
-    rows = pd.DataFrame({"dependency": ["short"], "phenomenon": ["P"]})
-    (overall,) = means(rows, frame([[None, "0.5"]]))
-    assert overall.n_rows == 1
-    assert overall.accuracy == (None, Fraction(1, 2))
-    assert overall.rank == (None, Fraction(1))
-
-
-def test_without_rows_there_is_no_mean():
-    rows = pd.DataFrame({"dependency": [], "phenomenon": []})
-    (overall,) = means(rows, pd.DataFrame({"a": [], "b": []}, dtype=object))
-    assert (overall.n_rows, overall.accuracy, overall.rank) == (0, (None, None), (None, None))
+@pytest.mark.parametrize(
+    ("accuracy", "n_rows", "mean_accuracy", "rank"),
+    [
+        (frame([[None, "0.5"]]), 1, (None, Fraction(1, 2)), (None, Fraction(1))),
+        (pd.DataFrame({"a": [], "b": []}, dtype=object), 0, (None, None), (None, None)),
+    ],
+)
+def test_a_model_with_no_row_has_no_mean_and_leaves_that_of_another_as_it_is(
+    accuracy, n_rows, mean_accuracy, rank
+):
+    rows = pd.DataFrame({"dependency": ["short"], "phenomenon": ["P"]})[:n_rows]
+    (overall,) = means(rows, accuracy)
+    assert (overall.n_rows, overall.accuracy, overall.rank) == (n_rows, mean_accuracy, rank)
 
 
 def test_a_mean_counts_each_row_once_whatever_its_size():

@@ -12,19 +12,17 @@ from typing import get_args, get_type_hints
 
 import pytest
 import yaml
-from forged import edit_json, edit_yaml, key_changed, print_anew, seal_anew
+from forged import board_of_pairs, edit_json, edit_yaml, print_anew, seal_anew, with_key
 from in_process import call
 from systems import needs_posix
 from terminals import on_a_terminal
 
 from tseval.adapters import open_model
-from tseval.boards import About, Definition, Entry
+from tseval.boards import Definition, Entry
 from tseval.boards.check import wrong_with_board
-from tseval.boards.folder import add_entries, new_board
-from tseval.evaluation import evaluate
+from tseval.boards.folder import new_board
 from tseval.report.boards import Board, read_board
 from tseval.runs import Manifest
-from tseval.suites import load_suite
 
 HOSTILE = "a\x1b[2J\x07\u202eb | c </td><script>alert(1)</script> [x](javascript:alert(1)) `d`\n# e\n\n| f |"
 LONGEST = 500
@@ -33,14 +31,7 @@ LONGEST = 500
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("bad")
-    pairs = [
-        {"sentence_good": f"the {n} laughs .", "sentence_bad": f"the {n} laugh ."}
-        for n in ("author", "guard")
-    ]
-    (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    evaluate(open_model("bundled:lstm"), load_suite(root / "pairs.jsonl"), out=root / "run")
-    new_board(root / "board", "../pairs.jsonl")
-    add_entries(root / "board", [root / "run"], About(licence="MIT"))
+    board_of_pairs(root, open_model("bundled:lstm"), ("author", "guard"), [("laughs", "laugh")])
     return root
 
 
@@ -78,11 +69,9 @@ ENTRY = "entries/lstm/entry.yaml"
 MANIFEST = "entries/lstm/manifest.json"
 PLACES = [*places("board.yaml", Definition), *places(ENTRY, Entry), *places(MANIFEST, Manifest)]
 COMMANDS = {
-    "check": lambda board: ("board", "check", board),
-    "verify": lambda board: ("verify", board),
-    "table": lambda board: ("table", board),
-    "write": lambda board: ("board", "write", board),
-}
+    "check": lambda board: ("board", "check", board), "verify": lambda board: ("verify", board),
+    "table": lambda board: ("table", board), "write": lambda board: ("board", "write", board),
+}  # fmt: skip
 
 
 def edit(path, change):
@@ -214,12 +203,7 @@ def test_hostile_texts_are_inert_on_the_page(root):
         title=HOSTILE, text=HOSTILE, source=HOSTILE, rules=[HOSTILE, said]))  # fmt: skip
 
     def entry(content):
-        content["about"] |= {
-            "licence": HOSTILE,
-            "training_data": HOSTILE,
-            "contact": HOSTILE,
-            "revision": HOSTILE,
-        }
+        content["about"] |= dict.fromkeys(("licence", "training_data", "contact", "revision"), HOSTILE)
         content["checks"] = [{"level": "plausible", "by": HOSTILE, "on": HOSTILE}]
 
     edit_yaml(board / ENTRY, entry)
@@ -241,7 +225,7 @@ def test_hostile_texts_are_inert_on_the_page(root):
 @needs_posix
 def test_hostile_names_are_inert_on_a_terminal(root):
     folder = root / "board" / "entries" / "lstm"
-    key_changed(model=lambda draw, old: HOSTILE)(_First(), folder, None)
+    with_key(folder, lambda key: key.update(model=HOSTILE))
     edit_json(folder / "manifest.json", lambda manifest: manifest.update({"more\x1b[2J\u202e": 1}))
     for sealed in (False, True):
         if sealed:
@@ -250,11 +234,6 @@ def test_hostile_names_are_inert_on_a_terminal(root):
             shown, _ = on_a_terminal(*COMMANDS[command](root / "board"), cwd=root)
             assert "\x1b[2J" not in shown
             assert "\u202e" not in shown
-
-
-class _First:
-    def choice(self, of):
-        return of[0]
 
 
 # Where files lie.
@@ -309,7 +288,7 @@ def test_evidence_that_is_cut_or_of_another_suite_is_named(root):
 
 def test_an_entry_of_another_version_is_read_if_the_suite_is_the_same(root):
     folder = root / "board" / "entries" / "lstm"
-    key_changed(tseval=lambda draw, old: "9.0.0")(_First(), folder, None)
+    with_key(folder, lambda key: key.update(tseval="9.0.0"))
     edit_json(folder / "manifest.json", lambda manifest: manifest["versions"].update(tseval="9.0.0"))
     seal_anew(folder)
     assert call("board", "write", root / "board").returncode == 0
@@ -329,7 +308,7 @@ def test_entries_added_by_several_processes_at_once_are_all_there(root):
     runs = []
     for name in names:
         shutil.copytree(root / "run", root / name)
-        key_changed(model=lambda draw, old, name=name: name)(_First(), root / name, None)
+        with_key(root / name, lambda key, name=name: key.update(model=name))
         seal_anew(root / name)
         print_anew(root / name)
         runs.append([sys.executable, "-m", "tseval", "board", "add", str(root / "board"), str(root / name)])

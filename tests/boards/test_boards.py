@@ -5,27 +5,23 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, replace
 
-import pyarrow as pa
 import pytest
 import yaml
+from forged import VERBS, edit_json, edit_yaml, evidence_forged, put, run_of_pairs, seal_anew
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import About, check, entry_folders, entry_runs, read_definition, read_entry, rows_of
+from tseval.boards import About, check, entry_folders, entry_runs, read_definition, read_entry
 from tseval.boards.check import board_suite, verify_entry, wrong_with_board
 from tseval.boards.folder import add_entries, new_board
 from tseval.boards.sources import open_sources
 from tseval.errors import BoardError, SuiteError
 from tseval.evaluation import evaluate
-from tseval.evidence import evidence_bytes, read_evidence
 from tseval.models import bundled_checkpoints
 from tseval.report import build_table, render
 from tseval.report.boards import read_board
-from tseval.runs import Manifest, Run, read_run
-from tseval.runs.directory import digest
-from tseval.runs.manifest import count_verdicts, dump_manifest, load_manifest
+from tseval.runs import Run, read_run
 from tseval.suites import load_suite
 
 
@@ -38,20 +34,12 @@ def model():
 def made(model, tmp_path_factory):
     """A board over pairs beside it, with two entries, and the run that they are made of."""
     root = tmp_path_factory.mktemp("boards")
-    names, verbs = ["author", "pilot", "guard", "chef"], [("laughs", "laugh"), ("smiles", "smile")]
-    pairs = [
-        {"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."} for n in names for a, b in verbs
-    ]
-    (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
+    run_of_pairs(root, model, ("author", "pilot", "guard", "chef"), VERBS[:2])
     new_board(root / "board", "../pairs.jsonl", title="Pairs of our own")
     add_entries(root / "board", [root / "run"], About(licence="MIT", contains_suite="no"))
     evaluate(model, load_suite(root / "pairs.jsonl"), score="mean", out=root / "other-score")
-    evaluate(
-        open_model("bundled:lstm", {"precision": "bfloat16"}),
-        load_suite(root / "pairs.jsonl"),
-        out=root / "second",
-    )
+    other = open_model("bundled:lstm", {"precision": "bfloat16"})
+    evaluate(other, load_suite(root / "pairs.jsonl"), out=root / "second")
     add_entries(root / "board", [root / "second"], About(), name="lstm-bf16")
     return root
 
@@ -60,15 +48,6 @@ def made(model, tmp_path_factory):
 def root(made, tmp_path):
     shutil.copytree(made, tmp_path / "copy")
     return tmp_path / "copy"
-
-
-def sealed_again(folder, **changes):
-    """Seal the manifest of an entry over the evidence that lies there, as a forger would."""
-    manifest = load_manifest(folder)
-    assert isinstance(manifest, Manifest)
-    manifest = replace(manifest, seal=None, **changes)
-    files = {"evidence.parquet": digest((folder / "evidence.parquet").read_bytes())}
-    (folder / "manifest.json").write_bytes(dump_manifest(manifest.sealed(files)))
 
 
 def rewrite(file, **changes):
@@ -175,26 +154,19 @@ def test_a_run_that_does_not_hold_is_refused(root):
 
 # What is edited, and what is said of it.
 def _count(folder):
-    rows = yaml.safe_load((folder / "entry.yaml").read_text())["rows"]
-    rewrite(folder / "entry.yaml", rows=[rows[0] | {"n_correct": rows[0]["n_correct"] - 1}])
+    edit_yaml(folder / "entry.yaml", lambda content: content["rows"][0].update(
+        n_correct=content["rows"][0]["n_correct"] - 1))  # fmt: skip
 
 
 def _manifest_count(folder):
-    manifest = load_manifest(folder)
-    assert isinstance(manifest, Manifest)
-    sealed_again(folder, counts=replace(manifest.counts, correct=manifest.counts.correct - 1))
+    edit_json(folder / "manifest.json", lambda manifest: manifest["counts"].update(
+        correct=manifest["counts"]["correct"] - 1))  # fmt: skip
+    seal_anew(folder)
 
 
 def _evidence(folder):
-    evidence = read_evidence(folder / "evidence.parquet")
-    likely = pa.array([-0.05] * evidence.table.num_rows, pa.float32())
-    forged = replace(evidence, table=evidence.table.set_column(0, "logprob", likely))
-    (folder / "evidence.parquet").write_bytes(evidence_bytes(forged))
-    sealed_again(folder)
-    run = entry_runs([folder])[0]
-    rows = [asdict(row) for row in rows_of(run.verdicts)]
-    rewrite(folder / "entry.yaml", rows=rows)
-    sealed_again(folder, counts=replace(run.manifest.counts, **count_verdicts(run.load_verdicts())))
+    evidence_forged(folder, None, lambda table: put(table, "logprob", [-0.05] * table.num_rows))
+    seal_anew(folder)
 
 
 @pytest.mark.parametrize(
@@ -234,10 +206,8 @@ def test_written_files_that_were_edited_are_named(root):
     page = root / "board" / "README.md"
     page.write_text(page.read_text().replace("MIT", "CC0"))
     (root / "board" / "board.json").unlink()
-    assert [line.partition(" ")[0] for line in wrong_with_board(root / "board")] == [
-        "README.md",
-        "board.json",
-    ]
+    named = [line.partition(" ")[0] for line in wrong_with_board(root / "board")]
+    assert named == ["README.md", "board.json"]
 
 
 def test_another_suite_under_the_same_name_is_said(root):
@@ -279,16 +249,9 @@ def test_every_field_of_a_definition_or_entry_that_is_missing_is_told(root):
         file.write_text(yaml.safe_dump(content))
 
 
-def tseval(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "tseval", *map(str, arguments)],
-        check=False, capture_output=True, text=True, cwd=cwd,
-    )  # fmt: skip
-
-
 def test_a_board_is_kept_by_commands(root):
     board = root / "mine"
-    assert tseval("board", "new", board, "--suite", "../pairs.jsonl").returncode == 0
+    assert call("board", "new", board, "--suite", "../pairs.jsonl").returncode == 0
     again = call("board", "new", board, "--suite", "../pairs.jsonl")
     assert (again.returncode, "is not empty" in again.stderr) == (2, True)
     empty = call("table", board)
@@ -331,11 +294,8 @@ def test_a_suite_is_named_as_it_is_seen_from_its_board(tmp_path, monkeypatch):
 
 def test_commands_that_are_printed_can_be_typed(tmp_path):
     (tmp_path / "pairs.tsv").write_text("good\tbad\nthe author laughs .\tthe author laugh .\n")
-    board = tmp_path / "my board"
+    board, none = tmp_path / "my board", tmp_path / "no board"
     made = call("board", "new", board, "--suite", "../pairs.tsv")
     assert f"tseval board add '{board}' RUN" in made.stderr
     assert "    tseval verify 'my board'\n" in (board / "README.md").read_text("utf-8")
-    assert (
-        f"tseval board new '{tmp_path / 'no board'}' --suite"
-        in call("board", "check", tmp_path / "no board").stderr
-    )
+    assert f"tseval board new '{none}' --suite" in call("board", "check", none).stderr

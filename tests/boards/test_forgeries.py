@@ -7,6 +7,7 @@ import shutil
 import pytest
 import yaml
 from forged import board_of_pairs
+from small import leaves
 
 from tseval.adapters import open_model
 from tseval.boards.check import board_suite, verify_entry
@@ -24,14 +25,6 @@ UNHELD_PARTS |= {("counts", name) for name in ("contexts", "resumed_sentences", 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory):
     return board_of_pairs(tmp_path_factory.mktemp("forged"), open_model("bundled:lstm"))
-
-
-def leaves(value, where=()):
-    """Every place in nested data that holds no other."""
-    if isinstance(value, dict | list) and value:
-        entries = value.items() if isinstance(value, dict) else enumerate(value)
-        return [leaf for name, entry in entries for leaf in leaves(entry, (*where, name))]
-    return [where]
 
 
 def altered(value, draw):

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-import torch
-from forged import board_of_pairs, edit_json, evidence_forged, seal_anew, with_key
+from forged import board_of_pairs, edit_json, evidence_forged, model_of_symbols, put, seal_anew, with_key
 from in_process import call
 
 from tseval.adapters import open_model
@@ -19,11 +18,7 @@ from tseval.boards.folder import add_entries, new_board, write_pages
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
 from tseval.evidence import read_evidence
-from tseval.models import Vocabulary
-from tseval.models.checkpoint import save_checkpoint
-from tseval.models.network import LanguageModel, Sizes
 from tseval.suites import load_suite
-from tseval.suites.formal.languages import parse_language
 
 DRAW = np.random.default_rng(0)
 DYCK = "dyck(2,2,test=300,train=100)"
@@ -42,12 +37,7 @@ def pairs_entry(lstm, tmp_path_factory):
 @pytest.fixture(scope="module")
 def dyck_entry(tmp_path_factory):
     root = tmp_path_factory.mktemp("dyck")
-    alphabet = parse_language(DYCK).alphabet
-    torch.manual_seed(1)
-    network = LanguageModel(Sizes("srn", len(alphabet) + 2, 8, 12, 1))
-    words = Vocabulary(("<eos>", "<unk>", *alphabet), lowercase=False)
-    save_checkpoint(root / "srn.pt", network, words, training={}, validation_perplexity=None)
-    evaluate(open_model(str(root / "srn.pt")), load_suite(DYCK), out=root / "run")
+    evaluate(model_of_symbols(root / "srn.pt", DYCK, "srn"), load_suite(DYCK), out=root / "run")
     new_board(root / "board", DYCK)
     return add_entries(root / "board", [root / "run"], About())[0]
 
@@ -104,24 +94,19 @@ def of_part(part):
 
 def of_column(name, first, others, kind):
     """Add a column to the evidence, or put it in another's place; the first row has its own value."""
-
-    def edit(table):
-        column = pa.array([first, *[others] * (table.num_rows - 1)], kind)
-        if name in table.column_names:
-            return table.set_column(table.column_names.index(name), name, column)
-        return table.append_column(name, column)
-
-    return lambda entry: with_evidence(entry, edit)
+    return lambda entry: with_evidence(
+        entry, lambda table: put(table, name, pa.array([first, *[others] * (table.num_rows - 1)], kind))
+    )
 
 
 def of_answers(name, edit):
     """Edit what was answered inside sentences, where something was."""
 
-    def edit_table(table):
-        answers = [value if value is None else edit(value) for value in table[name].to_pylist()]
-        return table.set_column(table.column_names.index(name), name, pa.array(answers, pa.float64()))
+    def answers(table):
+        edited = [value if value is None else edit(value) for value in table[name].to_pylist()]
+        return put(table, name, pa.array(edited, pa.float64()))
 
-    return lambda entry: with_evidence(entry, edit_table)
+    return lambda entry: with_evidence(entry, answers)
 
 
 def of_number(entry):

@@ -29,16 +29,22 @@ def suite_for(own, name):
     return make_suite(make_case("pairs", pairs), terminator=None)
 
 
+def kept_and_made_again(run, suite, unit):
+    """Keep the evidence of a run, and make the numbers of its sentences again."""
+    evidence = read_evidence(evidence_bytes(gather(run.load_sentences(), suite.digest)))
+    assert evidence.unit == unit
+    again = scored_again(evidence, sentences_of(suite))
+    for column in again.column_names:
+        assert again[column].to_pylist() == run.load_sentences()[column].to_pylist(), column
+    return again
+
+
 @pytest.mark.parametrize("name", [*NATIVE, *CLASSIFIERS, *OTHERS, *HEAVY])
 def test_every_number_of_a_run_follows_from_suite_and_evidence(name, tmp_path):
     own = open_own(name, tmp_path)
     suite = suite_for(own, name)
     run = evaluate(own.model, suite)
-    evidence = read_evidence(evidence_bytes(gather(run.load_sentences(), suite.digest)))
-    assert evidence.unit == UNITS.get(name.partition(" ")[0], "prefix")
-    again = scored_again(evidence, sentences_of(suite))
-    for column in again.column_names:
-        assert again[column].to_pylist() == run.load_sentences()[column].to_pylist(), column
+    again = kept_and_made_again(run, suite, UNITS.get(name.partition(" ")[0], "prefix"))
     assert judge(suite, again, suite.score).equals(run.load_verdicts())
 
 
@@ -47,14 +53,9 @@ def test_sentences_with_corrected_words_follow_from_their_pieces(tmp_path, score
     own = open_own("hf gpt2", tmp_path)
     suite = suite_for(own, "hf")
     run = evaluate(own.model, suite, score=score, out=tmp_path / "run")
-    scored = run.load_sentences()
-    assert ("pieces" in scored.column_names) == (score == "critical")
-    evidence = read_evidence(evidence_bytes(gather(scored, suite.digest)))
-    assert evidence.unit == "prefix"
-    again = scored_again(evidence, sentences_of(suite))
-    assert set(again.column_names) == set(scored.column_names) - {"n_unknown"}
-    for column in again.column_names:
-        assert again[column].to_pylist() == scored[column].to_pylist(), column
+    columns = run.load_sentences().column_names
+    assert ("pieces" in columns) == (score == "critical")
+    assert set(kept_and_made_again(run, suite, "prefix").column_names) == set(columns) - {"n_unknown"}
 
 
 def test_first_tokens_that_a_model_leaves_unscored_are_in_it(tmp_path):
@@ -64,19 +65,16 @@ def test_first_tokens_that_a_model_leaves_unscored_are_in_it(tmp_path):
     rows = [("no guards laugh", "no guards laughs"), ("the guards laugh", "no guards laugh")]
     suite = make_suite(make_case("pairs", rows))
     run = evaluate(open_model(f"hf:{save_causal(tmp_path, tokenizer=tokenizer)}"), suite)
-    evidence = read_evidence(evidence_bytes(gather(run.load_sentences(), suite.digest)))
-    assert evidence.unit == "prefix"
-    again = scored_again(evidence, sentences_of(suite))
-    assert again["unscored"].to_pylist() == run.load_sentences()["unscored"].to_pylist()
+    again = kept_and_made_again(run, suite, "prefix")
+    assert "unscored" in again.column_names
     verdicts = judge(suite, again, suite.score)
     assert verdicts.equals(run.load_verdicts())
     assert verdicts["undecidable"].to_pylist() == [False, True]
 
 
 def small_suite():
-    return make_suite(
-        make_case("a", [("the author laughs", "the author laugh"), ("the zebra laughs", "the zebra laugh")])
-    )
+    pairs = [("the author laughs", "the author laugh"), ("the zebra laughs", "the zebra laugh")]
+    return make_suite(make_case("a", pairs))
 
 
 def small_evidence():
@@ -120,8 +118,6 @@ def test_a_prefix_that_was_computed_twice_keeps_both_numbers():
 
 
 def test_shards_leave_few_prefixes_apart(monkeypatch):
-    from tseval.adapters import open_model  # noqa: PLC0415 - brings torch along
-
     suite = load_suite("marvin_linzen", sample=40)
     monkeypatch.setattr("tseval.scoring.engine.SHARD", 500)
     run = evaluate(open_model("bundled:lstm"), suite)

@@ -7,44 +7,28 @@ import yaml
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import About, Checked, read_entry, write_entry
+from tseval.boards import About, read_entry, write_entry
 from tseval.boards.folder import add_entries, new_board
 from tseval.errors import BoardError
 from tseval.evaluation import evaluate
 from tseval.suites import load_suite
 
 HOSTILE = [
-    "<script>owned()</script>",
-    "</script><script>owned()</script>",
-    "<!--<script>owned()//",
-    "--><script>owned()</script><!--",
-    "<img src=x onerror=owned()>",
-    '"><img src=x onerror=owned()>',
-    "'><img src=x onerror=owned()>",
-    '" onmouseover=owned() x="',
-    "' onfocus=owned() autofocus x='",
-    "<svg onload=owned()>",
-    "<svg><script>owned()</script></svg>",
-    "<iframe srcdoc='<script>parent.owned()</script>'>",
-    "<iframe src=https://example.org/a>",
-    "<a href=javascript:owned()>a</a>",
-    "javascript:owned()",
-    "data:text/html,<script>owned()</script>",
-    "<body onload=owned()>",
-    "<style>@import 'https://example.org/a.css'</style>",
-    "</style><script>owned()</script>",
-    "</title><script>owned()</script>",
-    "</textarea><script>owned()</script>",
-    "<link rel=stylesheet href=https://example.org/a.css>",
-    "<meta http-equiv=refresh content='0;url=https://example.org/'>",
-    "<base href=https://example.org/>",
+    "<script>owned()</script>", "</script><script>owned()</script>", "<!--<script>owned()//",
+    "--><script>owned()</script><!--", "<img src=x onerror=owned()>", '"><img src=x onerror=owned()>',
+    "'><img src=x onerror=owned()>", '" onmouseover=owned() x="', "' onfocus=owned() autofocus x='",
+    "<svg onload=owned()>", "<svg><script>owned()</script></svg>",
+    "<iframe srcdoc='<script>parent.owned()</script>'>", "<iframe src=https://example.org/a>",
+    "<a href=javascript:owned()>a</a>", "javascript:owned()", "data:text/html,<script>owned()</script>",
+    "<body onload=owned()>", "<style>@import 'https://example.org/a.css'</style>",
+    "</style><script>owned()</script>", "</title><script>owned()</script>",
+    "</textarea><script>owned()</script>", "<link rel=stylesheet href=https://example.org/a.css>",
+    "<meta http-equiv=refresh content='0;url=https://example.org/'>", "<base href=https://example.org/>",
     "<form action=https://example.org/><button autofocus>a</button></form>",
-    "<details open ontoggle=owned()>",
-    "{{ owned() }}{% raw %}",
-    "${owned()}`;owned();`",
+    "<details open ontoggle=owned()>", "{{ owned() }}{% raw %}", "${owned()}`;owned();`",
     "\\u003cscript\\u003eowned()\\u003c/script\\u003e &lt;script&gt;owned()&lt;/script&gt;",
     "a\u2028owned()\u2029\u202e\u0000\u001b]0;b\u0007 ﬀ 🙂",
-]
+]  # fmt: skip
 FOREIGN = "img, iframe, base, form, [onload], [onerror], [onfocus], [ontoggle]"
 WATCH = "window.owned = () => { window.wasOwned = (window.wasOwned || 0) + 1; }"
 
@@ -113,14 +97,12 @@ def test_entries_and_items_of_hostile_texts_are_inert(open_page, tmp_path):
     new_board(board, "../pairs.jsonl", title=" ".join(HOSTILE))
     for number in range(0, len(HOSTILE), 5):
         (folder,) = add_entries(board, [tmp_path / "run"], About(), f"model-{number}")
-        entry = read_entry(folder)
-        fields = dict.fromkeys(
-            ("revision", "licence", "training_data", "contact"), " ".join(HOSTILE[number:][:5])
+        texts = HOSTILE[number:][:5]
+        content = yaml.safe_load(write_entry(read_entry(folder)))
+        content["about"] |= dict.fromkeys(
+            ("revision", "licence", "training_data", "contact"), " ".join(texts)
         )
-        checks = tuple(Checked("rerun", text, text) for text in HOSTILE[number:][:5])
-        content = yaml.safe_load(write_entry(entry))
-        content["about"] |= fields
-        content["checks"] = [{"level": one.level, "by": one.by, "on": one.on} for one in checks]
+        content["checks"] = [{"level": "rerun", "by": text, "on": text} for text in texts]
         (folder / "entry.yaml").write_text(yaml.safe_dump(content), "utf-8")
     definition = yaml.safe_load((board / "board.yaml").read_text("utf-8"))
     definition |= {"text": everything, "source": everything, "rules": HOSTILE}

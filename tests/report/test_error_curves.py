@@ -128,9 +128,8 @@ def test_what_cannot_be_drawn_of_strings_is_said(tmp_path, curves):
     with pytest.raises(TrainingError, match=r"of several languages \(a, b\): draw them apart"):
         read_string_curves(paths)
     nothing = write_strings(tmp_path, "c", pa.nulls(2, pa.float64()), [None, 0.25])
-    with pytest.raises(
-        TrainingError, match=r"nothing of a formal language was measured .*\n  .*--eval-suite"
-    ):
+    said = r"nothing of a formal language was measured .*\n  .*--eval-suite"
+    with pytest.raises(TrainingError, match=said):
         read_string_curves([nothing])
     done = call("train", "curves", curves, "--error", "--strings", "-o", "x.svg", cwd=tmp_path)
     assert done.returncode == 2

@@ -175,13 +175,9 @@ def test_an_entry_of_a_board_has_the_record_of_its_run(folder, tmp_path):
 
 
 def test_rows_without_a_score_are_left_out_and_named(folder, tmp_path):
-    pairs = [
-        {"good": "the author laughs .", "bad": "the author laugh .", "case": "known",
-         "construction": "known"},
-        {"good": "the zzyzx laughs .", "bad": "the zzyzx laugh .", "case": "half", "construction": "half"},
-        {"good": "the author zzyzx .", "bad": "the author qqqq .", "case": "unknown",
-         "construction": "unknown"},
-    ]  # fmt: skip
+    words = {"known": "author laugh", "half": "zzyzx laugh", "unknown": "author zzyzx"}
+    pairs = [{"good": f"the {text}s .", "bad": f"the {text} .", "case": name, "construction": name}
+             for name, text in words.items()]  # fmt: skip
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     (tmp_path / "lost.jsonl").write_text(json.dumps(pairs[2]) + "\n")
     for name in ("pairs", "lost"):

@@ -67,32 +67,23 @@ def test_without_decidable_items_there_is_a_dash():
 
 
 def test_runs_alone_are_ranked_on_exact_counts():
-    many = [(f"right{i}", f"wrong{i}") for i in range(2000)]
-    suite = make_suite(make_case("a", many))
+    suite = make_suite(make_case("a", [(f"right{i}", f"wrong{i}") for i in range(2000)]))
     almost = {f"right{i}": -0.5 for i in range(1999)} | {"right1999": -2.0}
-    runs = [
-        make_run(suite, almost, model="almost"),
-        make_run(suite, almost | {"right1999": -0.5}, model="all"),
-    ]
-    table = lines(build_table(runs))
+    whole = make_run(suite, almost | {"right1999": -0.5}, model="all")
+    table = lines(build_table([make_run(suite, almost, model="almost"), whole]))
     assert table["Simple"] == ["0.999", "1.000"]
     assert table["Mean arithmetic rank"] == ["2", "1"]
 
 
-def test_a_run_beside_a_board_is_cut_before_it_is_ranked():
-    suite = make_suite(make_case("a", [(f"r{i}", f"w{i}") for i in range(1000)]))
-    # 889 of 1000 is more than 0.88, but a paper that cuts would have printed 0.88 too.
-    run = make_run(suite, {f"r{i}": -0.5 for i in range(889)} | {f"r{i}": -2.0 for i in range(889, 1000)})
-    text = build_table([run, board({"GRU": "0.88"}, n_items=1000)])
-    assert lines(text)["Simple"] == ["0.88", "0.88"]
-    assert lines(text)["Mean arithmetic rank"] == ["1", "1"]
-    assert "runs are cut alike, not rounded, before they are ranked" in render(text)
-
-
-def test_29_of_100_beside_a_board_is_not_cut_to_28():
-    table = build_table([make_run(hundred(), words(29)), board({"GRU": "0.29"})])
-    assert lines(table)["Simple"] == ["0.29", "0.29"]
-    assert list(table.ranks.iloc[0]) == [1, 1]
+# 889 of 1000 is more than 0.88, but a paper that cuts would have printed 0.88 too; 0.29 * 100 is below 29.
+@pytest.mark.parametrize(("right", "of", "printed"), [(889, 1000, "0.88"), (29, 100, "0.29")])
+def test_a_run_beside_a_board_is_cut_before_it_is_ranked(right, of, printed):
+    suite = make_suite(make_case("a", [(f"right{i}", f"w{i}") for i in range(of)]))
+    run = make_run(suite, {f"right{i}": -0.5 if i < right else -2.0 for i in range(of)})
+    table = build_table([run, board({"GRU": printed}, n_items=of)])
+    assert lines(table)["Simple"] == [printed, printed]
+    assert lines(table)["Mean arithmetic rank"] == ["1", "1"]
+    assert "runs are cut alike, not rounded, before they are ranked" in render(table)
 
 
 def test_published_values_stay_as_they_were_printed():
@@ -151,61 +142,50 @@ def test_rows_that_only_one_column_has_are_left_out_of_ranks_and_said_so():
 # Headings
 
 
-def test_two_models_of_one_name_get_headings_of_their_own():
+def test_two_models_of_one_name_get_headings_of_their_own_and_the_same_run_twice_is_numbered():
     run = make_run(hundred(), words(60), model="GRU")
     table = build_table([replace(run, name="first"), replace(run, name="second"), board({"GRU": "0.5"})])
     assert [column.heading for column in table.columns] == ["GRU (first)", "GRU (second)", "GRU (paper)"]
-
-
-def test_the_same_run_twice_is_numbered():
-    run = make_run(hundred(), words(60))
-    headings = [column.heading for column in build_table([run, run]).columns]
-    assert headings == ["lstm (lstm)", "lstm (lstm) #2"]
+    twice = build_table([run, run])
+    assert [column.heading for column in twice.columns] == [f"GRU ({run.name})", f"GRU ({run.name}) #2"]
 
 
 # What one table cannot hold
 
 
-def test_runs_over_different_items_are_refused():
-    other = make_suite(make_case("a", PAIRS[:5]), digest="6" * 64, complete=False)
-    runs = [make_run(hundred(), words(60)), make_run(other, words(60), model="gru")]
-    with pytest.raises(RunError) as caught:
-        build_table(runs)
-    assert "lstm (small@55555555) and gru (small@66666666) are over different items" in str(caught.value)
+PART = make_suite(make_case("a", PAIRS), complete=False)
+OTHER = make_suite(make_case("a", PAIRS[:5]), digest="6" * 64, complete=False)
 
 
-def test_a_board_of_another_suite_is_refused():
-    with pytest.raises(RunError, match=r"paper \(blimp, published\) are over different items"):
-        build_table([make_run(hundred(), words(60)), board({"GRU": "0.5"}, suite="blimp")])
-
-
-def test_a_part_of_a_suite_is_refused_beside_a_board():
-    part = make_suite(make_case("a", PAIRS), complete=False)
-    with pytest.raises(RunError) as caught:
-        build_table([make_run(part, words(60)), board({"GRU": "0.5"}, n_items=22400)])
-    assert "lstm has 100 items in 'Simple' where paper has 22,400" in str(caught.value)
-    assert "without --limit" in str(caught.value)
+@pytest.mark.parametrize(
+    ("suites", "published", "by", "error", "said"),
+    [
+        ([hundred(), OTHER], [], [], RunError,
+         r"lstm \(small@55555555\) and m1 \(small@66666666\) are over different items"),
+        ([hundred()], [board({"GRU": "0.5"}, suite="blimp")], [], RunError,
+         r"paper \(blimp, published\) are over different items"),
+        ([PART], [board({"GRU": "0.5"}, n_items=22400)], [], RunError,
+         r"lstm has 100 items in 'Simple' where paper has 22,400(.|\n)*without --limit"),
+        ([], [board({"GRU": "0.5"})], ["number"], BoardError,
+         "paper is a published board: it has rows but no items"),
+        ([hundred()], [], ["number"], SuiteError, "no feature 'number'"),
+    ],
+)  # fmt: skip
+def test_what_one_table_cannot_hold_is_refused(suites, published, by, error, said):
+    names = ("lstm", "m1")
+    runs = [make_run(suite, words(60), model=name) for suite, name in zip(suites, names, strict=False)]
+    with pytest.raises(error, match=said):
+        build_table([*runs, *published], by)
 
 
 def test_a_part_of_a_suite_is_marked_as_such():
-    part = make_suite(make_case("a", PAIRS), complete=False)
-    text = render(build_table([make_run(part, words(60))]))
+    text = render(build_table([make_run(PART, words(60))]))
     assert "Only a part of the suite was scored: these are not results on the suite." in text
 
 
 def test_columns_scored_in_different_ways_are_said_so():
     runs = [make_run(hundred(), words(60)), make_run(hundred(), words(60), model="gru", mode="mean")]
     assert "different ways (lstm: sentence, gru: mean)" in render(build_table(runs))
-
-
-def test_a_board_cannot_be_broken_down():
-    with pytest.raises(BoardError, match="paper is a published board: it has rows but no items"):
-        build_table([board({"GRU": "0.5"})], ["number"])
-
-
-def test_a_run_cannot_be_broken_down_by_what_its_suite_lacks():
-    with pytest.raises(SuiteError, match="no feature 'number'"):
-        build_table([make_run(hundred(), words(5))], ["number"])
 
 
 # Files

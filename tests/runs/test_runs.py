@@ -33,6 +33,7 @@ SUITE = make_suite(
 )
 KEY = make_key(SUITE)
 WORDS = {"b": -0.5}
+TABLES = {"table.md": "", "table.csv": ""}
 
 
 @pytest.fixture
@@ -134,15 +135,11 @@ def test_names_do_not_identify_a_run_but_digests_do():
 # Places a run cannot go
 
 
-def test_a_file_is_no_place_for_a_run(tmp_path):
+def test_a_file_and_what_is_below_one_are_no_place_for_a_run(tmp_path):
     file = tmp_path / "file"
     file.touch()
     assert message(start_run, file, KEY) == f"{file} is a file.\n  Name a directory for the run with --out."
-
-
-def test_a_directory_below_a_file_cannot_be_made(tmp_path):
-    (tmp_path / "file").touch()
-    assert "run cannot be written: Not a directory.\n" in message(start_run, tmp_path / "file" / "run", KEY)
+    assert "run cannot be written: Not a directory.\n" in message(start_run, file / "run", KEY)
 
 
 @needs_posix
@@ -173,12 +170,10 @@ def test_a_directory_of_something_else_is_left_untouched(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_a_complete_run_is_not_overwritten(tmp_path):
-    make_run(SUITE, WORDS, path=tmp_path / "run")
-    before = (tmp_path / "run" / "manifest.json").read_bytes()
-    text = message(start_run, tmp_path / "run", KEY)
-    assert "run holds a complete run.\n  Read it with tseval table" in text
-    assert (tmp_path / "run" / "manifest.json").read_bytes() == before
+def test_a_complete_run_is_not_overwritten(finished):
+    before = (finished / "manifest.json").read_bytes()
+    assert "run holds a complete run.\n  Read it with tseval table" in message(start_run, finished, KEY)
+    assert (finished / "manifest.json").read_bytes() == before
 
 
 def test_an_interrupted_run_asks_for_resume(tmp_path):
@@ -209,7 +204,7 @@ def test_a_resumed_run_has_its_parts_and_a_complete_one_needs_none(tmp_path, par
     with start_run(tmp_path, KEY, resume=True) as writer:
         assert writer.load_part(0).table.equals(part.slice(0, 3))
         assert writer.load_part(1) is None
-        writer.finish(*finished_run(SUITE, KEY, part), {"table.md": "", "table.csv": ""})
+        writer.finish(*finished_run(SUITE, KEY, part), TABLES)
     assert not (tmp_path / "parts").exists()
     with start_run(tmp_path, KEY, resume=True) as writer:
         assert writer.complete
@@ -243,8 +238,7 @@ def test_a_resumed_run_knows_how_many_contexts_each_saved_part_took(tmp_path, pa
         parts = [writer.load_part(i) for i in range(2)]
         assert [saved.n_contexts for saved in parts] == [12_345, 0]
         joined = pa.concat_tables([saved.table for saved in parts])
-        tables = {"table.md": "", "table.csv": ""}
-        writer.finish(*finished_run(SUITE, KEY, joined), tables)
+        writer.finish(*finished_run(SUITE, KEY, joined), TABLES)
     # The first part's number is not that of all sentences.
     assert b"contexts" not in (read_run(tmp_path).load_sentences().schema.metadata or {})
 
@@ -252,6 +246,7 @@ def test_a_resumed_run_knows_how_many_contexts_each_saved_part_took(tmp_path, pa
 KILLED = """
     import sys, pathlib
     from small import *
+    from tseval.scoring.engine import Part
     suite = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
     scored = score(suite, {"b": -0.5})
     writer = start_run(pathlib.Path(sys.argv[1]), make_key(suite))
@@ -282,8 +277,7 @@ def test_a_run_killed_while_writing_resumes_and_loses_no_saved_part(tmp_path):
         for i in range(saved):
             assert writer.load_part(i).table.equals(scored.slice(i % 4, 1))
         assert not list((tmp_path / "run").rglob("*.partial"))
-        tables = {"table.md": "", "table.csv": ""}
-        writer.finish(*finished_run(suite, key, scored), tables)
+        writer.finish(*finished_run(suite, key, scored), TABLES)
     assert read_run(tmp_path / "run").manifest.counts.correct == 2
 
 
@@ -319,6 +313,7 @@ FULL = """
     import resource, sys, pathlib
     from small import *
     from tseval.errors import RunError
+    from tseval.scoring.engine import Part
     suite = make_suite(make_case("a", [(f"a{i} b", f"a{i} c") for i in range(3000)]))
     scored, key = score(suite, {"b": -0.5}), make_key(suite)
     writer = start_run(pathlib.Path(sys.argv[1]), key)
@@ -341,55 +336,45 @@ def tiny_disk(tmp_path):
     """A file system of 32 KiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = os.getuid() == 0 and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=32k", "none", disk], check=False, capture_output=True
-    ).returncode == 0  # fmt: skip
-    if not mounted:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=32k", "none", disk]
+    if os.getuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
         pytest.skip("needs the right to mount a file system of its own")
     yield disk
     subprocess.run(["umount", disk], check=True)
 
 
-def check_full(root, disk, step, reason, name):
-    output, errors = python(FULL, root / "run", disk, step).communicate()
+@needs_posix
+@pytest.mark.parametrize(
+    ("full", "reason"),
+    [pytest.param("disk", "No space left on device", marks=needs_linux), ("limit", "File too large")],
+)  # fmt: skip
+@pytest.mark.parametrize(("step", "name"), [("part", "parts/000001-"), ("finish", "sentences.parquet")])
+def test_no_room_is_one_message_and_saved_parts_stay(tmp_path, request, full, reason, step, name):
+    run = (request.getfixturevalue("tiny_disk") if full == "disk" else tmp_path) / "run"
+    output, errors = python(FULL, run, full, step).communicate()
     assert errors == ""
-    assert (
-        f"{reason}.\n  Parts saved so far: 1. Make room, then go on with --resume --out {root / 'run'}."
-        in output
-    )
-    assert output.startswith(f"{root / 'run'}/{name}")
-    assert not list((root / "run").rglob("*.partial"))
-    assert json.loads((root / "run" / "manifest.json").read_text())["status"] == "running"
+    advice = f"Parts saved so far: 1. Make room, then go on with --resume --out {run}."
+    assert f"{reason}.\n  {advice}" in output
+    assert output.startswith(f"{run}/{name}")
+    assert not list(run.rglob("*.partial"))
+    assert json.loads((run / "manifest.json").read_text())["status"] == "running"
     suite = make_suite(make_case("a", [(f"a{i} b", f"a{i} c") for i in range(3000)]))
-    with start_run(root / "run", make_key(suite), resume=True) as writer:
+    with start_run(run, make_key(suite), resume=True) as writer:
         assert writer.load_part(0).table.num_rows == 5
         assert writer.load_part(1) is None
-
-
-@needs_linux
-@pytest.mark.parametrize(("step", "name"), [("part", "parts/000001-"), ("finish", "sentences.parquet")])
-def test_a_full_disk_is_one_message_and_saved_parts_stay(tiny_disk, step, name):
-    check_full(tiny_disk, "disk", step, "No space left on device", name)
-
-
-@needs_posix
-@pytest.mark.parametrize(("step", "name"), [("part", "parts/000001-"), ("finish", "sentences.parquet")])
-def test_a_file_size_limit_is_one_message_and_saved_parts_stay(tmp_path, step, name):
-    check_full(tmp_path, "limit", step, "File too large", name)
 
 
 # A complete run taken up again
 
 
 @pytest.mark.parametrize("name", ["sentences.parquet", "verdicts.parquet", "table.md", "table.csv"])
-def test_resuming_a_complete_run_checks_every_file(tmp_path, name):
-    make_run(SUITE, WORDS, path=tmp_path / "run")
-    file = tmp_path / "run" / name
+def test_resuming_a_complete_run_checks_every_file(finished, name):
+    file = finished / name
     file.write_bytes(file.read_bytes() + b"x")
-    text = message(start_run, tmp_path / "run", KEY, resume=True)
+    text = message(start_run, finished, KEY, resume=True)
     assert text.startswith(f"{file} is not the file the manifest describes")
     file.unlink()
-    text = message(start_run, tmp_path / "run", KEY, resume=True)
+    text = message(start_run, finished, KEY, resume=True)
     assert text == f"{file}: No such file or directory.\n  The run is damaged: score it again."
 
 
@@ -449,23 +434,19 @@ def test_an_incomplete_run_says_how_to_go_on(tmp_path, part):
     assert f"--resume --out {tmp_path}" in text
 
 
-def test_a_manifest_that_is_not_json_is_damaged(finished):
-    (finished / "manifest.json").write_text('{"format": 1, ')
-    assert "manifest.json is damaged: it is not JSON" in message(read_run, finished)
-
-
-def test_a_manifest_of_broken_bytes_is_damaged(finished):
-    (finished / "manifest.json").write_bytes(b"\xff\xfe")
-    assert "manifest.json is damaged: it is not JSON" in message(read_run, finished)
-
-
-DEEP = "[" * 100_000 + "]" * 100_000
-
-
-def test_a_manifest_nested_without_end_is_damaged(finished):
-    (finished / "manifest.json").write_text(DEEP)
-    assert "manifest.json is damaged: it is not JSON" in message(read_run, finished)
-    assert "manifest.json is damaged: it is not JSON" in message(start_run, finished, KEY, resume=True)
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        *((content, "manifest.json is damaged: it is not JSON")
+          for content in (b'{"format": 1, ', b"\xff\xfe", b"[" * 100_000 + b"]" * 100_000)),
+        *((content, "is not the manifest of a run: it states no format")
+          for content in (b"[]", b"{}", b'{"format": "1"}')),
+    ],
+)  # fmt: skip
+def test_what_is_no_manifest_is_one_message(finished, content, said):
+    (finished / "manifest.json").write_bytes(content)
+    assert said in message(read_run, finished)
+    assert said in message(start_run, finished, KEY, resume=True)
 
 
 @pytest.mark.parametrize("depth", [200, 400, 600, 800])
@@ -476,17 +457,11 @@ def test_a_deeply_nested_protocol_is_another_run(tmp_path, depth):
     assert "holds another run" in message(start_run, tmp_path, KEY, resume=True)
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"format": "1"}'])
-def test_another_json_file_is_not_a_manifest(finished, content):
-    (finished / "manifest.json").write_text(content)
-    assert "is not the manifest of a run: it states no format" in message(read_run, finished)
-
-
 def test_a_newer_format_asks_for_an_upgrade(finished):
     rewrite(finished, format=2)
-    text = message(read_run, finished)
-    assert "has format 2, and this tseval reads formats up to 1" in text
-    assert "upgrade" in text
+    said = message(read_run, finished)
+    assert "has format 2, and this tseval reads formats up to 1" in said
+    assert "upgrade" in said
 
 
 @pytest.mark.parametrize(
@@ -510,33 +485,35 @@ def test_a_key_of_other_parts_is_damaged(tmp_path):
     assert "'key' is wrong" in message(start_run, tmp_path, KEY, resume=True)
 
 
-def test_an_edited_table_of_verdicts_is_refused(finished):
-    content = bytearray((finished / "verdicts.parquet").read_bytes())
-    content[60] ^= 1
-    (finished / "verdicts.parquet").write_bytes(content)
+def flip_a_bit(file):
+    content = file.read_bytes()
+    file.write_bytes(content[:60] + bytes([content[60] ^ 1]) + content[61:])
+
+
+def replace_and_list(file):
+    file.write_bytes(b"not a table")
+    rewrite(file.parent, files={file.name: sha256(b"not a table").hexdigest()})
+
+
+def replace_by_a_pipe(file):
+    file.unlink()
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize("name", ["verdicts", "sentences"])
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (flip_a_bit, " is not the file the manifest describes"),
+        (replace_and_list, " is no Parquet file.\n  Score"),
+        (Path.unlink, ": No such file or directory"),
+        (replace_by_a_pipe, ": It is a pipe, not a regular file.\n"),
+    ],
+)
+def test_a_table_that_is_not_the_runs_is_refused(finished, name, edit, said):
+    edit(finished / f"{name}.parquet")
     run = read_run(finished)
-    assert "verdicts.parquet is not the file the manifest describes" in message(lambda: run.verdicts)
-
-
-def test_a_table_that_is_no_parquet_is_refused_though_its_digest_holds(finished):
-    (finished / "verdicts.parquet").write_bytes(b"not a table")
-    digest = sha256(b"not a table").hexdigest()
-    rewrite(finished, files={"verdicts.parquet": digest})
-    run = read_run(finished)
-    assert "verdicts.parquet is no Parquet file.\n  Score" in message(lambda: run.verdicts)
-
-
-def test_a_missing_table_is_said_so(finished):
-    (finished / "sentences.parquet").unlink()
-    run = read_run(finished)
-    assert "sentences.parquet: No such file or directory" in message(lambda: run.sentences)
-
-
-def test_a_table_that_is_a_pipe_is_not_waited_for(finished):
-    (finished / "verdicts.parquet").unlink()
-    os.mkfifo(finished / "verdicts.parquet")
-    run = read_run(finished)
-    assert "verdicts.parquet: It is a pipe, not a regular file.\n" in message(lambda: run.verdicts)
+    assert f"{name}.parquet{said}" in message(lambda: getattr(run, name))
 
 
 # Names of directories
@@ -558,11 +535,10 @@ def test_two_runs_in_one_second_get_two_directories(tmp_path):
     assert fresh_directory(tmp_path, KEY, now) == first.with_name(first.name + "-2")
 
 
-def test_a_run_is_named_by_a_text_as_well_as_by_a_path(tmp_path):
+def test_a_run_is_named_by_a_text_as_well_as_by_a_path(tmp_path, finished):
     start_run(str(tmp_path / "new"), KEY).close()
     assert (tmp_path / "new" / "manifest.json").is_file()
-    make_run(SUITE, WORDS, path=tmp_path / "run")
-    assert read_run(str(tmp_path / "run")).name == "run"
+    assert read_run(str(finished)).name == "run"
 
 
 def test_one_feature_needs_no_list():
@@ -586,10 +562,7 @@ def test_a_run_in_memory_needs_no_directory():
         ({"details": {"path": Path("a")}}, "details['path'] is a "),
         ({"details": {"loss": np.float32(1)}}, "details['loss'] is a float32"),
         ({"protocol": {"start": Path("a")}}, "protocol['start'] is a "),
-        (
-            {"protocol": {"fingerprint": "x"}},
-            "card.protocol has 'fingerprint', which every run has of its own",
-        ),
+        ({"protocol": {"fingerprint": "x"}}, "card.protocol has 'fingerprint', which every run has of its"),
         ({"fingerprint": ""}, "card.fingerprint is ''"),
         ({"fingerprint": Path("a")}, "card.fingerprint is "),
     ],

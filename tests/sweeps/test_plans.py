@@ -108,7 +108,7 @@ def test_a_typo_is_named_with_file_and_field(tmp_path, text, said):
         (("ckpt/stp*.pt",), r"ckpt/stp\*.pt: no file matches"),
         (
             ("a/best.pt", "b/best.pt"),
-            r"a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both be",
+            "a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both be",
         ),
         (("bundled:lstm", "bundled:lstm"), r"would both be out.lstm-marvin_linzen"),
         (("hf:x@{5..1}",), r"hf:x@\{5..1\}: \{5..1\} should be \{FIRST..LAST..STEP\}, and go up"),
@@ -122,9 +122,8 @@ def test_what_cannot_be_swept_is_refused_before_anything_is_begun(checkpoints, m
 
 
 def test_an_unknown_suite_is_refused_before_anything_is_begun():
-    with pytest.raises(
-        SuiteError, match=r"there is no suite 'marvin_linzn'.\n  Did you mean 'marvin_linzen'"
-    ):
+    said = r"there is no suite 'marvin_linzn'.\n  Did you mean 'marvin_linzen'"
+    with pytest.raises(SuiteError, match=said):
         planned("bundled:lstm", suites=["marvin_linzn"])
 
 

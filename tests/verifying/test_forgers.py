@@ -11,7 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from forged import edit_json, key_changed, print_anew, rewrite_run, seal_anew, words_forged
+from forged import (
+    edit_json,
+    print_anew,
+    put,
+    rewrite_run,
+    run_of_pairs,
+    seal_anew,
+    with_key,
+    words_forged,
+    write_table,
+)
 from in_process import call
 from scipy.stats import binom
 
@@ -19,7 +29,6 @@ from tseval.adapters import open_model
 from tseval.evaluation import evaluate
 from tseval.formats import ContentError
 from tseval.runs import read_run
-from tseval.runs.directory import to_parquet
 from tseval.suites import find_suite, load_cached, load_suite, save_suite, suite_key
 from tseval.tables import read_parquet
 from tseval.verdicts import judge
@@ -40,11 +49,7 @@ def model():
 @pytest.fixture(scope="module")
 def root(model, tmp_path_factory):
     root = tmp_path_factory.mktemp("forgers")
-    pairs = [
-        {"sentence_good": f"the {n} {a} .", "sentence_bad": f"the {n} {b} ."} for n in NOUNS for a, b in VERBS
-    ]
-    (root / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
+    run_of_pairs(root, model, NOUNS, VERBS)
     return root
 
 
@@ -105,19 +110,16 @@ def test_who_knows_one_draw_is_found_by_another(root, run, verified, model):
     assert verified(run, model=model, share=0.1, draw="known").ok
     found = [verified(run, model=model, share=0.1, draw=f"another {i}").ok for i in range(5)]
     assert not any(found)
-    again = [("verify", run, "--suite", root / "pairs.jsonl", "--model", "bundled:lstm", "--rescore", "10%")]
-    assert call(*again[0], "--draw", "known").returncode == 0
-    ended = call(*again[0])
+    again = ("verify", run, "--suite", root / "pairs.jsonl", "--model", "bundled:lstm", "--rescore", "10%")
+    assert call(*again, "--draw", "known").returncode == 0
+    ended = call(*again)
     assert ended.returncode == 1
     assert "is claimed" in ended.stdout
 
 
 def test_every_verification_draws_anew_and_says_what(root, model, verified):
-    drawn = {
-        re.search(r"drawn by (\w+)$", verified(root / "run", model=model).checks[-1].found)[1]
-        for _ in range(3)
-    }
-    assert len(drawn) == 3
+    found = [verified(root / "run", model=model).checks[-1].found for _ in range(3)]
+    assert len({re.search(r"drawn by (\w+)$", one)[1] for one in found}) == 3
     ended = call("verify", root / "run", "--draw", "x")
     assert (ended.returncode, ended.stderr) == (2, "tseval: --draw needs the model: name it with --model\n")
 
@@ -132,10 +134,7 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
     evaluate(model, suite, out=run)
     assert verify_run(run, model=model, share=1.0).ok
     good = set(suite.cases[0].sentences["grammatical"].to_pylist())
-    texts = [
-        text.removesuffix(f" {suite.terminator}")
-        for text in read_run(run).load_sentences()["sentence"].to_pylist()
-    ]
+    texts = pc.replace_substring_regex(read_run(run).load_sentences()["sentence"], r" \.$", "").to_pylist()
 
     def edit(words):
         for text, of in zip(texts, words, strict=True):
@@ -150,14 +149,29 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
 
 
 # What evidence is.
-def test_a_model_of_words_that_gives_one_number_a_sentence_cannot_be(root, run, verified):
+def hide_words(words):
+    return [[None] * len(of) for of in words]
+
+
+def hide_nouns(seen):
+    return [text.replace("author", "<unk>").replace("guard", "<unk>") for text in seen]
+
+
+@pytest.mark.parametrize(
+    ("column", "edit", "said"),
+    [
+        ("words", hide_words, "a model of kind 'native' gives words"),
+        # Words that are seen as one, before others, hide that what follows them differs.
+        ("seen", hide_nouns, "has two numbers"),
+    ],
+)
+def test_what_is_hidden_in_evidence_is_found(root, run, verified, column, edit, said):
     opened = read_run(run)
     scored = opened.load_sentences()
-    nothing = pa.array([[None] * len(of) for of in scored["words"].to_pylist()], pa.list_(pa.float32()))
-    scored = scored.set_column(scored.column_names.index("words"), "words", nothing)
+    scored = put(scored, column, edit(scored[column].to_pylist()))
     rewrite_run(run, opened, scored, judge(load_suite(root / "pairs.jsonl"), scored))
     seal_anew(run)
-    assert "a model of kind 'native' gives words" in wrong_at(verified(run), "plausible")
+    assert said in wrong_at(verified(run), "plausible")
 
 
 @pytest.mark.parametrize(
@@ -178,17 +192,6 @@ def test_every_number_of_evidence_is_looked_at(root, name, value, said):
         check_plausible(replace(claim, evidence=replace(claim.evidence, table=forged)), again)
 
 
-def test_what_looks_alike_to_the_model_has_one_number(root, run, verified):
-    """Words that are seen as one, before others, hide that what follows them differs."""
-    opened = read_run(run)
-    scored = opened.load_sentences()
-    seen = [text.replace("author", "<unk>").replace("guard", "<unk>") for text in scored["seen"].to_pylist()]
-    scored = scored.set_column(scored.column_names.index("seen"), "seen", pa.array(seen))
-    rewrite_run(run, opened, scored, judge(load_suite(root / "pairs.jsonl"), scored))
-    seal_anew(run)
-    assert "has two numbers" in wrong_at(verified(run), "plausible")
-
-
 # What a file may hold beside.
 def test_notes_of_pandas_do_not_rename_columns(root, run, verified):
     table = read_run(run).load_verdicts()
@@ -198,7 +201,7 @@ def test_notes_of_pandas_do_not_rename_columns(root, run, verified):
     notes = {"index_columns": [], "column_indexes": [], "columns": columns, "pandas_version": "2.0"}
     forged = table.replace_schema_metadata({b"pandas": json.dumps(notes).encode()})
     assert forged.to_pandas()["correct"].tolist() != table["correct"].to_pylist()  # that is what it would do
-    (run / "verdicts.parquet").write_bytes(to_parquet(forged))
+    write_table(run, "verdicts", forged)
     seal_anew(run)
     assert verified(run).ok
     assert read_run(run).table().equals(honest)
@@ -226,28 +229,35 @@ def test_a_list_that_is_longer_than_a_file_can_hold_is_refused():
 
 def test_a_feature_of_another_type_is_no_traceback(run, verified):
     table = read_run(run).load_verdicts()
-    place = table.column_names.index("item")
-    (run / "verdicts.parquet").write_bytes(
-        to_parquet(table.set_column(place, "item", pc.cast(table["item"], pa.int8())))
-    )
+    write_table(run, "verdicts", table.set_column(
+        table.column_names.index("item"), "item", pc.cast(table["item"], pa.int8())))  # fmt: skip
     more = table.append_column("verb.entry", pa.array(["x"] * table.num_rows).dictionary_encode())
     seal_anew(run)
     assert verified(run).ok  # the same whole numbers
-    (run / "verdicts.parquet").write_bytes(to_parquet(more))
+    write_table(run, "verdicts", more)
     seal_anew(run)
     assert "'verb.entry' that the suite does not know" in wrong_at(verified(run), "recomputed")
 
 
-def test_a_manifest_that_names_a_file_elsewhere_reads_none(run, verified):
-    edit_json(run / "manifest.json", lambda manifest: manifest["files"].update({"../../secret": "0" * 64}))
-    edit_json(run / "manifest.json", lambda manifest: manifest.update(seal=None))
-    assert wrong_at(verified(run), "whole") == "manifest.json lists '../../secret', which is no file of it"
+def names_a_file_elsewhere(text):
+    manifest = json.loads(text)
+    manifest["files"]["../../secret"] = "0" * 64
+    return json.dumps(manifest | {"seal": None})
 
 
-def test_a_manifest_that_says_one_thing_twice_is_refused(run, verified):
-    text = (run / "manifest.json").read_text()
-    (run / "manifest.json").write_text(text.replace('"correct"', '"correct": 0,\n    "correct"', 1))
-    assert "the name 'correct' stands twice in one object" in wrong_at(verified(run), "whole")
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (names_a_file_elsewhere, r"^manifest\.json lists '\.\./\.\./secret', which is no file of it$"),
+        (lambda text: text.replace('"correct"', '"correct": 0,\n    "correct"', 1),
+         "the name 'correct' stands twice in one object"),
+    ],
+)  # fmt: skip
+def test_a_manifest_that_lists_what_is_elsewhere_or_says_one_thing_twice_is_refused(
+    run, verified, edit, said
+):
+    (run / "manifest.json").write_text(edit((run / "manifest.json").read_text()))
+    assert re.search(said, wrong_at(verified(run), "whole"))
 
 
 def test_a_run_without_a_seal_is_said_to_have_none(run, verified):
@@ -258,7 +268,7 @@ def test_a_run_without_a_seal_is_said_to_have_none(run, verified):
 # Where things are.
 def test_a_claim_does_not_say_where_its_suite_is(root, run):
     for name in (str(root / "pairs.jsonl"), "../pairs.jsonl", ".."):
-        key_changed(suite=lambda draw, old, name=name: name)(_First(), run, None)
+        with_key(run, lambda key, name=name: key.update(suite=name))
         seal_anew(run)
         print_anew(run)
         ended = call("verify", run, cwd=root)
@@ -267,21 +277,17 @@ def test_a_claim_does_not_say_where_its_suite_is(root, run):
         assert "--suite" in ended.stderr
 
 
-class _First:
-    def choice(self, of):
-        return of[0]
-
-
-def test_an_unknown_score_is_wrong_and_no_traceback(run, verified):
-    key_changed(score=lambda draw, old: "best")(_First(), run, None)
+@pytest.mark.parametrize(
+    ("score", "level", "said"),
+    [
+        ("best", "whole", "^manifest.json: key.score is 'best', which is no score$"),
+        ("choices", "recomputed", "choices"),
+    ],
+)
+def test_a_score_that_is_none_or_not_the_suites_is_wrong(run, verified, score, level, said):
+    with_key(run, lambda key: key.update(score=score))
     seal_anew(run)
-    assert wrong_at(verified(run), "whole") == "manifest.json: key.score is 'best', which is no score"
-
-
-def test_a_score_that_the_suite_does_not_allow_is_wrong(run, verified):
-    key_changed(score=lambda draw, old: "choices")(_First(), run, None)
-    seal_anew(run)
-    assert "choices" in wrong_at(verified(run), "recomputed")
+    assert re.search(said, wrong_at(verified(run), level))
 
 
 def test_a_forged_cache_of_suites_moves_no_verified_number(model, tmp_path, monkeypatch):
@@ -321,7 +327,7 @@ def test_a_table_that_another_version_wrote_is_said_to_be_so(run, verified):
 
 def test_a_run_of_another_version_whose_tables_are_the_same_holds(run, verified, model):
     edit_json(run / "manifest.json", lambda manifest: manifest["versions"].update(tseval="0.0.9"))
-    key_changed(tseval=lambda draw, old: "0.0.9")(_First(), run, None)
+    with_key(run, lambda key: key.update(tseval="0.0.9"))
     seal_anew(run)
     print_anew(run)
     assert verified(run, model=model).ok

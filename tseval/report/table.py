@@ -133,7 +133,8 @@ def _counted(run: Column, *, alone: bool) -> Iterator[str]:
     if is_low(run):
         yield (
             f"{run.heading}: low coverage. It decides only {format_share(run.coverage or Fraction(0))} "
-            "of the contrasts, so its accuracies are over other items than those of models that know the words."
+            "of the contrasts, so its accuracies are over other items than those of models that know the "
+            "words."
         )
     yield from (f"{run.heading}: {warning.rstrip('.')}." for warning in run.warnings)
 
