@@ -14,7 +14,7 @@ from tseval.report.figures import (
     BARS,
     BEHIND,
     COLOURS,
-    COUNTS,
+    COUNT_BARS,
     LONG_LINES,
     MARKERS,
     MOST_TOGETHER,
@@ -62,7 +62,7 @@ def test_each_bar_ends_where_its_value_is_and_no_two_overlap():
 
 def test_bars_of_many_models_stand_in_panels_by_family():
     lines = [Series(i, name, [1], [9]) for i, name in enumerate(ZOO)]
-    figure = draw([Panel("", lines, y=Axis("n", log_from=0), words=["0"])], COUNTS)
+    figure = draw([Panel("", lines, y=Axis("n", log_from=0), words=["0"])], COUNT_BARS)
     axes = [part.axes[0] for part in figure.subfigs]
     assert [one.get_title() for one in axes] == ["Gated", "Decaying", "Others"]
     assert [len(one.patches) for one in axes] == [4, 5, 2]

@@ -136,7 +136,7 @@ def count_command(
     several tables have a bar each.
     """
     from tseval.report.analyses import noun_count_bars, noun_counts
-    from tseval.report.figures import COUNTS, check_figure_names, write_figure
+    from tseval.report.figures import COUNT_BARS, check_figure_names, write_figure
     from tseval.suites.agreement.published import read_examples
 
     check_figure_names(figures, SuiteError)
@@ -148,7 +148,7 @@ def count_command(
         counts = noun_counts({path.name: read_examples(path) for path in tables}, splits)
         if figures:
             panel = noun_count_bars(counts, tables[0].name if len(tables) == 1 else "")
-            write_figure([panel], COUNTS, figures, SuiteError)
+            write_figure([panel], COUNT_BARS, figures, SuiteError)
     print_or_write(counts, form, output)
 
 

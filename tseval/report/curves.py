@@ -122,13 +122,7 @@ def curve_numbers(curves: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def write_curves_figure(curves: Sequence[pd.DataFrame], paths: Sequence[Path]) -> None:
-    """Draw learning curves into files, SVG or PNG by their names. The same curves give the same SVG.
-
-    Raises:
-        TrainingError: If matplotlib is not installed, a file has another ending, or the curves are of
-            different kinds of model.
-        OSError: If a file cannot be written.
-    """
+    """Draw learning curves into files, SVG or PNG by their names. The same curves give the same SVG."""
     (first, name), *others = ((_kind(one), one["model"].iloc[0]) for one in curves)
     for kind, other in others:
         if kind != first:

@@ -136,10 +136,6 @@ def write_record(record: EvalRecord, output: Path) -> Path:
 
     Returns:
         The file.
-
-    Raises:
-        RunError: It has no place in the store.
-        OSError: The file cannot be written.
     """
     if output.suffix == ".json":
         file = output

@@ -178,7 +178,7 @@ TRAJECTORIES = Look(
     marker=2.5, stroke=1.3, title_size=7,
 )  # fmt: skip
 BARS = Look("bar", legend="each", chance=True, marker=3.5)
-COUNTS = replace(BARS, chance=False)
+COUNT_BARS = replace(BARS, chance=False)
 ACCURACY_DOTS = Look("dot", margin=(0, 0.4), families=False, edges="x", columns=4, chance=True)
 DOTS = replace(ACCURACY_DOTS, chance=False)
 SCATTER = Look("scatter", (3.4, 3.2), (0.4, 0), across=3, shared="y", edges="y", families=False, legend="")
@@ -200,12 +200,7 @@ def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
 def write_figure(
     panels: Sequence[Panel], look: Look, paths: Sequence[Path], error: type[TsevalError]
 ) -> None:
-    """Draw panels into files, SVG or PNG by their names. The same panels give the same SVG.
-
-    Raises:
-        TsevalError: Of the given kind, if matplotlib is not installed, or a file has another ending.
-        OSError: If a file cannot be written.
-    """
+    """Draw panels into files, SVG or PNG by their names. The same panels give the same SVG."""
     check_figure_names(paths, error)
     try:
         from matplotlib import rcParams, style  # noqa: PLC0415 - an optional dependency

@@ -55,11 +55,7 @@ def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, J
 
 
 def _refuse_unreachable(address: str) -> None:
-    """Refuse a cluster where nothing listens: Ray would go on trying for many minutes.
-
-    Raises:
-        OSError: There is nobody.
-    """
+    """Refuse a cluster where nothing listens: Ray would go on trying for many minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if port.isdecimal():  # not `auto`
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()

@@ -387,11 +387,7 @@ class Records:
             return UnitRecord()
 
     def write(self, unit: SweepUnit, record: UnitRecord) -> UnitRecord:
-        """Write down what is known of a unit whose lock is held.
-
-        Raises:
-            OSError: The disk is full, or the like.
-        """
+        """Write down what is known of a unit whose lock is held."""
         write_whole(self._record(unit), json.dumps(asdict(record)).encode())
         return record
 
@@ -427,9 +423,6 @@ class Records:
         """Give the units that are not done; failures and deaths of an earlier sweep are forgotten.
 
         Those that another sweep works on are left to it, and given too.
-
-        Raises:
-            OSError: The folder cannot be written.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         left = [unit for unit in units if not self.is_done(unit)]

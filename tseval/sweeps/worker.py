@@ -54,11 +54,7 @@ class Worker:
         self.units = [*task.units[start:], *task.units[:start]]
 
     def work(self) -> None:
-        """Do units until each has ended or is in the hands of another worker.
-
-        Raises:
-            OSError: Records cannot be written.
-        """
+        """Do units until each has ended or is in the hands of another worker."""
         busy = self._go_through(self.units)
         time.sleep(LOOKS_AGAIN_SECONDS if busy else 0)  # somebody may only have looked whether it was held
         self._go_through(busy)

@@ -96,11 +96,7 @@ def text_lines(path: Path) -> Iterator[str]:
 
 
 def file_sha256(path: Path) -> str:
-    """Hash the bytes of a file.
-
-    Raises:
-        OSError: If it cannot be read.
-    """
+    """Hash the bytes of a file."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -155,11 +151,7 @@ def _load(kept: Path, sha256: str) -> NumberedText | None:
 
 
 def _map(file: IO[bytes], sha256: str) -> NumberedText | None:
-    """Map the numbers of a text, or give None where they are damaged.
-
-    Raises:
-        OSError, ValueError, struct.error: Likewise.
-    """
+    """Map the numbers of a text, or give None where they are damaged."""
     content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     tokens, length, checksum = _TAIL.unpack_from(content, len(content) - _TAIL.size)
     with memoryview(content) as view:

@@ -152,12 +152,7 @@ class EarlyEvaluation:
             self.path.unlink(missing_ok=True)
 
     def measure(self, model: LanguageModel, step: int, tokens: int) -> None:
-        """Score all suites with a model as it is after `step` windows.
-
-        Raises:
-            TrainingError: If the file cannot be read.
-            OSError: If the file cannot be written.
-        """
+        """Score all suites with a model as it is after `step` windows."""
         rows = self._rows()
         known = set(zip(rows["step"].to_pylist(), rows["suite"].to_pylist(), strict=True))
         for suite in self.suites:

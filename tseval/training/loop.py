@@ -202,9 +202,6 @@ def save_resume(path: Path, identity: Mapping[str, object], content: Mapping[str
         path: Where.
         identity: All that must be equal for the run to be taken up again, by the name a user knows it by.
         content: Tensors and plain data.
-
-    Raises:
-        OSError: If the file cannot be written; an older one stays.
     """
     whole = {"format": RESUME_FORMAT, "version": RESUME_VERSION, "identity": dict(identity), **content}
     write_whole(path, lambda file: torch.save(whole, file))
@@ -320,9 +317,6 @@ def write_curves(
         path: Where.
         rows: The points.
         columns: What a point holds; anything more is a number.
-
-    Raises:
-        OSError: If the file cannot be written.
     """
     names = [*columns, *(name for name in rows[-1] if name not in columns)]
     types = [columns.get(name, pa.float64()) for name in names]

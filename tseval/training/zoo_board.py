@@ -143,9 +143,6 @@ def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write the folder of an entry beside its place, and move it there: nobody finds half of one.
 
     Where the same stands already, nothing is done. Between the old and the new there is none for a moment.
-
-    Raises:
-        OSError: It cannot be written; what was there before may be gone.
     """
     if folder.is_dir() and holds_entry(folder) and _contents(folder) == contents:
         return
@@ -157,11 +154,7 @@ def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def put_file(path: Path, content: bytes) -> None:
-    """Write a file, unless the same stands there already.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write a file, unless the same stands there already."""
     path.parent.mkdir(exist_ok=True)
     if not path.exists() or read_bytes(path) != content:
         write_whole(path, content)
