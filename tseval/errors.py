@@ -167,7 +167,7 @@ def one_line(value: object, name: str, *facts: str) -> str:
     kind = type(value).__name__
     room = max(WIDTH - len(f"<{kind} : >"), 0)
     behind = _within(", ".join(facts), max(room - len(name), room * 2 // 3))
-    before = f" {_cut(name, room - len(behind))}" if name else ""
+    before = f" {_within(name, room - len(behind))}" if name else ""
     return f"<{kind}{before}{': ' if behind else ''}{behind}>"
 
 

@@ -429,19 +429,19 @@ class Share(click.ParamType[float]):
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 def verify_command(
     paths: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
-    format_share: float | None, draw: str | None, as_json: bool,
+    share: float | None, draw: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Check that runs are whole, follow from suite and evidence, and can be.
 
     With --model the model is asked again about a share of the sentences, drawn anew. Exits with 1 if anything
     is wrong.
     """
-    for option, given in (("--rescore", format_share), ("--draw", draw)):
+    for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
             raise RunError(f"{option} needs the model: name it with --model")
     model = None if spec is None else open_chosen(spec, model_args, device)
     reports = []
-    verify = _verifier(suite, model, format_share or 0.01, draw)
+    verify = _verifier(suite, model, share or 0.01, draw)
     for path in _runs_and_entries(paths):
         with progress_bar(f"verifying {path}") as progress:
             report = verify(path, progress)
@@ -475,7 +475,7 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     return found
 
 
-def _verifier(suite: str | None, model: Model | None, format_share: float, draw: str | None) -> _Verifier:
+def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
     """Make what verifies a run or an entry; the suite of a board is expanded once for all its entries."""
     from tseval.boards import ENTRY_FILE, read_definition
     from tseval.boards.check import board_suite, verify_entry
@@ -486,10 +486,10 @@ def _verifier(suite: str | None, model: Model | None, format_share: float, draw:
     def verify(path: Path, progress: Callable[[int, int], None] | None) -> Verification:
         if not (path / ENTRY_FILE).is_file():
             return verify_run(
-                path, suite=suite, model=model, share=format_share, draw=draw, progress=progress
+                path, suite=suite, model=model, share=share, draw=draw, progress=progress
             )
         board = path.resolve().parents[1]
         split = None if read_definition(board).published else suite_of_board(board)
-        return verify_entry(path, suite=split, model=model, share=format_share, draw=draw, progress=progress)
+        return verify_entry(path, suite=split, model=model, share=share, draw=draw, progress=progress)
 
     return verify
