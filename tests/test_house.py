@@ -220,7 +220,7 @@ def test_folders_and_files_of_several_rooms_collect_together_from_another_folder
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    for file in ("training/test_windows.py", "scoring/test_trie.py", "suites/grammar/test_lint.py"):
+    for file in ("training/test_corpus.py", "scoring/test_trie.py", "suites/grammar/test_lint.py"):
         assert f"{file}::test_" in done.stdout
 
 
