@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tseval.items import Suite
-    from tseval.questions.choices import Asked
+    from tseval.questions.pairs import Asked
     from tseval.runs import RunWriter
     from tseval.scoring.protocol import Model, ModelCard
     from tseval.scoring.scorers import Scorer

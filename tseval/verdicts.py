@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tseval.items import Case, Suite
     from tseval.questions import Decided, Score
-    from tseval.questions.choices import Asked
+    from tseval.questions.pairs import Asked
 
 
 def all_sentences(suite: Suite) -> pa.StringArray:

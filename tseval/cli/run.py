@@ -485,9 +485,7 @@ def _verifier(suite: str | None, model: Model | None, share: float, draw: str | 
 
     def verify(path: Path, progress: Callable[[int, int], None] | None) -> Verification:
         if not (path / ENTRY_FILE).is_file():
-            return verify_run(
-                path, suite=suite, model=model, share=share, draw=draw, progress=progress
-            )
+            return verify_run(path, suite=suite, model=model, share=share, draw=draw, progress=progress)
         board = path.resolve().parents[1]
         split = None if read_definition(board).published else suite_of_board(board)
         return verify_entry(path, suite=split, model=model, share=share, draw=draw, progress=progress)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.questions.choices import Asked, Asks
+    from tseval.questions.pairs import Asked, Asks
     from tseval.questions.scored import ScoredSentences
 
     RowsByLabel = Mapping[str, NDArray[np.int64]]

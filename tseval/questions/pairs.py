@@ -1,22 +1,167 @@
-"""Pairs: is the better sentence strictly more probable than the worse one? And single sentences, rated."""
+"""Pairs: is the better sentence strictly more probable? Single sentences, rated; choices inside sentences."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import json
+from dataclasses import dataclass, replace
+from math import log
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tseval.questions import Decided, Question
+from tseval.questions import Decided, Question, hash_column, named_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import hashlib
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from tseval.questions import Contrast, RowsByLabel, Score
     from tseval.questions.scored import ScoredSentences
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """What can be asked after a prefix: are the right symbols more probable than the wrong ones?
+
+    Attributes:
+        symbols: What is compared, single words; the stop symbol of the text may be one.
+        signs: For each ask, which symbols are right (1), which wrong (-1), and which are not compared (0),
+            (asks, symbols) int8.
+        share: The right symbols must have more than this share of the probability of all that are compared;
+            None: the best right symbol must beat the best wrong one.
+    """
+
+    symbols: tuple[str, ...]
+    signs: NDArray[np.int8]
+    share: float | None = None
+
+    def compare(
+        self, which: NDArray[np.int64], logprobs: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Reduce the log-probabilities of all symbols to what the right ones have, and what they must exceed.
+
+        Args:
+            which: What is asked, (prefixes,).
+            logprobs: After each prefix, in nats, (prefixes, symbols).
+
+        Returns:
+            Two numbers for each prefix, in nats, (prefixes,) float64 each. With `share` the first is the
+            logarithm of the right symbols' share, the second that of the least share.
+        """
+        signs = self.signs[which]
+        values = logprobs.astype(np.float64)
+        right = np.where(signs > 0, values, -np.inf)
+        if self.share is None:
+            return right.max(1), np.where(signs < 0, values, -np.inf).max(1)
+        total = np.logaddexp.reduce(np.where(signs != 0, values, -np.inf), axis=1)
+        return np.logaddexp.reduce(right, axis=1) - total, np.full(len(which), log(self.share))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked in the sentences of a suite.
+
+    Attributes:
+        asks: What can be asked.
+        before: For every sentence which ask stands before each word, -1 for none, (words,) each.
+    """
+
+    asks: Asks
+    before: Sequence[NDArray[np.int32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices(Question):
+    """What a model must choose right inside the sentences of a case, whose items have one label.
+
+    At each choice something is asked: are the right symbols more probable than the wrong ones?
+
+    Attributes:
+        name: What must win, for the tables: `matching > other closing brackets`.
+        alternatives: The symbols that are compared, and which of them are right.
+        item: The sentence's place in the case, ascending, (choices,) int64.
+        position: Words before the choice, (choices,) int64.
+        which: What is asked there, (choices,) int64; never two different things after equal prefixes.
+        features: One column per feature of a choice, (choices, features).
+        whole: Whether a sentence is judged as one, by its weakest choice.
+    """
+
+    name: str
+    alternatives: Asks
+    item: NDArray[np.int64]
+    position: NDArray[np.int64]
+    which: NDArray[np.int64]
+    features: pa.Table
+    whole: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def refusal(self, score: Score, features: pa.Table) -> str | None:
+        """Refuse every score but `choices`."""
+        return None if score == "choices" else f"consists of choices: --score {score} cannot be used"
+
+    def n_verdicts(self, n_items: int) -> int:
+        """Count the choices, or the sentences where each is judged as one."""
+        return n_items if self.whole else len(self.item)
+
+    def decide(
+        self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
+    ) -> Iterator[Decided]:
+        """Compare what the right symbols have with what they must exceed, at every choice.
+
+        Of a sentence that is judged as one, these are those of its weakest choice, where the first exceeds
+        the second least, the first of such.
+        """
+        (of_item,) = rows.values()
+        right, wrong = scored.inside(of_item[self.item], self.position)
+        if self.whole:
+            order = np.lexsort((self.position, right - wrong, self.item))
+            weakest = order[np.unique(self.item[order], return_index=True)[1]]
+            right, wrong = right[weakest], wrong[weakest]
+        nothing = np.zeros(len(right), dtype=np.bool_)
+        decided = Decided(self.name, right, wrong, right > wrong, nothing)
+        yield decided if self.whole else replace(decided, items=self.item, features=self.features)
+
+    def describe(self) -> list[list[str]]:
+        """Name no labels: there is one."""
+        return []
+
+    def hash_into(self, digest: hashlib._Hash) -> None:
+        """Add what is asked, where, and what is known of each choice."""
+        columns = named_columns(self.features)
+        kinds = [(name, str(column.type)) for name, column in columns]
+        asks = self.alternatives
+        about = [self.name, asks.symbols, asks.signs.shape, asks.share, self.whole, kinds]
+        digest.update(json.dumps(about).encode())
+        digest.update(asks.signs.astype("<i1").tobytes())
+        for numbers in (self.item, self.position, self.which):
+            digest.update(numbers.astype("<i8").tobytes())
+        for _, column in columns:
+            hash_column(digest, column)
+
+    def feature_types(self) -> list[pa.Field[Any]]:
+        """Give the features of single choices, where these have verdicts of their own."""
+        return [] if self.whole else list(self.features.schema)
+
+    def asks(self) -> Asks:
+        """Give what is compared after prefixes."""
+        return self.alternatives
+
+    def asked(self, texts: pa.StringArray, sentences: pa.StringArray) -> Asked:
+        """Say which choice stands before which word."""
+        # The sentences of equal items are equal, and so are the choices in them: the first will do.
+        first = pc.index_in(sentences, value_set=texts).to_numpy()
+        starts, stops = (np.searchsorted(self.item, first, side) for side in ("left", "right"))
+        words = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
+        before = [np.full(length, -1, dtype=np.int32) for length in pc.list_value_length(words).to_numpy()]
+        for here, start, stop in zip(before, starts, stops, strict=True):
+            here[self.position[start:stop]] = self.which[start:stop]
+        return Asked(self.alternatives, before)
 
 
 # The one label of a rated sentence, and what its score is set against.

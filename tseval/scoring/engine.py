@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.errors import ModelError, shortened
-from tseval.questions.choices import Asked
+from tseval.questions.pairs import Asked
 from tseval.scoring.protocol import refuse_above_zero
 
 if TYPE_CHECKING:

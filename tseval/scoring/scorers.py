@@ -45,7 +45,7 @@ from tseval.scoring.trie import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tseval.questions.choices import Asked, Asks
+    from tseval.questions.pairs import Asked, Asks
     from tseval.scoring.protocol import (
         Model,
         ModelCard,

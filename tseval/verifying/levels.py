@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tseval.evidence import Words
     from tseval.items import Case, Suite
-    from tseval.questions.choices import Asked
+    from tseval.questions.pairs import Asked
     from tseval.runs.manifest import SuiteFacts
     from tseval.verifying.claim import Claim
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tseval.files import beyond, limits
 from tseval.items import Case, as_entries
-from tseval.questions.choices import Asks, Choices
+from tseval.questions.pairs import Asks, Choices
 from tseval.suites.formal.languages import (
     MULTIPLIER,
     STOP,

@@ -1,32 +1,19 @@
-"""Evaluate a model while it is being trained.
-
-    from tseval.callbacks import TransformersCallback
-
-    callback = TransformersCallback("marvin_linzen", "runs/gpt2", every=500, sample=100)
-    Trainer(..., callbacks=[callback]).train()
-
-or, in a loop of one's own,
-
-    run = evaluate_during(model, suite, "runs/mine", step)
-
-Each moment is a run of its own below the folder: `tseval table runs/gpt2 --over step`.
-"""
+"""Evaluation during a training by `transformers.Trainer`; transformers is an extra."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch import nn
-
-from tseval.adapters.native import as_causal, undisturbed
-from tseval.errors import ModelError, RunError, SuiteError
-from tseval.evaluation import carry_out, make_plan
+from tseval.callbacks import as_causal, evaluate_during
+from tseval.errors import ModelError, SuiteError
 from tseval.items import Suite
-from tseval.runs import remove_other
 from tseval.suites import load_suite
+
+try:
+    from transformers import TrainerCallback
+except ImportError:
+    raise ModelError('TransformersCallback needs transformers.\n  pip install "tseval[hf]"') from None
 
 if TYPE_CHECKING:
     from transformers import (
@@ -36,67 +23,6 @@ if TYPE_CHECKING:
         TrainerState,
         TrainingArguments,
     )
-
-    from tseval.formats import Json
-    from tseval.runs import Run
-    from tseval.scoring.protocol import Model
-
-
-def evaluate_during(
-    model: Model,
-    suite: Suite,
-    out: str | Path | None,
-    step: int,
-    *,
-    tokens: int | None = None,
-    overwrite: bool = False,
-) -> Run:
-    """Score a suite with a model as it is after a step of its training, into `OUT/step-000500`.
-
-    What is there already of these very weights is read, not scored again, and what a kill left half written
-    is completed. So a training that was killed and goes on has its trajectory whole.
-
-    Args:
-        model: Any model that tseval can score, such as `as_causal` makes of one of transformers; its name is
-            the training's. Torch modules among its attributes are put into evaluation mode meanwhile; modes
-            and random numbers are afterwards as they were.
-        suite: All of it, or a sample: `tseval.load_suite("marvin_linzen", sample=100)`.
-        out: Folder of the trajectory; None keeps the run in memory.
-        step: Optimiser steps so far.
-        tokens: Tokens learnt from so far, where that is known.
-        overwrite: Whether a run of this step but of other weights gives way, as where a training was resumed
-            before it and did not go the very same way again. Else it is refused.
-
-    Raises:
-        RunError: The run cannot be written, or the folder holds this step of another training.
-        ModelError: The model cannot be scored.
-    """
-    if step < 0:
-        raise RunError(f"{step} is no step of a training: steps are counted from 0.")
-    held = getattr(model, "__dict__", {}).values()
-    with undisturbed(*(part for part in held if isinstance(part, nn.Module))):
-        plan = make_plan(model, suite)
-        details: dict[str, Json] = {**plan.card.details, "step": int(step)}
-        if tokens is not None:
-            details["tokens"] = tokens
-        plan = replace(plan, card=replace(plan.card, details=details))
-        if out is None:
-            return carry_out(plan, None)
-        place = step_folder(Path(out), step)
-        if overwrite:
-            remove_other(place, plan.key)
-        return carry_out(plan, place, resume=True)
-
-
-def step_folder(out: Path, step: int) -> Path:
-    """Name the run of a step in the folder of a trajectory."""
-    return out / f"step-{step:06d}"
-
-
-try:
-    from transformers import TrainerCallback
-except ImportError:
-    raise ModelError('TransformersCallback needs transformers.\n  pip install "tseval[hf]"') from None
 
 
 class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformers' types are not followed
@@ -179,21 +105,3 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
             rows = run.table()
             value = rows["spearman"].iloc[-1] if run.rated else rows["accuracy"].mean()
             state.log_history.append({name: float(value), "step": step})
-
-
-__all__ = ["TransformersCallback", "as_causal", "evaluate_during", "undisturbed"]
-
-# Name to module: imported on first use, since only one of them needs transformers.
-_MODULES = {
-    "TransformersCallback": "tseval.callbacks",
-    "as_causal": "tseval.adapters.native",
-    "evaluate_during": "tseval.callbacks",
-    "undisturbed": "tseval.adapters.native",
-}
-
-if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass
-
-    def __getattr__(name: str) -> object:
-        if name not in _MODULES:
-            raise AttributeError(f"module 'tseval.callbacks' has no attribute {name!r}")
-        return getattr(import_module(_MODULES[name]), name)
