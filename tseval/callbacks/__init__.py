@@ -27,9 +27,9 @@ from tseval.evaluation import carry_out, make_plan
 from tseval.runs import remove_other
 
 if TYPE_CHECKING:
-    from tseval.items import Suite
     from tseval.callbacks.trainer import TransformersCallback
     from tseval.formats import Json
+    from tseval.items import Suite
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
 

@@ -239,7 +239,7 @@ def lm_eval(
     suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, quiet: bool
 ) -> None:
     """Write SUITE as tasks of lm-eval: a group, and a task for each row of the table."""
-    from tseval.lm_eval_tasks import write_tasks
+    from tseval.report.exports import write_tasks
     from tseval.suites import load_suite
 
     with busy(f"writing {suite}", quiet):
