@@ -363,6 +363,9 @@ def _records_comparisons(found: Against) -> pd.DataFrame:
     return in_full(frames)
 
 
+_MEAN = Line(("Mean, each row counted once",), "section")
+
+
 def _against_grid(found: Against, suite: str) -> Grid:
     """Print the accuracy of the reference, then each model's difference from it, its interval and a word."""
     fields = [Field(suite, align="left"), Field(found.reference, show=with_spread)]
@@ -373,7 +376,7 @@ def _against_grid(found: Against, suite: str) -> Grid:
         _columns_comparisons(found.rows, found.of_rows),
         _columns_comparisons(found.means, found.of_means),
     )
-    lines = rows_and_means(keys, columns[0], found.means, columns[1])
+    lines = rows_and_means(keys, columns[0], found.means, columns[1], _MEAN)
     return Grid(fields, lines, f"Differences from {found.reference}")
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     CellsOf = Callable[[Table], list[list[object]]]
 
 
+MEAN_HEADING = Line(("Mean accuracy, each row counted once",), "section")
 WORTH = Field("Worth", ("n_eff",), format_worth)
 # What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
 OF_A_RUN = (
@@ -210,9 +211,6 @@ def _by_model(table: Table, values: Iterable[object]) -> dict[str, object]:
     return {column.heading: value for column, value in zip(table.columns, values, strict=True)}
 
 
-MEAN_HEADING = Line(("Mean accuracy, each row counted once",), "section")
-
-
 def lay_out(table: Table) -> Document:
     """Make the document of a table.
 
@@ -377,7 +375,11 @@ def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
 
 
 def rows_and_means(
-    rows: pd.DataFrame, cells: Iterable[list[object]], means: pd.DataFrame, of_means: Iterable[list[object]]
+    rows: pd.DataFrame,
+    cells: Iterable[list[object]],
+    means: pd.DataFrame,
+    of_means: Iterable[list[object]],
+    heading: Line = MEAN_HEADING,
 ) -> list[Line]:
     """Lay out rows under their headings, then the means over sets of them.
 
@@ -386,13 +388,14 @@ def rows_and_means(
         cells: The columns beside their labels.
         means: `over` and `n_rows` of each set of rows.
         of_means: The same columns for these.
+        heading: The section of the means.
     """
     keys = rows.itertuples(index=False, name=None)
     lines = map(Line, zip(row_labels(rows), *cells, strict=True))
     *parts, n_rows = means["n_rows"]
     over = [*means["over"][: len(parts)], _all_rows(n_rows)]
     body = headed(zip(keys, lines, strict=True))
-    return [*body, MEAN_HEADING, *map(Line, zip(over, *of_means, strict=True))]
+    return [*body, heading, *map(Line, zip(over, *of_means, strict=True))]
 
 
 def _all_rows(n_rows: int) -> str:
