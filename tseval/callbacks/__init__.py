@@ -19,14 +19,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch import nn
-
-from tseval.adapters.native import as_causal, undisturbed
 from tseval.errors import RunError
-from tseval.evaluation import carry_out, make_plan
 from tseval.runs import remove_other
 
 if TYPE_CHECKING:
+    from tseval.adapters.native import as_causal, undisturbed
     from tseval.callbacks.trainer import TransformersCallback
     from tseval.formats import Json
     from tseval.items import Suite
@@ -63,6 +60,11 @@ def evaluate_during(
         RunError: The run cannot be written, or the folder holds this step of another training.
         ModelError: The model cannot be scored.
     """
+    from torch import nn  # noqa: PLC0415 - the room is there without it
+
+    from tseval.adapters.native import undisturbed  # noqa: PLC0415 - brings torch along
+    from tseval.evaluation import carry_out, make_plan  # noqa: PLC0415 - brings torch along
+
     if step < 0:
         raise RunError(f"{step} is no step of a training: steps are counted from 0.")
     held = getattr(model, "__dict__", {}).values()
@@ -90,6 +92,7 @@ __all__ = ["TransformersCallback", "as_causal", "evaluate_during", "undisturbed"
 if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass
 
     def __getattr__(name: str) -> object:
-        if name != "TransformersCallback":
+        if name not in {"TransformersCallback", "as_causal", "undisturbed"}:
             raise AttributeError(f"module 'tseval.callbacks' has no attribute {name!r}")
-        return import_module("tseval.callbacks.trainer").TransformersCallback  # imports what is an extra
+        own = name == "TransformersCallback"  # imports what is an extra
+        return getattr(import_module("tseval.callbacks.trainer" if own else "tseval.adapters.native"), name)

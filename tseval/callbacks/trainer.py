@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.callbacks import as_causal, evaluate_during
+from tseval.adapters.native import as_causal
+from tseval.callbacks import evaluate_during
 from tseval.errors import ModelError, SuiteError
 from tseval.items import Suite
 from tseval.suites import load_suite
