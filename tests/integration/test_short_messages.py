@@ -46,11 +46,11 @@ ZOO = """
     import json, sys
     from pathlib import Path
     from small_zoo import SmallZoo
-    from tseval.training.zoo import plan
+    from tseval.training import zoo as trained
 
     place, long = Path(sys.argv[1]), sys.argv[2]
     zoo = SmallZoo(place)
-    plan.SUITE = "/".join([long] * 8)  # which is not there
+    trained.SUITE = "/".join([long] * 8)  # which is not there
     out = "/".join([str(place), long, long])
     done = zoo.make("srn", out=out, more=["--publish", out + "/" + long])
     print(json.dumps([done.returncode, done.stderr]))
