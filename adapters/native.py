@@ -24,12 +24,11 @@ import torch
 
 from tseval.adapters.hf import CausalModel
 from tseval.adapters.pretrained import Pretrained
-from tseval.errors import ModelError, suggest
-from tseval.models import EOS, UNK, bundled_checkpoints
+from tseval.errors import ModelError, quoted_text, suggest
+from tseval.models import UNK, bundled_checkpoints
 from tseval.models.checkpoint import Checkpoint, hash_weights, load_checkpoint
 from tseval.models.network import TASKS, count_parameters
-from tseval.models.published import load_published
-from tseval.models.torch_files import holds_object
+from tseval.models.states import is_foreign, open_state
 from tseval.scoring.numerics import (
     NOTHING_GAINED,
     Bfloat16Matrix,
@@ -60,28 +59,29 @@ SCHEMES = {"bundled": "open_bundled", "native": "open_checkpoint"}
 ScoringPrecision = Literal["float32", "bfloat16"]
 
 
-def encode_words(ids: Mapping[str, int], sentences: pa.StringArray) -> Encoded:
+def encode_words(ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK) -> Encoded:
     """Bring sentences to a vocabulary; each distinct word is looked up once.
 
     Args:
-        ids: Number of each word, that of `<unk>` among them.
+        ids: Number of each word, that of the unknown one among them.
         sentences: Words separated by spaces.
+        unknown: The word that stands for all others.
     """
     split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
     words = split.flatten().dictionary_encode()
     distinct = cast("list[str]", words.dictionary.to_pylist())
-    known = [word if word in ids else UNK for word in distinct]
+    known = [word if word in ids else unknown for word in distinct]
     which = words.indices.to_numpy()
     tokens = np.array([ids[word] for word in known], dtype=np.int64)[which]
     lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
-    unknown = np.concatenate(([0], np.cumsum(tokens == ids[UNK])))
+    n_unknown = np.concatenate(([0], np.cumsum(tokens == ids[unknown])))
     seen = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(known).take(words.indices))
     return Encoded(
         seen=cast("pa.StringArray", pc.binary_join(seen, " ")),
         tokens=tokens,
         lengths=lengths,
-        n_unknown=(unknown[offsets[1:]] - unknown[offsets[:-1]]).astype(np.int32),
+        n_unknown=(n_unknown[offsets[1:]] - n_unknown[offsets[:-1]]).astype(np.int32),
     )
 
 
@@ -110,9 +110,9 @@ class NativeModel:
             if not has_fast_products(device):
                 self.warnings.append(NOTHING_GAINED)
         protocol: dict[str, Json] = {
-            "start": EOS,
+            "start": self.vocabulary.start,
             "state": "fresh",
-            "unknown": UNK,
+            "unknown": self.vocabulary.unknown,
             "lowercase": self.vocabulary.lowercase,
             "dtype": "float32",
         }
@@ -135,11 +135,17 @@ class NativeModel:
                 "validation_perplexity": checkpoint.validation_perplexity,
                 "device": str(device),
                 **checkpoint.place_in_course(),
+                **({} if checkpoint.reading is None else {"reading": checkpoint.reading}),
             },
         )
 
     def __repr__(self) -> str:
         return self.card.show(self)
+
+    @property
+    def unreadable(self) -> str:
+        """What sentences are that `too_long` tells."""
+        return f"of words that {self.card.name} does not know"
 
     @property
     def row_bytes(self) -> int:
@@ -149,11 +155,30 @@ class NativeModel:
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Bring sentences to the vocabulary; each distinct word is looked up once."""
         text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
-        return encode_words(self._ids, text)
+        if self.vocabulary.unknown is not None:
+            return encode_words(self._ids, text, self.vocabulary.unknown)
+        if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
+            raise ModelError(
+                f"{quoted_text(strange[0].as_py())} holds a word that {self.card.name} does not know"
+            )
+        return encode_words(
+            self._ids, text, self.vocabulary.start
+        )  # which counts as unknown and stands nowhere
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences cannot be read: those with an unknown word, where no word stands for such."""
+        if self.vocabulary.unknown is not None:
+            return np.zeros(len(sentences), dtype=np.bool_)
+        text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
+        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(text))
+        known = pc.is_in(split.flatten(), pa.array(self.vocabulary.words))
+        found = np.zeros(len(sentences), dtype=np.bool_)
+        found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
+        return found
 
     def start(self) -> State:
         """Give the state after `<eos>`, one row."""
-        return self.advance(self.model.initial_state(1), np.array([self._ids[EOS]]))
+        return self.advance(self.model.initial_state(1), np.array([self._ids[self.vocabulary.start]]))
 
     def advance(self, state: State, tokens: np.ndarray) -> State:
         """Read one more word in every row; each distinct word is projected once."""
@@ -255,9 +280,9 @@ class NativeClassifier(NativeModel):
 
 
 def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:
-    """Open `--model PATH`: a checkpoint of tseval's own, or a published pickle with `vocab=FILE`.
+    """Open `--model PATH`: a checkpoint of tseval's own, or what torch saved of a recurrent language model.
 
-    Either takes `precision=bfloat16`.
+    Both take `precision=bfloat16`; `tseval.models.states.ARGUMENTS` say what a foreign file does not.
     """
     path = Path(rest)
     # A file name need not be text; the model's name must be.
@@ -280,16 +305,14 @@ def _take_precision(arguments: dict[str, str]) -> ScoringPrecision:
 
 def _load(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
     """Read a checkpoint of either kind; its content decides which it is."""
-    if not holds_object(path):
+    if not is_foreign(path):
         checkpoint = load_checkpoint(path)
         if arguments:
             raise ModelError(
                 f"a tseval checkpoint takes no --model-args but precision, and got {', '.join(arguments)}"
             )
         return checkpoint
-    if unknown := sorted(arguments.keys() - {"vocab"}):
-        raise ModelError(f"a pickled model takes --model-args vocab=FILE alone, not {', '.join(unknown)}")
-    return load_published(path, Path(arguments["vocab"]) if "vocab" in arguments else None)
+    return open_state(path, arguments)
 
 
 def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:

@@ -74,7 +74,8 @@ def lstm(weights, options, words, state):
     u, w, b, b_recurrent = torch_layer(weights)
     i, f, g, o = np.split(state[0] @ w.T + words[-1] @ u.T + b + b_recurrent, 4, axis=1)
     c = sigmoid(f) * state[1] + sigmoid(i) * np.tanh(g)
-    return sigmoid(o) * F[options.get("activation", "tanh")](c), c
+    h = sigmoid(o) * F[options.get("activation", "tanh")](c)
+    return h @ weights["layer.weight_hr_l0"].T if options.get("projection") else h, c
 
 
 def eirnn(weights, options, words, state):
@@ -175,7 +176,7 @@ OF_DALE = {"inhibitory": "0.5:drawn:3"}
 KNOWN = {
     "srn": Known(srn, lambda e, n: n * (e + n) + 2 * n, {"activation": "relu"}),
     "gru": Known(gru, lambda e, n: 3 * (n * (e + n) + 2 * n), {"activation": "relu"}),
-    "lstm": Known(lstm, lambda e, n: 4 * (n * (e + n) + 2 * n), {"activation": "relu"}),
+    "lstm": Known(lstm, lambda e, n: 4 * (n * (e + n) + 2 * n), {"activation": "relu", "projection": 2}),
     "eirnn": Known(
         eirnn,
         lambda e, n: n * (e + n) + n,

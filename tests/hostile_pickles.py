@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import ANY
 
 from tseval.adapters.native import open_checkpoint
-from tseval.models.published import load_published
+from tseval.models.states import open_state
 from tseval.runs import Run, _load
 
 VOCABULARY = "vocab.txt"
@@ -37,7 +37,7 @@ def read_checkpoint(path):
 
 def read_published(path):
     """Read a file as `--model PATH --model-args vocab=FILE` does."""
-    load_published(path, path.with_name(VOCABULARY))
+    open_state(path, {"vocab": str(path.with_name(VOCABULARY))})
 
 
 def number(value):

@@ -210,7 +210,7 @@ def _too_long(scorer: Scorer, sentences: pa.StringArray, fix: str) -> ModelError
 def _said_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
     longer = "sentence is" if len(sentences) == 1 else "sentences are"
     first = quoted_text(str(sentences[0]), 40)
-    return f"{len(sentences):,} {longer} longer than {scorer.card.name} reads, the first {first}"
+    return f"{len(sentences):,} {longer} {scorer.unreadable}, the first {first}"
 
 
 def _check_card(card: ModelCard, key: RunKey) -> None:

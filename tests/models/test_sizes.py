@@ -87,7 +87,7 @@ def test_a_whole_number_does_where_any_number_does():
     [
         ("drnn", {"alpha": 0.5}, "DecayRNN has no option 'alpha'. Did you mean 'alpha_bound'?"),
         ("ablated-lstm", {"chunk": 2}, "AblatedLSTM has no option 'chunk'. Options: none."),
-        ("lstm", {"chunk": 2}, "LSTM has no option 'chunk'. Options: activation."),
+        ("lstm", {"chunk": 2}, "LSTM has no option 'chunk'. Options: activation, projection."),
         ("lstm", {"activation": "gelu"}, "option activation must be tanh or relu, not 'gelu'"),
         ("gru", {"activation": "gelu"}, "option activation must be tanh or relu, not 'gelu'"),
         ("drnn", {"inhibitory": 0.3}, "option inhibitory must be of type str, not float"),

@@ -21,13 +21,14 @@ from tseval.cli.options import (
     check_new,
     model_options,
     open_chosen,
+    read_arguments,
     read_open_text,
     say_warnings,
 )
 from tseval.errors import ModelError, SuiteError, TsevalError, first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from importlib.metadata import EntryPoint
     from pathlib import Path
 
@@ -103,16 +104,19 @@ _COLUMNS, _WINDOW = 32, 35  # how a validation text is read: side by side, and w
               help="The new checkpoint, .pt or .safetensors.")  # fmt: skip
 @click.option("--vocab", type=FILE, metavar="FILE",
               help="The words of a pickle, one a line, in the order of their ids.")  # fmt: skip
+@MODEL_ARGS
 @click.option("--stored", type=click.Choice(["float32", "float16", "int8"]), default="float32",
               show_default=True,
               help="Numbers in the file; float16 halves it and rounds, int8 takes a sixth and rounds more.",
 )  # fmt: skip
 @click.option("--valid", type=FILE, metavar="TEXT",
               help="Tokenised text, whose perplexity under the new checkpoint is kept in it.")  # fmt: skip
-def convert_command(old: Path, new: Path, vocab: Path | None, stored: PackedType, valid: Path | None) -> None:
-    """Write a published pickle as a checkpoint of tseval's own, or one smaller.
+def convert_command(
+    old: Path, new: Path, vocab: Path | None, model_args: str, stored: PackedType, valid: Path | None
+) -> None:
+    """Write any file of torch with a recurrent language model as a checkpoint of tseval's own, or one smaller.
 
-    OLD is a checkpoint, or a whole pickled word language model; nothing in it is executed. The perplexity of
+    OLD is whatever `--model` opens as such; nothing in it is executed. The perplexity of
     a checkpoint stays if its numbers do.
     """
     check_new(new)
@@ -120,7 +124,7 @@ def convert_command(old: Path, new: Path, vocab: Path | None, stored: PackedType
     from tseval.models.checkpoint import save_checkpoint
 
     with busy(f"converting {old.name}"):
-        read = _read(old, vocab)
+        read = _read(old, vocab, read_arguments(model_args))
         with old.open("rb") as file:
             source = {"file": old.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
         perplexity = _perplexity(read, stored, valid)
@@ -136,24 +140,19 @@ def convert_command(old: Path, new: Path, vocab: Path | None, stored: PackedType
     )
 
 
-def _read(old: Path, vocab: Path | None) -> Checkpoint:
-    """Open a pickle with its words, or a checkpoint, which has them."""
+def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkpoint:
+    """Open a file of torch with its words, or a checkpoint, which has them."""
     from tseval.models.checkpoint import load_checkpoint
-    from tseval.models.published import load_published
-    from tseval.models.torch_files import holds_object
+    from tseval.models.states import is_foreign, open_state
 
-    if not holds_object(old):
-        read = load_checkpoint(old)  # says what is wrong with the file, if anything is
-        if vocab is not None:
-            raise ModelError(
-                f"{old}: is a checkpoint of tseval's own already, with its words: leave out --vocab"
-            )
-        return read
-    if vocab is None:
+    if is_foreign(old):
+        return open_state(old, arguments if vocab is None else {**arguments, "vocab": str(vocab)})
+    read = load_checkpoint(old)  # says what is wrong with the file, if anything is
+    if vocab is not None or arguments:
         raise ModelError(
-            f"{old}: a pickled model does not hold its words. Add --vocab FILE, one word a line."
+            f"{old}: is a checkpoint of tseval's own already, with its words: leave out --vocab and --model-args"
         )
-    return load_published(old, vocab)
+    return read
 
 
 def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> float | None:

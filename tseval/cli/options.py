@@ -125,6 +125,8 @@ def open_chosen(
         from tseval.adapters import open_model
 
         model = open_model(spec, arguments, device)
+    if not quiet and (reading := model.card.details.get("reading")):
+        click.echo(f"{spec}: {reading}", err=True)
     # An adapter from outside may overlook what it does not know.
     if precision not in {"float32", model.card.protocol.get("precision")}:
         raise ModelError(f"--precision {precision}: {model.card.name} is not computed in it. Leave it out.")
@@ -138,9 +140,13 @@ def say_warnings(model: Model) -> None:
 
 
 def read_arguments(text: str) -> dict[str, str]:
-    """Read `key=value,...`."""
-    pairs = [pair.partition("=") for pair in text.split(",") if pair]
-    for key, equals, _ in pairs:
-        if not key or not equals:
+    """Read `key=value,...`; what has no `=` goes on with the value before it, as in `vocab_from=a,b`."""
+    found: dict[str, str] = {}
+    last = ""
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        if (equals and not key) or not (equals or last):
             raise ModelError(f"--model-args {text!r}: write key=value,key=value")
-    return {key: value for key, _, value in pairs}
+        last = key if equals else last
+        found[last] = value if equals else f"{found[last]},{part}"
+    return found

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError, counted, one_line, reason
-from tseval.files import read_bytes
+from tseval.errors import ModelError, counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,19 +23,23 @@ class Vocabulary:
     """The words a model knows, in the order of their ids.
 
     Attributes:
-        words: Word by id; holds `<eos>`, which starts every sentence, and `<unk>` for all other words.
+        words: Word by id.
         lowercase: Whether text is lower-cased before it is looked up.
+        start: The word that stands before every sentence.
+        unknown: The word for all others; None where there is none.
     """
 
     words: tuple[str, ...]
     lowercase: bool
+    start: str = EOS
+    unknown: str | None = UNK
 
     def __repr__(self) -> str:
         return one_line(self, "", counted(len(self), "word"), *(("lower-cased",) if self.lowercase else ()))
 
     def __post_init__(self) -> None:
-        for special in (EOS, UNK):
-            if special not in self.words:
+        for special in (self.start, self.unknown):
+            if special is not None and special not in self.words:
                 raise ModelError(f"the vocabulary has no {special}: it cannot be used")
         if len(set(self.words)) < len(self.words):
             word, count = Counter(self.words).most_common(1)[0]
@@ -71,21 +73,6 @@ class Vocabulary:
 def words_of(line: str, *, lowercase: bool) -> Iterable[str]:
     """Split one line of tokenised text at white space."""
     return (line.lower() if lowercase else line).split()
-
-
-def read_words(path: Path) -> Vocabulary:
-    """Read a published vocabulary: text, one word a line, in the order of ids; case is kept.
-
-    Any white space parts two words, as in the code published with the models of Gulordava et al. 2018.
-    """
-    try:
-        return Vocabulary(tuple(read_bytes(path, "document_bytes").decode().split()), lowercase=False)
-    except UnicodeDecodeError:
-        raise ModelError(f"{path}: not a vocabulary: give UTF-8 text, one word a line") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise ModelError(f"{path}: the vocabulary cannot be read: {reason(error)}") from None
-    except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
 
 
 BUNDLED_CHECKPOINTS = Path(__file__).parent / "bundled"

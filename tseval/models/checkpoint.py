@@ -39,7 +39,7 @@ from torch import Tensor
 
 from tseval.errors import ModelError, counted, first_line, one_line, shortened
 from tseval.files import write_whole
-from tseval.models import Vocabulary
+from tseval.models import EOS, UNK, Vocabulary
 from tseval.models.network import Classifier, LanguageModel, Network, Sizes, all_finite, no_init
 from tseval.models.pickles import Pickled, quoted
 from tseval.models.torch_files import (
@@ -336,6 +336,7 @@ class Checkpoint:
         training: How it was trained (command, settings, data, course).
         validation_perplexity: Of the stored weights on the validation text, or None.
         warnings: What a reader of its results should know.
+        reading: How a file that does not say itself what it holds was read, on one line.
     """
 
     model: Network
@@ -344,6 +345,7 @@ class Checkpoint:
     training: Mapping[str, Json]
     validation_perplexity: float | None
     warnings: tuple[str, ...] = ()
+    reading: str | None = None
 
     def place_in_course(self) -> dict[str, Json]:
         """Say how far the training had come; nothing where the checkpoint does not know.
@@ -427,6 +429,8 @@ def save_checkpoint(
         "sizes": sizes,
         "vocabulary": list(vocabulary.words),
         "lowercase": vocabulary.lowercase,
+        **({} if vocabulary.start == EOS else {"start": vocabulary.start}),
+        **({} if vocabulary.unknown == UNK else {"unknown": vocabulary.unknown}),
         "training": dict(training),
         "validation_perplexity": validation_perplexity,
         "fingerprint": fingerprint(sizes, vocabulary, dequantise(weights, columns)),
@@ -488,7 +492,10 @@ def _vocabulary(header: Mapping[str, object]) -> Vocabulary:
         raise ModelError("the checkpoint's vocabulary is not a list of words")
     if not isinstance(lowercase, bool):
         raise ModelError("the checkpoint does not say whether its text was lower-cased")
-    return Vocabulary(tuple(words), lowercase)
+    start, unknown = header.get("start", EOS), header.get("unknown", UNK)
+    if not isinstance(start, str) or not isinstance(unknown, str | None):
+        raise ModelError("the checkpoint's start symbol and unknown word are no words")
+    return Vocabulary(tuple(words), lowercase, start, unknown)
 
 
 def _assemble(header: Mapping[str, object], weights: dict[str, Tensor]) -> Checkpoint:

@@ -60,6 +60,7 @@ class Sizes:
             defaults are filled in, so that a checkpoint does not depend on them.
         task: What a classifier was trained for, a name in `tseval.models.network.TASKS`; None for a language
             model.
+        widths: Of each layer, where they differ, as in AWD-LSTM; `hidden` is then the largest.
     """
 
     arch: str = field(metadata={"help": "Recurrent cell."})
@@ -71,6 +72,7 @@ class Sizes:
     tied: bool = field(default=False, metadata={"help": "Share embedding and output matrix."})
     options: Mapping[str, Option] = field(default_factory=dict)
     task: str | None = None
+    widths: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.arch not in CELLS:
@@ -85,16 +87,27 @@ class Sizes:
                 raise ModelError(f"{name} size must be at most {LARGEST:,}")
         if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
             raise ModelError(f"dropout must be in [0, 1), not {self.dropout!r}")
-        if self.tied and self.embedding != self.hidden:
-            raise ModelError(
-                f"tied weights need equal embedding and hidden sizes, not {self.embedding} and {self.hidden}"
-            )
+        self._check_widths()
         if self.task is not None:
             self._check_task()
         if not isinstance(self.options, Mapping):
             raise ModelError(f"options must be a mapping, not a {type(self.options).__name__}")
         object.__setattr__(self, "options", complete_options(CELLS[self.arch], self.options))
+        if self.tied and self.embedding != (outputs := self.width_after(self.layers - 1)):
+            raise ModelError(
+                f"tied weights need equal embedding and hidden sizes, not {self.embedding} and {outputs}"
+            )
         self._check_cell()
+
+    def _check_widths(self) -> None:
+        if not isinstance(self.widths, list | tuple):
+            raise ModelError("the widths of the layers are not a list")
+        object.__setattr__(self, "widths", tuple(self.widths))
+        whole = all(type(width) is int and 1 <= width <= self.hidden for width in self.widths)
+        if self.widths and not (
+            whole and len(self.widths) == self.layers and max(self.widths) == self.hidden
+        ):
+            raise ModelError("there must be a width for each layer, the largest the hidden size")
 
     def _check_task(self) -> None:
         if not isinstance(self.task, str) or self.task not in TASKS:
@@ -106,7 +119,7 @@ class Sizes:
         """Make cells without memory, so that they check their options."""
         try:
             with torch.device("meta"):
-                for layer in range(2):
+                for layer in range(min(2, self.layers)):
                     self.cell(layer)
         except RuntimeError as error:
             raise ModelError(f"{self.arch} of hidden size {self.hidden:,} cannot be made: {error}") from None
@@ -118,7 +131,12 @@ class Sizes:
 
     def cell(self, layer: int) -> Cell:
         """Make one recurrent layer with fresh weights; layers count from 0."""
-        return CELLS[self.arch](self.hidden if layer else self.embedding, self.hidden, **self.options)
+        inputs = self.width_after(layer - 1) if layer else self.embedding
+        return CELLS[self.arch](inputs, self.widths[layer] if self.widths else self.hidden, **self.options)
+
+    def width_after(self, layer: int) -> int:
+        """Width of what a layer gives: of its state, or of what that is projected to."""
+        return int(self.options.get("projection") or (self.widths[layer] if self.widths else self.hidden))
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> Sizes:
@@ -135,6 +153,8 @@ class Sizes:
             del mapping["options"]
         if self.task is None:
             del mapping["task"]
+        if not self.widths:
+            del mapping["widths"]
         return mapping
 
 
@@ -153,7 +173,7 @@ class Network(nn.Module):
         self.sizes = sizes
         self.embedding = nn.Embedding(sizes.vocabulary, sizes.embedding)
         self.layers = nn.ModuleList(sizes.cell(layer) for layer in range(sizes.layers))
-        self.output = nn.Linear(sizes.hidden, sizes.outputs)
+        self.output = nn.Linear(sizes.width_after(sizes.layers - 1), sizes.outputs)
         nn.init.uniform_(self.embedding.weight, -initial_range, initial_range)
         nn.init.uniform_(self.output.weight, -0.1, 0.1)
         nn.init.zeros_(self.output.bias)

@@ -183,6 +183,8 @@ class _Machine:
 
     def set_items(self, values: list[object]) -> None:
         target = self._stack[-1]
+        if isinstance(target, Pickled):  # a dictionary of a class of its own
+            target = _entries(target)
         if not isinstance(target, dict):
             raise TypeError("only dictionaries can be filled")
         _fill(target, zip(values[::2], values[1::2], strict=True))
@@ -228,7 +230,10 @@ class _Machine:
             return
         if not isinstance(target, Pickled):
             raise ModelError(f"refused: its pickle gives a state to a {type(target).__name__}")
-        target.state = state
+        if isinstance(target.state, dict) and isinstance(state, dict):
+            target.state.update(state)  # beside the entries of a dictionary
+        else:
+            target.state = state
 
     def resolve(self) -> None:
         """Ask for what a persistent id stands for."""
@@ -268,6 +273,13 @@ _ACTIONS: dict[str, Callable[[_Machine, object], None]] = {
 }
 
 
+def _entries(record: Pickled) -> object:
+    """Give what the entries of a record go into."""
+    if record.state is None:
+        record.state = {}
+    return record.state
+
+
 def _fill(target: dict[object, object], pairs: Iterable[Iterable[object]]) -> None:
     for key, value in pairs:
         if not isinstance(key, _KEYS):
@@ -286,6 +298,10 @@ def _made(path: str, arguments: tuple[object, ...]) -> object:
         made: dict[object, object] = {}
         _fill(made, _only_list(arguments))
         return made
+    if path == "collections.defaultdict" and len(arguments) <= 1:  # what makes its values is not looked at
+        return {}
+    if path == "collections.Counter" and len(arguments) == 1 and isinstance(arguments[0], dict):
+        return dict(arguments[0])
     if path.endswith(".set"):
         return _only_list(arguments)
     return Pickled(path, arguments)

@@ -77,6 +77,7 @@ class Scorer(ABC):
 
     Attributes:
         gives_words: Whether the log-probabilities of single words are known.
+        unreadable: What the sentences are that the model does not read.
         n_contexts: Prefixes computed so far; for an opaque model, words, or sentences if it has no words.
     """
 
@@ -90,6 +91,7 @@ class Scorer(ABC):
         self._noted: list[str] = noted if isinstance(noted, list) else []
         self._particular = model if isinstance(model, ParticularModel) else None
         self._bounded = model if isinstance(model, BoundedModel) else None
+        self.unreadable: str = getattr(model, "unreadable", f"longer than {self.card.name} reads")
 
     @property
     def warnings(self) -> list[str]:

@@ -218,6 +218,7 @@ class FusedCell(Cell):
     layer_type: ClassVar[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]]
     layer: nn.RNNBase
     fused: bool = True  # whether the layer computes what the cell is; otherwise it only holds the weights
+    projection: int = 0  # width to which the output is projected; 0 for none
     update_parameters: Sequence[Tensor] = ()
 
     def __init__(self, input_size: int, hidden_size: int, layer: nn.RNNBase | None = None) -> None:
@@ -228,7 +229,7 @@ class FusedCell(Cell):
     @property
     def weights(self) -> list[nn.Parameter]:
         """Input weights U, recurrent weights W, and torch's two bias vectors."""
-        return self.layer.all_weights[0]
+        return self.layer.all_weights[0][:4]
 
     def update(self, drive: Tensor, state: State) -> State:
         """Turn the drive into the next state; see `Recurrence`."""
@@ -250,7 +251,7 @@ class FusedCell(Cell):
         Torch's layer is in float32 under autocast too: it would keep its state in the low type as well, with
         which an LSTM learns word frequencies and no more (perplexity 494, not 241, after 450,000 tokens).
         """
-        if by_window(x, state):
+        if by_window(x, state) and not self.projection:
             return read_window(self, self.project(x), *self.recurrent(), state)
         if not self.fused:
             return super().forward(x, state)

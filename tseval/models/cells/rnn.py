@@ -135,9 +135,9 @@ class LSTM(FusedCell):
     i, f, o = σ(W h_{t-1} + U x_t + b), one matrix each
     g       = tanh(W_g h_{t-1} + U_g x_t + b_g)
     c_t     = f ∘ c_{t-1} + i ∘ g
-    h_t     = o ∘ f(c_t)
+    h_t     = o ∘ f(c_t), or with a projection P o ∘ f(c_t)
 
-    Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000. The state is (h, c), the gates are stored
+    Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000; Sak et al. 2014 for P. The state is (h, c), the gates are stored
     in torch's order i, f, g, o, and the bias is torch's pair, which acts as one.
 
     Args:
@@ -145,16 +145,21 @@ class LSTM(FusedCell):
         hidden_size: Width of h and of c.
         activation: f, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020, whose g has
             tanh too.
+        projection: Width to which h is projected; 0 for none.
     """
 
     name = "lstm"
     layer_type = nn.LSTM
     n_states = 2
-    later_options = ("activation",)
+    later_options = ("activation", "projection")
 
-    def __init__(self, input_size: int, hidden_size: int, *, activation: str = "tanh") -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, *, activation: str = "tanh", projection: int = 0
+    ) -> None:
         require("activation", activation, activation in ACTIVATIONS, "tanh or relu")
-        super().__init__(input_size, hidden_size)
+        require("projection", projection, 0 <= projection < hidden_size, f"below {hidden_size}, 0 for none")
+        super().__init__(input_size, hidden_size, nn.LSTM(input_size, hidden_size, proj_size=projection))
+        self.projection = projection
         self.activation, self.fused = ACTIVATIONS[activation], activation == "tanh"
         self.activate_, self.activation_backward = IN_PLACE[activation][0], DERIVATIVES[activation]
 
@@ -165,7 +170,13 @@ class LSTM(FusedCell):
 
     def step(self, projected: Tensor, state: State) -> State:
         """Advance by one word; see `Cell.step`."""
-        return self.update(torch.addmm(projected, state[0], self.weights[1].t()), state)
+        h, c = self.update(torch.addmm(projected, state[0], self.weights[1].t()), state)
+        return (F.linear(h, self.layer.all_weights[0][4]) if self.projection else h), c
+
+    def initial_state(self, batch: int) -> State:
+        """Give the zero state; see `Cell.initial_state`."""
+        h, c = super().initial_state(batch)
+        return h[:, : self.projection or None], c
 
     def update(self, drive: Tensor, state: State) -> State:
         """Turn the drive, all four W h_{t-1} + U x_t + b, into the next state."""
