@@ -6,14 +6,15 @@ import hashlib
 import json
 import warnings
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from tseval.errors import LimitError, ModelError, one_line, suggest
 from tseval.formats import ContentError, checked, read_json
@@ -21,7 +22,7 @@ from tseval.models.torch_files import STATE_LIMITS, read_object
 from tseval.scoring.numerics import pick_device
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -221,6 +222,7 @@ class Pretrained:
         fingerprint: SHA-256 over the files of weights, configuration and tokenizer; independent of the path.
         options: What was passed on to `from_pretrained` and can change a number.
         origin: What is known of where it comes from: its revision, or its place in a training.
+        positions: Tokens for which its tables of positions have a row; None where it has no table.
     """
 
     name: str
@@ -229,6 +231,7 @@ class Pretrained:
     fingerprint: str
     options: dict[str, OptionValue]
     origin: dict[str, OptionValue] = field(default_factory=dict)
+    positions: int | None = None
 
     def __repr__(self) -> str:
         return one_line(self, self.name, type(self.model).__name__, self.dtype)
@@ -268,10 +271,10 @@ class Pretrained:
     @property
     def longest(self) -> int | None:
         """Tokens that the model reads at most; None where neither it nor its tokenizer sets a limit."""
-        positions = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        # A tokenizer may know better: RoBERTa has two positions that no token takes.
-        limits = [limit for limit in (positions, self.tokenizer.model_max_length) if isinstance(limit, int)]
-        return min((limit for limit in limits if 0 < limit < UNLIMITED), default=None)
+        said = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        # A configuration may say more than there is: RoBERTa has two positions that no token takes.
+        limits = (said, self.positions, self.tokenizer.model_max_length)
+        return min((one for one in limits if isinstance(one, int) and 0 < one < UNLIMITED), default=None)
 
     def check_fits(self, encoded: Encoded, n_special: int) -> None:
         """Refuse what the model cannot read.
@@ -290,6 +293,47 @@ class Pretrained:
                 f"a sentence has {lengths[row]} tokens, but the model reads at most {self.longest}: "
                 f"'{str(encoded.seen[row].as_py())[:60]}...'"
             )
+
+
+class _Tables(TorchFunctionMode):
+    """Watches which rows a model takes of tables while it reads a token several times over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rooms: list[int] = []
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Note how many tokens find a row in a table of positions: of this alone rows are read in turn."""
+        if func is nn.functional.embedding:
+            ids, weight = [*args, *(kwargs or {}).values()][:2]
+            rows = ids.flatten().tolist()
+            if len(rows) == REPEATED and np.all(np.diff(rows) == 1):
+                self.rooms.append(len(weight) - rows[0])
+        return func(*args, **(kwargs or {}))
+
+
+REPEATED = 3  # times that one token is read to find a model's positions
+
+
+@torch.inference_mode()
+def count_positions(opened: Pretrained) -> int | None:
+    """Count the tokens for which a model's tables of positions have a row; None where it has no table.
+
+    What a configuration says of it is not the same for all: some tables have rows that no token takes.
+    """
+    tables = _Tables()
+    with suppress(Exception):  # what a model cannot read is told where it is checked
+        token = int(ordinary_tokens(opened)[-1])
+        ids = torch.full((1, REPEATED), token, device=opened.model.device)
+        with tables:
+            opened.model(input_ids=ids, attention_mask=torch.ones_like(ids))
+    return min(tables.rooms, default=None)
 
 
 def ordinary_tokens(opened: Pretrained) -> np.ndarray:
@@ -363,7 +407,8 @@ def open_pretrained(
     origin: dict[str, OptionValue] = dict(place_in_training(Path(rest, inside)))
     if lora is None and "revision" in options and not Path(source).exists():
         origin["revision"] = options["revision"]
-    return Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
+    opened = Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
+    return replace(opened, positions=count_positions(opened))
 
 
 def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> None:
