@@ -8,8 +8,8 @@ is masked (Salazar et al. 2020, "Masked Language Model Scoring", ACL, equation 2
 `original` is that. `within_word_l2r`, the default, also masks the tokens that follow in the same word,
 which otherwise give away the rest of a rare word (Kauf & Ivanova 2023, "A Better Way to Do Masked Language
 Model Scoring", ACL, section 3). A word that is masked together is what the tokenizer splits off before it
-makes pieces: BERT's splits `taking.` into two. Where it splits nothing (Gemma's, Llama's), and in any case what
-is reported, are words between spaces, as for all models.
+makes pieces: BERT's splits `taking.` into two. Where it splits nothing (Gemma's, Llama's), it is what
+stands between spaces. What is reported are words between spaces, as for all models.
 
 A suite's sentences differ in few words, so that with the differing word masked many are the same: each
 distinct masked copy is computed once, and the head only where the mask is.
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 SCHEMES = {"mlm": "open_masked"}
 METRICS = ("within_word_l2r", "original")
+ARGUMENTS = ("pll", "white_space")  # all others are transformers' own
 # Tokens of masked copies laid out at once, before the distinct ones are found.
 COPIED_TOKENS = 2**24
 
@@ -276,7 +277,7 @@ def open_masked(rest: str, arguments: Mapping[str, str], device: str) -> MaskedM
     remaining = dict(arguments)
     pll = take_option(remaining, "pll", METRICS)
     white_space = take_option(remaining, "white_space", WHITE_SPACE)
-    opened = open_pretrained("mlm", "AutoModelForMaskedLM", rest, remaining, device)
+    opened = open_pretrained("mlm", "AutoModelForMaskedLM", rest, remaining, device, ARGUMENTS)
     with plain_errors("mlm", rest):
         model = MaskedModel(opened, pll, white_space)
     model.warnings += no_gain(arguments, opened.model.device)

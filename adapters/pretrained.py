@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import re
 import warnings
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
@@ -22,7 +25,7 @@ from tseval.models.torch_files import STATE_LIMITS, read_object
 from tseval.scoring.numerics import pick_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -350,8 +353,39 @@ def take_option(arguments: dict[str, str], name: str, choices: tuple[str, ...]) 
     return value
 
 
+# What `from_pretrained` takes as text; it also takes what a model's config.json may hold.
+TAKEN = (
+    *WHERE, "allow_all_kernels", "attn_implementation", "device_map", "disable_mmap", "dtype",
+    "experts_implementation", "force_download", "gguf_file", "ignore_mismatched_sizes", "max_memory",
+    "offload_buffers", "offload_folder", "torch_dtype", "tp_plan", "tp_size", "trust_remote_code",
+    "use_kernels", "use_safetensors", "variant", "weights_only",
+)  # fmt: skip
+USUAL = ("attn_implementation", "device_map", "dtype", "revision", "subfolder", "trust_remote_code")
+
+
+def _refuse_foreign(
+    scheme: str, given: Mapping[str, OptionValue], own: Sequence[str], source: str, where: Mapping[str, Any]
+) -> None:
+    """Refuse arguments that nobody takes: a model with code of its own may take any, and do nothing with it."""
+    import transformers  # noqa: PLC0415  optional, and heavy
+
+    if given.keys() <= {*TAKEN}:
+        return
+    config = transformers.AutoConfig.from_pretrained(source, **where)
+    of_bits = inspect.signature(transformers.BitsAndBytesConfig).parameters
+    known = {*own, *TAKEN, *of_bits, *config.to_dict(), *config.attribute_map}
+    for name in given.keys() - known:
+        inside = [word for word in name.split("_") if word in {*own, *USUAL}]
+        near = (inside or get_close_matches(name, sorted(known), n=1) or [name])[0]
+        named = {*own, *USUAL, near} & known
+        raise ModelError(
+            f"--model-args {name}: {scheme}: takes no such argument. {suggest(near, named, 'Arguments')}\n"
+            "  Others are those of from_pretrained in transformers, and what config.json may hold."
+        )
+
+
 def open_pretrained(
-    scheme: str, head: str, rest: str, arguments: Mapping[str, str], device: str
+    scheme: str, head: str, rest: str, arguments: Mapping[str, str], device: str, own: Sequence[str]
 ) -> Pretrained:
     """Open a model and its tokenizer.
 
@@ -361,6 +395,7 @@ def open_pretrained(
         rest: Folder, or id on the hub.
         arguments: For `from_pretrained`, as text.
         device: `auto`, `cpu`, `cuda`, ...; `auto` if `device_map` is among the arguments.
+        own: Names of the adapter's own arguments, for messages.
     """
     try:
         import transformers  # noqa: PLC0415  optional, and heavy
@@ -386,6 +421,9 @@ def open_pretrained(
     check_saved(f"{scheme}:{source}", Path(source, inside), Path(spelling, inside))
     with plain_errors(scheme, source, away):
         folder = Path(transformers.utils.cached_file(source, "config.json", **where)).parent
+        _refuse_foreign(
+            scheme, options, own, source, {"trust_remote_code": keywords["trust_remote_code"], **where}
+        )
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             spelling, trust_remote_code=keywords["trust_remote_code"], **where
         )
@@ -395,6 +433,7 @@ def open_pretrained(
             source, **keywords, output_loading_info=True
         )
     _refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"])
+    _refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
     fingerprint = fingerprint_of(folder)
     with plain_errors(scheme, rest):
         if lora:
@@ -417,6 +456,35 @@ def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> No
         raise ModelError(
             f"{where} lacks weights that {type(model).__name__} needs ({min(missing)}, {len(missing)} in "
             "all): it would score with random ones.\n  Save the model with its language-model head."
+        )
+
+
+# Weights that a model rightly leaves out: heads, buffers that old files hold, parts that read no text.
+ELSEWHERE = re.compile(
+    r"pooler|inv_freq|position_ids$|relative_position_index|(attn|attention)\.(bias|masked_bias)$"
+    r"|vision|visual|image|audio|speech|(^|\.)mtp"
+)
+
+
+def _refuse_left_over(where: str, model: PreTrainedModel, unexpected: set[str]) -> None:
+    """Refuse a model whose files hold weights of its body that are not read: it would be another model."""
+    prefix, parts = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
+    parts |= {"encoder": model, "decoder": model}
+    left = [
+        name
+        for name in sorted(unexpected)
+        if (name.startswith(prefix) or name.partition(".")[0] in parts) and not ELSEWHERE.search(name)
+    ]
+    if left and not getattr(model, "is_quantized", False):
+        both = any(name.removeprefix(prefix).startswith("encoder.") for name in left)
+        why = (
+            "It is an encoder with a decoder, a model for seq2seq: and not for this adapter."
+            if both and hasattr(model.base_model, "decoder")
+            else "Give it the config.json that it was saved with."
+        )
+        raise ModelError(
+            f"{where} holds weights that {type(model).__name__} does not read ({left[0]}, {len(left)} in all): "
+            f"without them it is another model.\n  {why}"
         )
 
 

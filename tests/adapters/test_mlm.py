@@ -223,7 +223,7 @@ def unsplit(kind, cls="<s>", template="<s> $A </s>"):
 
 
 def by_marks(model, sentence):
-    """Mask each piece with what follows it up to the next mark of a space, by the file of the tokenizer alone."""
+    """Mask each piece with what follows it up to the next mark of a space, by the tokenizer's file."""
     spelt = Tokenizer.from_str(model.opened.tokenizer.backend_tokenizer.to_str()).encode(
         sentence, add_special_tokens=False
     )
