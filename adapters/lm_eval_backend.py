@@ -103,9 +103,9 @@ class LmEvalModel:
     def check_ends(self) -> None:
         """Refuse a backend that leaves out the first or the last token of a sentence.
 
-        Its number must change with each: with the only token of a sentence, and with the last of two. A server that
-        gives no value for the token after the start, or none for the one that it makes up at the end, in whose
-        place lm-eval cuts the last of the sentence, leaves them the same.
+        Its number must change with each: with the only token of a sentence, and with the last of two. A server
+        may give no value for the token after the start, or none for the one that it makes up at the end, in
+        whose place lm-eval cuts the last of the sentence.
         """
         tokens = self._single_tokens()
         if len(tokens) < 2:  # nothing to compare
@@ -119,8 +119,8 @@ class LmEvalModel:
                 raise ModelError(
                     f"{self.card.name}: the {which} token of a sentence does not count: {texts[0]!r} and "
                     f"{texts[1]!r} have the same log-probability, {found[0]:.4g}. The server gives no value "
-                    "for it.\n  Score the weights here (hf:PATH), or ask a server that gives log-probabilities "
-                    "of the whole prompt (vLLM)."
+                    "for it.\n  Score the weights here (hf:PATH), or ask a server that gives one for each "
+                    "token of the prompt (vLLM)."
                 )
 
     def _single_tokens(self) -> list[str]:

@@ -366,7 +366,7 @@ USUAL = ("attn_implementation", "device_map", "dtype", "revision", "subfolder", 
 def _refuse_foreign(
     scheme: str, given: Mapping[str, OptionValue], own: Sequence[str], source: str, where: Mapping[str, Any]
 ) -> None:
-    """Refuse arguments that nobody takes: a model with code of its own may take any, and do nothing with it."""
+    """Refuse arguments that nobody takes: a model's own code may take any, and do nothing with it."""
     import transformers  # noqa: PLC0415  optional, and heavy
 
     if given.keys() <= {*TAKEN}:
@@ -483,8 +483,8 @@ def _refuse_left_over(where: str, model: PreTrainedModel, unexpected: set[str]) 
             else "Give it the config.json that it was saved with."
         )
         raise ModelError(
-            f"{where} holds weights that {type(model).__name__} does not read ({left[0]}, {len(left)} in all): "
-            f"without them it is another model.\n  {why}"
+            f"{where} holds weights that {type(model).__name__} does not read ({left[0]}, {len(left)} in "
+            f"all): without them it is another model.\n  {why}"
         )
 
 
