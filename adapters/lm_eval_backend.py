@@ -103,9 +103,9 @@ class LmEvalModel:
     def check_ends(self) -> None:
         """Refuse a backend that leaves out the first or the last token of a sentence.
 
-        Its number must change with each: with the only token of a sentence, and with the last of two. A server
-        may give no value for the token after the start, or none for the one that it makes up at the end, in
-        whose place lm-eval cuts the last of the sentence.
+        Its number must change with each: with the only token of a sentence, and with the last of two. A
+        server may give no value for the token after the start, or none for the one that it makes up at the
+        end, in whose place lm-eval cuts the last of the sentence.
         """
         tokens = self._single_tokens()
         if len(tokens) < 2:  # nothing to compare

@@ -129,21 +129,6 @@ def test_a_sentence_that_is_too_long_is_named(gpt2):
     assert model.too_long(pa.array(["the author laughs .", fits, f"{fits} guard"])).tolist() == [0, 0, 1]
 
 
-def test_keys_are_not_recorded_and_a_dead_server_is_one_message(gpt2):
-    arguments = {
-        "model": "m", "base_url": "http://127.0.0.1:9/v1", "auth_token": "hunter2", "max_retries": "1",
-    }  # fmt: skip
-    arguments |= {"tokenizer": str(gpt2), "tokenizer_backend": "huggingface"}
-    try:
-        model: Any = open_model("lm-eval:local-completions", arguments)
-    except ModelError as error:
-        pytest.skip(f"the api extra of lm-eval is not installed: {error}")
-    assert "hunter2" not in repr(model.card)
-    assert "hunter2" not in json.dumps([dict(model.card.protocol), dict(model.card.details), model.card.name])
-    with pytest.raises(ModelError, match="m: lm-eval could not score: "):
-        model.sentence_logprobs(["the author laughs ."])
-
-
 BYTES = """
 import json, math, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -281,3 +266,14 @@ def test_an_argument_that_no_server_takes_is_named(bytes_tokenizer):
         open_model("lm-eval:local-completions", given)
     with pytest.raises(ModelError, match="--model-args leading_space: lm-eval:local-completions"):
         open_model("lm-eval:local-completions", through("x", bytes_tokenizer) | {"leading_space": "true"})
+
+
+def test_keys_are_not_recorded_and_a_dead_server_is_one_message(served, bytes_tokenizer):
+    secret = {"auth_token": "hunter2"}
+    given = through(served("with"), bytes_tokenizer) | secret
+    model: Any = open_model("lm-eval:local-completions", given)
+    assert "hunter2" not in repr(model.card)
+    assert "hunter2" not in json.dumps([dict(model.card.protocol), dict(model.card.details), model.card.name])
+    with pytest.raises(ModelError, match="bytes: lm-eval could not score: ") as error:
+        open_model("lm-eval:local-completions", through("http://127.0.0.1:9", bytes_tokenizer) | secret)
+    assert "hunter2" not in str(error.value)
