@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from tseval.scoring.trie import Batch, Contexts, Trie
 
 SCHEMES = {"hf": "open_causal"}
+ARGUMENTS = ("bos", "leading_space", "words", "white_space")  # all others are transformers' own
 
 
 # Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
@@ -500,7 +501,7 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
     leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
     words = take_option(remaining, "words", ("corrected", "pieces"))
     white_space = take_option(remaining, "white_space", WHITE_SPACE)
-    opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device)
+    opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device, ARGUMENTS)
     with plain_errors("hf", rest):
         model = CausalModel(opened, bos, leading_space, words, white_space)
     model.warnings += no_gain(arguments, opened.model.device)

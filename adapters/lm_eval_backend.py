@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import os
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 SCHEMES = {"lm-eval": "open_lm_eval"}
 
 
+# Of the check at opening: tokens, ids that are looked at for them, and nats below which numbers are the same.
+N_TRIED, MOST_TRIED, SAME = 3, 2_000, 1e-4
 # Arguments that change how fast a number comes, or that are nobody's business, and no number.
 UNSIGNED = {"batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout", "device"}
 SECRET = {"api_key", "auth_token", "hf_token", "token", "password", "header"}
@@ -62,17 +65,18 @@ class LmEvalModel:
         backend: Name under which lm-eval knows its class.
         model: The model.
         arguments: What it was made with.
+        context: What stands before every sentence, where the backend puts nothing there.
     """
 
-    def __init__(self, backend: str, model: Backend, arguments: Mapping[str, str]) -> None:
-        self._model = model
+    def __init__(self, backend: str, model: Backend, arguments: Mapping[str, str], context: str = "") -> None:
+        self._model, self._context = model, context
         silent = "disable_tqdm" in inspect.signature(model.loglikelihood).parameters
         self._options = {"disable_tqdm": True} if silent else {}
         self.card = ModelCard(
             name=_name(backend, arguments),
             kind="lm-eval",
             fingerprint=_fingerprint(backend, arguments),
-            protocol=_protocol(backend, model, arguments),
+            protocol=_protocol(backend, model, arguments) | ({"start": context} if context else {}),
             details={
                 "architecture": f"lm-eval {backend}",
                 "device": str(getattr(model, "_device", "unknown")),
@@ -85,14 +89,52 @@ class LmEvalModel:
     def sentence_logprobs(self, sentences: Sequence[str]) -> list[float]:
         """Score whole sentences; see `TotalModel`."""
         requests = [
-            Instance(request_type="loglikelihood", doc={}, arguments=("", sentence), idx=i)
+            Instance(request_type="loglikelihood", doc={}, arguments=(self._context, sentence), idx=i)
             for i, sentence in enumerate(sentences)
         ]
         try:
             return [float(logprob) for logprob, _ in self._model.loglikelihood(requests, **self._options)]
         except Exception as error:
-            said = self._too_long(sentences) or f"lm-eval could not score: {_named(error)}"
+            said = (
+                self._too_long(sentences) or f"lm-eval could not score: {_named(error)}{self._advice(error)}"
+            )
             raise ModelError(f"{self.card.name}: {said}") from error
+
+    def check_ends(self) -> None:
+        """Refuse a backend that leaves out the first or the last token of a sentence.
+
+        Its number must change with each: with the only token of a sentence, and with the last of two. A
+        server may give no value for the token after the start, or none for the one that it makes up at the
+        end, in whose place lm-eval cuts the last of the sentence.
+        """
+        tokens = self._single_tokens()
+        if len(tokens) < 2:  # nothing to compare
+            return
+        for which, texts in (
+            ("last", [f"{tokens[0]} {token}" for token in tokens]),
+            ("first", tokens),
+        ):
+            found = np.array(self.sentence_logprobs(texts))
+            if not np.isfinite(found).all() or np.ptp(found) < SAME:
+                raise ModelError(
+                    f"{self.card.name}: the {which} token of a sentence does not count: {texts[0]!r} and "
+                    f"{texts[1]!r} have the same log-probability, {found[0]:.4g}. The server gives no value "
+                    "for it.\n  Score the weights here (hf:PATH), or ask a server that gives one for each "
+                    "token of the prompt (vLLM)."
+                )
+
+    def _single_tokens(self) -> list[str]:
+        """Find texts that are one token each; letters where the backend does not know its tokens."""
+        model: Any = self._model
+        found: list[str] = []
+        with suppress(Exception):
+            for token in range(MOST_TRIED):
+                text = model.tokenizer.decode([token])
+                if text.isalnum() and list(model.tok_encode(text)) == [token]:
+                    found.append(text)
+                if len(found) == N_TRIED:
+                    return found
+        return found if hasattr(model, "tokenizer") else ["a", "b", "c"]
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences are longer than the backend reads, where it says; see `BoundedModel`."""
@@ -103,6 +145,17 @@ class LmEvalModel:
             for at in np.flatnonzero(may_exceed(sentences, most)):
                 found[at] = len(model.tok_encode(str(sentences[int(at)]))) > most
         return found
+
+    def _advice(self, error: Exception) -> str:
+        """Say what may help where a server does not answer in the form that lm-eval expects."""
+        if getattr(self._model, "tokenized_requests", False) and type(error).__name__ == "HTTPError":
+            return "\n  If the server takes text alone: --model-args tokenized_requests=False."
+        if isinstance(error, TypeError) and "NoneType" in str(error):
+            return (
+                "\n  The server has no value for the first token. Name the start symbol of the model, which "
+                "is put before: --model-args bos=TEXT, such as bos=<s>."
+            )
+        return ""
 
     def _too_long(self, sentences: Sequence[str]) -> str | None:
         """Name a sentence that is longer than the backend reads; of that lm-eval says `AssertionError`."""
@@ -122,8 +175,12 @@ def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEval
     known = sorted(model_registry.keys())
     if rest not in known:
         raise ModelError(f"lm-eval has no backend {rest!r}. {suggest(rest, known, 'Backends')}")
+    context, arguments = arguments.get("bos", ""), {**arguments}
+    if context:
+        del arguments["bos"]
     try:
         cls = model_registry.get(rest)
+        _refuse_foreign(rest, cls, arguments)
         options = inspect.signature(cls).parameters
         if "softmax_dtype" in options:
             # In half precision log-probabilities come out so coarse that many sentences tie.
@@ -135,7 +192,27 @@ def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEval
         raise
     except Exception as error:
         raise ModelError(f"lm-eval:{rest}: {_named(error)}") from error
-    return LmEvalModel(rest, model, arguments)
+    scorer = LmEvalModel(rest, model, arguments, context)
+    scorer.check_ends()
+    return scorer
+
+
+def _refuse_foreign(backend: str, cls: type, arguments: Mapping[str, str]) -> None:
+    """Refuse arguments that a backend does not know; most take any, and some give them to nobody."""
+    known = {"bos"} | {
+        name
+        for one in cls.__mro__
+        for name, parameter in inspect.signature(vars(one).get("__init__", object)).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    } - {"self"}
+    served = any(one.__name__ == "TemplateAPI" for one in cls.__mro__)
+    for name in sorted(arguments.keys() - known):
+        # What a backend of weights does not know goes to the library that opens them, which says more.
+        if served or get_close_matches(name, sorted(known), n=1):
+            raise ModelError(
+                f"--model-args {name}: lm-eval:{backend} takes no such argument. "
+                f"{suggest(name, known, 'Arguments')}"
+            )
 
 
 def _named(error: Exception) -> str:

@@ -8,7 +8,8 @@ is masked (Salazar et al. 2020, "Masked Language Model Scoring", ACL, equation 2
 `original` is that. `within_word_l2r`, the default, also masks the tokens that follow in the same word,
 which otherwise give away the rest of a rare word (Kauf & Ivanova 2023, "A Better Way to Do Masked Language
 Model Scoring", ACL, section 3). A word that is masked together is what the tokenizer splits off before it
-makes pieces: BERT's splits `taking.` into two. What is reported are words between spaces, as for all models.
+makes pieces: BERT's splits `taking.` into two. Where it splits nothing (Gemma's, Llama's), it is what
+stands between spaces. What is reported are words between spaces, as for all models.
 
 A suite's sentences differ in few words, so that with the differing word masked many are the same: each
 distinct masked copy is computed once, and the head only where the mask is.
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 SCHEMES = {"mlm": "open_masked"}
 METRICS = ("within_word_l2r", "original")
+ARGUMENTS = ("pll", "white_space")  # all others are transformers' own
 # Tokens of masked copies laid out at once, before the distinct ones are found.
 COPIED_TOKENS = 2**24
 
@@ -99,7 +101,13 @@ class MaskedModel:
             self.warnings.append("the output layer was computed for all tokens: the model allows no less")
         protocol: dict[str, OptionValue] = {"pll": pll, "dtype": opened.dtype}
         if pll == "within_word_l2r":
-            protocol["masked_word"] = "tokenizer" if opened.tokenizer.is_fast else "spaces"
+            protocol["masked_word"] = "tokenizer" if self._pieces.parts_words else "spaces"
+        if bare := self._left_out():
+            protocol["without"] = ",".join(bare)
+            self.warnings.append(
+                f"the tokenizer has {' and '.join(bare)} and puts {'neither' if len(bare) > 1 else 'it not'} "
+                "round a text: sentences are scored without, as its own file has it"
+            )
         if white_space != "single":  # signatures of all other runs stay what they were
             protocol["white_space"] = white_space
         self.card = ModelCard(
@@ -112,6 +120,16 @@ class MaskedModel:
 
     def __repr__(self) -> str:
         return self.card.show(self)
+
+    def _left_out(self) -> list[str]:
+        """List the marks of beginning and end that the tokenizer has and does not put round a text."""
+        tokenizer, put = self.opened.tokenizer, {*self.before, *self.after}
+        marks = [tokenizer.cls_token, tokenizer.sep_token]
+        if not any(marks):
+            marks = [tokenizer.bos_token, tokenizer.eos_token]
+        return [
+            mark for mark in dict.fromkeys(marks) if mark and tokenizer.convert_tokens_to_ids(mark) not in put
+        ]
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences are longer than the model reads; see `BoundedModel`."""
@@ -259,7 +277,7 @@ def open_masked(rest: str, arguments: Mapping[str, str], device: str) -> MaskedM
     remaining = dict(arguments)
     pll = take_option(remaining, "pll", METRICS)
     white_space = take_option(remaining, "white_space", WHITE_SPACE)
-    opened = open_pretrained("mlm", "AutoModelForMaskedLM", rest, remaining, device)
+    opened = open_pretrained("mlm", "AutoModelForMaskedLM", rest, remaining, device, ARGUMENTS)
     with plain_errors("mlm", rest):
         model = MaskedModel(opened, pll, white_space)
     model.warnings += no_gain(arguments, opened.model.device)

@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from tseval.errors import ModelError
+from tseval.errors import ModelError, suggest
 from tseval.scoring.protocol import UNKNOWN, ModelCard
 
 try:
@@ -98,7 +98,8 @@ class NgramModel:
 def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramModel:
     """Open `--model ngram:FILE`, an ARPA file or a KenLM binary."""
     if unknown := sorted(arguments.keys() - {"eos"}):
-        raise ModelError(f"ngram: takes --model-args eos=true alone, not {', '.join(unknown)}")
+        known = suggest(unknown[0], ("eos",), "Arguments")
+        raise ModelError(f"--model-args {unknown[0]}: ngram: takes no such argument. {known}")
     eos = arguments.get("eos", "false")
     if eos not in ("true", "false"):
         raise ModelError(f"ngram: eos is true or false, not {eos!r}")

@@ -150,12 +150,14 @@ def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeM
     """
     if rest not in (*ORACLES, *AUTOMATA):
         raise ModelError(f"no oracle {rest!r}. {suggest(rest, (*ORACLES, *AUTOMATA), 'Oracles')}")
-    if rest in AUTOMATA and not arguments.keys() - {"k", "m"}:
+    known = ("k", "m") if rest in AUTOMATA else ("k", "m", "code")
+    if unknown := sorted(arguments.keys() - {*known}):
+        said = suggest(unknown[0], known, "Arguments")
+        raise ModelError(f"--model-args {unknown[0]}: oracle:{rest} takes no such argument. {said}")
+    if rest in AUTOMATA:
         k, m = _number("k", arguments), _number("m", arguments)
         refuse_sizes(k, m)
         return AUTOMATA[rest](build_automaton(k, m, brackets(k)))
-    if unknown := sorted(arguments.keys() - {"k", "m", "code"}):
-        raise ModelError(f"oracle:{rest} takes no argument {unknown[0]!r}. {USAGE}")
     oracle = Oracle(rest, _number("k", arguments), _number("m", arguments), arguments.get("code", "log"))
     checkpoint = build_oracle(oracle, brackets(oracle.k))
     return NativeModel(oracle.name, checkpoint, pick_device(device))

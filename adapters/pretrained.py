@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import re
 import warnings
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from tseval.errors import LimitError, ModelError, one_line, suggest
 from tseval.formats import ContentError, checked, read_json
@@ -21,7 +25,7 @@ from tseval.models.torch_files import STATE_LIMITS, read_object
 from tseval.scoring.numerics import pick_device
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -221,6 +225,7 @@ class Pretrained:
         fingerprint: SHA-256 over the files of weights, configuration and tokenizer; independent of the path.
         options: What was passed on to `from_pretrained` and can change a number.
         origin: What is known of where it comes from: its revision, or its place in a training.
+        positions: Tokens for which its tables of positions have a row; None where it has no table.
     """
 
     name: str
@@ -229,6 +234,7 @@ class Pretrained:
     fingerprint: str
     options: dict[str, OptionValue]
     origin: dict[str, OptionValue] = field(default_factory=dict)
+    positions: int | None = None
 
     def __repr__(self) -> str:
         return one_line(self, self.name, type(self.model).__name__, self.dtype)
@@ -268,10 +274,10 @@ class Pretrained:
     @property
     def longest(self) -> int | None:
         """Tokens that the model reads at most; None where neither it nor its tokenizer sets a limit."""
-        positions = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        # A tokenizer may know better: RoBERTa has two positions that no token takes.
-        limits = [limit for limit in (positions, self.tokenizer.model_max_length) if isinstance(limit, int)]
-        return min((limit for limit in limits if 0 < limit < UNLIMITED), default=None)
+        said = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        # A configuration may say more than there is: RoBERTa has two positions that no token takes.
+        limits = (said, self.positions, self.tokenizer.model_max_length)
+        return min((one for one in limits if isinstance(one, int) and 0 < one < UNLIMITED), default=None)
 
     def check_fits(self, encoded: Encoded, n_special: int) -> None:
         """Refuse what the model cannot read.
@@ -292,6 +298,47 @@ class Pretrained:
             )
 
 
+class _Tables(TorchFunctionMode):
+    """Watches which rows a model takes of tables while it reads a token several times over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rooms: list[int] = []
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Note how many tokens find a row in a table of positions: of this alone rows are read in turn."""
+        if func is nn.functional.embedding:
+            ids, weight = [*args, *(kwargs or {}).values()][:2]
+            rows = ids.flatten().tolist()
+            if len(rows) == REPEATED and np.all(np.diff(rows) == 1):
+                self.rooms.append(len(weight) - rows[0])
+        return func(*args, **(kwargs or {}))
+
+
+REPEATED = 3  # times that one token is read to find a model's positions
+
+
+@torch.inference_mode()
+def count_positions(opened: Pretrained) -> int | None:
+    """Count the tokens for which a model's tables of positions have a row; None where it has no table.
+
+    What a configuration says of it is not the same for all: some tables have rows that no token takes.
+    """
+    tables = _Tables()
+    with suppress(Exception):  # what a model cannot read is told where it is checked
+        token = int(ordinary_tokens(opened)[-1])
+        ids = torch.full((1, REPEATED), token, device=opened.model.device)
+        with tables:
+            opened.model(input_ids=ids, attention_mask=torch.ones_like(ids))
+    return min(tables.rooms, default=None)
+
+
 def ordinary_tokens(opened: Pretrained) -> np.ndarray:
     """Give the ids of all tokens but the special ones, to make up sentences from."""
     known = min(len(opened.tokenizer), opened.n_tokens)
@@ -306,8 +353,39 @@ def take_option(arguments: dict[str, str], name: str, choices: tuple[str, ...]) 
     return value
 
 
+# What `from_pretrained` takes as text; it also takes what a model's config.json may hold.
+TAKEN = (
+    *WHERE, "allow_all_kernels", "attn_implementation", "device_map", "disable_mmap", "dtype",
+    "experts_implementation", "force_download", "gguf_file", "ignore_mismatched_sizes", "max_memory",
+    "offload_buffers", "offload_folder", "torch_dtype", "tp_plan", "tp_size", "trust_remote_code",
+    "use_kernels", "use_safetensors", "variant", "weights_only",
+)  # fmt: skip
+USUAL = ("attn_implementation", "device_map", "dtype", "revision", "subfolder", "trust_remote_code")
+
+
+def _refuse_foreign(
+    scheme: str, given: Mapping[str, OptionValue], own: Sequence[str], source: str, where: Mapping[str, Any]
+) -> None:
+    """Refuse arguments that nobody takes: a model's own code may take any, and do nothing with it."""
+    import transformers  # noqa: PLC0415  optional, and heavy
+
+    if given.keys() <= {*TAKEN}:
+        return
+    config = transformers.AutoConfig.from_pretrained(source, **where)
+    of_bits = inspect.signature(transformers.BitsAndBytesConfig).parameters
+    known = {*own, *TAKEN, *of_bits, *config.to_dict(), *config.attribute_map}
+    for name in given.keys() - known:
+        inside = [word for word in name.split("_") if word in {*own, *USUAL}]
+        near = (inside or get_close_matches(name, sorted(known), n=1) or [name])[0]
+        named = {*own, *USUAL, near} & known
+        raise ModelError(
+            f"--model-args {name}: {scheme}: takes no such argument. {suggest(near, named, 'Arguments')}\n"
+            "  Others are those of from_pretrained in transformers, and what config.json may hold."
+        )
+
+
 def open_pretrained(
-    scheme: str, head: str, rest: str, arguments: Mapping[str, str], device: str
+    scheme: str, head: str, rest: str, arguments: Mapping[str, str], device: str, own: Sequence[str]
 ) -> Pretrained:
     """Open a model and its tokenizer.
 
@@ -317,6 +395,7 @@ def open_pretrained(
         rest: Folder, or id on the hub.
         arguments: For `from_pretrained`, as text.
         device: `auto`, `cpu`, `cuda`, ...; `auto` if `device_map` is among the arguments.
+        own: Names of the adapter's own arguments, for messages.
     """
     try:
         import transformers  # noqa: PLC0415  optional, and heavy
@@ -342,6 +421,9 @@ def open_pretrained(
     check_saved(f"{scheme}:{source}", Path(source, inside), Path(spelling, inside))
     with plain_errors(scheme, source, away):
         folder = Path(transformers.utils.cached_file(source, "config.json", **where)).parent
+        _refuse_foreign(
+            scheme, options, own, source, {"trust_remote_code": keywords["trust_remote_code"], **where}
+        )
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             spelling, trust_remote_code=keywords["trust_remote_code"], **where
         )
@@ -351,6 +433,7 @@ def open_pretrained(
             source, **keywords, output_loading_info=True
         )
     _refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"])
+    _refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
     fingerprint = fingerprint_of(folder)
     with plain_errors(scheme, rest):
         if lora:
@@ -363,7 +446,8 @@ def open_pretrained(
     origin: dict[str, OptionValue] = dict(place_in_training(Path(rest, inside)))
     if lora is None and "revision" in options and not Path(source).exists():
         origin["revision"] = options["revision"]
-    return Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
+    opened = Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
+    return replace(opened, positions=count_positions(opened))
 
 
 def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> None:
@@ -372,6 +456,35 @@ def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> No
         raise ModelError(
             f"{where} lacks weights that {type(model).__name__} needs ({min(missing)}, {len(missing)} in "
             "all): it would score with random ones.\n  Save the model with its language-model head."
+        )
+
+
+# Weights that a model rightly leaves out: heads, buffers that old files hold, parts that read no text.
+ELSEWHERE = re.compile(
+    r"pooler|inv_freq|position_ids$|relative_position_index|(attn|attention)\.(bias|masked_bias)$"
+    r"|vision|visual|image|audio|speech|(^|\.)mtp"
+)
+
+
+def _refuse_left_over(where: str, model: PreTrainedModel, unexpected: set[str]) -> None:
+    """Refuse a model whose files hold weights of its body that are not read: it would be another model."""
+    prefix, parts = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
+    parts |= {"encoder": model, "decoder": model}
+    left = [
+        name
+        for name in sorted(unexpected)
+        if (name.startswith(prefix) or name.partition(".")[0] in parts) and not ELSEWHERE.search(name)
+    ]
+    if left and not getattr(model, "is_quantized", False):
+        both = any(name.removeprefix(prefix).startswith("encoder.") for name in left)
+        why = (
+            "It is an encoder with a decoder, a model for seq2seq: and not for this adapter."
+            if both and hasattr(model.base_model, "decoder")
+            else "Give it the config.json that it was saved with."
+        )
+        raise ModelError(
+            f"{where} holds weights that {type(model).__name__} does not read ({left[0]}, {len(left)} in "
+            f"all): without them it is another model.\n  {why}"
         )
 
 

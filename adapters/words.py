@@ -20,6 +20,7 @@ between spaces. Departure: every white space ends a word, line breaks too.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
@@ -30,7 +31,7 @@ from tseval.errors import ModelError
 from tseval.scoring.protocol import Encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
@@ -114,15 +115,27 @@ class Pieces:
 
         Returns:
             Numbers that differ between the words of one sentence, (tokens,) int64, pieces in the order of
-            `encode`; None for a tokenizer that does not say.
+            `encode`; None for a tokenizer that does not say, or does not part words at spaces.
         """
-        if not self.tokenizer.is_fast:
+        if not self.parts_words:
             return None
         numbers: list[int] = []
         for one in self._encodings(self._texts(sentences)[0]):
             # A piece of no word, a special token that the text spells out, is alone.
             numbers += [-1 - i if word is None else word for i, word in enumerate(one.word_ids)]
         return np.array(numbers, dtype=np.int64)
+
+    @cached_property
+    def parts_words(self) -> bool:
+        """Whether the tokenizer itself parts words at spaces, before it makes pieces, and says so.
+
+        Where spaces become a mark and nothing is split (Gemma, Llama), all of a text is one word to it.
+        """
+        if not self.tokenizer.is_fast:
+            return False
+        word = _some_word(self.tokenizer.convert_ids_to_tokens(range(len(self.tokenizer))))
+        words = self._encodings([f"{word} {word}"])[0].word_ids
+        return bool(words) and words[0] != words[-1]
 
     def texts(self, tokens: np.ndarray) -> list[str]:
         """Spell pieces, each by itself; parts of a character as the vocabulary spells them."""
@@ -334,10 +347,14 @@ def corrections(encoded: Encoded, ended: Ended, marks: WordMarks, found: np.ndar
 
 def _probe(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> list[str]:
     """Give the pieces of some word of the vocabulary, twice, with a space between."""
-    texts = (piece.strip("".join(SPACES)) for piece in pieces)
-    word = next((text for text in texts if text.isalpha()), "")
+    word = _some_word(pieces)
     ids = tokenizer(f"{word} {word}", add_special_tokens=False)["input_ids"]
     return [str(piece) for piece in tokenizer.convert_ids_to_tokens(cast("list[int]", ids))]
+
+
+def _some_word(pieces: Iterable[str]) -> str:
+    texts = (str(piece).strip("".join(SPACES)) for piece in pieces)
+    return next((text for text in texts if text.isalpha()), "")
 
 
 def _is_space(letter: str) -> bool:

@@ -8,6 +8,9 @@ the whole text that reach beyond the context; every distinct prefix of all reque
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lm_eval.api.instance import Instance
+    from lm_eval.api.model import CacheHook
 
     from tseval.scoring.protocol import Encoded, Model, ModelCard, PrefixState
 
@@ -60,8 +64,34 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         super().__init__()
         given = {name: str(value) for name, value in arguments.items()}
         said = "auto" if device in {None, LM_EVAL_DEFAULT} else str(device)
+        given.pop("path", None)  # of `create_from_arg_obj`, if a dictionary of arguments is used again
         self._model = open_model(checkpoint, given, said)
         self._tokenise = tokenise
+
+    @classmethod
+    def create_from_arg_obj(
+        cls, arg_dict: dict[str, object], additional_config: dict[str, object] | None = None
+    ) -> TsevalLM:
+        """Open the model, and name it in its arguments: results lie in a folder called by `path`."""
+        made: TsevalLM = super().create_from_arg_obj(arg_dict, additional_config)
+        arg_dict["path"] = f"{made.card.name}-{made.card.fingerprint[:8]}"
+        return made
+
+    @property
+    def card(self) -> ModelCard:
+        """What is known of the model."""
+        return self._model.card
+
+    def set_cache_hook(self, cache_hook: CacheHook) -> None:
+        """Give this model a table of its own in the file of `--use_cache`: lm-eval's keys name no model."""
+        super().set_cache_hook(cache_hook)
+        if (cache := cache_hook.dbdict) is not None:
+            scored = [self.card.fingerprint, self.card.protocol, self._tokenise, version("tseval")]
+            cache.tablename = sha256(json.dumps(scored, sort_keys=True).encode()).hexdigest()
+            cache.conn.execute(
+                f'CREATE TABLE IF NOT EXISTS "{cache.tablename}" (key TEXT PRIMARY KEY, value BLOB)'
+            )
+            cache.commit()
 
     def loglikelihood(
         self, requests: Sequence[Instance], disable_tqdm: bool = False

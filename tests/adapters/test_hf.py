@@ -1,5 +1,6 @@
 """Causal models of transformers against their own forward pass, one sentence at a time, and minicons."""
 
+import json
 import os
 import shutil
 import zipfile
@@ -10,7 +11,18 @@ import pyarrow as pa
 import pytest
 import torch
 import transformers
-from checkpoints import CONFIGS, LLAMA, TEXT, bpe_tokenizer, save_causal, save_masked, save_spread, spread
+from checkpoints import (
+    BERT,
+    CONFIGS,
+    LLAMA,
+    TEXT,
+    bpe_tokenizer,
+    save_causal,
+    save_masked,
+    save_spread,
+    spread,
+    wordpiece_tokenizer,
+)
 from hostile_pickles import PICKLES
 from small import make_case, make_suite
 
@@ -557,3 +569,75 @@ def test_only_who_asks_for_bfloat16_is_told_that_nothing_is_gained(tmp_path, mon
     saved: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}", {}, "cpu")
     assert saved.card.protocol["dtype"] == "bfloat16"
     assert saved.warnings == []
+
+
+OPEN = """from transformers import GPT2LMHeadModel
+
+
+class OpenGPT2(GPT2LMHeadModel):
+    def __init__(self, config, **others):
+        super().__init__(config)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scheme", "wrong", "near"),
+    [
+        ("hf", "dtpye", "dtype"),
+        ("hf", "add_bos_token", "bos"),
+        ("hf", "leading_spaces", "leading_space"),
+        ("mlm", "plll", "pll"),
+        ("mlm", "softmax_dtype", "dtype"),
+    ],
+)
+def test_an_argument_that_nobody_takes_is_named(tmp_path, scheme, wrong, near):
+    (save_causal if scheme == "hf" else save_masked)(tmp_path)
+    with pytest.raises(ModelError, match=f"--model-args {wrong}: {scheme}: .*Did you mean '{near}'") as error:
+        open_model(f"{scheme}:{tmp_path}", {wrong: "float32"})
+    assert "Give the folder" not in str(error.value)
+    assert len(str(error.value)) < 500
+
+
+def test_code_that_takes_any_argument_does_not_take_a_slip(tmp_path):
+    """What it takes and drops would else stand in the signature as if it meant something."""
+    save_causal(tmp_path)
+    (tmp_path / "modeling_open.py").write_text(OPEN)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["auto_map"] = {"AutoModelForCausalLM": "modeling_open.OpenGPT2"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=r"--model-args dtpye: hf: .*Did you mean 'dtype'"):
+        open_model(f"hf:{tmp_path}", {"trust_remote_code": "true", "dtpye": "float32"})
+    given = {"trust_remote_code": "true", "dtype": "float32", "attn_implementation": "eager"}
+    assert open_model(f"hf:{tmp_path}", given).card.protocol["attn_implementation"] == "eager"
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_a_model_of_fewer_layers_than_its_file_is_refused(tmp_path, kind):
+    config = json.loads((save_causal(tmp_path, kind) / "config.json").read_text())
+    layers = "n_layer" if kind == "gpt2" else "num_hidden_layers"
+    (tmp_path / "config.json").write_text(json.dumps({**config, layers: 1}))
+    with pytest.raises(ModelError, match=r"holds weights that \w+ does not read \(\w+\.(h|layers)\.1\."):
+        open_model(f"hf:{tmp_path}")
+
+
+def test_an_encoder_with_a_decoder_is_no_causal_model(tmp_path):
+    """Its older files hold shared weights under each name, so that nothing lacks for the decoder alone."""
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 40}
+    tokenizer = bpe_tokenizer()
+    ids = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 0, "decoder_start_token_id": 0}
+    config = transformers.BartConfig(vocab_size=len(tokenizer), d_model=16, **sizes, **heads, **ids)
+    model = transformers.BartForConditionalGeneration(config)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(ModelError, match=r"\(model.encoder.*\n  It is an encoder with a decoder.* seq2seq:"):
+        open_model(f"hf:{tmp_path}")
+
+
+def test_heads_that_are_not_asked_may_be_left_over(tmp_path):
+    tokenizer = wordpiece_tokenizer()
+    model = transformers.BertForPreTraining(transformers.BertConfig(vocab_size=len(tokenizer), **BERT))
+    save_spread(tmp_path, model, tokenizer)
+    assert open_model(f"mlm:{tmp_path}").card.name

@@ -1,6 +1,7 @@
 """Models of lm-eval as opaque scorers, against transformers' own forward pass and a closed form."""
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -105,7 +106,7 @@ def test_a_suite_is_scored_from_the_command_line(gpt2, tmp_path):
     [
         ("lm-eval:hff", {}, r"lm-eval has no backend 'hff'\. Did you mean 'hf'\?"),
         ("lm-eval:hf", {"pretrained": "/nowhere/at/all"}, r"lm-eval:hf: \w+: .*/nowhere/at/all"),
-        ("lm-eval:hf", {"pretraned": "x"}, "lm-eval:hf: TypeError: .*pretrained"),
+        ("lm-eval:hf", {"pretraned": "x"}, "--model-args pretraned: .*Did you mean 'pretrained'"),
         ("lm-eval:vllm", {"pretrained": "x"}, r"lm-eval:vllm: .*vllm"),
     ],
 )
@@ -128,16 +129,151 @@ def test_a_sentence_that_is_too_long_is_named(gpt2):
     assert model.too_long(pa.array(["the author laughs .", fits, f"{fits} guard"])).tolist() == [0, 0, 1]
 
 
-def test_keys_are_not_recorded_and_a_dead_server_is_one_message(gpt2):
-    arguments = {
-        "model": "m", "base_url": "http://127.0.0.1:9/v1", "auth_token": "hunter2", "max_retries": "1",
-    }  # fmt: skip
-    arguments |= {"tokenizer": str(gpt2), "tokenizer_backend": "huggingface"}
-    try:
-        model: Any = open_model("lm-eval:local-completions", arguments)
-    except ModelError as error:
-        pytest.skip(f"the api extra of lm-eval is not installed: {error}")
+BYTES = """
+import json, math, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+FORMS = sys.argv[1:]
+
+
+def logprob(a, b):
+    return math.log((1 + (7 * a + 13 * b) % 11) / sum(1 + (7 * a + 13 * c) % 11 for c in range(256)))
+
+
+class Answer(BaseHTTPRequestHandler):
+    def do_POST(self):
+        prompts = json.loads(self.rfile.read(int(self.headers["content-length"])))["prompt"]
+        prompts = [prompts] if isinstance(prompts, str) or isinstance(prompts[0], int) else prompts
+        if "text" in FORMS and not isinstance(prompts[0], str):
+            self.send_response(500), self.end_headers()
+            return
+        choices = []
+        for index, prompt in enumerate(prompts):
+            codes = [*prompt.encode()] if isinstance(prompt, str) else prompt
+            codes = codes if "without" in FORMS else [*codes, 10]
+            values = [None, *(logprob(a, b) for a, b in zip(codes, codes[1:]))]
+            if "stripped" in FORMS and codes[0] == 2:
+                codes, values = codes[1:], [None, *values[2:]]
+            tokens = [chr(code) for code in codes]
+            tops = [None, *({token: value} for token, value in zip(tokens[1:], values[1:]))]
+            of = {"tokens": tokens, "token_logprobs": values, "top_logprobs": tops,
+                  "text_offset": [*range(len(tokens))]}
+            choices.append({"index": index, "text": "".join(tokens), "logprobs": of})
+        self.send_response(200), self.send_header("content-type", "application/json"), self.end_headers()
+        self.wfile.write(json.dumps({"choices": choices}).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+server = HTTPServer(("127.0.0.1", 0), Answer)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """Servers of bytes with a known distribution, as vLLM's and as llama-cpp-python's answer."""
+    started = []
+
+    def start(*forms):
+        command = [sys.executable, "-c", BYTES, *forms]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        return f"http://127.0.0.1:{started[-1].stdout.readline().strip()}"
+
+    yield start
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+@pytest.fixture(scope="module")
+def bytes_tokenizer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bytes")
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [code for code in range(256) if code not in printable]
+    names = {chr(code): code for code in printable} | {chr(256 + i): code for i, code in enumerate(others)}
+    spelling = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=names, merges=[]))
+    spelling.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    spelling.decoder = tokenizers.decoders.ByteLevel()
+    start = next(name for name, code in names.items() if code == 2)
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=spelling, bos_token=start, eos_token=start
+    ).save_pretrained(folder)
+    return folder
+
+
+def by_hand(sentence):
+    """Log-probability of its bytes after byte 2, by the formula of the server."""
+
+    def logprob(a, b):
+        return math.log((1 + (7 * a + 13 * b) % 11) / sum(1 + (7 * a + 13 * c) % 11 for c in range(256)))
+
+    codes = [2, *sentence.encode()]
+    return sum(map(logprob, codes, codes[1:]))
+
+
+def through(url, tokenizer, tokenized="False"):
+    where = {"base_url": f"{url}/v1/completions", "model": "bytes", "tokenizer": str(tokenizer)}
+    return where | {"tokenized_requests": tokenized, "max_retries": "1"}
+
+
+@pytest.mark.parametrize("tokenized", ["True", "False"])
+def test_a_server_that_gives_every_token_a_value_is_scored(served, bytes_tokenizer, tokenized):
+    model: Any = open_model("lm-eval:local-completions", through(served("with"), bytes_tokenizer, tokenized))
+    found = model.sentence_logprobs(["the author laughs .", "the author laugh ."])
+    assert found == pytest.approx([by_hand("the author laughs ."), by_hand("the author laugh .")], abs=1e-3)
+    assert found == pytest.approx([-116.6152, -109.9734], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("forms", "tokenized", "said"),
+    [
+        (["without"], "False", "the last token of a sentence does not count"),
+        (["without"], "True", "the last token of a sentence does not count"),
+        (["text", "stripped"], "False", "the first token of a sentence does not count"),
+        (["text"], "True", "tokenized_requests=False"),
+    ],
+)
+def test_a_server_that_leaves_out_a_token_is_refused(served, bytes_tokenizer, forms, tokenized, said):
+    with pytest.raises(ModelError, match=said) as error:
+        open_model("lm-eval:local-completions", through(served(*forms), bytes_tokenizer, tokenized))
+    assert len(str(error.value)) < 500
+
+
+def test_gguf_needs_a_start_symbol_and_says_so(served):
+    url = served("with")
+    with pytest.raises(ModelError, match="--model-args bos=TEXT"):
+        open_model("lm-eval:gguf", {"base_url": url})
+    model: Any = open_model("lm-eval:gguf", {"base_url": url, "bos": chr(2)})
+    assert model.sentence_logprobs(["the author laugh ."]) == pytest.approx([-109.9734], abs=1e-3)
+    assert model.card.protocol["start"] == chr(2)
+
+
+def test_pair_compares_totals_of_a_server(served, bytes_tokenizer):
+    given = ",".join(f"{k}={v}" for k, v in through(served("with"), bytes_tokenizer).items())
+    ended = call(
+        "pair", "--model", "lm-eval:local-completions", "--model-args", given, "the author laughs .",
+        "the author laugh .",
+    )  # fmt: skip
+    assert ended.returncode == 0
+    assert "bad is preferred, by 6.642 nats" in ended.stderr
+
+
+def test_an_argument_that_no_server_takes_is_named(bytes_tokenizer):
+    given = through("http://127.0.0.1:1", bytes_tokenizer) | {"tokenised_requests": "False"}
+    with pytest.raises(ModelError, match="Did you mean 'tokenized_requests'"):
+        open_model("lm-eval:local-completions", given)
+    with pytest.raises(ModelError, match="--model-args leading_space: lm-eval:local-completions"):
+        open_model("lm-eval:local-completions", through("x", bytes_tokenizer) | {"leading_space": "true"})
+
+
+def test_keys_are_not_recorded_and_a_dead_server_is_one_message(served, bytes_tokenizer):
+    secret = {"auth_token": "hunter2"}
+    given = through(served("with"), bytes_tokenizer) | secret
+    model: Any = open_model("lm-eval:local-completions", given)
     assert "hunter2" not in repr(model.card)
     assert "hunter2" not in json.dumps([dict(model.card.protocol), dict(model.card.details), model.card.name])
-    with pytest.raises(ModelError, match="m: lm-eval could not score: "):
-        model.sentence_logprobs(["the author laughs ."])
+    with pytest.raises(ModelError, match="bytes: lm-eval could not score: ") as error:
+        open_model("lm-eval:local-completions", through("http://127.0.0.1:9", bytes_tokenizer) | secret)
+    assert "hunter2" not in str(error.value)

@@ -17,7 +17,9 @@ from checkpoints import (
     save_spread,
     wordpiece_tokenizer,
 )
-from small import make_case, make_suite
+from in_process import refuse, succeed
+from small import make_case, make_suite, write_lines
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 import tseval
 from tseval.adapters import open_model
@@ -188,3 +190,99 @@ def test_a_tokenizer_may_know_that_the_model_reads_less(tmp_path):
 def test_a_sentence_longer_than_the_model_reads_is_named_with_its_special_tokens(saved):
     with pytest.raises(ModelError, match="has 65 tokens, but the model reads at most 64: 'the the"):
         scorer_for(open_model(f"mlm:{saved()}")).score(pa.array([" ".join(["the"] * 63)]))
+
+
+def unsplit(kind, cls="<s>", template="<s> $A </s>"):
+    """A tokenizer that parts no words before it makes pieces, and marks spaces in them."""
+    special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
+    spelling = Tokenizer(models.Unigram() if "unigram" in kind else models.BPE(unk_token="<unk>"))
+    if kind == "bytes":
+        spelling.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    elif kind == "metaspace":  # Llama's newer files
+        spelling.pre_tokenizer = pre_tokenizers.Metaspace(split=False)
+    else:  # Gemma's
+        marks = [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+        spelling.normalizer = normalizers.Sequence(marks)
+    if "unigram" in kind:
+        trainer: Any = trainers.UnigramTrainer(
+            vocab_size=60, special_tokens=special, unk_token="<unk>", show_progress=False
+        )
+    else:
+        trainer = trainers.BpeTrainer(vocab_size=48, special_tokens=special, show_progress=False)
+    # Trained on words, so that no piece spans two.
+    words = {word for text in TEXT for word in text.split()}
+    spelling.train_from_iterator([*words, *(f" {word}" for word in words if kind == "bytes")], trainer)
+    if template:
+        spelling.post_processor = processors.TemplateProcessing(
+            single=template, special_tokens=[("<s>", 2), ("</s>", 3)]
+        )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=spelling, pad_token="<pad>", unk_token="<unk>", mask_token="<mask>", cls_token=cls,
+        sep_token="</s>",
+    )  # fmt: skip
+
+
+def by_marks(model, sentence):
+    """Mask each piece with what follows it up to the next mark of a space, by the tokenizer's file."""
+    spelt = Tokenizer.from_str(model.opened.tokenizer.backend_tokenizer.to_str()).encode(
+        sentence, add_special_tokens=False
+    )
+    word_of = np.cumsum([token[0] in "▁Ġ" for token in spelt.tokens])
+    total = 0.0
+    for place, piece in enumerate(spelt.ids):
+        hidden = [
+            4 if i == place or (i > place and word_of[i] == word_of[place]) else other
+            for i, other in enumerate(spelt.ids)
+        ]
+        with torch.no_grad():
+            logits = model.model(torch.tensor([[2, *hidden, 3]])).logits[0, place + 1].double()
+        total += logits.log_softmax(-1)[piece].item()
+    return total
+
+
+@pytest.mark.parametrize("kind", ["gemma", "metaspace", "unigram", "metaspace unigram", "bytes"])
+def test_words_are_parted_at_spaces_where_the_tokenizer_parts_none(tmp_path, kind):
+    model: Any = open_model(f"mlm:{save_masked(tmp_path, tokenizer=unsplit(kind))}")
+    texts = sorted(TEXT[:4])
+    rows = scorer_for(model).score(pa.array(texts))["logprob"].to_pylist()
+    np.testing.assert_allclose(rows, [by_marks(model, text) for text in texts], atol=1e-4, rtol=0)
+    assert len(set(model.encode(pa.array(texts[:1])).masked_with)) == len(texts[0].split())
+    assert model.card.protocol["masked_word"] == "spaces"
+    # What one piece alone gives is another number, or this test sees nothing.
+    alone = scorer_for(open_model(f"mlm:{tmp_path}", {"pll": "original"})).score(pa.array(texts))
+    assert not np.allclose(alone["logprob"].to_pylist(), rows, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("template", "missing", "said"),
+    [
+        (None, "<s>,</s>", "the tokenizer has <s> and </s> and puts neither round a text"),
+        ("<s> $A", "</s>", "the tokenizer has </s> and puts it not round a text"),
+        ("<s> <s> $A </s>", None, None),
+    ],
+)
+def test_marks_that_the_tokenizer_has_and_does_not_put_are_named(tmp_path, template, missing, said):
+    model: Any = open_model(f"mlm:{save_masked(tmp_path, tokenizer=unsplit('gemma', template=template))}")
+    assert model.card.protocol.get("without") == missing
+    assert [warning[: len(said)] for warning in model.warnings] == [said] if said else not model.warnings
+    own = Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode("the").ids
+    assert [*model.before, *model.encode(pa.array(["the"])).tokens, *model.after] == own
+
+
+@pytest.mark.parametrize(("kind", "pad", "fits"), [("roberta", 1, 62), ("roberta", 5, 58), ("bert", 1, 64)])
+def test_a_model_reads_as_far_as_its_table_of_positions_has_rows(tmp_path, kind, pad, fits):
+    """RoBERTa counts positions from the number of the padding on, plus one; BERT from 0."""
+    save_masked(tmp_path / "m", kind, pad_token_id=pad)
+    longest = " ".join(["the"] * (fits - 3))  # a piece each, with two marks and a word that differs
+    for name, texts in {"fits": [longest], "long": [f"{longest} the", "the"]}.items():
+        write_lines(
+            tmp_path / f"{name}.jsonl",
+            [{"good": f"{text} author", "bad": f"{text} guards"} for text in texts],
+        )
+    scored = succeed("run", "--model", "mlm:m", "--suite", "./fits.jsonl", "--out", "a", cwd=tmp_path)
+    assert "undecidable" not in scored.stderr
+    longer = succeed("run", "--model", "mlm:m", "--suite", "./long.jsonl", "--out", "b", cwd=tmp_path)
+    assert "2 sentences are longer than m reads" in longer.stderr
+    assert "1 contrast undecidable" in longer.stderr
+    said = refuse("pair", "--model", "mlm:m", f"{longest} the author", "the", cwd=tmp_path).stderr
+    assert f"has {fits + 1} tokens, but the model reads at most {fits}" in said

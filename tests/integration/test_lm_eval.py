@@ -2,14 +2,17 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
 import torch
+import transformers
 import yaml
 from checkpoints import save_causal
 from in_process import call
 from lm_eval.api.instance import Instance
+from small import write_lines
 
 import tseval
 from tseval.lm_eval_tasks import TsevalLM
@@ -169,3 +172,39 @@ def test_a_model_that_is_not_there_is_one_message_in_lm_eval_too(tmp_path):
     assert result.returncode == 2
     assert "tseval: no.pt: no such checkpoint" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_cache_and_a_folder_of_results_hold_models_apart(tmp_path):
+    """Two models of one tokenizer: each gets its own numbers, and a cache that both use serves both."""
+    pairs = [("the author laughs .", "the author laugh ."), ("the authors laugh .", "the authors laughs .")]
+    write_lines(tmp_path / "pairs.jsonl", [{"good": good, "bad": bad} for good, bad in pairs])
+    assert call("export", "lm-eval", "./pairs.jsonl", "-o", "tasks", cwd=tmp_path).returncode == 0
+    models = {"model-a": save_causal(tmp_path / "model-a"), "model-b": save_causal(tmp_path / "model-b")}
+    other = transformers.AutoModelForCausalLM.from_pretrained(models["model-b"])
+    with torch.no_grad():
+        other.transformer.wte.weight.normal_(0, 0.5)
+    other.save_pretrained(models["model-b"])
+    cached = []
+    for name in ("model-a", "model-b", "model-a"):
+        where = "--include_path", "tasks", "--tasks", "tseval_pairs", "--use_cache", "cache", "--log_samples"
+        arguments = "--model_args", f"checkpoint=hf:{name},tokenise=false", "--output_path", "out"
+        ended = command("tseval", "lm-eval", "--model", "tseval", *arguments, *where, cwd=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+        cached += re.findall("Cached requests: (.*?),", ended.stderr)
+    assert cached == ["0", "0", "4"]
+    folders = sorted((tmp_path / "out").iterdir())
+    assert [folder.name[:7] for folder in folders] == ["model-a", "model-b"]
+    assert [len([*folder.glob("results_*")]) for folder in folders] == [2, 1]
+    for folder in folders:
+        model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / folder.name[:7])
+        tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / folder.name[:7])
+        for path in folder.glob("samples_*"):
+            for line in path.read_text().splitlines():
+                sample = json.loads(line)
+                asked = [one["arg_1"].strip() for one in sample["arguments"].values()]
+                for text, (found, *_) in zip(asked, sample["filtered_resps"], strict=True):
+                    ids = torch.tensor([[0, *tokenizer(text, add_special_tokens=False)["input_ids"]]])
+                    with torch.no_grad():
+                        table = model(ids[:, :-1]).logits[0].double().log_softmax(1)
+                    right = table.gather(1, ids[0, 1:, None]).sum().item()
+                    assert float(found) == pytest.approx(right, abs=1e-3)

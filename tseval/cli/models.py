@@ -288,11 +288,18 @@ def pair_command(good: str, bad: str, spec: str, model_args: str, form: str | No
             raise SuiteError(f"{name} is empty: give two sentences")
         if any("\ud800" <= letter <= "\udfff" for letter in sentence):
             raise SuiteError(f"{name} is not UTF-8 text: give two sentences")
-    from tseval.scoring.surprisal import as_picture, as_rows, surprisals
+    from tseval.scoring.protocol import TotalModel
+    from tseval.scoring.surprisal import Token, as_picture, as_rows, surprisals
 
     model = open_chosen(spec, model_args, device)
     with busy(f"asking {model.card.name}"):
-        found = surprisals(model, [good, bad])
+        if isinstance(model, TotalModel):  # one number a sentence, and none of a token
+            totals = model.sentence_logprobs([good, bad])
+            found = [
+                [Token(0, text, text, 0.0 - total)] for text, total in zip((good, bad), totals, strict=True)
+            ]
+        else:
+            found = surprisals(model, [good, bad])
     if (form or chosen_format()) == "picture":
         click.echo(as_picture(found))
     else:

@@ -32,7 +32,7 @@ from tseval.errors import RunError, SuiteError, counted, shortened
 from tseval.items import cluster_by
 from tseval.questions import SCORES
 from tseval.questions.scored import Normalised
-from tseval.suites import load_suite
+from tseval.suites import load_suite, taken_before
 from tseval.suites.data.ratings import read_unigrams
 
 if TYPE_CHECKING:
@@ -112,6 +112,9 @@ def run_command(
             )
             for name in suites
         ]
+    for name in suites:
+        if (said := taken_before(name)) and not quiet:
+            click.echo(said, err=True)
     for suite in loaded:
         check_features(suite, by)
         if suite.left_out and not quiet:

@@ -250,6 +250,14 @@ def find_suite(spec: str | Path) -> Path:
     )
 
 
+def taken_before(spec: str) -> str | None:
+    """Say that a name is taken before a file or folder that is called so too."""
+    name = spec.rpartition(":")[0] or spec
+    if name in (*available_suites(), *CATALOGUE) and Path(name).exists():
+        return f"{name} is the suite of that name; the file or folder here is ./{spec}"
+    return None
+
+
 def check_suite_spec(spec: str) -> None:
     """Check that there is such a suite, without reading it.
 
