@@ -23,12 +23,14 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.adapters.hf import CausalModel
+from tseval.adapters.nanogpt import open_nanogpt
 from tseval.adapters.pretrained import Pretrained
 from tseval.errors import ModelError, quoted_text, suggest
 from tseval.models import UNK, bundled_checkpoints
 from tseval.models.checkpoint import Checkpoint, hash_weights, load_checkpoint
 from tseval.models.network import TASKS, count_parameters
-from tseval.models.states import is_foreign, open_state
+from tseval.models.state_files import holds_gpt, is_foreign
+from tseval.models.states import open_state
 from tseval.scoring.numerics import (
     NOTHING_GAINED,
     Bfloat16Matrix,
@@ -279,17 +281,28 @@ class NativeClassifier(NativeModel):
         return best
 
 
-def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:
+def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | CausalModel:
     """Open `--model PATH`: a checkpoint of tseval's own, or what torch saved of a recurrent language model.
 
-    Both take `precision=bfloat16`; `tseval.models.states.ARGUMENTS` say what a foreign file does not.
+    Both take `precision=bfloat16`; `tseval.models.states.ARGUMENTS` say what a foreign file does not. A
+    checkpoint of nanoGPT is opened as GPT-2.
     """
     path = Path(rest)
     # A file name need not be text; the model's name must be.
     name = path.stem.encode("utf-8", "replace").decode()
     remaining = dict(arguments)
-    precision = _take_precision(remaining)
-    checkpoint = _load(path, remaining)
+    if not is_foreign(path):
+        precision = _take_precision(remaining)
+        checkpoint = load_checkpoint(path)
+        if remaining:
+            raise ModelError(
+                f"a tseval checkpoint takes no --model-args but precision, and got {', '.join(remaining)}"
+            )
+    elif holds_gpt(path):
+        return open_nanogpt(path, name, remaining, device)
+    else:
+        precision = _take_precision(remaining)
+        checkpoint = open_state(path, remaining)
     kind = NativeModel if checkpoint.model.sizes.task is None else NativeClassifier
     return kind(name, checkpoint, pick_device(device), precision)
 
@@ -303,19 +316,7 @@ def _take_precision(arguments: dict[str, str]) -> ScoringPrecision:
     return cast("ScoringPrecision", value)
 
 
-def _load(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
-    """Read a checkpoint of either kind; its content decides which it is."""
-    if not is_foreign(path):
-        checkpoint = load_checkpoint(path)
-        if arguments:
-            raise ModelError(
-                f"a tseval checkpoint takes no --model-args but precision, and got {', '.join(arguments)}"
-            )
-        return checkpoint
-    return open_state(path, arguments)
-
-
-def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel:
+def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | CausalModel:
     """Open `--model bundled:NAME`, a checkpoint that comes with tseval."""
     known = bundled_checkpoints()
     if rest not in known:

@@ -162,13 +162,13 @@ def test_another_model_is_refused_and_named(folder, name, form, message):
          "of kind 'RNN_EXP'"),
         (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, bidirectional=True)), "weight_ih_l0_reverse"),
         (lambda model: setattr(model, "decoder", nn.Linear(5, 7)),
-         "no output matrix of shape (8, 5), for the 8 words of encoder.weight; there is decoder.weight (7, 5)"),
+         "for the 8 words of encoder.weight; there is decoder.weight (7, 5)"),
         (lambda model: setattr(model.decoder, "bias", nn.Parameter(torch.zeros(8, dtype=torch.complex64))),
          "of a type that weights do not have, 'torch.ComplexFloatStorage'"),
         (lambda model: model.decoder.bias.data.fill_(float("nan")), "'output.bias' holds NaN"),
         (lambda model: setattr(model, "extra", nn.LayerNorm(5)),
          "LayerNorm', which no word language model needs"),
-        (lambda model: setattr(model, "table", np.zeros(3)), "would call 'numpy._core.multiarray._reconstruct'"),
+        (lambda model: setattr(model, "table", np.zeros(3)), "multiarray._reconstruct'"),
     ],
 )  # fmt: skip
 def test_a_model_that_computes_something_else_is_refused(folder, tmp_path, form, change, message):

@@ -146,7 +146,8 @@ def test_without_a_word_for_unknown_ones_an_item_that_has_one_is_undecidable(tmp
     words = [word if word != "<UNK>" else "guard" for word in WORDS]
     torch.save({"model": lstm().state_dict(), "vocab": words}, tmp_path / "model.pt")
     (tmp_path / "pairs.csv").write_text(
-        "sentence_good,sentence_bad\nthe author laughs .,the author laugh .\nthe judge laughs .,the judge laugh .\n"
+        "sentence_good,sentence_bad\n"
+        "the author laughs .,the author laugh .\nthe judge laughs .,the judge laugh .\n"
     )
     done = call("run", "--model", "model.pt", "--suite", "pairs.csv", "--out", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -197,15 +198,15 @@ def only(*parts):
 REFUSED = {
     "a transformer": (nn.TransformerEncoderLayer(4, 2).state_dict(), "self_attn.in_proj_weight (12, 4)"),
     "weights left over": (changed(gate__weight=torch.ones(6, 6)), "has not: gate.weight (6, 6)"),
-    "no output": (only("encoder", "rnn"), "no output matrix of shape (8, 6), for the 8 words of encoder.weight"),
+    "no output": (only("encoder", "rnn"), "no output matrix of shape (8, 6), for the 8 words of"),
     "no embedding": (only("rnn"), "no word vectors of width 6"),
-    "an output that does not fit": (changed(decoder__weight=torch.ones(7, 6)), "there is decoder.weight (7, 6)"),
+    "an output that does not fit": (changed(decoder__weight=torch.ones(7, 6)), "is decoder.weight (7, 6)"),
     "a layer without a part": (
         {name: tensor for name, tensor in lstm().state_dict().items() if "weight_hh" not in name},
         "has no weight_hh",
     ),
-    "bidirectional": (lstm(hidden=3, bidirectional=True).state_dict(), "read from both ends (rnn.weight_ih_l0_reverse)"),
-    "an optimizer alone": (torch.optim.Adam(lstm().parameters()).state_dict(), "state of an optimizer and no model"),
+    "bidirectional": (lstm(hidden=3, bidirectional=True).state_dict(), "both ends (rnn.weight_ih_l0_reverse)"),
+    "an optimizer alone": (torch.optim.Adam(lstm().parameters()).state_dict(), "state of an optimizer and no"),
     "an optimizer in a dictionary": (
         {"optimizer": torch.optim.Adam(lstm().parameters()).state_dict(), "epoch": 3},
         "state of an optimizer and no model",
@@ -226,7 +227,7 @@ REFUSED = {
     ),
     "NaN": (changed(decoder__bias=torch.full((8,), float("nan"))) | {}, "Add --model-args vocab=FILE"),
     "torch's RNN": (
-        {"net": {**lstm().state_dict(), **{f"rnn.{k}": v for k, v in nn.RNN(6, 6).state_dict().items()}}, "words": WORDS},
+        {"net": lstm().state_dict() | nn.ModuleDict({"rnn": nn.RNN(6, 6)}).state_dict(), "words": WORDS},
         "nonlinearity=tanh, or nonlinearity=relu",
     ),
 }  # fmt: skip

@@ -114,7 +114,7 @@ _COLUMNS, _WINDOW = 32, 35  # how a validation text is read: side by side, and w
 def convert_command(
     old: Path, new: Path, vocab: Path | None, model_args: str, stored: PackedType, valid: Path | None
 ) -> None:
-    """Write any file of torch with a recurrent language model as a checkpoint of tseval's own, or one smaller.
+    """Write a recurrent language model that torch saved as a checkpoint of tseval's own, or one smaller.
 
     OLD is whatever `--model` opens as such; nothing in it is executed. The perplexity of
     a checkpoint stays if its numbers do.
@@ -143,14 +143,15 @@ def convert_command(
 def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkpoint:
     """Open a file of torch with its words, or a checkpoint, which has them."""
     from tseval.models.checkpoint import load_checkpoint
-    from tseval.models.states import is_foreign, open_state
+    from tseval.models.state_files import is_foreign
+    from tseval.models.states import open_state
 
     if is_foreign(old):
         return open_state(old, arguments if vocab is None else {**arguments, "vocab": str(vocab)})
     read = load_checkpoint(old)  # says what is wrong with the file, if anything is
     if vocab is not None or arguments:
         raise ModelError(
-            f"{old}: is a checkpoint of tseval's own already, with its words: leave out --vocab and --model-args"
+            f"{old}: is a checkpoint of tseval's own already, with its words: leave out --vocab, --model-args"
         )
     return read
 

@@ -1,15 +1,13 @@
-"""Recurrent language models as people save them, read by names and shapes; nothing in a file is executed.
+"""Recurrent language models that others saved, read by the names and shapes of their tensors.
 
-What `torch.save` wrote: a `state_dict`, alone or in the dictionary that a training saves, or the module itself,
-perhaps inside DataParallel, torch.compile or a LightningModule. The forward pass is code and is in no file. It
-is taken to be that of PyTorch's example `word_language_model`: embedding, recurrent layers, output layer. The
-models of Gulordava et al. 2018 and Marvin & Linzen 2018 and AWD-LSTM (Merity et al. 2018) descend from it.
-Where names and shapes allow two readings, none is guessed: the message says what decides.
+The forward pass is code and is in no file. It is taken to be that of PyTorch's example `word_language_model`:
+embedding, recurrent layers, output layer. The models of Gulordava et al. 2018 and Marvin & Linzen 2018 and
+AWD-LSTM (Merity et al. 2018) descend from it. Where names and shapes allow two readings, none is guessed: the
+message says what decides.
 """
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,135 +15,42 @@ from itertools import pairwise, permutations
 from typing import TYPE_CHECKING
 
 import torch
-from safetensors import SafetensorError, safe_open
 
-from tseval.errors import ModelError, first_line, shortened, suggest
+from tseval.errors import ModelError, shortened, suggest
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.network import Sizes
-from tseval.models.pickles import Pickled, quoted, read_pickle
-from tseval.models.torch_files import (
-    MAGIC,
-    OWN_LIMITS,
-    StoredTensor,
-    find_tensor,
-    holds_checkpoint,
-    read_object,
-)
+from tseval.models.pickles import Pickled, quoted
+from tseval.models.state_files import LAYER, choose_state, is_float, naming, read_state_file
 from tseval.models.vocabularies import VocabularyOptions, find_vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from torch import Tensor
 
     from tseval.models.cells.cell import Option
+    from tseval.models.state_files import State, StateFile
+    from tseval.models.torch_files import StoredTensor
     from tseval.models.vocabularies import Words
 
 
-ANY_OTHER = "  Any other model: one function that builds it, --model ./FILE.py:FUNCTION; one of transformers: hf:FOLDER."
+ANY_OTHER = (
+    "  Any other model: a function that builds it, --model ./FILE.py:FUNCTION; of transformers: hf:FOLDER."
+)
 NO_CHECKSUMS = (
     "the checkpoint is in torch's old format, which has no checksums: a changed bit in a weight is not "
     "noticed. `tseval convert` writes one that has"
 )
-ARGUMENTS = ("vocab", "vocab_from", "bos", "unk", "lowercase", "nonlinearity", "embedding", "output", "layers",
-             "state", "tied")  # fmt: skip
+OF_WORDS = ("vocab", "vocab_from", "bos", "unk", "lowercase")
+ARGUMENTS = (*OF_WORDS, "nonlinearity", "embedding", "output", "layers", "state", "tied")  # fmt: skip
 # Rows of a recurrent matrix to each unit tell the cell.
 GATES = {4: "lstm", 3: "gru", 1: "srn"}
 NONLINEARITIES = {"RNN_TANH": "tanh", "RNN_RELU": "relu", "tanh": "tanh", "relu": "relu"}
-WRAPPERS = {"module", "_orig_mod", "_forward_module"}  # DataParallel and WeightDrop, torch.compile, Lightning
-LAYER = re.compile(r"(?:(.*)\.)?(weight|bias)_(ih|hh|hr)(?:_l(\d{1,3}))?(_reverse)?(_raw)?")
 INPUT_NAMES = re.compile(r"enc|emb|wte|lookup|lut|input|word|vectors", re.IGNORECASE)
 OUTPUT_NAMES = re.compile(
     r"dec|out|fc|lin|head|proj|softmax|generator|classifier|logit|hidden2|to_vocab", re.IGNORECASE
 )
-OPTIMISER = {"state", "param_groups"}  # what every optimizer's state_dict has
-
-_EMBEDDING = "torch.nn.modules.sparse.Embedding"
-_RECURRENT = frozenset(
-    f"torch.nn.modules.rnn.{kind}{part}" for kind in ("LSTM", "GRU", "RNN") for part in ("", "Cell")
-)
-_DROPOUT = "torch.nn.modules.dropout.Dropout"
-# Modules that change no logits but by weights, which are found by name.
-_MODULES = _RECURRENT | {
-    *(_EMBEDDING, _DROPOUT, "torch.nn.modules.linear.Linear", "torch.nn.modules.linear.Identity"),
-    *(f"torch.nn.modules.container.{name}" for name in ("ModuleList", "ModuleDict", "Sequential")),
-    *("torch.nn.modules.activation.LogSoftmax", "torch.nn.modules.activation.Softmax"),
-    *("torch.nn.modules.loss.CrossEntropyLoss", "torch.nn.modules.loss.NLLLoss"),
-    *(
-        "torch.nn.parallel.data_parallel.DataParallel",
-        "torch.nn.parallel.distributed.DistributedDataParallel",
-    ),
-}
-# What trainings save beside weights; such calls become records.
-_CALLED = _MODULES | {
-    *("torch.device", "torch.Size", "_codecs.encode", "numpy.dtype", "argparse.Namespace"),
-    *("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar"),
-    *("collections.Counter", "collections.defaultdict", "builtins.int", "builtins.list", "builtins.float"),
-    *(
-        f"{room}.{kind}Path"
-        for room in ("pathlib", "pathlib._local")
-        for kind in ("Posix", "Windows", "PurePosix")
-    ),
-    "torch.nn.backends.thnn._get_thnn_function_backend",  # until PyTorch 1.3; holds no numbers
-}
-# Classes that hold words, settings or the course of a training: data, whoever's they are.
-DATA_CLASSES = re.compile(
-    r"(torch\.(?!nn\.)|lightning\.|pytorch_lightning\.|omegaconf\.|torchtext\.|transformers\.|typing\.|types\.).*"
-    r"|.*(Dictionary|Vocab|Vocabulary|Corpus|Config|Configuration|Namespace|Args|Arguments|Options|Params"
-    r"|AttributeDict|AttrDict|EasyDict)"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The tensors of a model in a file, by the names that its state_dict has.
-
-    Attributes:
-        place: Where in the file; empty for the whole.
-        tensors: By name, without what wrappers put before it.
-        modes: Kinds of recurrent layers that the modules or settings around them name, as torch does.
-        dropout: That the module says.
-        class_name: Of the module; `state_dict` where there is none.
-    """
-
-    place: str
-    tensors: dict[str, StoredTensor]
-    modes: frozenset[str] = frozenset()
-    dropout: float = 0.0
-    class_name: str = "state_dict"
-
-    @property
-    def has_layers(self) -> bool:
-        """Whether recurrent layers are among them."""
-        return any(LAYER.fullmatch(name) for name in self.tensors)
-
-
-@dataclass(frozen=True, slots=True)
-class StateFile:
-    """A file that was read: what is in it, and how the numbers of a tensor are had."""
-
-    value: object
-    form: str
-    check: Callable[[Sequence[StoredTensor]], None]
-    read: Callable[[StoredTensor], Tensor]
-
-
-def is_foreign(path: Path) -> bool:
-    """Tell what torch or safetensors wrote, but not tseval, by its first bytes."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        start = file.read(64)
-    if start.startswith(b"PK"):
-        return not holds_checkpoint(path)
-    try:
-        if start[8:9] == b"{":
-            with safe_open(path, framework="pt") as tensors:
-                return "tseval" not in (tensors.metadata() or {})
-        return read_pickle(io.BytesIO(start)).value == MAGIC
-    except (ModelError, SafetensorError, ValueError):
-        return False
 
 
 def open_state(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
@@ -161,181 +66,13 @@ def open_state(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
     Raises:
         ModelError: Names the tensors that fit no reading, or the argument that decides between two.
     """
-    if unknown := [name for name in arguments if name not in ARGUMENTS]:
-        raise ModelError(
-            f"--model-args {unknown[0]}: {suggest(unknown[0], ARGUMENTS, 'A recurrent model takes')}"
-        )
-    try:
+    with naming(path, arguments):
+        if unknown := [name for name in arguments if name not in ARGUMENTS]:
+            raise ModelError(
+                f"--model-args {unknown[0]}: {suggest(unknown[0], ARGUMENTS, 'A recurrent model takes')}"
+            )
         file = read_state_file(path)
-        state = choose_state(file.value, arguments.get("state"))
-        return _assemble(path, file, state, arguments)
-    except ModelError as error:
-        names_file = str(error).startswith((str(path), f"{arguments.get('vocab', path)}: "))
-        raise ModelError(str(error) if names_file else f"{path}: {error}") from None
-
-
-def read_state_file(path: Path) -> StateFile:
-    """Read what a file holds; of the numbers only the places are noted."""
-    with path.open("rb") as opened:
-        start = opened.read(16)
-    if start[8:9] == b"{":
-        return _read_safetensors(path)
-    file = read_object(path, _CALLED, OWN_LIMITS)
-    own = {module.called for _, module in _modules(file.value)}
-    foreign = sorted(name for name in file.names - own if not DATA_CLASSES.fullmatch(name))
-    if foreign:
-        raise ModelError(
-            f"refused, and not run: its pickle names {quoted(foreign[0])}, which no word language model needs.\n"
-            "  Save weights and words alone: torch.save({'model': model.state_dict(), 'vocab': words}, FILE)."
-        )
-    return StateFile(file.value, file.form, file.check, file.read)
-
-
-def _read_safetensors(path: Path) -> StateFile:
-    try:
-        with safe_open(path, framework="pt") as file:
-            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, ValueError) as error:
-        raise ModelError(f"damaged safetensors file ({first_line(error)[:200]})") from None
-    return StateFile(tensors, "safetensors", lambda _: None, lambda tensor: tensor)  # type: ignore[arg-type, return-value]
-
-
-def choose_state(value: object, place: str | None) -> State:
-    """Find the one model in what was saved.
-
-    Args:
-        value: What is in the file.
-        place: Which of several it is, as a message named it.
-    """
-    found = list(find_states(value))
-    if place is not None:
-        names = [state.place for state in found]
-        if place not in names:
-            raise ModelError(f"state={place}: {suggest(place, names, 'It holds')}")
-        return found[names.index(place)]
-    recurrent = [state for state in found if state.has_layers]
-    if len(recurrent) > 1:
-        names = [state.place for state in recurrent]
-        raise ModelError(
-            f"it holds {len(names)} models: {', '.join(names[:6])}.\n  Add --model-args state={names[0]}, or another."
-        )
-    if recurrent:
-        return recurrent[0]
-    if found:
-        return max(found, key=lambda state: len(state.tensors))
-    if isinstance(value, Mapping) and _only_optimiser(value):
-        raise ModelError(
-            "it holds the state of an optimizer and no model.\n"
-            "  Save the weights: torch.save(model.state_dict(), FILE)."
-        )
-    held = shortened(", ".join(map(repr, list(value)[:6])), 200) if isinstance(value, Mapping) else ""
-    raise ModelError(
-        f"it holds a {type(value).__name__}{f' of {held}' if held else ''}, not a model.\n"
-        "  Save the weights: torch.save(model.state_dict(), FILE)."
-    )
-
-
-def _only_optimiser(value: Mapping[object, object]) -> bool:
-    return value.keys() >= OPTIMISER or any(
-        isinstance(entry, Mapping) and entry.keys() >= OPTIMISER for entry in value.values()
-    )
-
-
-def find_states(value: object, place: str = "", depth: int = 4) -> Iterator[State]:
-    """Give every model in what was saved: modules, and dictionaries of tensors that hold a matrix."""
-    if isinstance(value, Pickled) and _parts_of(value) is not None:
-        yield _flat(value, place)
-        return
-    if not depth or isinstance(value, str):
-        return
-    if isinstance(value, Mapping):
-        tensors = {name: as_tensor(entry) for name, entry in value.items() if isinstance(name, str)}
-        matrices = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-        if any(len(tensor.shape) == 2 and _is_float(tensor) for tensor in matrices.values()):
-            yield State(place, without_wrappers(matrices))
-        elif not value.keys() >= OPTIMISER:
-            for name, entry in value.items():
-                yield from find_states(entry, f"{place}.{name}" if place else str(name), depth - 1)
-    elif isinstance(value, list | tuple):
-        for i, entry in enumerate(value[:100]):
-            yield from find_states(entry, f"{place}.{i}" if place else str(i), depth - 1)
-
-
-def as_tensor(value: object) -> StoredTensor | None:
-    """Give the tensor that a value is, read already or not; None if it is none."""
-    return value if isinstance(value, torch.Tensor) else find_tensor(value)  # type: ignore[return-value]
-
-
-def _is_float(tensor: StoredTensor) -> bool:
-    dtype = tensor.dtype if isinstance(tensor, torch.Tensor) else tensor.view.storage.dtype
-    return dtype.is_floating_point
-
-
-def without_wrappers(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """Take off what DataParallel, torch.compile and the like put into names."""
-    found: dict[str, StoredTensor] = {}
-    for name, tensor in tensors.items():
-        short = ".".join(part for part in name.split(".") if part not in WRAPPERS)
-        found[name if short in found else short] = tensor
-    return found
-
-
-def _parts_of(module: object) -> Mapping[str, object] | None:
-    """Give the dictionaries that make up a module; None if it is none."""
-    state = module.state if isinstance(module, Pickled) else None
-    if isinstance(state, dict) and isinstance(state.get("_parameters"), dict):
-        return state if isinstance(state.get("_modules"), dict) else None
-    return None
-
-
-def _modules(value: object, depth: int = 4) -> Iterator[tuple[str, Pickled]]:
-    """Give the outermost modules in what was saved, in DataParallel the one inside it too."""
-    if isinstance(value, Pickled) and (parts := _parts_of(value)) is not None:
-        yield "", value
-        inside = parts["_modules"]
-        if value.called.startswith("torch.nn.parallel.") and isinstance(inside, dict):
-            yield from _modules(inside.get("module"), depth)
-    elif depth and isinstance(value, Mapping | list | tuple):
-        for entry in list(value.values() if isinstance(value, Mapping) else value)[:100]:
-            yield from _modules(entry, depth - 1)
-
-
-def _flat(module: Pickled, place: str) -> State:
-    """Write a module as its state_dict, and note what its parts say of themselves."""
-    tensors: dict[str, StoredTensor] = {}
-    modes: set[str] = set()
-    dropout, name_of = 0.0, module.called
-
-    def visit(part: Pickled, before: str) -> None:
-        nonlocal dropout
-        parts = _parts_of(part)
-        if parts is None:
-            raise ModelError("what it holds is no module of torch, or a damaged one")
-        if part.called == _EMBEDDING and parts.get("max_norm") is not None:
-            raise ModelError("its word vectors are cut to a largest norm, which cannot be computed here")
-        if part.called in _RECURRENT:
-            modes.add(str(parts.get("mode") or parts.get("nonlinearity") or part.called.rpartition(".")[2]))
-        if (
-            part.called == _DROPOUT
-            and before.rstrip(".").endswith("drop")
-            and isinstance(parts.get("p"), float)
-        ):
-            dropout = parts["p"]  # type: ignore[assignment]
-        for kind in ("_parameters", "_buffers"):
-            entries = parts.get(kind)
-            for name, value in entries.items() if isinstance(entries, dict) else ():
-                if value is not None and (tensor := find_tensor(value)) is None:
-                    raise ModelError(f"{quoted(f'{before}{name}')} is no tensor: the file is damaged")
-                if value is not None:
-                    tensors[f"{before}{name}"] = tensor  # type: ignore[assignment]
-        for name, child in parts["_modules"].items():  # type: ignore[attr-defined]
-            if isinstance(child, Pickled):
-                visit(child, f"{before}{name}.")
-
-    visit(module, "")
-    if module.called.startswith("torch.nn.parallel."):
-        name_of = next((inner.called for _, inner in _modules(module) if inner is not module), module.called)
-    return State(place, without_wrappers(tensors), frozenset(modes), dropout, name_of)
+        return _assemble(path, file, choose_state(file.value, arguments.get("state")), arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,7 +174,8 @@ def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], 
     inputs = [name for name in matrices if matrices[name].shape[1] == width]
     if not inputs:
         raise ModelError(
-            f"it has no word vectors of width {width}, as its first layer reads: {_listed(matrices)}.\n{ANY_OTHER}"
+            f"it has no word vectors of width {width}, as its first layer reads: {_listed(matrices)}.\n"
+            f"{ANY_OTHER}"
         )
     same = _same_numbers(matrices, file)
     pairs = [
@@ -461,8 +199,8 @@ def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], 
         ]  # fmt: skip
         if len(named) != 1:
             raise ModelError(
-                f"{pairs[0][0]} and {pairs[0][1]} have one shape {tuple(matrices[pairs[0][0]].shape)}: either may be "
-                f"the output matrix.\n  Add --model-args output={pairs[0][1]}, or output={pairs[0][0]}."
+                f"{' and '.join(pairs[0])} have one shape {tuple(matrices[pairs[0][0]].shape)}: either may "
+                f"be the output matrix.\n  Add --model-args output={pairs[0][1]}, or output={pairs[0][0]}."
             )
         pairs = named
     embedding, output = pairs[0]
@@ -535,11 +273,12 @@ def _assemble(path: Path, file: StateFile, state: State, arguments: Mapping[str,
     """Make a model of tensors whose places in it are found."""
     if not state.has_layers:
         raise ModelError(
-            f"its tensors are not those of an LSTM, GRU or RNN language model: {_listed(state.tensors)}.\n{ANY_OTHER}"
+            f"its tensors are not those of an LSTM, GRU or RNN language model: {_listed(state.tensors)}.\n"
+            f"{ANY_OTHER}"
         )
     file.check(list(state.tensors.values()))
     layers, names = _layers(state, arguments.get("layers"))
-    rest = {name: tensor for name, tensor in state.tensors.items() if name not in names and _is_float(tensor)}
+    rest = {name: tensor for name, tensor in state.tensors.items() if name not in names and is_float(tensor)}
     ends = _ends(state, layers, rest, file, arguments)
     if left := {
         name: tensor for name, tensor in rest.items() if name not in (ends.embedding, ends.output, ends.bias)
@@ -555,7 +294,7 @@ def _assemble(path: Path, file: StateFile, state: State, arguments: Mapping[str,
         stored |= {f"layers.{i}.layer.{part}_l0": tensor for part, tensor in layer.tensors.items()}
     words = find_vocabulary(
         path, file.value, stored["embedding.weight"].shape[0],
-        VocabularyOptions(**{name: arguments[name] for name in VocabularyOptions.__slots__ if name in arguments}),
+        VocabularyOptions(**{name: value for name, value in arguments.items() if name in OF_WORDS}),
     )  # fmt: skip
     read = {name: file.read(tensor).float() for name, tensor in stored.items()}
     tied = torch.equal(read["embedding.weight"], read["output.weight"])
@@ -640,7 +379,7 @@ def _with_biases(weights: Mapping[str, Tensor], layers: Sequence[Layer]) -> dict
     """Put zeros where a layer has no bias: they change nothing."""
     complete = dict(weights)
     complete.setdefault("output.bias", torch.zeros(len(weights["output.weight"])))
-    for i, layer in enumerate(layers):
+    for i in range(len(layers)):
         for part in ("bias_ih", "bias_hh"):
             rows = len(weights[f"layers.{i}.layer.weight_ih_l0"])
             complete.setdefault(f"layers.{i}.layer.{part}_l0", torch.zeros(rows))

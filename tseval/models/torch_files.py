@@ -293,7 +293,7 @@ LEGACY_VERSION = 1001
 
 
 def holds_checkpoint(path: Path) -> bool:
-    """Tell a zip file whose pickle begins as that of a checkpoint of tseval's own; of others another reader tells."""
+    """Tell a zip file whose pickle begins as that of a checkpoint of tseval's own."""
     try:
         with zipfile.ZipFile(path) as archive:
             name = pickle_part(archive)

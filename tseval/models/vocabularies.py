@@ -1,4 +1,4 @@
-"""The words of a model that tseval did not write: in its file, beside it, in a file of their own, or in its text."""
+"""The words of a model that others saved: in its file, beside it, in a file of their own, or in its text."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # Where words lie beside a checkpoint, and what they are called in one.
 BESIDE = ("vocab.txt", "vocab.json", "meta.pkl")
 NAMES = re.compile(
-    r"vocab(ulary)?|words?|tokens?|dictionary|dict|corpus|[is]to[is]|(idx|index|id|ix|i)_?(2|to)_?(word|token|w)"
-    r"|(word|token|w)_?(2|to)_?(idx|index|id|ix|i)",
+    r"vocab(ulary)?|words?|tokens?|dictionary|dict|corpus|[is]to[is]"
+    r"|(idx|index|id|ix|i)_?(2|to)_?(word|token|w)|(word|token|w)_?(2|to)_?(idx|index|id|ix|i)",
     re.IGNORECASE,
 )
 # What starts a sentence: its own symbol, or else the one that ended the sentence before.
@@ -34,9 +34,11 @@ STARTS = ("<bos>", "<BOS>", "<sos>", "<SOS>", "<s>", "<S>", "[BOS]", "<start>", 
 UNKNOWNS = (UNK, "<UNK>", "<unknown>", "<UNKNOWN>", "[UNK]", "<oov>", "<OOV>", "UNK", "<|unk|>")
 SYMBOL = re.compile(r"<.*>|\[.*\]|UNK")
 # Calls in pickled dictionaries; they become records or plain containers.
-_CALLED = frozenset({"collections.Counter", "collections.defaultdict", "collections.OrderedDict", "builtins.int",
-                     "copyreg._reconstructor", "copy_reg._reconstructor", "builtins.object", "__builtin__.object",
-                     "builtins.set", "__builtin__.set", "_codecs.encode"})  # fmt: skip
+_CALLED = frozenset({
+    *("collections.Counter", "collections.defaultdict", "collections.OrderedDict"),
+    *("copyreg._reconstructor", "copy_reg._reconstructor", "builtins.object", "__builtin__.object"),
+    *("builtins.int", "builtins.set", "__builtin__.set", "_codecs.encode"),
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,8 @@ def find_vocabulary(path: Path, value: object, size: int, options: VocabularyOpt
     words, source = _words(path, value, size, options)
     if len(words) != size:
         raise ModelError(
-            f"the vocabulary has {len(words):,} words but the weights are for {size:,}: they do not belong together "
-            f"({source})"
+            f"the vocabulary has {len(words):,} words but the weights are for {size:,}: "
+            f"they do not belong together ({source})"
         )
     try:
         return _described(words, source, options)
@@ -118,8 +120,8 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
         place, words = next(iter(inside.items()))
         return words, f"its {place}"
     raise ModelError(
-        f"it does not hold the words of its {size:,} ids. Add --model-args vocab=FILE, a text file with one word "
-        "a line in the order of the ids,\n  or vocab_from=train.txt,valid.txt,test.txt, the text that "
+        f"it does not hold the words of its {size:,} ids. Add --model-args vocab=FILE, a text file with one "
+        "word a line in the order of the ids,\n  or vocab_from=train.txt,valid.txt,test.txt, the text that "
         "word_language_model was trained on."
     )
 
@@ -168,7 +170,7 @@ def find_words(value: object, place: str = "", depth: int = 5) -> Iterator[tuple
 
 
 def as_words(value: object) -> list[str] | None:
-    """Take a list of words, or a map between words and the ids 0 to n-1, for a vocabulary; None if it is none."""
+    """Take a list of words, or a map between words and ids 0 to n-1, for a vocabulary; None if it is none."""
     if isinstance(value, list) and len(value) > 1 and all(isinstance(word, str) for word in value):
         return cast("list[str]", value)
     if not isinstance(value, Mapping) or len(value) < 2:
@@ -188,9 +190,9 @@ def read_words(path: Path) -> list[str]:
     """Read words in the order of their ids.
 
     Args:
-        path: Text, one word a line (any white space parts two words, as in the code published with the models of
-            Gulordava et al. 2018); JSON, a list or a map of words and ids; or a pickle of such, or of an object
-            that has one, read without running it.
+        path: Text, one word a line (any white space parts two words, as in the code published with the
+            models of Gulordava et al. 2018); JSON, a list or a map of words and ids; or a pickle of such, or
+            of an object that has one, read without running it.
     """
     try:
         with path.open("rb") if path.is_file() else io.BytesIO() as file:
@@ -227,14 +229,14 @@ def _only(path: Path, found: list[list[str]]) -> list[str]:
     distinct = {tuple(words) for words in found}
     if len(distinct) != 1:
         raise ModelError(
-            f"{path}: holds {len(distinct) or 'no'} vocabularies: give one list of words in the order of their ids, "
-            "or one map of words to ids 0 to n-1"
+            f"{path}: holds {len(distinct) or 'no'} vocabularies: give one list of words in the order of "
+            "their ids, or one map of words to ids 0 to n-1"
         )
     return list(distinct.pop())
 
 
 def words_of_texts(paths: list[str]) -> list[str]:
-    """Rebuild the words of PyTorch's word_language_model: in order of first sight, `<eos>` at each line's end.
+    """Rebuild the words of PyTorch's word_language_model: in order of sight, `<eos>` at each line's end.
 
     Source: `pytorch/examples`, word_language_model/data.py, class Corpus.
     """

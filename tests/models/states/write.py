@@ -1,7 +1,7 @@
 """Write recurrent language models as people save them, and what each makes of a text: python write.py FOLDER.
 
-It runs in a process of its own that imports torch and Lightning, and nothing of tseval. `expected.json` has, by
-file, the log-probabilities of the words of each sentence by the model's own forward pass, in nats.
+It runs in a process of its own that imports torch and Lightning, and nothing of tseval. `expected.json` has,
+by file, the log-probabilities of the words of each sentence by the model's own forward pass, in nats.
 """
 
 import json

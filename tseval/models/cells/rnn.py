@@ -137,8 +137,8 @@ class LSTM(FusedCell):
     c_t     = f ∘ c_{t-1} + i ∘ g
     h_t     = o ∘ f(c_t), or with a projection P o ∘ f(c_t)
 
-    Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000; Sak et al. 2014 for P. The state is (h, c), the gates are stored
-    in torch's order i, f, g, o, and the bias is torch's pair, which acts as one.
+    Source: Hochreiter & Schmidhuber 1997; Gers et al. 2000; Sak et al. 2014 for P. The state is (h, c), the
+    gates are stored in torch's order i, f, g, o, and the bias is torch's pair, which acts as one.
 
     Args:
         input_size: Width of a word vector.

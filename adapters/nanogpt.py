@@ -1,0 +1,168 @@
+"""Checkpoints of nanoGPT, `ckpt.pt`, opened as GPT-2: `--model ckpt.pt`.
+
+nanoGPT saves `model` (the weights, perhaps of a compiled module) and `model_args` (the sizes). It is GPT-2
+with the exact GELU, biases or none, and matrices as torch's linear layers store them, where GPT-2 has their
+transposes. Characters are read by the `meta.pkl` that its data folders have, pieces by a tokenizer.
+
+Source: karpathy/nanoGPT, model.py and train.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.compute as pc
+import torch
+
+from tseval.adapters.hf import CausalModel
+from tseval.adapters.pretrained import Pretrained, plain_errors, take_option
+from tseval.errors import ModelError, suggest
+from tseval.models.checkpoint import hash_weights
+from tseval.models.network import no_init
+from tseval.models.state_files import GPT, choose_state, naming, read_state_file
+from tseval.models.vocabularies import read_words
+from tseval.scoring.numerics import pick_device
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from torch import Tensor
+    from transformers import GPT2LMHeadModel, PreTrainedTokenizerBase
+
+
+ARGUMENTS = ("vocab", "bos", "leading_space", "words", "state")
+TRANSPOSED = re.compile(r".*\.(c_attn|c_proj|c_fc)\.weight")
+MASK = re.compile(r".*\.attn\.bias")  # of older versions: which places may be looked at, no weight
+
+
+class NanoGPT(CausalModel):
+    """A model of nanoGPT; one of characters reads no sentence with a character that it does not know."""
+
+    characters: frozenset[str] | None = None
+
+    @property
+    def unreadable(self) -> str:
+        """What sentences are that `too_long` tells."""
+        return f"longer than {self.card.name} reads" + (", or of other characters" if self.characters else "")
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences cannot be read; see `BoundedModel`."""
+        if self.characters is None:
+            return super().too_long(sentences)
+        known = self.characters
+        strange = np.array(
+            [not known.issuperset(str(one)) for one in pc.utf8_trim_whitespace(sentences).to_pylist()]
+        )
+        found = strange.astype(np.bool_)
+        found[~strange] = super().too_long(sentences.filter(~strange)) if (~strange).any() else False
+        return found
+
+
+def open_nanogpt(path: Path, name: str, arguments: Mapping[str, str], device: str) -> CausalModel:
+    """Open `--model ckpt.pt`; `vocab=` is `meta.pkl`, the folder of a tokenizer, or `tokenizer.json`."""
+    remaining = dict(arguments)
+    if unknown := [one for one in remaining if one not in ARGUMENTS]:
+        raise ModelError(f"--model-args {unknown[0]}: {suggest(unknown[0], ARGUMENTS, 'A nanoGPT takes')}")
+    leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
+    words = take_option(remaining, "words", ("corrected", "pieces"))
+    bos = remaining.pop("bos", "auto")
+    with naming(path, arguments):
+        model, weights = _read(path, remaining.get("state"))
+        characters, tokenizer, digest = _tokenizer(path, remaining.get("vocab"), len(weights[GPT]))
+    total = hashlib.sha256(digest.encode())
+    hash_weights(total, weights)
+    with plain_errors("native", str(path)):
+        opened = Pretrained(name, model.to(pick_device(device)), tokenizer, total.hexdigest(), {})
+        scored = NanoGPT(opened, bos, leading_space, words)
+    scored.characters = characters
+    return scored
+
+
+def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Tensor]]:
+    """Put the weights of a checkpoint into a GPT-2 of its sizes; give both."""
+    try:
+        from transformers import GPT2Config, GPT2LMHeadModel  # noqa: PLC0415  optional, and heavy
+    except ImportError:
+        raise ModelError('a checkpoint of nanoGPT needs transformers.\n  pip install "tseval[hf]"') from None
+    file = read_state_file(path)
+    state = choose_state(file.value, which)
+    settings = file.value.get("model_args") if isinstance(file.value, Mapping) else None
+    heads = settings.get("n_head") if isinstance(settings, Mapping) else None
+    shapes = {
+        part: tuple(state.tensors[part].shape)
+        for part in (GPT, "transformer.wpe.weight")
+        if part in state.tensors
+    }
+    if type(heads) is not int or len(shapes) < 2 or shapes[GPT][1] % heads:
+        raise ModelError(
+            "it has the tensors of GPT-2, but no model_args of nanoGPT, which tell the number of heads.\n"
+            "  A model of transformers is a folder: --model hf:FOLDER."
+        )
+    stored = {part: tensor for part, tensor in state.tensors.items() if not MASK.fullmatch(part)}
+    file.check(list(stored.values()))
+    weights = {part: file.read(tensor).float() for part, tensor in stored.items()}
+    (rows, width), (positions, _) = shapes[GPT], shapes["transformer.wpe.weight"]
+    tied = "lm_head.weight" not in weights or torch.equal(weights["lm_head.weight"], weights[GPT])
+    config = GPT2Config(
+        vocab_size=rows, n_positions=positions, n_embd=width, n_head=heads, tie_word_embeddings=tied,
+        n_layer=len({part.split(".")[2] for part in weights if part.startswith("transformer.h.")}),
+        activation_function="gelu", bos_token_id=None, eos_token_id=None,
+    )  # fmt: skip
+    with no_init():
+        model = GPT2LMHeadModel(config).eval()
+    wanted = {part: tuple(tensor.shape) for part, tensor in model.state_dict().items()}
+    filled = {part: tensor.T if TRANSPOSED.fullmatch(part) else tensor for part, tensor in weights.items()}
+    if tied:
+        filled["lm_head.weight"] = filled[GPT]
+    for part, shape in wanted.items():
+        if part.endswith("bias") and part not in filled:
+            filled[part] = torch.zeros(shape)
+    if wrong := [
+        part
+        for part in sorted({*wanted, *filled})
+        if wanted.get(part) != getattr(filled.get(part), "shape", None)
+    ]:
+        raise ModelError(
+            f"its {wrong[0]} is {getattr(filled.get(wrong[0]), 'shape', 'missing')}, where a GPT-2 of "
+            f"{config.n_layer} layers has {wanted.get(wrong[0], 'none')}"
+        )
+    model.load_state_dict(filled)
+    return model, weights
+
+
+def _tokenizer(
+    path: Path, vocab: str | None, rows: int
+) -> tuple[frozenset[str] | None, PreTrainedTokenizerBase, str]:
+    """Give the characters that are known, if characters are read; the tokenizer; and its digest."""
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers  # noqa: PLC0415  optional, and heavy
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast  # noqa: PLC0415
+
+    beside = path.parent / "meta.pkl"
+    source = Path(vocab) if vocab is not None else beside
+    if vocab is None and not beside.is_file():
+        raise ModelError(
+            "it does not hold its tokens. Add --model-args vocab=meta.pkl, which its data folder has, or "
+            "vocab=FOLDER of a tokenizer, that of GPT-2 for a model of its pieces."
+        )
+    if source.suffix == ".json" and source.is_file():
+        tokenizer: PreTrainedTokenizerBase = PreTrainedTokenizerFast(tokenizer_file=str(source))
+    elif source.is_file():
+        letters = read_words(source)
+        if len(letters) > rows or any(len(letter) != 1 for letter in letters):
+            raise ModelError(
+                f"{source}: holds {len(letters):,} words, where at most {rows:,} characters should be"
+            )
+        split = Tokenizer(models.WordLevel({letter: i for i, letter in enumerate(letters)}))
+        split.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+        return frozenset(letters), PreTrainedTokenizerFast(tokenizer_object=split), json.dumps(letters)
+    else:
+        with plain_errors("vocab", str(source)):
+            tokenizer = AutoTokenizer.from_pretrained(str(source))
+    if len(tokenizer) > rows:
+        raise ModelError(f"{source}: has {len(tokenizer):,} tokens but the weights are for {rows:,}")
+    return None, tokenizer, json.dumps(sorted(tokenizer.get_vocab().items()))
