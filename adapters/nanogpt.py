@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
 from tseval.adapters.hf import CausalModel
 from tseval.adapters.pretrained import Pretrained, plain_errors, take_option
-from tseval.errors import ModelError, suggest
+from tseval.errors import ModelError, quoted_text, suggest
 from tseval.models.checkpoint import hash_weights
 from tseval.models.network import no_init
 from tseval.models.state_files import GPT, choose_state, naming, read_state_file
@@ -30,9 +31,10 @@ from tseval.models.vocabularies import read_words
 from tseval.scoring.numerics import pick_device
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from torch import Tensor
     from transformers import GPT2LMHeadModel, PreTrainedTokenizerBase
+
+    from tseval.scoring.protocol import Encoded
 
 
 ARGUMENTS = ("vocab", "bos", "leading_space", "words", "state")
@@ -50,17 +52,26 @@ class NanoGPT(CausalModel):
         """What sentences are that `too_long` tells."""
         return f"longer than {self.card.name} reads" + (", or of other characters" if self.characters else "")
 
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Split sentences into pieces; refuse other characters."""
+        strange = sentences.filter(pa.array(self._strange(sentences)))
+        if len(strange):
+            what = quoted_text(strange[0].as_py())
+            raise ModelError(f"{what} holds a character that {self.card.name} does not know")
+        return super().encode(sentences)
+
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences cannot be read; see `BoundedModel`."""
-        if self.characters is None:
-            return super().too_long(sentences)
-        known = self.characters
-        strange = np.array(
-            [not known.issuperset(str(one)) for one in pc.utf8_trim_whitespace(sentences).to_pylist()]
-        )
-        found = strange.astype(np.bool_)
-        found[~strange] = super().too_long(sentences.filter(~strange)) if (~strange).any() else False
+        found = self._strange(sentences)
+        found[~found] = super().too_long(sentences.filter(pa.array(~found)))
         return found
+
+    def _strange(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences hold an unknown character, (sentences,) bool."""
+        if self.characters is None:
+            return np.zeros(len(sentences), dtype=np.bool_)
+        texts = pc.utf8_trim_whitespace(sentences).to_pylist()
+        return np.array([not self.characters.issuperset(str(text)) for text in texts], dtype=np.bool_)
 
 
 def open_nanogpt(path: Path, name: str, arguments: Mapping[str, str], device: str) -> CausalModel:

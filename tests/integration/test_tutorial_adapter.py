@@ -150,3 +150,11 @@ def test_the_adapter_of_the_reference_page_passes_its_own_test(tmp_path: Path) -
 def search_path(package: Path) -> str:
     """Put a package before what the tests themselves import from."""
     return os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])
+
+
+def test_the_page_on_your_own_checkpoint_prints_what_it_quotes(tmp_path: Path) -> None:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    commands = follow(DOCS / "your-checkpoint.md", tmp_path, environment)
+    assert len(commands) == 6
+    for command in commands:
+        assert command.keeps_its_word(), f"{command.line} prints:\n{command.printed}"

@@ -205,8 +205,8 @@ REFUSED = {
         {name: tensor for name, tensor in lstm().state_dict().items() if "weight_hh" not in name},
         "has no weight_hh",
     ),
-    "bidirectional": (lstm(hidden=3, bidirectional=True).state_dict(), "both ends (rnn.weight_ih_l0_reverse)"),
-    "an optimizer alone": (torch.optim.Adam(lstm().parameters()).state_dict(), "state of an optimizer and no"),
+    "bidirectional": (lstm(hidden=3, bidirectional=True).state_dict(), "ends (rnn.weight_ih_l0_reverse)"),
+    "an optimizer alone": (torch.optim.Adam(lstm().parameters()).state_dict(), "state of an optimizer and"),
     "an optimizer in a dictionary": (
         {"optimizer": torch.optim.Adam(lstm().parameters()).state_dict(), "epoch": 3},
         "state of an optimizer and no model",
