@@ -151,7 +151,7 @@ def _tokenizer(
 ) -> tuple[frozenset[str] | None, PreTrainedTokenizerBase, str]:
     """Give the characters that are known, if characters are read; the tokenizer; and its digest."""
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers  # noqa: PLC0415  optional, and heavy
-    from transformers import AutoTokenizer, PreTrainedTokenizerFast  # noqa: PLC0415
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast  # noqa: PLC0415  heavy
 
     beside = path.parent / "meta.pkl"
     source = Path(vocab) if vocab is not None else beside

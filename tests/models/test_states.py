@@ -225,7 +225,10 @@ REFUSED = {
         {"net": lstm().state_dict(), "words": ["a", "b", "c", "d", "e", "f", "g", "h"]},
         "Add --model-args bos=WORD",
     ),
-    "NaN": (changed(decoder__bias=torch.full((8,), float("nan"))) | {}, "Add --model-args vocab=FILE"),
+    "NaN": (
+        {"net": changed(decoder__bias=torch.full((8,), float("nan"))), "words": WORDS},
+        "'output.bias' holds NaN or infinite weights",
+    ),
     "torch's RNN": (
         {"net": lstm().state_dict() | nn.ModuleDict({"rnn": nn.RNN(6, 6)}).state_dict(), "words": WORDS},
         "nonlinearity=tanh, or nonlinearity=relu",

@@ -50,7 +50,10 @@ COMMANDS = {
     "lint": ("suites", "Check grammars and data sets."),
     "surprisal": ("models", "Print the surprisal of every token of a text."),
     "pair": ("models", "Compare two sentences, token by token."),
-    "convert": ("models", "Write a published pickle as a checkpoint of tseval's own, or one smaller."),
+    "convert": (
+        "models",
+        "Write a recurrent language model that torch saved as a checkpoint of tseval's own, or one smaller.",
+    ),
     "oracle": ("models", "Build a network that knows a Dyck language exactly, without training."),
     "train": ("train", "Train models into checkpoints."),
 }

@@ -170,7 +170,7 @@ def read_state_file(path: Path) -> StateFile:
 def _read_safetensors(path: Path) -> StateFile:
     try:
         with safe_open(path, framework="pt") as file:
-            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
     except (SafetensorError, ValueError) as error:
         raise ModelError(f"damaged safetensors file ({first_line(error)[:200]})") from None
     read: Any = lambda tensor: tensor  # noqa: E731  these tensors are read already
