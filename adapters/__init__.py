@@ -198,17 +198,34 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
     if not spec:
         raise ModelError("no model is named: give the path of a checkpoint, or bundled:lstm")
     scheme, colon, rest = spec.partition(":")
+    known = adapters()
     if not colon or Path(spec).exists():
         scheme, rest = "native", spec
         if not Path(spec).exists():
             raise ModelError(f"{spec}: no such checkpoint{_meant(spec)}")
-    known = adapters()
+        if Path(spec).suffix == ".py":
+            raise ModelError(f"{spec} is a program.\n  Name a function in it that gives a model: {spec}:load")
+    elif scheme not in known and file_and_function(spec):
+        scheme, rest = "function", spec
     if scheme not in known:
         raise ModelError(
             f"{spec}: no such checkpoint, and no adapter for {scheme!r}. {suggest(scheme, known, 'Adapters')}"
             f"{not_yet_installed(scheme)}"
         )
     return known[scheme], rest
+
+
+def file_and_function(spec: str) -> tuple[Path, str] | None:
+    """Part `PATH.py:NAME`, also behind `function:`; None where a name is none of that."""
+    path, _, called = spec.removeprefix("function:").rpartition(":")
+    return (Path(path), called) if path.endswith(".py") and called.isidentifier() else None
+
+
+def name_of_function(path: Path, called: str) -> str:
+    """Name the model that a function gives: by its file, and by the function where it is not `load`."""
+    # A file name need not be text; the model's name must be.
+    name = path.stem.encode("utf-8", "replace").decode()
+    return name if called == "load" else f"{name}-{called}"
 
 
 def _meant(name: str) -> str:

@@ -2,7 +2,10 @@
 
 The function, or whoever holds a model, gives an object of our protocols, a model of transformers with its
 tokenizer, or a module of torch with its words. How such a module is called, and what its output means, is
-found out by trying: one token is changed, and where outputs change then is looked at.
+found out by trying: one word is changed, and where outputs change then is looked at.
+
+Protocol of modules, as of `native`: a fresh state for every sentence, the start symbol before it, unknown words
+as `<unk>`; a word's log-probability is given all words before it, in nats.
 """
 
 from __future__ import annotations
@@ -10,11 +13,10 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import random
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -27,10 +29,16 @@ import torch
 from torch import Tensor, nn
 
 from tseval.adapters import file_and_function, name_of_function
-from tseval.adapters.hf import CausalModel
 from tseval.adapters.mlm import METRICS, MaskedModel
-from tseval.adapters.native import encode_words
-from tseval.adapters.pretrained import BATCH_TOKENS, OWN_LOGITS, TOKENS_ON_ACCELERATOR, Pretrained, _typed
+from tseval.adapters.native import as_causal, encode_words, fingerprint_in_memory, undisturbed
+from tseval.adapters.pretrained import (
+    BATCH_TOKENS,
+    OWN_LOGITS,
+    TOKENS_ON_ACCELERATOR,
+    TOLERANCES,
+    Pretrained,
+    _typed,
+)
 from tseval.errors import ModelError, TsevalError, first_line, reason, suggest
 from tseval.files import read_bytes
 from tseval.models import EOS, UNK, Vocabulary
@@ -40,75 +48,80 @@ from tseval.scoring.protocol import PROTOCOL_PARTS, ModelCard, refuse_no_model
 from tseval.scoring.trie import build_trie, contexts_of, path_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from tseval.scoring.protocol import Encoded, Model
+    from tseval.scoring.trie import Batch
 
 SCHEMES = {"function": "open_function"}
 
 MAY_BE = (
-    "a model of tseval.scoring.protocol, (a model of transformers, its tokenizer), or (a torch module, its words: "
-    "a list in the order of ids, or a mapping from word to id)"
+    "a model of tseval.scoring.protocol, (a model of transformers, its tokenizer), or\n"
+    "  (a torch module, its words: a list in the order of ids, or a mapping from word to id)"
 )
 FRAMES = 3  # of the user's file, in the message about an error that was raised there
 
 
 def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model:
-    """Open `--model PATH.py:NAME`: run the file, and call the function with `--model-args`."""
+    """Open `--model PATH.py:NAME`: run the file, and call the function with `--model-args`.
+
+    Values are numbers, true, false, none or text. A function that takes `device` is given it.
+    """
     named = file_and_function(rest)
     if named is None:
         raise ModelError(f"function:{rest}: name a file and a function in it, --model mine.py:load")
     path, called = named
-    target, where = pick_device(device), f"{path.name}:{called}"
+    target, where, name = pick_device(device), f"{path.name}:{called}", name_of_function(path, called)
     try:
         source = read_bytes(path)
     except OSError as error:
         raise ModelError(
             f"{path}: {reason(error)}.\n  Name a file of Python and a function in it: --model mine.py:load"
         ) from None
-    keywords = {key: _typed(key, text) for key, text in arguments.items()}
-    with _beside(path) as module, redirect_stdout(sys.stderr), _errors_of(path, where):
+    digest = hashlib.sha256(source).hexdigest()
+    module = ModuleType(f"{path.stem} {digest[:8]}")  # no name that something else may have
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    keywords: dict[str, object] = {key: _typed(key, text) for key, text in arguments.items()}
+    with _errors_of(path, where), _beside(path.resolve().parent), redirect_stdout(sys.stderr):
         exec(compile(source, str(path), "exec"), vars(module))  # noqa: S102 - it was named to be run
         function = _find(module, called, path)
         if "device" in inspect.signature(function).parameters:
             keywords.setdefault("device", str(target))
         _check_arguments(function, keywords, where)
         returned = function(**keywords)
-    model = as_model(returned, f"{where} gives", name_of_function(path, called), target)
+    model = as_model(returned, f"{where} gives", name, target)
     protocol = {
-        "file": hashlib.sha256(source).hexdigest(),
+        "file": digest,
         "function": called,
         "arguments": ",".join(f"{key}={_content(text)}" for key, text in sorted(arguments.items())),
     }
-    _put_on_card(model, {**model.card.protocol, **protocol}, name_of_function(path, called), where)
+    try:
+        model.card = replace(model.card, name=name, protocol={**model.card.protocol, **protocol})
+    except (AttributeError, TypeError):
+        raise ModelError(
+            f"{where} gives a model whose card cannot be set.\n"
+            "  Make card an ordinary attribute, a tseval.ModelCard."
+        ) from None
     return model
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[ModuleType]:
-    """Make a module of a file, which imports what lies beside it as a script does, and leave no names behind.
-
-    Another file may have modules of the same names beside it.
-    """
-    folder, before, module = path.resolve().parent, dict(sys.modules), ModuleType(path.stem)
-    module.__file__ = str(path)
-    sys.modules[path.stem] = module
+def _beside(folder: Path) -> Iterator[None]:
+    """Let a file import what lies beside it, and drop it: another may have the same names."""
+    before = set(sys.modules)
     sys.path.insert(0, str(folder))
     try:
-        yield module
+        yield
     finally:
-        with suppress(ValueError):
-            sys.path.remove(str(folder))
-        for name in sys.modules.keys() - before.keys():
+        sys.path.remove(str(folder))
+        for name in sys.modules.keys() - before:
             top, file = name.partition(".")[0], getattr(sys.modules[name], "__file__", None)
             if file and {folder / f"{top}.py", folder / top} & {Path(file), *Path(file).parents}:
                 del sys.modules[name]
-        sys.modules.pop(path.stem, None)
-        if path.stem in before:
-            sys.modules[path.stem] = before[path.stem]
 
 
 @contextmanager
@@ -118,8 +131,6 @@ def _errors_of(path: Path, where: str) -> Iterator[None]:
         yield
     except TsevalError:
         raise
-    except SyntaxError as error:
-        raise ModelError(f"{where}: {type(error).__name__}: {first_line(error)}") from None
     except (Exception, SystemExit) as error:
         frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
         lines = [f"  line {one.lineno}, in {one.name}: {one.line}" for one in frames[-FRAMES:]]
@@ -131,20 +142,25 @@ def _find(module: ModuleType, called: str, path: Path) -> Callable[..., object]:
     found: object = vars(module).get(called)
     if callable(found):
         return found
-    there = [name for name, value in vars(module).items()
-             if callable(value) and value.__module__ == module.__name__ and not name.startswith("_")]  # fmt: skip
+    there = [
+        name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__
+    ]
     raise ModelError(f"{path} has no function {called!r}. {suggest(called, there, 'Functions')}")
 
 
 def _check_arguments(function: Callable[..., object], keywords: Mapping[str, object], where: str) -> None:
     parameters = inspect.signature(function).parameters.values()
-    by_name = {one.name: one for one in parameters if one.kind in {one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY}}
+    by_name = {
+        one.name: one for one in parameters if one.kind in {one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY}
+    }
     unknown = sorted(keywords.keys() - by_name.keys())
     if unknown and not any(one.kind is one.VAR_KEYWORD for one in parameters):
         raise ModelError(
             f"{where} takes no argument {unknown[0]!r}. {suggest(unknown[0], by_name, 'Arguments')}"
         )
-    if lacking := [name for name, one in by_name.items() if one.default is one.empty and name not in keywords]:
+    if lacking := [
+        name for name, one in by_name.items() if one.default is one.empty and name not in keywords
+    ]:
         raise ModelError(f"{where} needs {', '.join(lacking)}.\n  Add --model-args {lacking[0]}=...")
 
 
@@ -155,100 +171,78 @@ def _content(text: str) -> str:
         if path.is_file():
             return hashlib.sha256(read_bytes(path)).hexdigest()
         return "folder" if path.is_dir() else text
-    except OSError:
+    except (OSError, ValueError):
         return text
-
-
-def _put_on_card(model: Model, protocol: Mapping[str, Any], name: str, where: str) -> None:
-    try:
-        model.card = replace(model.card, name=name, protocol=protocol)
-    except (AttributeError, TypeError):
-        raise ModelError(
-            f"{where} gives a model whose card cannot be set.\n  Make card an ordinary attribute, a ModelCard."
-        ) from None
 
 
 def as_model(found: object, who: str, name: str | None = None, device: torch.device | None = None) -> Model:
     """Take what a user holds as a model.
 
     Args:
-        found: An object of our protocols, or a pair.
-        who: Of messages: who gives it.
-        name: For tables; None for that of its class.
+        found: An object of our protocols, which stays what it is, or a pair.
+        who: Who gives it, for messages.
+        name: For tables; None for that of its class, or of where transformers found it.
         device: To move it to; None leaves it where it is.
 
     Raises:
         ModelError: It is nothing of that, or cannot be scored.
     """
-    if isinstance(found, tuple(PROTOCOL_PARTS)):
-        refuse_no_model(found, f"what {who}")
-        if not isinstance(found.card, ModelCard):
-            raise ModelError(f"{who} a model whose card is no tseval.scoring.protocol.ModelCard")
-        return cast("Model", found)
     match found:
-        case (nn.Module() as module, words) if isinstance(words, Vocabulary | Sequence | Mapping):
-            if device is not None:
-                module.to(device)
-            return ModuleModel(name or type(module).__name__, module, as_vocabulary(words))
+        case (nn.Module() as module, Vocabulary() | Sequence() | Mapping() as words):
+            return ModuleModel(name or type(module).__name__, module.to(device), _as_vocabulary(words))
         case (nn.Module() as module, tokenizer) if hasattr(tokenizer, "convert_ids_to_tokens"):
-            return _as_pretrained(cast("PreTrainedModel", module), tokenizer, name, device)
-    kind = f"({', '.join(type(one).__name__ for one in found)})" if isinstance(found, tuple) else type(found).__name__
+            return _as_pretrained(cast("PreTrainedModel", module), tokenizer, who, name, device)
+    if isinstance(found, (type, *PROTOCOL_PARTS)) or hasattr(found, "card"):
+        refuse_no_model(found, f"what {who}")
+        return cast("Model", found)
+    kind = type(found).__name__
+    if isinstance(found, tuple):
+        kind = f"({', '.join(type(one).__name__ for one in found)})"
     raise ModelError(f"{who} {kind}, which is no model.\n  It may be {MAY_BE}.")
 
 
-def as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Vocabulary:
-    """Make a vocabulary of words in the order of their ids, or of their ids; case is kept."""
+def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Vocabulary:
+    """Make a vocabulary of words in the order of their ids, or of their ids; case counts."""
     if isinstance(words, Vocabulary):
         return words
     if isinstance(words, Mapping):
-        ordered = sorted(words, key=lambda word: words[word])
-        if [words[word] for word in ordered] != list(range(len(ordered))):
-            raise ModelError(f"the ids of {len(ordered):,} words must be 0 to {len(ordered) - 1:,}, each once")
-        words = ordered
+        if sorted(words.values()) != [*range(len(words))]:
+            raise ModelError(f"the ids of {len(words):,} words must be 0 to {len(words) - 1:,}, each once")
+        words = sorted(words, key=words.__getitem__)
     if isinstance(words, str) or not all(isinstance(word, str) for word in words):
         raise ModelError("the words of a vocabulary must be texts: a list, or a mapping from word to id")
     return Vocabulary(tuple(words), lowercase=False)
 
 
 def _as_pretrained(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str | None, device: torch.device | None
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    who: str,
+    name: str | None,
+    device: torch.device | None,
 ) -> Model:
     config: Any = getattr(model, "config", None)
-    if config is None or not hasattr(model, "get_output_embeddings") or hasattr(model, "peft_config"):
+    if not hasattr(model, "get_output_embeddings") or hasattr(model, "peft_config"):
         raise ModelError(
-            f"{type(model).__name__} with a tokenizer is no model of transformers.\n"
-            "  Of a change (LoRA) give merge_and_unload(); of a torch module the words instead of a tokenizer."
+            f"{who} a tokenizer with {type(model).__name__}, which is no model of transformers.\n"
+            "  Of a LoRA give merge_and_unload(); with a torch module its words instead of a tokenizer."
         )
     if getattr(config, "is_encoder_decoder", False):
-        raise ModelError(f"{type(model).__name__} is an encoder-decoder: give a causal or a masked model")
+        raise ModelError(
+            f"{who} {type(model).__name__}, an encoder-decoder.\n  Give a causal or a masked model."
+        )
     if device is not None and not hasattr(model, "hf_device_map"):
-        model.to(device)  # type: ignore[arg-type] # transformers wraps it
+        cast("nn.Module", model).to(device)
     called = name or Path(getattr(config, "_name_or_path", "")).name or type(model).__name__
     if not any(one.__name__.endswith("ForMaskedLM") for one in type(model).__mro__):
         return as_causal(model, tokenizer, called)
     with undisturbed(model):
-        opened = Pretrained(called, model, tokenizer, _fingerprint(model, tokenizer), {})
+        opened = Pretrained(called, model, tokenizer, fingerprint_in_memory(model, tokenizer), {})
         return LiveMasked(opened, METRICS[0], "single")
 
 
-class LiveCausal(CausalModel):
-    """A causal model that may be in training: it is put into evaluation mode only while it scores."""
-
-    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
-        """Score every token; see `CausalModel`."""
-        with undisturbed(self.model):
-            return super().token_logprobs(encoded, batch_tokens)
-
-    def corrected_logprobs(
-        self, encoded: Encoded, batch_tokens: int
-    ) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """Score every token, and correct words; see `CausalModel`."""
-        with undisturbed(self.model):
-            return super().corrected_logprobs(encoded, batch_tokens)
-
-
 class LiveMasked(MaskedModel):
-    """A masked model that may be in training."""
+    """A masked model that may be in training: it is in evaluation mode only while it scores."""
 
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
         """Score every token; see `MaskedModel`."""
@@ -257,16 +251,240 @@ class LiveMasked(MaskedModel):
 
 
 # How a module is called, by what stands in messages; a state is fresh for every sentence.
-CALLS: dict[str, Callable[[Any, Tensor, int], Any]] = {
-    "module(ids, init_hidden(batch))": lambda module, ids, batch: module(ids, module.init_hidden(batch)),
+CALLS: dict[str, Callable[[Any, Tensor, int], object]] = {
+    "module(ids, module.init_hidden(batch))": lambda module, ids, n: module(ids, module.init_hidden(n)),
     "module(ids)": lambda module, ids, _: module(ids),
     "module(ids, None)": lambda module, ids, _: module(ids, None),
 }
-# What the dimensions of an output are, before that of words: the shapes, and how it becomes (batch, time, words).
-OUTPUTS: dict[str, tuple[Callable[[int, int], list[tuple[int, ...]]], Callable[[Tensor, int, int], Tensor]]] = {
+LAST = "(batch, words) of the last place"
+Shapes = Callable[[int, int], list[tuple[int, ...]]]
+# What an output is: its shapes but for the words, by (batch, time), and how it becomes (batch, time, words).
+OUTPUTS: dict[str, tuple[Shapes, Callable[[Tensor, int, int], Tensor]]] = {
     "(batch, time, words)": (lambda b, t: [(b, t)], lambda out, b, t: out),
     "(time, batch, words)": (lambda b, t: [(t, b)], lambda out, b, t: out.transpose(0, 1)),
     "(batch*time, words)": (lambda b, t: [(b * t,)], lambda out, b, t: out.view(b, t, -1)),
     "(time*batch, words)": (lambda b, t: [(b * t,)], lambda out, b, t: out.view(t, b, -1).transpose(0, 1)),
     LAST: (lambda b, t: [(b,), (b, 1), (1, b)], lambda out, b, t: out.reshape(b, 1, -1)),
 }  # fmt: skip
+
+
+class UnfitError(Exception):
+    """A module cannot be read in some way; it holds how far the attempt came, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a module is read.
+
+    Attributes:
+        call: Of `CALLS`.
+        time_first: Whether its ids are (time, batch), and not (batch, time).
+        output: Of `OUTPUTS`; of `LAST`, every prefix is read by itself.
+    """
+
+    call: str
+    time_first: bool
+    output: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.call}, ids ({'time, batch' if self.time_first else 'batch, time'}), output {self.output}"
+        )
+
+    def read(self, module: nn.Module, ids: Tensor) -> Tensor:
+        """Give logits, (batch, time, words), or (batch, 1, words) of `LAST`, for ids, (batch, time)."""
+        batch, time = ids.shape
+        given = ids.T.contiguous() if self.time_first else ids
+        try:
+            found = _first_tensor(CALLS[self.call](module, given, batch))
+        except Exception as error:
+            if out_of_memory(error):
+                raise
+            said = f"{type(error).__name__}: {first_line(error)[:150]}"
+            raise UnfitError(0, f"{self.call} of ids {tuple(given.shape)} raises {said}") from error
+        shapes, arrange = OUTPUTS[self.output]
+        if found is None:
+            raise UnfitError(1, f"{self.call} gives no tensor first, nor one called logits")
+        if tuple(found.shape[:-1]) not in shapes(batch, time):
+            said = f"{self.call} of ids {tuple(given.shape)} gives the shape {tuple(found.shape)}"
+            raise UnfitError(1, said)
+        return arrange(found, batch, time)
+
+    def check(self, module: nn.Module, ids: Tensor, n_words: int, tolerance: float) -> None:
+        """Read made-up sentences, and see whether the numbers are those of next words.
+
+        Raises:
+            UnfitError: They are not.
+        """
+
+        def read(some: Tensor) -> Tensor:
+            if self.output == LAST:
+                ends = range(1, some.shape[1] + 1)
+                found = torch.cat([self.read(module, some[:, :end]) for end in ends], 1)
+            else:
+                found = self.read(module, some)
+            if found.shape[-1] != n_words:
+                raise UnfitError(
+                    2, f"the module gives {found.shape[-1]:,} numbers for a word, of {n_words:,} words"
+                )
+            if found.isnan().any():
+                raise UnfitError(3, "the module gives NaN")
+            if (found >= 0).all() and (found.sum(-1) - 1).abs().max() < tolerance + 1e-3:
+                raise UnfitError(4, "the module gives probabilities, not logits or their logarithms")
+            return found.float().log_softmax(-1)
+
+        def differ(one: Tensor, other: Tensor) -> Tensor:
+            return (one - other).nan_to_num(0.0).abs().amax(-1)  # infinite ones differ by nothing
+
+        first, row, place = read(ids), 1, 3
+        if differ(first, read(ids)).max() > tolerance:
+            raise UnfitError(5, "the same ids twice give other numbers: a state is carried over, or drawn")
+        changed = ids.clone()
+        changed[row, place] = (ids[row, place] + 1) % n_words
+        moved = differ(first, read(changed))
+        here = float(moved[row, place])
+        if here == 0:
+            raise UnfitError(
+                4, "what the module gives at a word does not depend on it: it must predict the next"
+            )
+        small = min(tolerance, here / 10)
+        if moved[[other for other in range(len(ids)) if other != row]].max() > small:
+            raise UnfitError(6, "a sentence's numbers depend on those beside it")
+        if moved[row, :place].max() > small:
+            raise UnfitError(7, "what the module gives depends on later words: it is not causal")
+        for end in (1, place + 1):
+            part = ids[row : row + 1, :end]
+            if differ(first[row : row + 1, :end], read(part)).max() > tolerance:
+                raise UnfitError(5, "a sentence that stands alone or ends earlier gets other numbers")
+
+
+def _first_tensor(output: object) -> Tensor | None:
+    """Find logits in what a module returns: named so, or the first of several."""
+    if isinstance(output, Mapping):
+        output = output.get("logits", next(iter(output.values()), None))
+    output = getattr(output, "logits", output)
+    if isinstance(output, tuple | list) and output:
+        output = output[0]
+    return output if isinstance(output, Tensor) and output.dim() else None
+
+
+def find_reading(module: nn.Module, n_words: int, device: torch.device, tolerance: float) -> Reading:
+    """Try how a module can be read.
+
+    Raises:
+        ModelError: No way fits; says what was wrong with the one that came furthest.
+    """
+    ids = torch.from_numpy(np.random.default_rng(0).integers(n_words, size=(3, 5))).to(device)
+    objections: list[tuple[int, str]] = []
+    for call, time_first, output in product(CALLS, (False, True), OUTPUTS):
+        reading = Reading(call, time_first, output)
+        if call.startswith("module(ids, module.") and not hasattr(module, "init_hidden"):
+            continue
+        try:
+            reading.check(module, ids, n_words, tolerance)
+        except UnfitError as error:
+            objections.append(error.args)
+            continue
+        return reading
+    raise ModelError(
+        f"{type(module).__name__} cannot be read: {max(objections, key=lambda one: one[0])[1]}.\n"
+        "  From ids, (batch, time) or (time, batch), it must give logits or log-probabilities of next words.\n"
+        "  For a module of another kind, give an object of tseval.scoring.protocol."
+    )
+
+
+class ModuleModel:
+    """A module of torch that predicts words, ready to score; it is left as it was, training or not.
+
+    Args:
+        name: For tables.
+        module: On its device.
+        vocabulary: Its words.
+    """
+
+    def __init__(self, name: str, module: nn.Module, vocabulary: Vocabulary) -> None:
+        self.module, self.vocabulary = module, vocabulary
+        self.warnings: list[str] = []
+        self._ids = vocabulary.ids()
+        weights = dict([*module.named_parameters(), *module.named_buffers()])
+        first = next((one for one in weights.values() if one.is_floating_point()), torch.empty(0))
+        self.device = first.device
+        self.batch_tokens = BATCH_TOKENS.get(self.device.type, TOKENS_ON_ACCELERATOR)
+        with undisturbed(module), torch.inference_mode(False), torch.no_grad():
+            self.reading = find_reading(
+                module, len(vocabulary), self.device, TOLERANCES.get(first.dtype, 1e-4)
+            )
+        digest = hashlib.sha256(json.dumps([type(module).__name__, vocabulary.words]).encode())
+        hash_weights(
+            digest, {key: one.detach().cpu().reshape(one.shape or (1,)) for key, one in weights.items()}
+        )
+        start, unknown = specials(vocabulary)
+        self._start = self._ids[start]
+        self.card = ModelCard(
+            name=name,
+            kind="function",
+            fingerprint=digest.hexdigest(),
+            protocol={
+                "start": start,
+                "state": "fresh",
+                "unknown": unknown,
+                "lowercase": vocabulary.lowercase,
+                "dtype": str(first.dtype).removeprefix("torch."),
+            },
+            details={
+                "architecture": type(module).__name__,
+                "vocabulary": len(vocabulary),
+                "parameters": sum(one.numel() for one in module.parameters()),
+                "device": str(self.device),
+                "read": str(self.reading),
+            },
+        )
+
+    def __repr__(self) -> str:
+        return self.card.show(self)
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the vocabulary, split at white space."""
+        return encode_words(self._ids, pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences)
+
+    def token_texts(self, tokens: np.ndarray) -> list[str]:
+        """Give words by their ids."""
+        return [self.vocabulary.words[token] for token in tokens]
+
+    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
+        """Score every word by the words before it, (words,) float32, in nats; rows have no padding."""
+        trie = build_trie(encoded.tokens, encoded.lengths)
+        contexts = contexts_of(trie, self._start)
+        result = np.zeros(sum(len(level.tokens) for level in trie.levels), dtype=np.float32)
+        batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // len(self.vocabulary)))
+        # Tensors that the module keeps from here must serve its training.
+        with undisturbed(self.module), torch.inference_mode(False), torch.no_grad():
+            for batch in path_batches(contexts, batch_tokens):
+                ids = torch.from_numpy(contexts.tokens[batch.contexts]).to(self.device)
+                for asked, logits in self._outputs(ids, batch):
+                    row, target = contexts.targets_of(asked)
+                    rows, words = (
+                        torch.from_numpy(one).to(logits.device) for one in (row, contexts.targets[target])
+                    )
+                    found = logits.float().log_softmax(-1)[rows, words]
+                    result[contexts.nodes[target]] = found.cpu().numpy()
+        return result[trie.paths], trie.n_contexts
+
+    def _outputs(self, ids: Tensor, batch: Batch) -> Iterator[tuple[np.ndarray, Tensor]]:
+        """Give contexts that are asked for, and the logits after each, (contexts, words)."""
+        asked = torch.from_numpy(batch.asked).to(self.device)
+        try:
+            if self.reading.output != LAST:
+                yield batch.contexts[batch.asked], self.reading.read(self.module, ids)[asked]
+                return
+            for place in np.flatnonzero(batch.asked.any(0)):
+                rows = asked[:, place]
+                logits = self.reading.read(self.module, ids[rows, : place + 1])[:, 0]
+                yield batch.contexts[batch.asked[:, place], place], logits
+        except UnfitError as error:
+            raise ModelError(f"{self.card.name}: {error.args[1]}") from error
+
+
+def specials(vocabulary: Vocabulary) -> tuple[str, str]:
+    """Give the words that start a sentence and stand for unknown ones."""
+    return getattr(vocabulary, "start", EOS), getattr(vocabulary, "unknown", UNK)

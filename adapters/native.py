@@ -339,8 +339,24 @@ def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: 
         name: For tables.
     """
     with undisturbed(model):
-        opened = Pretrained(name, model, tokenizer, _fingerprint(model, tokenizer), {})
-        return CausalModel(opened, bos="auto", leading_space=False, words="corrected")
+        opened = Pretrained(name, model, tokenizer, fingerprint_in_memory(model, tokenizer), {})
+        return LiveCausal(opened, bos="auto", leading_space=False, words="corrected")
+
+
+class LiveCausal(CausalModel):
+    """A causal model that may be in training: it is in evaluation mode only while it scores."""
+
+    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
+        """Score every token; see `CausalModel`."""
+        with undisturbed(self.model):
+            return super().token_logprobs(encoded, batch_tokens)
+
+    def corrected_logprobs(
+        self, encoded: Encoded, batch_tokens: int
+    ) -> tuple[np.ndarray, np.ndarray | None, int]:
+        """Score every token, and correct words; see `CausalModel`."""
+        with undisturbed(self.model):
+            return super().corrected_logprobs(encoded, batch_tokens)
 
 
 @contextmanager
@@ -379,7 +395,7 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
             config.use_cache = cache
 
 
-def _fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+def fingerprint_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
     """Give the SHA-256 over the vocabulary and the weights, which are in no file yet."""
     vocabulary = sorted(tokenizer.get_vocab().items())
     digest = hashlib.sha256(json.dumps([type(model).__name__, vocabulary]).encode())
