@@ -21,13 +21,21 @@ from urllib.parse import unquote, urlparse
 
 from tseval.errors import ModelError, TsevalError, first_line, suggest
 from tseval.models import bundled_checkpoints
-from tseval.scoring.protocol import refuse_no_model
+from tseval.scoring.protocol import PROTOCOL_PARTS, refuse_no_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from importlib.metadata import Distribution
 
+    from torch import nn
+    from transformers import PreTrainedTokenizerBase
+
+    from tseval.models import Vocabulary
     from tseval.scoring.protocol import Model
+
+    # What can be scored as it is: ours, a torch module with its words, a model of transformers.
+    Words = Vocabulary | Sequence[str] | Mapping[str, int]
+    LiveModel = Model | tuple[nn.Module, Words] | tuple[nn.Module, PreTrainedTokenizerBase]
 
     Opener = Callable[[str, Mapping[str, str], str], Model]
 
@@ -168,11 +176,15 @@ if __name__ != "tseval.adapters":
     raise ImportError("import tseval.adapters: the folder adapters/ is a part of the tseval package")
 
 
-def open_model(spec: str | Path, arguments: Mapping[str, str] | None = None, device: str = "auto") -> Model:
-    """Open a model by name.
+def open_model(
+    spec: str | Path | LiveModel, arguments: Mapping[str, str] | None = None, device: str = "auto"
+) -> Model:
+    """Open a model by name, or take one in memory, which stays as it is and where it is.
 
     Args:
-        spec: Path of a checkpoint, or `scheme:rest` (`bundled:lstm`).
+        spec: Path of a checkpoint, `scheme:rest` (`bundled:lstm`), or `PATH.py:FUNCTION`. Or a model with the
+            methods of a protocol, a pair of a model of transformers and its tokenizer, or a pair of a torch
+            module and its words, a list in the order of ids or a mapping from word to id.
         arguments: What the adapter should know besides, as in `--model-args`.
         device: `auto`, `cpu`, `cuda` or `cuda:1`.
 
@@ -180,6 +192,15 @@ def open_model(spec: str | Path, arguments: Mapping[str, str] | None = None, dev
         ModelError: If there is no such file, no adapter answers to the scheme, the adapter cannot be
             imported, or the model cannot be used.
     """
+    if not isinstance(spec, str | Path):
+        if arguments or device != "auto":
+            raise ModelError("a model in memory takes no arguments and no device: it stays where it is")
+        if isinstance(spec, tuple(PROTOCOL_PARTS)):
+            return cast("Model", spec)
+        taken: Model = import_module(f"{__name__}.function").as_model(
+            spec, "load_model got"
+        )  # brings torch along
+        return taken
     entry, rest = find_adapter(str(spec))
     model = load_adapter(entry)(rest, arguments or {}, device)
     refuse_no_model(model, f"what the adapter {entry.name!r} ({entry.value}) gives")

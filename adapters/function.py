@@ -4,8 +4,8 @@ The function, or whoever holds a model, gives an object of our protocols, a mode
 tokenizer, or a module of torch with its words. How such a module is called, and what its output means, is
 found out by trying: one word is changed, and where outputs change then is looked at.
 
-Protocol of modules, as of `native`: a fresh state for every sentence, the start symbol before it, unknown words
-as `<unk>`; a word's log-probability is given all words before it, in nats.
+Protocol of modules, as of `native`: a fresh state for every sentence, the start symbol before it, unknown
+words as `<unk>`; a word's log-probability is given all words before it, in nats.
 """
 
 from __future__ import annotations
@@ -368,28 +368,28 @@ def _first_tensor(output: object) -> Tensor | None:
     return output if isinstance(output, Tensor) and output.dim() else None
 
 
-def find_reading(module: nn.Module, n_words: int, device: torch.device, tolerance: float) -> Reading:
-    """Try how a module can be read.
+def find_reading(name: str, module: nn.Module, n_words: int, like: Tensor) -> Reading:
+    """Try how a module can be read, with ids on the device of one of its weights.
 
     Raises:
         ModelError: No way fits; says what was wrong with the one that came furthest.
     """
-    ids = torch.from_numpy(np.random.default_rng(0).integers(n_words, size=(3, 5))).to(device)
+    ids = torch.from_numpy(np.random.default_rng(0).integers(n_words, size=(3, 5))).to(like.device)
     objections: list[tuple[int, str]] = []
     for call, time_first, output in product(CALLS, (False, True), OUTPUTS):
         reading = Reading(call, time_first, output)
         if call.startswith("module(ids, module.") and not hasattr(module, "init_hidden"):
             continue
         try:
-            reading.check(module, ids, n_words, tolerance)
+            reading.check(module, ids, n_words, TOLERANCES.get(like.dtype, 1e-4))
         except UnfitError as error:
             objections.append(error.args)
             continue
         return reading
     raise ModelError(
-        f"{type(module).__name__} cannot be read: {max(objections, key=lambda one: one[0])[1]}.\n"
-        "  From ids, (batch, time) or (time, batch), it must give logits or log-probabilities of next words.\n"
-        "  For a module of another kind, give an object of tseval.scoring.protocol."
+        f"{name} ({type(module).__name__}) cannot be read: {max(objections, key=lambda one: one[0])[1]}.\n"
+        "  From ids, (batch, time) or (time, batch), it must give logits or log-probabilities of next\n"
+        "  words. For a module of another kind, give an object of tseval.scoring.protocol."
     )
 
 
@@ -411,9 +411,7 @@ class ModuleModel:
         self.device = first.device
         self.batch_tokens = BATCH_TOKENS.get(self.device.type, TOKENS_ON_ACCELERATOR)
         with undisturbed(module), torch.inference_mode(False), torch.no_grad():
-            self.reading = find_reading(
-                module, len(vocabulary), self.device, TOLERANCES.get(first.dtype, 1e-4)
-            )
+            self.reading = find_reading(name, module, len(vocabulary), first)
         digest = hashlib.sha256(json.dumps([type(module).__name__, vocabulary.words]).encode())
         hash_weights(
             digest, {key: one.detach().cpu().reshape(one.shape or (1,)) for key, one in weights.items()}

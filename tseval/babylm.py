@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import spearmanr
 
+from tseval.adapters import file_and_function, name_of_function
 from tseval.errors import ModelError, RunError, SuiteError
 from tseval.evaluation import carry_out, make_plan
 from tseval.files import read_bytes, write_text
@@ -384,7 +385,8 @@ def results_folder(out: Path, spec: str, revision: str) -> Path:
     """
     scheme, _, rest = spec.rpartition(":")
     # The pipeline, too, takes what follows the last period for an ending.
-    name = Path(rest).stem or Path(rest).resolve().stem
+    named = file_and_function(spec)
+    name = name_of_function(*named) if named else Path(rest).stem or Path(rest).resolve().stem
     return out / name / revision / "zero_shot" / ("mlm" if scheme == "mlm" else "causal")
 
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tseval.adapters import open_model
 from tseval.errors import ModelError, RunError, SuiteError, counted, quoted_text, suggest
+from tseval.items import Suite
 from tseval.questions import COMPARES_WORDS, SCORES, Score
 from tseval.questions.scored import Normalised
 from tseval.report import document_of, render
@@ -23,12 +25,13 @@ from tseval.runs import Manifest, Run, RunKey, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
 from tseval.scoring.engine import lengths_of, score_all
 from tseval.scoring.scorers import scorer_for
+from tseval.suites import load_suite
 from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tseval.items import Suite
+    from tseval.adapters import LiveModel
     from tseval.questions.pairs import Asked
     from tseval.runs import RunWriter
     from tseval.scoring.protocol import Model, ModelCard
@@ -81,8 +84,8 @@ def run_key(model: Model, suite: Suite, score: Score | Normalised | None = None)
 
 
 def evaluate(
-    model: Model,
-    suite: Suite,
+    model: str | Path | LiveModel,
+    suite: str | Path | Suite,
     *,
     score: Score | Normalised | None = None,
     out: str | Path | None = None,
@@ -94,9 +97,9 @@ def evaluate(
     An item with a sentence longer than the model reads is undecidable; `refuse_too_long` refuses it before.
 
     Args:
-        model: As `tseval.load_model` gives it, or any object that satisfies a protocol of
-            `tseval.scoring.protocol`.
-        suite: As `tseval.load_suite` gives it.
+        model: What `tseval.load_model` opens or takes: any object that satisfies a protocol of
+            `tseval.scoring.protocol`, or a pair that holds a model of transformers or of torch.
+        suite: As `tseval.load_suite` gives it, or its name.
         score: What sentences are compared by (`tseval.questions`), or a log-probability that is
             `Normalised`; None for what the suite was published with.
         out: Directory to write the run to; None keeps it in memory.
@@ -109,7 +112,8 @@ def evaluate(
         ModelError: If the model gives a score that is not finite, cannot give what `score` needs, or does
             not read such sentences, or none of this length.
     """
-    plan = make_plan(model, suite, score)
+    suite = suite if isinstance(suite, Suite) else load_suite(suite)
+    plan = make_plan(open_model(model), suite, score)
     return carry_out(plan, None if out is None else Path(out), resume=resume, progress=progress)
 
 

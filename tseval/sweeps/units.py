@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tseval.adapters import file_and_function, name_of_function
 from tseval.errors import LimitError, RunError, suggest
 from tseval.files import remove_lock, take_lock, write_whole
 from tseval.formats import ContentError, Json, checked, read_json, read_yaml
@@ -76,7 +77,11 @@ class SweepUnit:
 
     def model_files(self) -> tuple[Files, ...]:
         """Say which files the model is, as the name stands and without its scheme."""
-        return _files(self.model), _files(self.model.partition(":")[2])
+        named = file_and_function(self.model)
+        if named is None:
+            return _files(self.model), _files(self.model.partition(":")[2])
+        # What a function reads is known as far as it was given the path.
+        return _files(str(named[0])), *map(_files, self.arguments.values())
 
     def suite_files(self) -> tuple[Files, ...]:
         """Say which files the suite is, as the name stands and without its method."""
@@ -265,6 +270,13 @@ def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dic
 
 def _matching(text: str) -> Iterator[tuple[str, str, str]]:
     """Give name, specification and revision of each model that a pattern, or a plain name, stands for."""
+    if (named := file_and_function(text)) and not Path(text).exists():
+        found = matching_files(str(named[0]))
+        if found == []:
+            raise RunError(f"{text}: no file matches")
+        for path, parts in found or [(named[0], ("",))]:
+            yield "-".join((*parts[:-1], name_of_function(path, named[1]))), f"{path}:{named[1]}", ""
+        return
     scheme, colon, rest = text.partition(":")
     if not colon or len(scheme) == 1 or Path(text).exists():  # of one letter: a drive
         scheme, colon, rest = "", "", text

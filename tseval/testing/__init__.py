@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tseval.adapters import open_model
 from tseval.errors import ModelError, counted, first_line, one_line, shortened
 from tseval.scoring.protocol import ParticularModel, refuse_no_model
 from tseval.testing.properties import (
@@ -45,6 +47,7 @@ from tseval.testing.properties import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tseval.adapters import LiveModel
     from tseval.formats import Json
     from tseval.scoring.protocol import Model
 
@@ -163,7 +166,7 @@ COMPARE_CALLS = {"sums", "batches", "equal sentences", "prefixes", "unknown word
 
 
 def check_model(
-    model: Model,
+    model: str | Path | LiveModel,
     sentences: Sequence[str] | None = None,
     *,
     tolerance: float = TOLERANCE,
@@ -172,7 +175,8 @@ def check_model(
     """Check that a model gives numbers that can be believed.
 
     Args:
-        model: Any object that satisfies a protocol of `tseval.scoring.protocol`.
+        model: Any object that satisfies a protocol of `tseval.scoring.protocol`, or what `tseval.load_model`
+            opens or takes besides.
         sentences: Tokenised text, of words that the model knows; None for 288 English sentences.
         tolerance: Largest difference between numbers that should be equal, in nats. Weights of 16 bits need
             more than the default.
@@ -185,6 +189,8 @@ def check_model(
         ModelError: The object is no model, or does not read such sentences.
         SuiteError: There are no sentences, or one is empty.
     """
+    if isinstance(model, str | Path | tuple):
+        model = open_model(model)
     refuse_no_model(model, "the object to check")
     texts = tidied(default_sentences() if sentences is None else sentences)
     _refuse_foreign(model, texts, given=sentences is not None)
