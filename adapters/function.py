@@ -291,7 +291,7 @@ class Reading:
             f"{self.call}, ids ({'time, batch' if self.time_first else 'batch, time'}), output {self.output}"
         )
 
-    def read(self, module: nn.Module, ids: Tensor) -> Tensor:
+    def read(self, module: nn.Module, ids: Tensor, n_words: int) -> Tensor:
         """Give logits, (batch, time, words), or (batch, 1, words) of `LAST`, for ids, (batch, time)."""
         batch, time = ids.shape
         given = ids.T.contiguous() if self.time_first else ids
@@ -308,6 +308,10 @@ class Reading:
         if tuple(found.shape[:-1]) not in shapes(batch, time):
             said = f"{self.call} of ids {tuple(given.shape)} gives the shape {tuple(found.shape)}"
             raise UnfitError(1, said)
+        if found.shape[-1] != n_words:
+            raise UnfitError(
+                2, f"the module gives {found.shape[-1]:,} numbers for a word, of {n_words:,} words"
+            )
         return arrange(found, batch, time)
 
     def check(self, module: nn.Module, ids: Tensor, n_words: int, tolerance: float) -> None:
@@ -318,15 +322,9 @@ class Reading:
         """
 
         def read(some: Tensor) -> Tensor:
-            if self.output == LAST:
-                ends = range(1, some.shape[1] + 1)
-                found = torch.cat([self.read(module, some[:, :end]) for end in ends], 1)
-            else:
-                found = self.read(module, some)
-            if found.shape[-1] != n_words:
-                raise UnfitError(
-                    2, f"the module gives {found.shape[-1]:,} numbers for a word, of {n_words:,} words"
-                )
+            # Of every prefix, the longest first: it tells most of its shape.
+            ends = range(some.shape[1], 0, -1) if self.output == LAST else [some.shape[1]]
+            found = torch.cat([self.read(module, some[:, :end], n_words) for end in ends][::-1], 1)
             if found.isnan().any():
                 raise UnfitError(3, "the module gives NaN")
             if (found >= 0).all() and (found.sum(-1) - 1).abs().max() < tolerance + 1e-3:
@@ -473,11 +471,14 @@ class ModuleModel:
         asked = torch.from_numpy(batch.asked).to(self.device)
         try:
             if self.reading.output != LAST:
-                yield batch.contexts[batch.asked], self.reading.read(self.module, ids)[asked]
+                yield (
+                    batch.contexts[batch.asked],
+                    self.reading.read(self.module, ids, len(self.vocabulary))[asked],
+                )
                 return
             for place in np.flatnonzero(batch.asked.any(0)):
                 rows = asked[:, place]
-                logits = self.reading.read(self.module, ids[rows, : place + 1])[:, 0]
+                logits = self.reading.read(self.module, ids[rows, : place + 1], len(self.vocabulary))[:, 0]
                 yield batch.contexts[batch.asked[:, place], place], logits
         except UnfitError as error:
             raise ModelError(f"{self.card.name}: {error.args[1]}") from error

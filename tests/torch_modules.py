@@ -50,7 +50,7 @@ class GPT(nn.Module):
         self.lm_head = nn.Linear(8, n, bias=False)
 
     def forward(self, idx, targets=None):
-        b, t = idx.shape
+        t = idx.shape[1]
         assert t <= self.block, f"{t} tokens are more than {self.block}"
         mask = nn.Transformer.generate_square_subsequent_mask(t)
         x = self.layer(self.wte(idx) + self.wpe(torch.arange(t)), src_mask=mask)
