@@ -94,11 +94,9 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
         _check_arguments(function, keywords, where)
         returned = function(**keywords)
     model = as_model(returned, f"{where} gives", name, target)
-    protocol = {
-        "file": digest,
-        "function": called,
-        "arguments": ",".join(f"{key}={_content(text)}" for key, text in sorted(arguments.items())),
-    }
+    protocol = {"file": digest, "function": called}
+    if arguments:
+        protocol["arguments"] = ",".join(f"{key}={_content(text)}" for key, text in sorted(arguments.items()))
     try:
         model.card = replace(model.card, name=name, protocol={**model.card.protocol, **protocol})
     except (AttributeError, TypeError):

@@ -116,12 +116,14 @@ def test_words_come_in_other_forms(words):
 # Errors of a module that is given with its words, and of what else is given.
 UNREADABLE: dict[str, Any] = {
     "bidirectional": (lambda: (made(BatchFirst, len(LIST), bidirectional=True), LIST), "it is not causal"),
-    "narrow": (lambda: (made(BatchFirst, len(LIST), width=7), LIST), f"7 numbers for a word, of {len(LIST)} words"),
+    "narrow": (lambda: (made(BatchFirst, 9, width=7), LIST[:9]), "7 numbers for a word, of 9 words"),
     "NaN": (lambda: (NaN(len(LIST)), LIST), "gives NaN"),
     "probabilities": (lambda: (Softmax(len(LIST)), LIST), "probabilities, not logits"),
     "drops units": (lambda: (Dropping(len(LIST)), LIST), "a state is carried over, or drawn"),
     "mixes rows": (lambda: (Mixing(len(LIST)), LIST), "depend on those beside it"),
-    "one number": (lambda: (One(len(LIST)), LIST), "of ids (3, 5) gives the shape (3, 5)"),
+    "one number": (lambda: (One(len(LIST)), LIST), f"5 numbers for a word, of {len(LIST)} words"),
+    "all in one": (lambda: (Sum(len(LIST)), LIST), "module(ids) of ids (3, 5) gives the shape (22,)"),
+    "no tensor": (lambda: (NoTensor(len(LIST)), LIST), "module(ids) gives no tensor first, nor one called logits"),
     "constant": (lambda: (Constant(len(LIST)), LIST), "does not depend on it"),
     "few": (lambda: (made(BatchFirst, 5, width=len(LIST)), LIST), "raises IndexError: index out of range"),
     "no <unk>": (lambda: (made(BatchFirst, 3), ["<eos>", "a", "b"]), "no <unk>"),
@@ -163,6 +165,16 @@ class Constant(BatchFirst):
 class One(BatchFirst):
     def forward(self, x):
         return super().forward(x)[0].mean(-1)
+
+
+class Sum(BatchFirst):
+    def forward(self, x):
+        return super().forward(x)[0].sum((0, 1))
+
+
+class NoTensor(BatchFirst):
+    def forward(self, x):
+        return []
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
@@ -216,6 +228,238 @@ def test_a_model_in_memory_takes_no_settings():
 def test_what_satisfies_a_protocol_is_taken_as_it_is():
     model = open_model("bundled:lstm")
     assert open_model(model) is model
+
+
+# A function in a file, by commands.
+PLAIN = """
+import helper
+
+
+def load(seed=1, scale=helper.SCALE, note=None):
+    print("this is no result")
+    torch.manual_seed(seed)
+    module = RNNModel(len(WORDS))
+    for weight in module.parameters():
+        nn.init.uniform_(weight, -scale, scale)
+    return module, WORDS
+"""
+WRONG_FUNCTIONS = """
+
+def raises():
+    inner()
+
+
+def inner():
+    torch.zeros(2) @ torch.zeros(3)
+
+
+def leaves():
+    raise SystemExit("no weights here")
+
+
+def needs(folder):
+    return None
+
+
+def gives_text():
+    return "a model"
+
+
+def gives_nan():
+    module = made(BatchFirst, len(WORDS))
+    module.head.bias.data[0] = float("nan")
+    return module, WORDS
+"""
+
+
+def write(folder, functions=PLAIN, name="mine.py"):
+    """Write a file of modules with a function, and a module that it imports; give the file's path."""
+    folder.mkdir(exist_ok=True)
+    (folder / "helper.py").write_text("SCALE = 1.0\n")
+    (folder / name).write_text(FILE + functions)
+    return folder / name
+
+
+@torch.no_grad()
+def test_a_run_by_command_has_the_numbers_of_the_module(tmp_path):
+    write(tmp_path)
+    arguments = "--limit", 3, "--case", "simple_agrmt", "--quiet", "--out", tmp_path / "run"
+    ended = succeeded(installed("run", "--model", "./mine.py:load", *arguments, cwd=tmp_path))
+    assert "this is no result" not in ended.stdout
+    run = read_run(tmp_path / "run")
+    module = made(RNNModel, len(LIST))
+    for row in run.load_sentences().to_pylist():
+        assert row["words"] == pytest.approx(plainly(module, row["sentence"], rnn), abs=1e-5)
+    card = run.manifest.model
+    assert (card.name, card.protocol["function"], card.protocol["file"]) == (
+        "mine", "load", hashlib.sha256((tmp_path / "mine.py").read_bytes()).hexdigest(),
+    )  # fmt: skip
+    assert str(tmp_path) not in json.dumps(card.to_mapping() if hasattr(card, "to_mapping") else str(card))
+
+
+def test_arguments_are_typed_and_stand_in_the_signature_without_their_paths(tmp_path):
+    path = write(tmp_path)
+    (tmp_path / "note").write_text("one")
+    spec, note = f"{path}:load", str(tmp_path / "note")
+    cards = [open_model(spec, arguments).card for arguments in
+             ({}, {"seed": "2"}, {"scale": "0.5"}, {"note": note}, {"note": "none"})]  # fmt: skip
+    assert len({card.fingerprint for card in cards}) == 3
+    assert cards[3].protocol["arguments"] == f"note={hashlib.sha256(b'one').hexdigest()}"
+    assert [card.protocol.get("arguments") for card in (*cards[:3], cards[4])] == [
+        None, "seed=2", "scale=0.5", "note=none",
+    ]  # fmt: skip
+
+
+def test_two_files_have_modules_of_one_name_beside_them(tmp_path):
+    first, second = write(tmp_path / "a"), write(tmp_path / "b")
+    (tmp_path / "b" / "helper.py").write_text("SCALE = 0.5\n")
+    cards = [open_model(f"{path}:load").card for path in (first, second, first)]
+    assert cards[0].fingerprint == cards[2].fingerprint != cards[1].fingerprint
+    assert "helper" not in sys.modules
+
+
+def test_other_commands_take_a_function(tmp_path):
+    write(tmp_path)
+    model = "--model", "mine.py:load", "--model-args", "seed=1"
+    (tmp_path / "text").write_text("the author laughs .\n")
+    expected = -sum(plainly(made(RNNModel, len(LIST)), "the author laughs .", rnn))
+    lines = succeed("surprisal", *model, "--json", "text", cwd=tmp_path).stdout
+    assert sum(json.loads(line)["surprisal_nats"] for line in lines.splitlines()) == pytest.approx(
+        expected, abs=1e-4
+    )
+    assert (
+        "is preferred, by"
+        in succeed("pair", *model, "the author laughs .", "the author laugh .", cwd=tmp_path).stderr
+    )
+    assert "mine, checked as a TokenModel" in succeed("check-model", "mine.py:load", cwd=tmp_path).stdout
+    succeed("run", *model, "--limit", 2, "--case", "simple_agrmt", "--quiet", "--out", "run", cwd=tmp_path)
+    rerun = succeed("verify", "run", "--rescore", "all", *model, cwd=tmp_path).stdout
+    assert "largest difference 0 nats" in rerun
+    (tmp_path / "mine.py").write_text(FILE + PLAIN.replace("-scale, scale", "-scale, scale / 2"))
+    changed = call("verify", "run", "--rescore", "all", *model, cwd=tmp_path)
+    assert changed.returncode != 0
+
+
+def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
+    path = write(tmp_path, PLAIN + "\n\ndef other():\n    return load(2)\n")
+    write(tmp_path, name="your.py")
+    (tmp_path / "plan.yaml").write_text(
+        "models: ['*r.py:load', ./mine.py:other, {model: 'mine.py:load', args: {seed: 3}}]\n"
+        "suites: [marvin_linzen]\noptions: {case: [simple_agrmt], limit: 2}\nout: out\n"
+    )
+    succeed("sweep", "plan.yaml", cwd=tmp_path)
+    names = {
+        run.parent.name: read_run(run.parent).manifest.model
+        for run in (tmp_path / "out").glob("*/manifest.json")
+    }
+    assert {name: card.name for name, card in names.items()} == {
+        "mine-marvin_linzen": "mine", "mine-other-marvin_linzen": "mine-other", "your-marvin_linzen": "your"
+    }  # fmt: skip
+    assert len({card.fingerprint for card in names.values()}) == 3
+    assert "(3 of them before)" in succeed("sweep", "plan.yaml", cwd=tmp_path).stderr
+    path.write_text(path.read_text().replace("load(2)", "load(4)"))
+    assert "(1 of them before)" in call("sweep", "plan.yaml", cwd=tmp_path).stderr
+
+
+def test_babylm_names_the_folder_by_the_file(tmp_path):
+    assert results_folder(tmp_path, "./m/mine.py:load", "main") == tmp_path / "mine/main/zero_shot/causal"
+    assert results_folder(tmp_path, "mine.py:other", "main") == tmp_path / "mine-other/main/zero_shot/causal"
+
+
+@pytest.mark.parametrize(
+    ("spec", "arguments", "said"),
+    [
+        ("none.py:load", "", "none.py: No such file or directory.\n  Name a file of Python"),
+        ("mine.py", "", "mine.py is a program.\n  Name a function in it that gives a model: mine.py:load"),
+        ("mine.py:lod", "", "mine.py has no function 'lod'. Did you mean 'load'? Functions: "),
+        (
+            "mine.py:load",
+            "sed=1",
+            "mine.py:load takes no argument 'sed'. Did you mean 'seed'? Arguments: note",
+        ),
+        ("mine.py:needs", "", "mine.py:needs needs folder.\n  Add --model-args folder=..."),
+        ("mine.py:raises", "", "  line {inner}, in inner: torch.zeros(2) @ torch.zeros(3)\nRuntimeError: "),
+        ("mine.py:leaves", "", "SystemExit: no weights here\n"),
+        (
+            "mine.py:gives_text",
+            "",
+            "mine.py:gives_text gives str, which is no model.\n  It may be a model of",
+        ),
+        ("mine.py:gives_nan", "", "mine-gives_nan (BatchFirst) cannot be read: the module gives NaN."),
+        ("broken.py:load", "", "SyntaxError: "),
+        ("function:mine", "", "function:mine: name a file and a function in it"),
+    ],
+)
+def test_what_goes_wrong_is_one_message(tmp_path, spec, arguments, said):
+    path = write(tmp_path, PLAIN + WRONG_FUNCTIONS)
+    (tmp_path / "broken.py").write_text("def load(:\n")
+    lines = path.read_text().splitlines()
+    said = said.replace("{inner}", str(lines.index("    torch.zeros(2) @ torch.zeros(3)") + 1))
+    ended = refuse("pair", "--model", spec, "--model-args", arguments, "a", "b", cwd=tmp_path)
+    message = ended.stderr.removeprefix("this is no result\n")
+    assert said in message
+    assert "adapters" not in message
+    assert len(message) <= 500
+
+
+def test_a_function_gives_a_model_of_ours(tmp_path):
+    path = write(tmp_path, "import tseval\n\n\ndef load():\n    return tseval.load_model('bundled:lstm')\n")
+    model, plain = open_model(f"{path}:load"), open_model("bundled:lstm")
+    assert (model.card.name, model.card.fingerprint) == ("mine", plain.card.fingerprint)
+    assert {**plain.card.protocol, "function": "load"} == {
+        name: value for name, value in model.card.protocol.items() if name != "file"
+    }
+    assert scored(model) == scored(plain)
+
+
+def test_nothing_runs_a_file_that_is_not_named_with_a_function(tmp_path):
+    write(tmp_path, "raise SystemExit('run')\n")
+    assert "SystemExit" not in succeed("models", cwd=tmp_path).stdout
+    assert "SystemExit" not in refuse("pair", "--model", "mine.py", "a", "b", cwd=tmp_path).stderr
+
+
+TRANSFORMERS = """
+def load(folder):
+    import transformers
+    model = getattr(transformers, HEAD).from_pretrained(folder)
+    return model.train(), transformers.AutoTokenizer.from_pretrained(folder)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scheme", "head"), [("hf", "AutoModelForCausalLM"), ("mlm", "AutoModelForMaskedLM")]
+)
+def test_a_model_of_transformers_has_the_numbers_of_its_own_adapter(tmp_path, scheme, head):
+    import transformers  # noqa: PLC0415 - takes seconds
+    from checkpoints import save_causal, save_masked  # noqa: PLC0415 - takes seconds
+
+    folder = {"hf": save_causal, "mlm": save_masked}[scheme](tmp_path / "saved")
+    plain = scored(open_model(f"{scheme}:{folder}"))
+    path = write(tmp_path, TRANSFORMERS.replace("HEAD", repr(head)))
+    model: Any = open_model(f"{path}:load", {"folder": str(folder)})
+    assert scored(model) == [pytest.approx(row, abs=1e-5) for row in plain]
+    assert (model.card.name, model.card.protocol["arguments"]) == ("mine", "folder=folder")
+    live: Any = getattr(transformers, head).from_pretrained(folder).train()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    run = tseval.evaluate(
+        (live, tokenizer), tseval.load_suite("marvin_linzen", cases="simple_agrmt", limit=3)
+    )
+    expected = tseval.evaluate(
+        f"{scheme}:{folder}", tseval.load_suite("marvin_linzen", cases="simple_agrmt", limit=3)
+    )
+    assert run.load_sentences()["logprob"].to_pylist() == pytest.approx(
+        expected.load_sentences()["logprob"].to_pylist(), abs=1e-4
+    )
+    assert live.training
+    assert run.manifest["model"]["name"] == "saved"
+
+
+def test_evaluate_takes_names(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("good\tbad\nthe author laughs .\tthe author laugh .\n")
+    run = tseval.evaluate("bundled:lstm", tmp_path / "pairs.tsv")
+    again = tseval.evaluate(tseval.load_model("bundled:lstm"), tseval.load_suite(tmp_path / "pairs.tsv"))
+    assert run.manifest["signature"] == again.manifest["signature"]
+    assert check_model("bundled:lstm").ok
 
 
 def _function(what, folder, device):
