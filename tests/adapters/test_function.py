@@ -1,18 +1,24 @@
 """One function in one file, and models in memory: numbers against plain loops over the modules themselves."""
 
+import hashlib
+import json
 import random
+import sys
 from typing import Any
 
 import pyarrow as pa
 import pytest
 import torch
+from in_process import call, installed, refuse, succeed, succeeded
 from own_models import NO_STATE, TESTS, WORDS, Own
 from torch import nn
 from torch_modules import GPT, BatchFirst, RNNModel, made
 
 import tseval
 from tseval.adapters import open_model
+from tseval.babylm import results_folder
 from tseval.errors import ModelError
+from tseval.runs import read_run
 from tseval.scoring.scorers import scorer_for
 from tseval.scoring.surprisal import surprisals
 from tseval.testing import check_model
@@ -123,7 +129,7 @@ UNREADABLE: dict[str, Any] = {
     "mixes rows": (lambda: (Mixing(len(LIST)), LIST), "depend on those beside it"),
     "one number": (lambda: (One(len(LIST)), LIST), f"5 numbers for a word, of {len(LIST)} words"),
     "all in one": (lambda: (Sum(len(LIST)), LIST), "module(ids) of ids (3, 5) gives the shape (22,)"),
-    "no tensor": (lambda: (NoTensor(len(LIST)), LIST), "module(ids) gives no tensor first, nor one called logits"),
+    "no tensor": (lambda: (NoTensor(len(LIST)), LIST), "module(ids) gives no tensor first"),
     "constant": (lambda: (Constant(len(LIST)), LIST), "does not depend on it"),
     "few": (lambda: (made(BatchFirst, 5, width=len(LIST)), LIST), "raises IndexError: index out of range"),
     "no <unk>": (lambda: (made(BatchFirst, 3), ["<eos>", "a", "b"]), "no <unk>"),
@@ -294,7 +300,7 @@ def test_a_run_by_command_has_the_numbers_of_the_module(tmp_path):
     assert (card.name, card.protocol["function"], card.protocol["file"]) == (
         "mine", "load", hashlib.sha256((tmp_path / "mine.py").read_bytes()).hexdigest(),
     )  # fmt: skip
-    assert str(tmp_path) not in json.dumps(card.to_mapping() if hasattr(card, "to_mapping") else str(card))
+    assert str(tmp_path) not in json.dumps([card.protocol, card.details])
 
 
 def test_arguments_are_typed_and_stand_in_the_signature_without_their_paths(tmp_path):
@@ -323,14 +329,11 @@ def test_other_commands_take_a_function(tmp_path):
     model = "--model", "mine.py:load", "--model-args", "seed=1"
     (tmp_path / "text").write_text("the author laughs .\n")
     expected = -sum(plainly(made(RNNModel, len(LIST)), "the author laughs .", rnn))
-    lines = succeed("surprisal", *model, "--json", "text", cwd=tmp_path).stdout
-    assert sum(json.loads(line)["surprisal_nats"] for line in lines.splitlines()) == pytest.approx(
-        expected, abs=1e-4
-    )
-    assert (
-        "is preferred, by"
-        in succeed("pair", *model, "the author laughs .", "the author laugh .", cwd=tmp_path).stderr
-    )
+    lines = succeed("surprisal", *model, "text", cwd=tmp_path).stdout.splitlines()
+    found = sum(float(line.split("\t")[4]) for line in lines[1:])
+    assert found == pytest.approx(expected, abs=1e-4)
+    pair = "the author laughs .", "the author laugh ."
+    assert "is preferred, by" in succeed("pair", *model, *pair, cwd=tmp_path).stderr
     assert "mine, checked as a TokenModel" in succeed("check-model", "mine.py:load", cwd=tmp_path).stdout
     succeed("run", *model, "--limit", 2, "--case", "simple_agrmt", "--quiet", "--out", "run", cwd=tmp_path)
     rerun = succeed("verify", "run", "--rescore", "all", *model, cwd=tmp_path).stdout
@@ -344,14 +347,12 @@ def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
     path = write(tmp_path, PLAIN + "\n\ndef other():\n    return load(2)\n")
     write(tmp_path, name="your.py")
     (tmp_path / "plan.yaml").write_text(
-        "models: ['*r.py:load', ./mine.py:other, {model: 'mine.py:load', args: {seed: 3}}]\n"
+        "models: ['[my]*.py:load', ./mine.py:other, {model: 'mine.py:load', args: {seed: 3}}]\n"
         "suites: [marvin_linzen]\noptions: {case: [simple_agrmt], limit: 2}\nout: out\n"
     )
     succeed("sweep", "plan.yaml", cwd=tmp_path)
-    names = {
-        run.parent.name: read_run(run.parent).manifest.model
-        for run in (tmp_path / "out").glob("*/manifest.json")
-    }
+    runs = [path.parent for path in (tmp_path / "out").glob("*/manifest.json")]
+    names = {run.name: read_run(run).manifest.model for run in runs}
     assert {name: card.name for name, card in names.items()} == {
         "mine-marvin_linzen": "mine", "mine-other-marvin_linzen": "mine-other", "your-marvin_linzen": "your"
     }  # fmt: skip
@@ -372,19 +373,11 @@ def test_babylm_names_the_folder_by_the_file(tmp_path):
         ("none.py:load", "", "none.py: No such file or directory.\n  Name a file of Python"),
         ("mine.py", "", "mine.py is a program.\n  Name a function in it that gives a model: mine.py:load"),
         ("mine.py:lod", "", "mine.py has no function 'lod'. Did you mean 'load'? Functions: "),
-        (
-            "mine.py:load",
-            "sed=1",
-            "mine.py:load takes no argument 'sed'. Did you mean 'seed'? Arguments: note",
-        ),
+        ("mine.py:load", "sed=1", "mine.py:load takes no argument 'sed'. Did you mean 'seed'? Arguments: "),
         ("mine.py:needs", "", "mine.py:needs needs folder.\n  Add --model-args folder=..."),
         ("mine.py:raises", "", "  line {inner}, in inner: torch.zeros(2) @ torch.zeros(3)\nRuntimeError: "),
         ("mine.py:leaves", "", "SystemExit: no weights here\n"),
-        (
-            "mine.py:gives_text",
-            "",
-            "mine.py:gives_text gives str, which is no model.\n  It may be a model of",
-        ),
+        ("mine.py:gives_text", "", "mine.py:gives_text gives str, which is no model.\n  It may be a model"),
         ("mine.py:gives_nan", "", "mine-gives_nan (BatchFirst) cannot be read: the module gives NaN."),
         ("broken.py:load", "", "SyntaxError: "),
         ("function:mine", "", "function:mine: name a file and a function in it"),
@@ -426,13 +419,12 @@ def load(folder):
 """
 
 
-@pytest.mark.parametrize(
-    ("scheme", "head"), [("hf", "AutoModelForCausalLM"), ("mlm", "AutoModelForMaskedLM")]
-)
-def test_a_model_of_transformers_has_the_numbers_of_its_own_adapter(tmp_path, scheme, head):
+@pytest.mark.parametrize("scheme", ["hf", "mlm"])
+def test_a_model_of_transformers_has_the_numbers_of_its_own_adapter(tmp_path, scheme):
     import transformers  # noqa: PLC0415 - takes seconds
     from checkpoints import save_causal, save_masked  # noqa: PLC0415 - takes seconds
 
+    head = {"hf": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM"}[scheme]
     folder = {"hf": save_causal, "mlm": save_masked}[scheme](tmp_path / "saved")
     plain = scored(open_model(f"{scheme}:{folder}"))
     path = write(tmp_path, TRANSFORMERS.replace("HEAD", repr(head)))
@@ -441,12 +433,8 @@ def test_a_model_of_transformers_has_the_numbers_of_its_own_adapter(tmp_path, sc
     assert (model.card.name, model.card.protocol["arguments"]) == ("mine", "folder=folder")
     live: Any = getattr(transformers, head).from_pretrained(folder).train()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    run = tseval.evaluate(
-        (live, tokenizer), tseval.load_suite("marvin_linzen", cases="simple_agrmt", limit=3)
-    )
-    expected = tseval.evaluate(
-        f"{scheme}:{folder}", tseval.load_suite("marvin_linzen", cases="simple_agrmt", limit=3)
-    )
+    suite = tseval.load_suite("marvin_linzen", cases="simple_agrmt", limit=3)
+    run, expected = (tseval.evaluate(one, suite) for one in ((live, tokenizer), f"{scheme}:{folder}"))
     assert run.load_sentences()["logprob"].to_pylist() == pytest.approx(
         expected.load_sentences()["logprob"].to_pylist(), abs=1e-4
     )
