@@ -347,17 +347,18 @@ def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
     path = write(tmp_path, PLAIN + "\n\ndef other():\n    return load(2)\n")
     write(tmp_path, name="your.py")
     (tmp_path / "plan.yaml").write_text(
-        "models: ['[my]*.py:load', ./mine.py:other, {model: 'mine.py:load', args: {seed: 3}}]\n"
+        "models: ['[my]*.py:load', ./mine.py:other, {model: 'mine.py:load', args: {seed: 3}, name: third}]\n"
         "suites: [marvin_linzen]\noptions: {case: [simple_agrmt], limit: 2}\nout: out\n"
     )
     succeed("sweep", "plan.yaml", cwd=tmp_path)
     runs = [path.parent for path in (tmp_path / "out").glob("*/manifest.json")]
     names = {run.name: read_run(run).manifest.model for run in runs}
     assert {name: card.name for name, card in names.items()} == {
-        "mine-marvin_linzen": "mine", "mine-other-marvin_linzen": "mine-other", "your-marvin_linzen": "your"
+        "mine-marvin_linzen": "mine", "mine-other-marvin_linzen": "mine-other",
+        "your-marvin_linzen": "your", "third-marvin_linzen": "mine",
     }  # fmt: skip
     assert len({card.fingerprint for card in names.values()}) == 3
-    assert "(3 of them before)" in succeed("sweep", "plan.yaml", cwd=tmp_path).stderr
+    assert "(4 of them before)" in succeed("sweep", "plan.yaml", cwd=tmp_path).stderr
     path.write_text(path.read_text().replace("load(2)", "load(4)"))
     assert "(1 of them before)" in call("sweep", "plan.yaml", cwd=tmp_path).stderr
 
