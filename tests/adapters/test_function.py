@@ -2,15 +2,19 @@
 
 import hashlib
 import json
+import math
 import random
+import runpy
 import sys
+from contextlib import chdir
 from typing import Any
 
 import pyarrow as pa
 import pytest
 import torch
-from in_process import call, installed, refuse, succeed, succeeded
+from in_process import call, installed, refuse, run_process, succeed, succeeded
 from own_models import NO_STATE, TESTS, WORDS, Own
+from pages import write_files
 from torch import nn
 from torch_modules import GPT, BatchFirst, RNNModel, made
 
@@ -449,6 +453,30 @@ def test_evaluate_takes_names(tmp_path):
     again = tseval.evaluate(tseval.load_model("bundled:lstm"), tseval.load_suite(tmp_path / "pairs.tsv"))
     assert run.manifest["signature"] == again.manifest["signature"]
     assert check_model("bundled:lstm").ok
+
+
+def test_the_examples_of_the_page_run_as_they_stand(tmp_path):
+    write_files(TESTS.parent / "docs" / "adapters.md", tmp_path)
+    (tmp_path / "words.txt").write_text("\n".join(LIST))
+    (tmp_path / "text.txt").write_text("the author laughs .\n")
+    with chdir(tmp_path):
+        assert run_process([sys.executable, "live.py"], check=True).stdout == f"{FIRST}(batch, time, words)\n"
+        module = runpy.run_path("mine.py")["Lstm"](len(LIST))
+        torch.save(module.state_dict(), "lstm.pt")
+        own = open_model("./mine.py:load", {"weights": "lstm.pt"})
+        assert scored(own) == scored(open_model((module, LIST)))
+        given = open_model("tseval-unigram/one.py:load", {"text": "text.txt"})
+        assert scored(given, ["the ."]) == [[pytest.approx(math.log(2 / 9))] * 2]
+
+
+def test_the_example_of_transformers_runs_as_it_stands(tmp_path):
+    from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
+
+    write_files(TESTS.parent / "docs" / "adapters.md", tmp_path)
+    folder = save_causal(tmp_path / "saved")
+    changed = open_model(f"{tmp_path / 'changed.py'}:load", {"folder": str(folder)})
+    assert (changed.card.name, changed.card.kind) == ("changed", "hf")
+    assert scored(changed) != scored(open_model(f"hf:{folder}"))
 
 
 def _function(what, folder, device):
