@@ -57,13 +57,17 @@ def needs_state(module, ids):
 class Flat(BatchFirst):
     """Its output is one row for each place of a batch; a dictionary holds it."""
 
-    def forward(self, x):
-        return {"hidden": None, "logits": super().forward(x)[0].flatten(0, 1)}
+    def forward(self, x, state=None):
+        return {"hidden": None, "logits": super().forward(x, state)[0].flatten(0, 1)}
 
 
-class NeedsState(BatchFirst):
+class NeedsState(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.inner = BatchFirst(n)
+
     def forward(self, x, state):
-        return super().forward(x, state)[0]
+        return self.inner(x, state)[0]
 
 
 FIRST = "module(ids), ids (batch, time), output "
@@ -147,43 +151,43 @@ UNREADABLE: dict[str, Any] = {
 
 
 class NaN(BatchFirst):
-    def forward(self, x):
-        return super().forward(x)[0] * float("nan")
+    def forward(self, x, state=None):
+        return super().forward(x, state)[0] * float("nan")
 
 
 class Softmax(BatchFirst):
-    def forward(self, x):
-        return super().forward(x)[0].softmax(-1)
+    def forward(self, x, state=None):
+        return super().forward(x, state)[0].softmax(-1)
 
 
 class Dropping(BatchFirst):
-    def forward(self, x):
-        return nn.functional.dropout(super().forward(x)[0])
+    def forward(self, x, state=None):
+        return nn.functional.dropout(super().forward(x, state)[0])
 
 
 class Mixing(BatchFirst):
-    def forward(self, x):
-        logits = super().forward(x)[0]
+    def forward(self, x, state=None):
+        logits = super().forward(x, state)[0]
         return logits + logits.mean(0, keepdim=True)
 
 
 class Constant(BatchFirst):
-    def forward(self, x):
-        return super().forward(x)[0] * 0
+    def forward(self, x, state=None):
+        return super().forward(x, state)[0] * 0
 
 
 class One(BatchFirst):
-    def forward(self, x):
-        return super().forward(x)[0].mean(-1)
+    def forward(self, x, state=None):
+        return super().forward(x, state)[0].mean(-1)
 
 
 class Sum(BatchFirst):
-    def forward(self, x):
-        return super().forward(x)[0].sum((0, 1))
+    def forward(self, x, state=None):
+        return super().forward(x, state)[0].sum((0, 1))
 
 
 class NoTensor(BatchFirst):
-    def forward(self, x):
+    def forward(self, x, state=None):
         return []
 
 
@@ -211,7 +215,7 @@ def test_a_live_module_stays_as_it_was():
     before = torch.get_rng_state(), random.getstate(), {part: part.training for part in module.modules()}
     run = tseval.evaluate((module, LIST), tseval.load_suite("marvin_linzen", cases="simple_agrmt", limit=5))
     surprisals(open_model((module, LIST)), SENTENCES)
-    assert run.manifest["model"]["name"] == "RNNModel"
+    assert run.manifest.model.name == "RNNModel"
     assert torch.equal(before[0], torch.get_rng_state())
     assert before[1:] == (random.getstate(), {part: part.training for part in module.modules()})
     loss = -module(torch.tensor([[3]]), module.init_hidden(1))[0].max()
@@ -444,7 +448,7 @@ def test_a_model_of_transformers_has_the_numbers_of_its_own_adapter(tmp_path, sc
         expected.load_sentences()["logprob"].to_pylist(), abs=1e-4
     )
     assert live.training
-    assert run.manifest["model"]["name"] == "saved"
+    assert run.manifest.model.name == "saved"
 
 
 def test_evaluate_takes_names(tmp_path):
