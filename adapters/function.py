@@ -4,8 +4,8 @@ The function, or whoever holds a model, gives an object of our protocols, a mode
 tokenizer, or a module of torch with its words. How such a module is called, and what its output means, is
 found out by trying: one word is changed, and where outputs change then is looked at.
 
-Protocol of modules, as of `native`: a fresh state for every sentence, the start symbol before it, unknown
-words as `<unk>`; a word's log-probability is given all words before it, in nats.
+Protocol of modules, as of `native`: a fresh state for every sentence, the start symbol before it, one word
+for unknown ones; a word's log-probability is given all words before it, in nats.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pyarrow.compute as pc
 import torch
 from torch import Tensor, nn
 
 from tseval.adapters import file_and_function, name_of_function
 from tseval.adapters.mlm import METRICS, MaskedModel
-from tseval.adapters.native import as_causal, encode_words, fingerprint_in_memory, undisturbed
+from tseval.adapters.native import OfWords, as_causal, fingerprint_in_memory, undisturbed
 from tseval.adapters.pretrained import (
     BATCH_TOKENS,
     OWN_LOGITS,
@@ -41,8 +40,9 @@ from tseval.adapters.pretrained import (
 )
 from tseval.errors import ModelError, TsevalError, first_line, reason, suggest
 from tseval.files import read_bytes
-from tseval.models import EOS, UNK, Vocabulary
+from tseval.models import Vocabulary
 from tseval.models.checkpoint import hash_weights
+from tseval.models.vocabularies import VocabularyOptions, as_words, describe_words
 from tseval.scoring.numerics import out_of_memory, pick_device
 from tseval.scoring.protocol import PROTOCOL_PARTS, ModelCard, refuse_no_model
 from tseval.scoring.trie import build_trie, contexts_of, path_batches
@@ -50,7 +50,6 @@ from tseval.scoring.trie import build_trie, contexts_of, path_batches
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from tseval.scoring.protocol import Encoded, Model
@@ -203,13 +202,13 @@ def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Voc
     """Make a vocabulary of words in the order of their ids, or of their ids; case counts."""
     if isinstance(words, Vocabulary):
         return words
-    if isinstance(words, Mapping):
-        if sorted(words.values()) != [*range(len(words))]:
-            raise ModelError(f"the ids of {len(words):,} words must be 0 to {len(words) - 1:,}, each once")
-        words = sorted(words, key=words.__getitem__)
-    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
-        raise ModelError("the words of a vocabulary must be texts: a list, or a mapping from word to id")
-    return Vocabulary(tuple(words), lowercase=False)
+    found = as_words(list(words) if isinstance(words, tuple) else words)
+    if found is None:
+        raise ModelError(
+            "the words of a module must be a list of texts in the order of their ids,\n"
+            "  or a mapping from word to id, 0 to n-1, each once"
+        )
+    return describe_words(found, "", VocabularyOptions()).vocabulary
 
 
 def _as_pretrained(
@@ -389,7 +388,7 @@ def find_reading(name: str, module: nn.Module, n_words: int, like: Tensor) -> Re
     )
 
 
-class ModuleModel:
+class ModuleModel(OfWords):
     """A module of torch that predicts words, ready to score; it is left as it was, training or not.
 
     Args:
@@ -412,16 +411,14 @@ class ModuleModel:
         hash_weights(
             digest, {key: one.detach().cpu().reshape(one.shape or (1,)) for key, one in weights.items()}
         )
-        start, unknown = specials(vocabulary)
-        self._start = self._ids[start]
         self.card = ModelCard(
             name=name,
             kind="function",
             fingerprint=digest.hexdigest(),
             protocol={
-                "start": start,
+                "start": vocabulary.start,
                 "state": "fresh",
-                "unknown": unknown,
+                "unknown": vocabulary.unknown,
                 "lowercase": vocabulary.lowercase,
                 "dtype": str(first.dtype).removeprefix("torch."),
             },
@@ -437,10 +434,6 @@ class ModuleModel:
     def __repr__(self) -> str:
         return self.card.show(self)
 
-    def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the vocabulary, split at white space."""
-        return encode_words(self._ids, pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences)
-
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Give words by their ids."""
         return [self.vocabulary.words[token] for token in tokens]
@@ -448,7 +441,7 @@ class ModuleModel:
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
         """Score every word by the words before it, (words,) float32, in nats; rows have no padding."""
         trie = build_trie(encoded.tokens, encoded.lengths)
-        contexts = contexts_of(trie, self._start)
+        contexts = contexts_of(trie, self._ids[self.vocabulary.start])
         result = np.zeros(sum(len(level.tokens) for level in trie.levels), dtype=np.float32)
         batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // len(self.vocabulary)))
         # Tensors that the module keeps from here must serve its training.
@@ -480,8 +473,3 @@ class ModuleModel:
                 yield batch.contexts[batch.asked[:, place], place], logits
         except UnfitError as error:
             raise ModelError(f"{self.card.name}: {error.args[1]}") from error
-
-
-def specials(vocabulary: Vocabulary) -> tuple[str, str]:
-    """Give the words that start a sentence and stand for unknown ones."""
-    return getattr(vocabulary, "start", EOS), getattr(vocabulary, "unknown", UNK)

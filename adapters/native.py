@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from tseval.formats import Json
+    from tseval.models import Vocabulary
     from tseval.models.cells.cell import State
 
 SCHEMES = {"bundled": "open_bundled", "native": "open_checkpoint"}
@@ -87,7 +88,44 @@ def encode_words(ids: Mapping[str, int], sentences: pa.StringArray, unknown: str
     )
 
 
-class NativeModel:
+class OfWords:
+    """What models of whole words share: how sentences come to their vocabulary."""
+
+    card: ModelCard
+    vocabulary: Vocabulary
+    _ids: dict[str, int]
+
+    @property
+    def unreadable(self) -> str:
+        """What sentences are that `too_long` tells."""
+        return f"of words that {self.card.name} does not know"
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the vocabulary; each distinct word is looked up once."""
+        text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
+        if self.vocabulary.unknown is not None:
+            return encode_words(self._ids, text, self.vocabulary.unknown)
+        if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
+            raise ModelError(
+                f"{quoted_text(strange[0].as_py())} holds a word that {self.card.name} does not know"
+            )
+        return encode_words(
+            self._ids, text, self.vocabulary.start
+        )  # which counts as unknown and stands nowhere
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences cannot be read: those with an unknown word, where no word stands for such."""
+        if self.vocabulary.unknown is not None:
+            return np.zeros(len(sentences), dtype=np.bool_)
+        text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
+        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(text))
+        known = pc.is_in(split.flatten(), pa.array(self.vocabulary.words))
+        found = np.zeros(len(sentences), dtype=np.bool_)
+        found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
+        return found
+
+
+class NativeModel(OfWords):
     """A checkpoint on a device, ready to be advanced prefix by prefix.
 
     Args:
@@ -145,38 +183,9 @@ class NativeModel:
         return self.card.show(self)
 
     @property
-    def unreadable(self) -> str:
-        """What sentences are that `too_long` tells."""
-        return f"of words that {self.card.name} does not know"
-
-    @property
     def row_bytes(self) -> int:
         """Memory that one row of a state takes."""
         return sum(tensor.nbytes for tensor in self.model.initial_state(1))
-
-    def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the vocabulary; each distinct word is looked up once."""
-        text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
-        if self.vocabulary.unknown is not None:
-            return encode_words(self._ids, text, self.vocabulary.unknown)
-        if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
-            raise ModelError(
-                f"{quoted_text(strange[0].as_py())} holds a word that {self.card.name} does not know"
-            )
-        return encode_words(
-            self._ids, text, self.vocabulary.start
-        )  # which counts as unknown and stands nowhere
-
-    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences cannot be read: those with an unknown word, where no word stands for such."""
-        if self.vocabulary.unknown is not None:
-            return np.zeros(len(sentences), dtype=np.bool_)
-        text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
-        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(text))
-        known = pc.is_in(split.flatten(), pa.array(self.vocabulary.words))
-        found = np.zeros(len(sentences), dtype=np.bool_)
-        found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
-        return found
 
     def start(self) -> State:
         """Give the state after `<eos>`, one row."""

@@ -15,6 +15,7 @@ import torch
 from in_process import call, installed, refuse, run_process, succeed, succeeded
 from own_models import NO_STATE, TESTS, WORDS, Own
 from pages import write_files
+from small import make_case, make_suite
 from torch import nn
 from torch_modules import GPT, BatchFirst, RNNModel, made
 
@@ -140,10 +141,10 @@ UNREADABLE: dict[str, Any] = {
     "no tensor": (lambda: (NoTensor(len(LIST)), LIST), "module(ids) gives no tensor first"),
     "constant": (lambda: (Constant(len(LIST)), LIST), "does not depend on it"),
     "few": (lambda: (made(BatchFirst, 5, width=len(LIST)), LIST), "raises IndexError: index out of range"),
-    "no <unk>": (lambda: (made(BatchFirst, 3), ["<eos>", "a", "b"]), "no <unk>"),
-    "ids with holes": (lambda: (made(BatchFirst, 3), {"<eos>": 0, "<unk>": 2}), "must be 0 to 1, each once"),
-    "a text": (lambda: (made(BatchFirst, 3), "abc"), "must be texts: a list"),
-    "numbers": (lambda: (made(BatchFirst, 3), [1, 2, 3]), "must be texts: a list"),
+    "no start": (lambda: (made(BatchFirst, 3), ["<unk>", "a", "b"]), "no other word that starts a sentence"),
+    "ids with holes": (lambda: (made(BatchFirst, 3), {"<eos>": 0, "<unk>": 2}), "0 to n-1, each once"),
+    "a text": (lambda: (made(BatchFirst, 3), "abc"), "must be a list of texts"),
+    "numbers": (lambda: (made(BatchFirst, 3), [1, 2, 3]), "must be a list of texts"),
     "no words": (lambda: made(BatchFirst, 3), "load_model got BatchFirst, which is no model.\n  It may be"),
     "nothing": (lambda: None, "load_model got NoneType, which is no model.\n  It may be"),
     "three": (lambda: (1, 2, 3), "load_model got (int, int, int), which is no model."),
@@ -481,6 +482,26 @@ def test_the_example_of_transformers_runs_as_it_stands(tmp_path):
     changed = open_model(f"{tmp_path / 'changed.py'}:load", {"folder": str(folder)})
     assert (changed.card.name, changed.card.kind) == ("changed", "hf")
     assert scored(changed) != scored(open_model(f"hf:{folder}"))
+
+
+def test_start_unknown_and_case_are_found_from_the_words():
+    words = ["<UNK>", "</s>", "The", "author", "laughs"]
+    module = made(BatchFirst, 5)
+    model: Any = open_model((module, words))
+    assert [model.card.protocol[name] for name in ("start", "unknown", "lowercase")] == [
+        "</s>",
+        "<UNK>",
+        False,
+    ]
+    with torch.no_grad():
+        table = module(torch.tensor([[1, 2, 3, 0]]))[0][0].log_softmax(-1)
+    expected = [float(table[place, word]) for place, word in enumerate([2, 3, 0])]
+    assert scored(model, ["The author sings"]) == [pytest.approx(expected, abs=1e-5)]
+    without = open_model((made(BatchFirst, 4), ["<s>", "the", "author", "laughs"]))
+    suite = make_suite(
+        make_case("one", [("The author", "the laughs"), ("the author", "the authors")]), terminator=None
+    )
+    assert tseval.evaluate(without, suite).verdicts["undecidable"].tolist() == [False, True]
 
 
 def _function(what, folder, device):

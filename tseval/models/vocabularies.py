@@ -88,7 +88,7 @@ def find_vocabulary(path: Path, value: object, size: int, options: VocabularyOpt
             f"they do not belong together ({source})"
         )
     try:
-        return _described(words, source, options)
+        return describe_words(words, source, options)
     except ModelError as error:
         raise ModelError(f"{source and f'{source}: '}{error}") from None
 
@@ -130,7 +130,7 @@ def _is_named(place: str) -> bool:
     return any(NAMES.fullmatch(part) for part in place.split("."))
 
 
-def _described(words: list[str], source: str, options: VocabularyOptions) -> Words:
+def describe_words(words: list[str], source: str, options: VocabularyOptions) -> Words:
     """Tell start symbol, unknown word and case from the words, or as the user says."""
     known = set(words)
     for name, word in (("bos", options.bos), ("unk", options.unk)):
