@@ -284,9 +284,8 @@ class Reading:
     output: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.call}, ids ({'time, batch' if self.time_first else 'batch, time'}), output {self.output}"
-        )
+        ids = "time, batch" if self.time_first else "batch, time"
+        return f"{self.call}, ids ({ids}), output {self.output}"
 
     def read(self, module: nn.Module, ids: Tensor, n_words: int) -> Tensor:
         """Give logits, (batch, time, words), or (batch, 1, words) of `LAST`, for ids, (batch, time)."""
@@ -306,9 +305,8 @@ class Reading:
             said = f"{self.call} of ids {tuple(given.shape)} gives the shape {tuple(found.shape)}"
             raise UnfitError(1, said)
         if found.shape[-1] != n_words:
-            raise UnfitError(
-                2, f"the module gives {found.shape[-1]:,} numbers for a word, of {n_words:,} words"
-            )
+            said = f"the module gives {found.shape[-1]:,} numbers for a word, of {n_words:,} words"
+            raise UnfitError(2, said)
         return arrange(found, batch, time)
 
     def check(self, module: nn.Module, ids: Tensor, n_words: int, tolerance: float) -> None:
@@ -339,9 +337,7 @@ class Reading:
         moved = differ(first, read(changed))
         here = float(moved[row, place])
         if here == 0:
-            raise UnfitError(
-                4, "what the module gives at a word does not depend on it: it must predict the next"
-            )
+            raise UnfitError(4, "what it gives at a word does not depend on it: it must predict the next")
         small = min(tolerance, here / 10)
         if moved[[other for other in range(len(ids)) if other != row]].max() > small:
             raise UnfitError(6, "a sentence's numbers depend on those beside it")
@@ -462,10 +458,8 @@ class ModuleModel(OfWords):
         asked = torch.from_numpy(batch.asked).to(self.device)
         try:
             if self.reading.output != LAST:
-                yield (
-                    batch.contexts[batch.asked],
-                    self.reading.read(self.module, ids, len(self.vocabulary))[asked],
-                )
+                logits = self.reading.read(self.module, ids, len(self.vocabulary))
+                yield batch.contexts[batch.asked], logits[asked]
                 return
             for place in np.flatnonzero(batch.asked.any(0)):
                 rows = asked[:, place]

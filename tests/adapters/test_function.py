@@ -488,11 +488,9 @@ def test_start_unknown_and_case_are_found_from_the_words():
     words = ["<UNK>", "</s>", "The", "author", "laughs"]
     module = made(BatchFirst, 5)
     model: Any = open_model((module, words))
-    assert [model.card.protocol[name] for name in ("start", "unknown", "lowercase")] == [
-        "</s>",
-        "<UNK>",
-        False,
-    ]
+    said = model.card.protocol
+    assert (said["start"], said["unknown"], said["lowercase"]) == ("</s>", "<UNK>", False)
+    module.eval()
     with torch.no_grad():
         table = module(torch.tensor([[1, 2, 3, 0]]))[0][0].log_softmax(-1)
     expected = [float(table[place, word]) for place, word in enumerate([2, 3, 0])]
