@@ -166,7 +166,8 @@ def _content(text: str) -> str:
     try:
         path = Path(text)
         if path.is_file():
-            return hashlib.sha256(read_bytes(path)).hexdigest()
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
         return "folder" if path.is_dir() else text
     except (OSError, ValueError):
         return text
