@@ -31,6 +31,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -292,6 +293,30 @@ class Bfloat16Products:
             if place in self._lasting:
                 self._lasting[place] = matrix
         return matrix
+
+
+# How noisy numbers may be whose products have few digits: by the median, two percentiles and the largest of
+# their differences. In float32 the order of sums alone makes these, in nats a token, of 30 layers.
+LEVELS, ROUNDING = (0.5, 0.9, 0.99, 1.0), (1e-4, 1e-4, 1e-3, 1e-3)
+# Two honest ways to compute differ by up to so many times what two others do, the few largest by more, and by a step of the type.
+TIMES = (1.5, 3.0, 4.0, 4.0)
+# What is called noise is no more than so many steps of a type: else a model that reads padding would excuse all.
+MOST_STEPS = 128
+
+
+def within_noise(differences: np.ndarray, noise: np.ndarray, dtype: torch.dtype) -> bool:
+    """Tell whether numbers differ as they do by rounding alone.
+
+    Args:
+        differences: Of two computations, in nats a token, (tokens,).
+        noise: The same of two that are beyond doubt, (others,).
+        dtype: That products are rounded to.
+    """
+    most = MOST_STEPS * torch.finfo(dtype).eps
+    limits = np.array(TIMES) * np.quantile(np.abs(noise), LEVELS).clip(max=most) + np.array(ROUNDING)
+    limits[1:] += torch.finfo(dtype).eps
+    found = np.abs(differences)
+    return bool(np.isfinite(found).all() and (np.quantile(found, LEVELS) <= limits).all())
 
 
 # Logits held at once. On a CPU a tile stays in the cache between its matrix product and its exponentials
