@@ -146,7 +146,7 @@ def choose_method(
         batch_tokens: Tokens to read at once, as in a run.
 
     Returns:
-        The method, why it is not the fastest of these, if it is not, and the model's own noise in nats a token.
+        The method, why it is not the fastest of these, if it is not, and the model's own noise, in nats.
     """
     most = (scoring.opened.longest or length + 1) - 1  # beside a start symbol
     sentences = _sentences(scoring, min(length, most), min(ROW_CONTEXTS, batch_tokens))
@@ -198,8 +198,9 @@ def _sentences(scoring: Scoring, longest: int, row: int) -> list[np.ndarray]:
     """Make up sentences that part after few and after many tokens, and meet again.
 
     The second parts from the first half-way. The third has, behind another first token, the tokens of the
-    first at the same places. The others part in their first half, and every second one is half as long. Together they
-    fill more than one packed row, so that a wrong mask, a wrong position and a wrong path all show.
+    first at the same places. The others part after a quarter to a half, and every second one is half as
+    long. Together they fill more than one packed row, so that a wrong mask, a wrong position and a wrong path
+    all show.
     """
     ordinary = ordinary_tokens(scoring.opened)
     draw = np.random.default_rng(0)
@@ -212,14 +213,14 @@ def _sentences(scoring: Scoring, longest: int, row: int) -> list[np.ndarray]:
     n_contexts = 2 * longest
     while n_contexts < 1.5 * max(row, 2 * longest):
         length = max(1, longest // (1 + len(sentences) % 2))
-        shared = int(draw.integers(-(-length // 2)))  # less than half, since the plain pass reads it again
+        shared = int(draw.integers(length // 4, length // 2 + 1))  # no more: the plain pass reads it again
         sentences.append(np.concatenate((stem[:shared], draw.choice(ordinary, length - shared))))
         n_contexts += length - shared
     return sentences
 
 
 def _tiles_agree(scoring: Scoring, hidden: Tensor) -> bool:
-    """Tell whether the tiled head gives what the whole softmax does: of the same states, to float32's digits."""
+    """Tell whether the tiled head gives what the whole softmax does, of the same states, in float32."""
     with wide_logits(scoring.opened.model):
         table = scoring.opened.model.get_output_embeddings()(hidden).log_softmax(-1)
     rows = torch.arange(len(table), device=table.device)
@@ -255,7 +256,7 @@ def _plain(scoring: Scoring, sentences: list[np.ndarray], padded: bool = False) 
 
 
 def _noise(scoring: Scoring, sentences: list[np.ndarray], alone: list[np.ndarray]) -> np.ndarray:
-    """Measure by how much a padded batch moves the plain forward pass, in nats, (tokens,); 0 if it is not read."""
+    """Measure by how much a padded batch moves the plain forward pass, (tokens,); 0 if it is not read."""
     try:
         padded = _plain(scoring, sentences, padded=True)
     except (MemoryError, torch.OutOfMemoryError):
@@ -517,7 +518,7 @@ class CausalModel:
         return self.head(hidden[asked.to(hidden.device)], rows, targets, parts)
 
     def head(self, hidden: Tensor, rows: Tensor, targets: Tensor, parts: Tensor) -> Tensor:
-        """Log-probabilities in float32, a tile of the vocabulary at a time: (contexts, hidden) to (targets, ...)."""
+        """Log-probabilities in float32 from last hidden states, a tile of the vocabulary at a time."""
         output = cast("nn.Linear", self.model.get_output_embeddings())
         hidden = hidden.to(output.weight.device, torch.float32)
         rows, targets = rows.to(hidden.device), targets.to(hidden.device)

@@ -295,7 +295,7 @@ class Pretrained:
 
 @contextmanager
 def wide_logits(model: PreTrainedModel) -> Iterator[list[Tensor]]:
-    """Let the output layer, if it is a matrix, give float32 logits, whole; what it was given last is listed."""
+    """Let the output layer, if it is a matrix, give float32 logits; what it was given last is listed."""
     output = model.get_output_embeddings()
     given: list[Tensor] = []
 
@@ -305,7 +305,9 @@ def wide_logits(model: PreTrainedModel) -> Iterator[list[Tensor]]:
             return None
         biases = [None] * len(layer.weight) if layer.bias is None else layer.bias.float().split(ROWS_AT_ONCE)
         parts = zip(layer.weight.split(ROWS_AT_ONCE), biases, strict=False)
-        return torch.cat([functional.linear(inputs[0].float(), part.float(), bias) for part, bias in parts], -1)
+        return torch.cat(
+            [functional.linear(inputs[0].float(), part.float(), bias) for part, bias in parts], -1
+        )
 
     if type(output) is not nn.Linear or output.weight.is_meta:
         yield given
@@ -400,7 +402,7 @@ def open_pretrained(
 
 
 def _stored_type(folder: Path) -> str | None:
-    """Say in which type weights were saved, by their configuration, as transformers does; None if it says nothing."""
+    """Say in which type weights were saved, by their configuration; None if it says nothing."""
     try:
         content = read_json(folder / "config.json")
     except (OSError, LimitError, ContentError):  # transformers says more

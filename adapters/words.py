@@ -388,8 +388,8 @@ def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
     vocabulary = tokenizer.get_vocab()
     if bos not in vocabulary:
         raise ModelError(
-            f"bos={bos}: no such token in the vocabulary.\n  Use auto, tokenizer, true, false, none or a token, "
-            f"such as {tokenizer.eos_token or next(iter(vocabulary))}."
+            f"bos={bos}: no such token in the vocabulary.\n  Use auto, tokenizer, true, false, none or a "
+            f"token, such as {tokenizer.eos_token or next(iter(vocabulary))}."
         )
     return cast("int", vocabulary[bos])
 
@@ -426,7 +426,7 @@ def is_chat_mark(tokenizer: PreTrainedTokenizerBase, token: str | None) -> bool:
 
 
 def why_start(tokenizer: PreTrainedTokenizerBase, start: int | None) -> str | None:
-    """Say what `auto` put before every sentence, and why, where it is not simply the beginning of sequence."""
+    """Say what `auto` put before every sentence, and why, where it is not the beginning of sequence."""
     if start is not None and start == tokenizer.bos_token_id:
         return None
     marks = (tokenizer.bos_token, tokenizer.eos_token)

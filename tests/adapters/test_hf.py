@@ -127,7 +127,7 @@ def test_a_sentence_beyond_the_attention_window_is_not_packed(tmp_path):
 
 
 def test_half_precision_weights_give_float32_log_probabilities(tmp_path):
-    model: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}")
+    model: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}", {"dtype": "bfloat16"})
     assert model.card.protocol["dtype"] == "bfloat16"
     n = len(model.tokenizer)
     trie = build_trie(np.array([(7, token) for token in range(n)]).ravel(), np.full(n, 2))
@@ -136,8 +136,11 @@ def test_half_precision_weights_give_float32_log_probabilities(tmp_path):
     # A softmax rounded to bfloat16 would miss 1 by some 1e-3, and give many tokens the same value.
     assert np.exp(logprobs.astype(float)).sum() == pytest.approx(1, abs=1e-5)
     assert len(np.unique(logprobs)) > 0.99 * n
-    wide = open_model(f"hf:{tmp_path}", {"dtype": "float32"})
+    wide: Any = open_model(f"hf:{tmp_path}", {}, "cpu")
     assert wide.card.protocol["dtype"] == "float32"
+    assert wide.warnings == [
+        "stored in bfloat16, computed in float32 (--model-args dtype=bfloat16 computes as stored)"
+    ]
     assert_plain(wide, SENTENCES, [0])
 
 
@@ -550,10 +553,3 @@ def test_a_masked_model_gets_float32_logits_too(tmp_path, manner, kind):
     wide: Any = open_model(f"mlm:{folder}", {}, "cpu")
     one, other = (scorer_for(m).score(SENTENCES_OF_HEAD)["logprob"].to_numpy() for m in (model, wide))
     assert 0 < np.abs(one - other).max() < 0.5
-
-
-def test_only_who_asks_for_bfloat16_is_told_that_nothing_is_gained(tmp_path, monkeypatch):
-    monkeypatch.setattr(numerics, "_library", lambda: None)
-    saved: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}", {}, "cpu")
-    assert saved.card.protocol["dtype"] == "bfloat16"
-    assert saved.warnings == []

@@ -298,25 +298,30 @@ class Bfloat16Products:
 # How noisy numbers may be whose products have few digits: by the median, two percentiles and the largest of
 # their differences. In float32 the order of sums alone makes these, in nats a token, of 30 layers.
 LEVELS, ROUNDING = (0.5, 0.9, 0.99, 1.0), (1e-4, 1e-4, 1e-3, 1e-3)
-# Two honest ways to compute differ by up to so many times what two others do, the few largest by more, and by a step of the type.
+# Two honest ways to compute differ by up to so many times what two others do, the few largest by more, and by
+# a step of the type.
 TIMES = (1.5, 3.0, 4.0, 4.0)
-# What is called noise is no more than so many steps of a type: else a model that reads padding would excuse all.
+# Noise is no more than so many steps of a type: else a model that reads padding would excuse all.
 MOST_STEPS = 128
 
 
-def within_noise(differences: np.ndarray, noise: np.ndarray, dtype: torch.dtype) -> bool:
-    """Tell whether numbers differ as they do by rounding alone.
+def noise_limits(noise: np.ndarray, dtype: torch.dtype) -> np.ndarray:
+    """Give the most that `LEVELS` of honest differences may be, in nats a token.
 
     Args:
-        differences: Of two computations, in nats a token, (tokens,).
-        noise: The same of two that are beyond doubt, (others,).
+        noise: Differences of two computations that are beyond doubt, (tokens,).
         dtype: That products are rounded to.
     """
-    most = MOST_STEPS * torch.finfo(dtype).eps
-    limits = np.array(TIMES) * np.quantile(np.abs(noise), LEVELS).clip(max=most) + np.array(ROUNDING)
-    limits[1:] += torch.finfo(dtype).eps
+    step = torch.finfo(dtype).eps
+    measured = np.quantile(np.abs(noise), LEVELS).clip(max=MOST_STEPS * step)
+    limits: np.ndarray = TIMES * measured + ROUNDING + (0, step, step, step)
+    return limits
+
+
+def within_noise(differences: np.ndarray, noise: np.ndarray, dtype: torch.dtype) -> bool:
+    """Tell whether numbers differ, (others,), as they do by rounding alone; otherwise as `noise_limits`."""
     found = np.abs(differences)
-    return bool(np.isfinite(found).all() and (np.quantile(found, LEVELS) <= limits).all())
+    return bool(np.isfinite(found).all() and (np.quantile(found, LEVELS) <= noise_limits(noise, dtype)).all())
 
 
 # Logits held at once. On a CPU a tile stays in the cache between its matrix product and its exponentials

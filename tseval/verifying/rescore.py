@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
 
 from tseval.evaluation import make_plan
 from tseval.questions.pairs import Asked
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
+from tseval.scoring.numerics import noise_limits
 from tseval.verdicts import judge
 from tseval.verifying.claim import CheckFailed
 
@@ -81,14 +83,27 @@ def rescore(
     numbers = [name for name in _NUMBERS if name in scored.column_names]
     if stranger := [name for name in _NUMBERS if name in claimed.column_names and name not in numbers]:
         raise CheckFailed(f"the sentences have a column {stranger[0]!r} that this model does not give")
-    worst = max(_largest_difference(name, claimed, scored, claim.last_bits) for name in numbers)
+    allowed, why = _allowed(claim, model)
+    worst = max(_largest_difference(name, claimed, scored, allowed) for name in numbers)
+    here = np.arange(len(plan.sentences))
+    here[rows] = len(here) + np.arange(len(rows))
+    columns = again.scored.column_names
+    mixed = pa.concat_tables([again.scored, scored.select(columns).cast(again.scored.schema)]).take(here)
+    flips = _fall_otherwise(again, judge(again.suite, mixed, claim.score, plan.too_long), share)
     said = (
         f"{len(rows):,} of {len(plan.sentences):,} sentences, largest difference {worst:.2g} nats "
-        f"(at most {claim.last_bits:g})"
+        f"(at most {allowed:.2g}{why}); {flips}"
     )
-    if share < 1:
-        return f"{said}; drawn by {draw}"
-    return f"{said}; {_fall_otherwise(claim, again, judge(again.suite, scored, claim.score, plan.too_long))}"
+    return said if share >= 1 else f"{said}; drawn by {draw}"
+
+
+def _allowed(claim: Claim, model: Model) -> tuple[float, str]:
+    """Say how far a number may differ, and why: as the model differs from itself, where it was measured."""
+    noise, dtype = getattr(model, "noise", None), getattr(torch, str(claim.key.protocol.get("dtype")), None)
+    if noise is None or not isinstance(dtype, torch.dtype):
+        return claim.last_bits, ""
+    most = float(noise.max())
+    return float(noise_limits(noise, dtype)[-1]), f": a padded batch moves this model by up to {most:.2g}"
 
 
 def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
@@ -105,7 +120,7 @@ def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
             )
 
 
-def _fall_otherwise(claim: Claim, again: Recomputed, verdicts: pa.Table) -> str:
+def _fall_otherwise(again: Recomputed, verdicts: pa.Table, share: float) -> str:
     """Count the verdicts that fall otherwise by the model's own numbers, which differ in their last bits."""
     # Of rated sentences nothing is right or wrong.
     both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
@@ -116,7 +131,8 @@ def _fall_otherwise(claim: Claim, again: Recomputed, verdicts: pa.Table) -> str:
             f"{n_other:,} of {len(stated):,} verdicts fall otherwise by the model's own numbers, and the "
             f"claim has {gained:,} more correct: last bits do not favour anyone so"
         )
-    return f"{n_other:,} of {len(stated):,} verdicts fall otherwise"
+    of = f" of {len(stated):,}" if share >= 1 else ""
+    return f"{n_other:,}{of} verdicts fall otherwise"
 
 
 def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
