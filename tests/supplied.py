@@ -73,5 +73,5 @@ def real_weights(name: str) -> Path:
 
 needs_real = pytest.mark.skipif(
     not all(real_weights(name).exists() for name in ("smollm2", "gemma3")),
-    reason="no real weights in the cache: python benchmarks/real_weights.py; Gemma's may not be redistributed",
+    reason="no real weights in the cache: make test-real brings them; Gemma's may not be redistributed",
 )

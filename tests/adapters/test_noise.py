@@ -1,4 +1,4 @@
-"""The check at opening: no noisier than the model itself is accepted, planted faults are not, in any precision."""
+"""The check at opening: what is no noisier than the model itself is accepted, planted faults are not."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from checkpoints import bpe_tokenizer
 from supplied import needs_real, real_weights
 
 from tseval.adapters import open_model
-from tseval.adapters.hf import ALL_METHODS, LENGTH, CausalModel, choose_method, fuse_activations
-from tseval.adapters.pretrained import Pretrained
+from tseval.adapters.hf import ALL_METHODS, LENGTH, CausalModel, choose_method
+from tseval.adapters.pretrained import Pretrained, fuse_activations
 from tseval.errors import ModelError
 from tseval.scoring.numerics import Bfloat16Matrix
 
@@ -23,7 +23,8 @@ REAL_SIZES: dict[str, Any] = {
     ),
     "llama": transformers.LlamaConfig(
         vocab_size=32_000, hidden_size=576, num_hidden_layers=12, num_attention_heads=9,
-        num_key_value_heads=3, intermediate_size=1536, bos_token_id=0, eos_token_id=0, max_position_embeddings=512
+        num_key_value_heads=3, intermediate_size=1536, bos_token_id=0,
+        eos_token_id=0, max_position_embeddings=512
     ),
 }  # fmt: skip
 
@@ -112,15 +113,10 @@ def assert_faults_are_refused(model: Any):
     """Hold the check to the fastest way of scoring, once as it is and once with each fault."""
     fastest = ALL_METHODS[:1]
     assert choose_method(model, fastest, LENGTH, 1024)[0] == fastest[0]
-    accepted = []
     for fault in FAULTS:
         model.__class__ = fault
-        try:
+        with pytest.raises(ModelError, match="cannot be scored reliably: packed tree, tiled head"):
             choose_method(model, fastest, LENGTH, 1024)
-            accepted.append(fault.__name__)
-        except ModelError as error:
-            assert "cannot be scored reliably: packed tree, tiled head" in str(error)
-    assert accepted == []
 
 
 @pytest.mark.slow
@@ -148,7 +144,8 @@ def test_planted_faults_are_refused_with_real_weights(name, dtype):
 @needs_real
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("name", "bos"), [
-    ("smollm2", "auto"), ("smollm2", "<|im_start|>"), ("smollm2", "none"), ("gemma3", "auto"), ("gemma3", "none"),
+    ("smollm2", "auto"), ("smollm2", "<|im_start|>"), ("smollm2", "none"), ("gemma3", "auto"),
+    ("gemma3", "none"),
 ])  # fmt: skip
 def test_real_weights_are_scored_the_fastest_way(name, bos, dtype):
     model: Any = open_model(f"hf:{real_weights(name)}", {"dtype": dtype, "bos": bos}, "cpu")

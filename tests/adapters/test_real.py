@@ -1,4 +1,4 @@
-"""Real weights: scores are those of plain transformers, minicons and lm-eval, and what the precision moves."""
+"""Real weights: scores are those of plain transformers, minicons and lm-eval, in any precision."""
 
 from typing import Any
 

@@ -5,6 +5,7 @@ import re
 import shutil
 from dataclasses import asdict, replace
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,7 @@ from tseval.adapters import open_model
 from tseval.evaluation import evaluate
 from tseval.formats import ContentError
 from tseval.runs import read_run
+from tseval.scoring.numerics import noise_limits
 from tseval.suites import find_suite, load_cached, load_suite, save_suite, suite_key
 from tseval.tables import read_parquet
 from tseval.verdicts import judge
