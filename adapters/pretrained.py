@@ -303,8 +303,12 @@ def wide_logits(model: PreTrainedModel) -> Iterator[list[Tensor]]:
         given[:] = inputs
         if logits.dtype not in {torch.float16, torch.bfloat16}:
             return None
-        biases = [None] * len(layer.weight) if layer.bias is None else layer.bias.float().split(ROWS_AT_ONCE)
-        parts = zip(layer.weight.split(ROWS_AT_ONCE), biases, strict=False)
+        biases = (
+            [None] * len(layer.weight)
+            if layer.bias is None
+            else torch.split(layer.bias.float(), ROWS_AT_ONCE)
+        )
+        parts = zip(torch.split(layer.weight, ROWS_AT_ONCE), biases, strict=False)
         return torch.cat(
             [functional.linear(inputs[0].float(), part.float(), bias) for part, bias in parts], -1
         )
