@@ -3,7 +3,7 @@
 import os
 import shutil
 import zipfile
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -553,3 +553,12 @@ def test_a_masked_model_gets_float32_logits_too(tmp_path, manner, kind):
     wide: Any = open_model(f"mlm:{folder}", {}, "cpu")
     one, other = (scorer_for(m).score(SENTENCES_OF_HEAD)["logprob"].to_numpy() for m in (model, wide))
     assert 0 < np.abs(one - other).max() < 0.5
+
+
+def test_only_who_asks_for_bfloat16_is_warned_that_nothing_is_gained(tmp_path, monkeypatch):
+    monkeypatch.setattr(numerics, "_library", lambda: None)
+    path = save_causal(tmp_path, dtype=torch.bfloat16)
+    left, asked = (cast("Any", open_model(f"hf:{path}", way, "cpu")) for way in ({}, DTYPE))
+    assert [model.card.protocol["dtype"] for model in (left, asked)] == ["float32", "bfloat16"]
+    assert NOTHING_GAINED not in left.warnings
+    assert asked.warnings == [NOTHING_GAINED]
