@@ -77,6 +77,37 @@ def test_a_chat_model_starts_as_its_base_was_trained():
     assert scores(model).mean() > scores(marked).mean() + 5  # nats a sentence
 
 
+def by_token(model, padded):
+    """Score every token by the model's own layers, in a padded batch or not; only logits are float32."""
+    rows = [
+        [model.start, *model.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in TEXTS[:12]
+    ]
+    matrix, found = model.model.get_output_embeddings().weight.float(), []
+    width = max(map(len, rows)) + 1
+    table = torch.tensor([row + [0] * (width - len(row)) for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    with torch.no_grad():
+        batch = model.model.base_model(input_ids=table, attention_mask=mask)[0] if padded else None
+        for i, row in enumerate(rows):
+            alone = batch[i, : len(row)] if padded else model.model.base_model(torch.tensor([row]))[0][0]
+            logprobs = (alone.float() @ matrix.T).log_softmax(-1)
+            found.append(logprobs[torch.arange(len(row) - 1), torch.tensor(row[1:])])
+    return torch.cat(found).numpy()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_in_low_precision_scores_are_as_near_to_plain_transformers_as_these_to_themselves(dtype):
+    model: Any = open_model(f"hf:{real_weights('smollm2')}", {"dtype": dtype}, "cpu")
+    found, _ = model.token_logprobs(model.encode(pa.array(TEXTS[:12])), 1024)
+    alone, padded = by_token(model, padded=False), by_token(model, padded=True)
+    assert len(found) == len(alone)
+    ours, theirs = np.abs(found - alone), np.abs(padded - alone)
+    print(dtype, *(np.quantile(apart, (0.5, 0.9, 1)).round(4) for apart in (ours, theirs)))
+    assert theirs.max() > 0
+    for level in (0.5, 0.9, 1):
+        assert np.quantile(ours, level) < 3 * np.quantile(theirs, level)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_run_in_low_precision_verifies_and_keeps_nearly_all_verdicts(tmp_path, dtype):
     runs = {}
@@ -86,6 +117,9 @@ def test_a_run_in_low_precision_verifies_and_keeps_nearly_all_verdicts(tmp_path,
     report = verify_run(tmp_path / dtype, model=opened, share=1.0)
     assert report.ok, str(report)
     assert "verdicts fall otherwise" in report.checks[-1].found
+    part = verify_run(tmp_path / dtype, model=opened, share=0.1)  # beside other sentences: not the same bits
+    assert part.ok, str(part)
+    print(part.checks[-1].found)
     one, other = (read_run(tmp_path / kind).load_verdicts()["correct"].to_numpy() for kind in runs)
     print(f"{dtype}: {(one != other).sum()} of {len(one)} verdicts fall otherwise; {report.checks[-1].found}")
     assert (one != other).mean() < 0.03

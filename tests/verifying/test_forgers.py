@@ -5,7 +5,6 @@ import re
 import shutil
 from dataclasses import asdict, replace
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -129,8 +128,7 @@ def test_every_verification_draws_anew_and_says_what(root, model, verified):
 def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_for_all(tmp_path):
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 
-    folder = save_causal(tmp_path / "gpt2", n_embd=256, n_layer=6)  # noisier than smaller ones
-    model: Any = open_model(f"hf:{folder}", {"dtype": "bfloat16"})
+    model = open_model(f"hf:{save_causal(tmp_path / 'gpt2')}", {"dtype": "bfloat16"})
     suite = load_suite("marvin_linzen", cases="simple_agrmt")
     run = tmp_path / "run"
     evaluate(model, suite, out=run)
@@ -138,20 +136,16 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
     good = set(suite.cases[0].sentences["grammatical"].to_pylist())
     texts = pc.replace_substring_regex(read_run(run).load_sentences()["sentence"], r" \.$", "").to_pylist()
 
-    most = 1.9 * model.noise.max()
-
     def edit(words):
         for text, of in zip(texts, words, strict=True):
             for place in range(2, len(of)):  # from where the sentences of a pair differ
-                of[place] = min(of[place] + (most if text in good else -most), 0)
+                of[place] = min(of[place] + (0.2 if text in good else -0.2), 0)
 
     words_forged(run, suite, edit)
     seal_anew(run)
     report = verify_run(run, model=model, share=0.5)  # each is as near as the model's own noise allows
-    assert report.ok
-    assert re.search(
-        r": when it was opened, its noise was up to [\d.]+\); [\d,]+ verdicts fall", str(report)
-    )
+    assert report.ok, str(report)
+    assert re.search(r": when it was opened, its noise was up to [\d.]+\); [\d,]+ verdicts fall", str(report))
     said = wrong_at(verify_run(run, model=model, share=1.0), "rerun")
     assert "more correct: last bits do not favour anyone so" in said
 
