@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from checkpoints import bpe_tokenizer
+from checkpoints import bpe_tokenizer, save_causal
 from supplied import needs_real, real_weights
 
 from tseval.adapters import open_model
@@ -138,6 +138,22 @@ def test_planted_faults_are_refused_with_random_weights_of_real_size(kind, dtype
 @pytest.mark.parametrize("name", ["smollm2", "gemma3"])
 def test_planted_faults_are_refused_with_real_weights(name, dtype):
     assert_faults_are_refused(open_model(f"hf:{real_weights(name)}", {"dtype": dtype}, "cpu"))
+
+
+HONEST = [
+    (kind, bos, dtype)
+    for dtype in DTYPES
+    for kind, bos in (
+        ("gpt2", "auto"), ("gpt2", "none"), ("llama", "auto"), ("llama", "<pad>"), ("opt", "auto"),
+        ("mamba", "auto"), ("bloom", "none"),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "bos", "dtype"), HONEST)
+def test_what_is_no_noisier_than_the_model_is_scored_as_fast_as_it_can_be(tmp_path, kind, bos, dtype):
+    model: Any = open_model(f"hf:{save_causal(tmp_path, kind)}", {"dtype": dtype, "bos": bos}, "cpu")
+    assert model.method == ALL_METHODS[2 if kind in {"mamba", "bloom"} else 0]
 
 
 @pytest.mark.real

@@ -298,8 +298,8 @@ class Bfloat16Products:
 # How noisy numbers may be whose products have few digits: by the median, two percentiles and the largest of
 # their differences. In float32 the order of sums alone makes these, in nats a token, of 30 layers.
 LEVELS, ROUNDING = (0.5, 0.9, 0.99, 1.0), (1e-4, 1e-4, 1e-3, 1e-3)
-# Two honest ways to compute differ by up to so many times what two others do, the few largest by a step of the
-# type more. The median is not `MORE` nats above: where positions are off by one it is, though other noise is .02.
+# Two honest ways to compute differ by up to so many times what two others do, the few largest by a step of
+# the type more. The median is not `MORE` nats above: where positions are off by one it is, at noise of .02.
 TIMES, MORE = (2.5, 3.0, 4.0, 4.0), 0.01
 # Noise is no more than so many steps of a type: else a model that reads padding would excuse all.
 MOST_STEPS = 128
