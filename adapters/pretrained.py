@@ -1,18 +1,15 @@
-"""Open what transformers saved, from a folder or the hub; weights, tokenizers, LoRA."""
+"""Open what transformers saved, from a folder or the hub; weights and tokenizers."""
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 import re
-import warnings
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,9 +17,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from tseval.errors import LimitError, ModelError, one_line, suggest
-from tseval.formats import ContentError, checked, read_json
-from tseval.models.torch_files import STATE_LIMITS, read_object
+from tseval.adapters.folders import (
+    check_saved,
+    find_lora,
+    fingerprint_of,
+    holds_tokenizer,
+    place_in_training,
+    refuse_hostile,
+    stored_type,
+)
+from tseval.errors import ModelError, one_line, suggest
 from tseval.scoring.numerics import pick_device
 
 if TYPE_CHECKING:
@@ -30,67 +34,7 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from tseval.formats import Json
     from tseval.scoring.protocol import Encoded
-
-
-PICKLED_WEIGHTS = "*_model*.bin"  # of a model, or of an adapter to one
-TOKENIZER = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "*.vocab", "merges.txt")
-
-
-def refuse_hostile(where: str, folder: Path) -> None:
-    """Refuse a folder that holds pipes or devices before transformers waits for them, or hostile pickles.
-
-    Torch's own reader executes nothing in a pickle of weights, but takes any memory that it asks for.
-
-    Args:
-        where: What to call it in messages.
-        folder: The folder; if it is none, nothing is refused.
-    """
-    with suppress(OSError):  # what cannot be looked at is told by transformers
-        for path in folder.iterdir():
-            if path.exists() and not path.is_file() and not path.is_dir():
-                raise ModelError(f"{where}: holds {path.name!r}, which is not a regular file")
-            if path.is_file() and path.match(PICKLED_WEIGHTS):
-                try:
-                    read_object(path, frozenset(), STATE_LIMITS)
-                except ModelError as error:
-                    raise ModelError(f"{where}: {path.name}: {error}") from None
-
-
-def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
-    """Refuse folders that lack a model or its tokenizer; of what is no folder, the hub knows more."""
-    if folder.is_dir() and not (folder / "config.json").exists():
-        raise ModelError(
-            f"{where} holds no config.json: it is no saved model.\n"
-            "  Save one there with save_pretrained(), or give the folder that holds it."
-        )
-    if tokenizer.is_dir() and not holds_tokenizer(tokenizer):
-        raise ModelError(
-            f"{where} holds no tokenizer, neither tokenizer.json nor a vocabulary.\n"
-            "  Save it beside the model: AutoTokenizer.from_pretrained(BASE).save_pretrained(FOLDER)."
-        )
-
-
-def place_in_training(folder: Path) -> dict[str, str | int]:
-    """Say of a checkpoint that the Trainer of transformers saved how far the training had come.
-
-    Returns:
-        `step`, and `folder`, the name of the one that the checkpoint lies in; nothing of another folder.
-    """
-    try:
-        state = read_json(folder / "trainer_state.json")
-    except (OSError, LimitError, ContentError):
-        return {}
-    step = state.get("global_step") if isinstance(state, dict) else None
-    if not isinstance(step, int) or isinstance(step, bool):
-        return {}
-    return {"step": step, "folder": folder.resolve().parent.name}
-
-
-def holds_tokenizer(folder: Path) -> bool:
-    """Tell whether a folder holds files of a tokenizer."""
-    return any(next(folder.glob(pattern), None) for pattern in TOKENIZER)
 
 
 ANSWER_SECONDS = 1.5  # in which a hub that can be reached answers
@@ -129,69 +73,6 @@ def _answers() -> bool:
     return bool(answered)
 
 
-CONFIG = "adapter_config.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """Which model is changed: a folder or an id on the hub, and which revision of it, if any."""
-
-    base_model_name_or_path: str
-    revision: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Lora:
-    """A change of a model.
-
-    Attributes:
-        folder: Where it lies.
-        base: What it changes.
-        settings: All else that its configuration says.
-    """
-
-    folder: Path
-    base: Base
-    settings: dict[str, Json]
-
-    def apply(self, model: PreTrainedModel) -> PreTrainedModel:
-        """Add the change to the weights of its base: what comes is a model like any other."""
-        import peft  # noqa: PLC0415  optional, and heavy
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            warnings.filterwarnings("error", "Found missing adapter keys")
-            changed = peft.PeftModel.from_pretrained(model, str(self.folder))
-            return cast("PreTrainedModel", changed.merge_and_unload())
-
-    def fingerprint(self, of_base: str, of_files: str) -> str:
-        """Give the SHA-256 over the base and the change, its files and settings; not where they lie."""
-        told = json.dumps([of_base, of_files, self.settings], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
-
-
-def find_lora(scheme: str, rest: str) -> Lora | None:
-    """Tell whether a folder holds a change of a model, and of which."""
-    where, file = f"{scheme}:{rest}", Path(rest, CONFIG)
-    if not file.is_file():
-        return None
-    refuse_hostile(where, file.parent)
-    try:
-        content = read_json(file)
-        base = checked(content, Base)
-    except ContentError as error:
-        raise ModelError(f"{where}: {CONFIG}: {error}") from None
-    try:
-        import peft  # noqa: F401, PLC0415  optional, and heavy
-    except ImportError:
-        raise ModelError(
-            f"{where} holds no model but a change (LoRA) of {base.base_model_name_or_path}.\n"
-            "  To open it: pip install peft; or save both as one: merge_and_unload(), then save_pretrained()."
-        ) from None
-    said = cast("dict[str, Json]", content)
-    return Lora(file.parent, base, {name: said[name] for name in said if name not in Base.__slots__})
-
-
 # Arguments that say where to find a model; the fingerprint says which one was found.
 WHERE = ("revision", "subfolder", "cache_dir", "token", "local_files_only")
 # Arguments that cannot change a number, or say more than a manifest should.
@@ -206,11 +87,6 @@ OWN_LOGITS = 2**26
 # Of an output matrix that are widened to float32 at once.
 ROWS_AT_ONCE = 8_192
 QUANTISATION = ("load_in_", "bnb_", "llm_int8_")
-# Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
-WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
-OTHER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json",
-               "added_tokens.json", "*.model", "*.tiktoken", "*.py")  # fmt: skip
-
 OptionValue = str | int | float | bool | None
 
 
@@ -458,10 +334,8 @@ def open_pretrained(
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             spelling, trust_remote_code=keywords["trust_remote_code"], **where
         )
-        stored = _stored_type(folder)
-        if "dtype" not in keywords:  # a CPU multiplies float32 fastest, and loses nothing by it
-            on_cpu = target is not None and target.type == "cpu"
-            keywords["dtype"] = torch.float32 if on_cpu and stored in {"float16", "bfloat16"} else "auto"
+        stored = stored_type(folder)
+        keywords.setdefault("dtype", _default_type(stored, target))
         if quantised:
             keywords["quantization_config"] = transformers.BitsAndBytesConfig(**quantised)
         model, info = getattr(transformers, head).from_pretrained(
@@ -489,14 +363,10 @@ def open_pretrained(
     return replace(opened, notes=(said,))
 
 
-def _stored_type(folder: Path) -> str | None:
-    """Say in which type weights were saved, by their configuration; None if it says nothing."""
-    try:
-        content = read_json(folder / "config.json")
-    except (OSError, LimitError, ContentError):  # transformers says more
-        return None
-    found = content.get("dtype") or content.get("torch_dtype") if isinstance(content, dict) else None
-    return found.removeprefix("torch.") if isinstance(found, str) else None
+def _default_type(stored: str | None, target: torch.device | None) -> torch.dtype | str:
+    """Compute as stored, but on a CPU in float32, which it multiplies fastest and loses nothing by."""
+    on_cpu = target is not None and target.type == "cpu"
+    return torch.float32 if on_cpu and stored in {"float16", "bfloat16"} else "auto"
 
 
 def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> None:
@@ -548,17 +418,6 @@ def fuse_activations(model: nn.Module) -> None:
         for name, child in module.named_children():
             if isinstance(child, NewGELUActivation | FastGELUActivation):
                 setattr(module, name, nn.GELU(approximate="tanh"))
-
-
-def fingerprint_of(folder: Path) -> str:
-    """Give the SHA-256 over the names and bytes of the files that decide what a model computes."""
-    weights = next((found for pattern in WEIGHTS if (found := [*folder.glob(pattern)])), [])
-    others = [path for pattern in OTHER_FILES for path in folder.glob(pattern)]
-    total = hashlib.sha256()
-    for path in sorted(path for path in {*weights, *others} if path.is_file()):
-        with path.open("rb") as file:
-            total.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return total.hexdigest()
 
 
 def _place(keywords: dict[str, object], device: str, quantised: bool) -> torch.device | None:

@@ -11,6 +11,7 @@ import warnings
 from argparse import Namespace
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytorch_lightning as lightning
 import torch
@@ -186,6 +187,8 @@ def main(folder):
         torch.save(value, folder / f"{name}.pt", **options)
         expected[name] = logprobs(model)
 
+    words: Any = [torch.zeros(3, 1, dtype=torch.long)]
+    text = DataLoader(words, batch_size=None)
     torch.manual_seed(0)
     for kind in ("LSTM", "GRU", "RNN_TANH", "RNN_RELU"):
         for tied in (False, True):
@@ -195,7 +198,8 @@ def main(folder):
                 save(f"{name}-state", model.state_dict(), model)
                 save(f"{name}-old", model.state_dict(), model, _use_new_zipfile_serialization=False)
                 save(f"{name}-ddp", nn.DataParallel(model).state_dict(), model)
-                save(f"{name}-compiled", torch.compile(model).state_dict(), model)
+                compiled: Any = torch.compile(model)
+                save(f"{name}-compiled", compiled.state_dict(), model)
                 save(f"{name}-training", training(model, kind), model)
                 module = Module(kind, layers, tied)
                 drawn(module.model, kind)
@@ -203,9 +207,7 @@ def main(folder):
                     max_steps=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
                     enable_model_summary=False, accelerator="cpu", default_root_dir=folder,
                 )  # fmt: skip
-                trainer.fit(
-                    module.train(), DataLoader([torch.zeros(3, 1, dtype=torch.long)], batch_size=None)
-                )
+                trainer.fit(module.train(), text)
                 trainer.save_checkpoint(folder / f"{name}-lightning.pt")
                 expected[f"{name}-lightning"] = logprobs(module.model.eval())
     others = {

@@ -1,0 +1,169 @@
+"""Folders that transformers and peft saved, looked at before they are opened: what is in them, and LoRA."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tseval.errors import LimitError, ModelError
+from tseval.formats import ContentError, checked, read_json
+from tseval.models.torch_files import STATE_LIMITS, read_object
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from tseval.formats import Json
+
+
+# Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
+WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
+OTHER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json",
+               "added_tokens.json", "*.model", "*.tiktoken", "*.py")  # fmt: skip
+
+
+PICKLED_WEIGHTS = "*_model*.bin"  # of a model, or of an adapter to one
+TOKENIZER = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "*.vocab", "merges.txt")
+
+
+def refuse_hostile(where: str, folder: Path) -> None:
+    """Refuse a folder that holds pipes or devices before transformers waits for them, or hostile pickles.
+
+    Torch's own reader executes nothing in a pickle of weights, but takes any memory that it asks for.
+
+    Args:
+        where: What to call it in messages.
+        folder: The folder; if it is none, nothing is refused.
+    """
+    with suppress(OSError):  # what cannot be looked at is told by transformers
+        for path in folder.iterdir():
+            if path.exists() and not path.is_file() and not path.is_dir():
+                raise ModelError(f"{where}: holds {path.name!r}, which is not a regular file")
+            if path.is_file() and path.match(PICKLED_WEIGHTS):
+                try:
+                    read_object(path, frozenset(), STATE_LIMITS)
+                except ModelError as error:
+                    raise ModelError(f"{where}: {path.name}: {error}") from None
+
+
+def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
+    """Refuse folders that lack a model or its tokenizer; of what is no folder, the hub knows more."""
+    if folder.is_dir() and not (folder / "config.json").exists():
+        raise ModelError(
+            f"{where} holds no config.json: it is no saved model.\n"
+            "  Save one there with save_pretrained(), or give the folder that holds it."
+        )
+    if tokenizer.is_dir() and not holds_tokenizer(tokenizer):
+        raise ModelError(
+            f"{where} holds no tokenizer, neither tokenizer.json nor a vocabulary.\n"
+            "  Save it beside the model: AutoTokenizer.from_pretrained(BASE).save_pretrained(FOLDER)."
+        )
+
+
+def place_in_training(folder: Path) -> dict[str, str | int]:
+    """Say of a checkpoint that the Trainer of transformers saved how far the training had come.
+
+    Returns:
+        `step`, and `folder`, the name of the one that the checkpoint lies in; nothing of another folder.
+    """
+    try:
+        state = read_json(folder / "trainer_state.json")
+    except (OSError, LimitError, ContentError):
+        return {}
+    step = state.get("global_step") if isinstance(state, dict) else None
+    if not isinstance(step, int) or isinstance(step, bool):
+        return {}
+    return {"step": step, "folder": folder.resolve().parent.name}
+
+
+def holds_tokenizer(folder: Path) -> bool:
+    """Tell whether a folder holds files of a tokenizer."""
+    return any(next(folder.glob(pattern), None) for pattern in TOKENIZER)
+
+
+def stored_type(folder: Path) -> str | None:
+    """Say in which type weights were saved, by their configuration; None if it says nothing."""
+    try:
+        content = read_json(folder / "config.json")
+    except (OSError, LimitError, ContentError):  # transformers says more
+        return None
+    found = content.get("dtype") or content.get("torch_dtype") if isinstance(content, dict) else None
+    return found.removeprefix("torch.") if isinstance(found, str) else None
+
+
+def fingerprint_of(folder: Path) -> str:
+    """Give the SHA-256 over the names and bytes of the files that decide what a model computes."""
+    weights = next((found for pattern in WEIGHTS if (found := [*folder.glob(pattern)])), [])
+    others = [path for pattern in OTHER_FILES for path in folder.glob(pattern)]
+    total = hashlib.sha256()
+    for path in sorted(path for path in {*weights, *others} if path.is_file()):
+        with path.open("rb") as file:
+            total.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+CONFIG = "adapter_config.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Which model is changed: a folder or an id on the hub, and which revision of it, if any."""
+
+    base_model_name_or_path: str
+    revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lora:
+    """A change of a model.
+
+    Attributes:
+        folder: Where it lies.
+        base: What it changes.
+        settings: All else that its configuration says.
+    """
+
+    folder: Path
+    base: Base
+    settings: dict[str, Json]
+
+    def apply(self, model: PreTrainedModel) -> PreTrainedModel:
+        """Add the change to the weights of its base: what comes is a model like any other."""
+        import peft  # noqa: PLC0415  optional, and heavy
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", "Found missing adapter keys")
+            changed = peft.PeftModel.from_pretrained(model, str(self.folder))
+            return cast("PreTrainedModel", changed.merge_and_unload())
+
+    def fingerprint(self, of_base: str, of_files: str) -> str:
+        """Give the SHA-256 over the base and the change, its files and settings; not where they lie."""
+        told = json.dumps([of_base, of_files, self.settings], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()
+
+
+def find_lora(scheme: str, rest: str) -> Lora | None:
+    """Tell whether a folder holds a change of a model, and of which."""
+    where, file = f"{scheme}:{rest}", Path(rest, CONFIG)
+    if not file.is_file():
+        return None
+    refuse_hostile(where, file.parent)
+    try:
+        content = read_json(file)
+        base = checked(content, Base)
+    except ContentError as error:
+        raise ModelError(f"{where}: {CONFIG}: {error}") from None
+    try:
+        import peft  # noqa: F401, PLC0415  optional, and heavy
+    except ImportError:
+        raise ModelError(
+            f"{where} holds no model but a change (LoRA) of {base.base_model_name_or_path}.\n"
+            "  To open it: pip install peft; or save both as one: merge_and_unload(), then save_pretrained()."
+        ) from None
+    said = cast("dict[str, Json]", content)
+    return Lora(file.parent, base, {name: said[name] for name in said if name not in Base.__slots__})
