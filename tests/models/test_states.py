@@ -91,7 +91,7 @@ def test_a_command_takes_several_texts_and_says_how_the_file_was_read(folder, mo
                 "--model-args", arguments, cwd=folder)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (
-        "GRU-1-state.pt: GRU of 1 layers of 5; 9 words of train.txt,valid.txt, case kept, <eos> first, "
+        "GRU-1-state.pt: GRU of 1 layer of 5; 9 words of train.txt,valid.txt, case kept, <eos> first, "
         in done.stderr
     )
 

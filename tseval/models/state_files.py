@@ -62,7 +62,8 @@ _MODULES = _RECURRENT | {
 _CALLED = _MODULES | {
     *("torch.device", "torch.Size", "_codecs.encode", "numpy.dtype", "argparse.Namespace"),
     *("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar"),
-    *("collections.Counter", "collections.defaultdict", "builtins.int", "builtins.list", "builtins.float"),
+    *("collections.Counter", "collections.defaultdict"),
+    *(f"{room}.{kind}" for room in ("builtins", "__builtin__") for kind in ("int", "list", "float", "dict")),
     *(
         f"{room}.{kind}Path"
         for room in ("pathlib", "pathlib._local")

@@ -37,7 +37,8 @@ SYMBOL = re.compile(r"<.*>|\[.*\]|UNK")
 _CALLED = frozenset({
     *("collections.Counter", "collections.defaultdict", "collections.OrderedDict"),
     *("copyreg._reconstructor", "copy_reg._reconstructor", "builtins.object", "__builtin__.object"),
-    *("builtins.int", "builtins.set", "__builtin__.set", "_codecs.encode"),
+    *(f"{room}.{kind}" for room in ("builtins", "__builtin__") for kind in ("int", "set", "dict")),
+    "_codecs.encode",
 })  # fmt: skip
 
 
