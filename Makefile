@@ -38,7 +38,7 @@ NUMBER ?=
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast check gpu-check docs dist bench campaign zoo formal \
+.PHONY: setup demo test fast test-real check gpu-check docs dist bench campaign zoo formal \
 	agreement agreement-parsed agreement-constructed agreement-hard coverage clean
 
 setup: .venv/ready
@@ -92,6 +92,11 @@ test: setup .venv/kenlm
 fast: export PYTHONUTF8 = 1
 fast: setup
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE) -m "not slow"
+
+# What is tested with real weights, which the first line brings into the user's cache: 330 MB.
+test-real: setup
+	$(BIN)/python benchmarks/real_weights.py
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest -m real
 
 check: setup
 	$(BIN)/ruff check

@@ -22,7 +22,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, ordinary_tokens, plain_errors, take_option
+from tseval.adapters.pretrained import (
+    OWN_LOGITS,
+    UNLIMITED,
+    open_pretrained,
+    ordinary_tokens,
+    plain_errors,
+    take_option,
+    wide_logits,
+)
 from tseval.adapters.words import (
     NOTE,
     WHITE_SPACE,
@@ -33,6 +41,7 @@ from tseval.adapters.words import (
     find_start,
     read_to_the_end,
     start_kind,
+    why_start,
 )
 from tseval.errors import ModelError
 from tseval.scoring.numerics import (
@@ -47,6 +56,7 @@ from tseval.scoring.numerics import (
     log_sums,
     log_sums_exp_,
     of_length,
+    within_noise,
 )
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import attends, build_trie, contexts_of, packed_batches, path_batches
@@ -113,12 +123,22 @@ class Scoring(Protocol):
         """Score the tokens of sentences by one method."""
         ...
 
+    def head(self, hidden: Tensor, rows: Tensor, targets: Tensor, parts: Tensor) -> Tensor:
+        """Score targets, (targets, 1 + parts), from last hidden states through the tiled output matrix."""
+        ...
+
+
+NOISY = 5  # sentences, the long stem among them, that are read once more in a padded batch
+HEADS = 64  # hidden states whose logits are computed with the output matrix in tiles, and whole
+
 
 @torch.inference_mode()
 def choose_method(
     scoring: Scoring, methods: Sequence[Method], length: int, batch_tokens: int
-) -> tuple[Method, str | None]:
+) -> tuple[Method, str | None, np.ndarray]:
     """Take the first method whose log-probabilities are those of the plain forward pass.
+
+    They may differ from it as it does from itself where sentences stand in a padded batch, not alone.
 
     Args:
         scoring: The model.
@@ -127,56 +147,62 @@ def choose_method(
         batch_tokens: Tokens to read at once, as in a run.
 
     Returns:
-        The method, and why it is not the fastest of these, if it is not.
+        The method, why it is not the fastest of these, if it is not, and in nats a token by how much the
+        model differs from itself, read in a padded batch or by that method.
     """
-    tolerance = scoring.opened.tolerance
     most = (scoring.opened.longest or length + 1) - 1  # beside a start symbol
     sentences = _sentences(scoring, min(length, most), min(ROW_CONTEXTS, batch_tokens))
-    expected = [_plain(scoring, sentence) for sentence in sentences]
+    with wide_logits(scoring.opened.model) as hidden:
+        expected = _plain(scoring, sentences)
+        states = hidden[-1].flatten(0, -2)[:HEADS] if hidden else None
+    noise = _noise(scoring, sentences[:NOISY], expected)  # of the model's own logits, which may be rounded
+    dtype = scoring.opened.rounded_to
     half = len(sentences[0]) // 2  # up to where the second goes on in another way
-    if not np.allclose(expected[0][:half], expected[1][:half], atol=tolerance, rtol=0):
+    if not within_noise(expected[0][:half] - expected[1][:half], noise, dtype):
         raise ModelError(
             "the model's prediction of a word depends on the words after it: it is not a causal model.\n"
             "  A masked model is opened by mlm:, one that was trained as causal with is_decoder=true."
         )
+    counts = np.array([len(sentence) for sentence in sentences])
+    tokens, plain = np.concatenate(sentences), np.concatenate(expected)
+    tiles = states is not None and _tiles_agree(scoring, states)
     reasons: list[str] = []
     for method in methods:
-        difference = _difference(scoring, method, sentences, np.concatenate(expected), batch_tokens)
-        if difference <= tolerance:
+        found = None
+        if tiles or not method.tiled_head:
+            found = _score(scoring, method, tokens, counts, batch_tokens)
+        difference = None if found is None else np.abs(found - plain)
+        if difference is not None and within_noise(difference, noise, dtype):
             why = f"scored by {method.name}: {reasons[0]}" if reasons else None
-            return method, why
+            return method, why, np.concatenate((noise, difference))
         reasons.append(
-            f"{method.name} differs from the plain forward pass by {difference:.1g} nats"
-            if np.isfinite(difference)
+            f"{method.name} differs from the plain forward pass by {difference.max():.1g} nats"
+            if difference is not None and np.isfinite(difference).all()
             else f"{method.name} fails"
         )
     raise ModelError(f"the model cannot be scored reliably: {'; '.join(reasons)}")
 
 
-def _difference(
-    scoring: Scoring, method: Method, sentences: list[np.ndarray], expected: np.ndarray, batch_tokens: int
-) -> float:
-    """Give the largest difference from the plain forward pass; infinite if a method fails."""
-    output = scoring.opened.model.get_output_embeddings()
-    if method.tiled_head and (type(output) is not nn.Linear or output.weight.is_meta):
-        return float("inf")
-    counts = np.array([len(sentence) for sentence in sentences])
+def _score(
+    scoring: Scoring, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
+) -> np.ndarray | None:
+    """Score sentences by a method; None if it fails."""
     try:
-        found, _ = scoring.score_by(method, np.concatenate(sentences), counts, batch_tokens)
+        with wide_logits(scoring.opened.model):
+            return scoring.score_by(method, tokens, counts, batch_tokens)[0]
     except (MemoryError, torch.OutOfMemoryError):
         raise
     except Exception:  # a model that does not know masks or positions may raise anything
-        return float("inf")
-    difference = np.abs(found - expected).max()
-    return float(difference) if np.isfinite(difference) else float("inf")
+        return None
 
 
 def _sentences(scoring: Scoring, longest: int, row: int) -> list[np.ndarray]:
     """Make up sentences that part after few and after many tokens, and meet again.
 
     The second parts from the first half-way. The third has, behind another first token, the tokens of the
-    first at the same places. The others part anywhere, and every second one is half as long. Together they
-    fill more than one packed row, so that a wrong mask, a wrong position and a wrong path all show.
+    first at the same places. The others part after a quarter to a half, and every second one is half as
+    long. Together they fill more than one packed row, so that a wrong mask, a wrong position and a wrong path
+    all show.
     """
     ordinary = ordinary_tokens(scoring.opened)
     draw = np.random.default_rng(0)
@@ -189,21 +215,58 @@ def _sentences(scoring: Scoring, longest: int, row: int) -> list[np.ndarray]:
     n_contexts = 2 * longest
     while n_contexts < 1.5 * max(row, 2 * longest):
         length = max(1, longest // (1 + len(sentences) % 2))
-        shared = int(draw.integers(length))
+        shared = int(draw.integers(length // 4, length // 2 + 1))  # no more: the plain pass reads it again
         sentences.append(np.concatenate((stem[:shared], draw.choice(ordinary, length - shared))))
         n_contexts += length - shared
     return sentences
 
 
-def _plain(scoring: Scoring, sentence: np.ndarray) -> np.ndarray:
-    """Score one sentence by the model's own forward pass; 0 for a first token that follows nothing."""
-    ids = sentence if scoring.start is None else np.concatenate(([scoring.start], sentence))
-    logits: Tensor = scoring.opened.model(
-        input_ids=torch.from_numpy(ids)[None].to(scoring.opened.model.device)
-    ).logits
-    table = logits[0, :-1].float().log_softmax(-1).cpu()
-    found = table[torch.arange(len(ids) - 1), torch.from_numpy(ids[1:])].numpy()
-    return found if scoring.start is not None else np.concatenate(([0.0], found))
+def _tiles_agree(scoring: Scoring, hidden: Tensor) -> bool:
+    """Tell whether the tiled head gives what the whole softmax does, of the same states, in float32."""
+    with wide_logits(scoring.opened.model):
+        table = scoring.opened.model.get_output_embeddings()(hidden).log_softmax(-1)
+    rows = torch.arange(len(table), device=table.device)
+    # Tokens from all over the vocabulary.
+    targets = rows * (table.shape[1] - 1) // max(1, len(table) - 1)
+    found = scoring.head(hidden, rows, targets, torch.from_numpy(NO_PARTS))[:, 0]
+    return within_noise((found - table[rows, targets]).cpu().numpy(), np.zeros(1), torch.float32)
+
+
+def _plain(scoring: Scoring, sentences: list[np.ndarray], padded: bool = False) -> list[np.ndarray]:
+    """Score sentences by the model's own forward pass; 0 for a first token that follows nothing.
+
+    Those of one length are read together; padded, all are, with a mask, and each has some padding.
+    """
+    model, first = scoring.opened.model, [] if scoring.start is None else [scoring.start]
+    ids = [torch.tensor([*first, *sentence.tolist()]) for sentence in sentences]
+    longest = min(max(map(len, ids)) + 1, scoring.opened.longest or UNLIMITED)
+    found = [np.zeros(len(sentence), dtype=np.float32) for sentence in sentences]
+    for width in [longest] if padded else sorted(set(map(len, ids))):
+        rows = [row for row, one in enumerate(ids) if padded or len(one) == width]
+        at_once = max(1, OWN_LOGITS // (scoring.opened.n_tokens * width))
+        for some in (rows[start : start + at_once] for start in range(0, len(rows), at_once)):
+            table = nn.utils.rnn.pad_sequence([ids[row] for row in some], batch_first=True)
+            table = nn.functional.pad(table, (0, width - table.shape[1])).to(model.device)
+            lengths = torch.tensor([len(ids[row]) for row in some], device=model.device)
+            mask = (torch.arange(width, device=model.device) < lengths[:, None]).long()
+            logits: Tensor = model(input_ids=table, **({"attention_mask": mask} if padded else {})).logits
+            logits = logits[:, :-1].float()
+            chosen = logits.gather(2, table[:, 1:, None].to(logits.device))[..., 0] - logits.logsumexp(2)
+            for row, line in zip(some, chosen.cpu().numpy(), strict=True):
+                found[row][1 - len(first) :] = line[: len(ids[row]) - 1]
+    return found
+
+
+def _noise(scoring: Scoring, sentences: list[np.ndarray], alone: list[np.ndarray]) -> np.ndarray:
+    """Measure by how much a padded batch moves the plain forward pass, (tokens,); 0 if it is not read."""
+    try:
+        padded = _plain(scoring, sentences, padded=True)
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception:  # a model may know no masks
+        return np.zeros(1, dtype=np.float32)
+    noise = np.abs(np.concatenate(padded) - np.concatenate(alone[: len(sentences)]))
+    return noise if np.isfinite(noise).all() else np.zeros(1, dtype=np.float32)
 
 
 class ModelProducts:
@@ -265,7 +328,7 @@ class CausalModel:
 
     Args:
         opened: What was read.
-        bos: `auto`, `tokenizer`, `true`, `false` or a token of the vocabulary.
+        bos: `auto`, `tokenizer`, `true`, `false`, `none` or a token of the vocabulary.
         leading_space: Whether a sentence begins with a space.
         words: What the log-probability of a word is: `corrected`, or the sum over its `pieces`.
         white_space: Between words, `single` spaces, or `kept` as it is.
@@ -282,7 +345,8 @@ class CausalModel:
         self.opened, self.model, self.tokenizer = opened, opened.model, opened.tokenizer
         self.model.config.use_cache = False
         self.start = find_start(self.tokenizer, bos)
-        self.warnings: list[str] = []
+        said = why_start(self.tokenizer, self.start) if bos == "auto" else None
+        self.warnings: list[str] = [said] if said else []
         self.batch_tokens = opened.batch_tokens
         self._pieces = Pieces(self.tokenizer, leading_space, white_space)
         self._marks = find_marks(self.tokenizer)
@@ -290,7 +354,7 @@ class CausalModel:
         self._parts = self._marks.parts if corrects else None
         self._note = NOTE if words == "corrected" and self._marks.kind == "none" else None
         self._products = ModelProducts(self.model)
-        self.method, warning = choose_method(self, ALL_METHODS, LENGTH, self.batch_tokens)
+        self.method, warning, self.noise = choose_method(self, ALL_METHODS, LENGTH, self.batch_tokens)
         if warning:
             self.warnings.append(warning)
         self._methods = {LENGTH: self.method}
@@ -363,7 +427,7 @@ class CausalModel:
             warning = f"sentences longer than the attention window of {limit} tokens were read one a row"
             if warning not in self.warnings:
                 self.warnings.append(warning)
-        method, why = choose_method(self, methods, longest, batch_tokens)
+        method, why, _ = choose_method(self, methods, longest, batch_tokens)
         if why and method not in self._methods.values():
             self.warnings.append(f"where sentences have up to {longest} tokens: {why}")
         self._methods[longest] = method
@@ -451,10 +515,14 @@ class CausalModel:
     def _tiled_head(
         self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
-        """Log-probabilities through the output matrix, in float32, a tile of the vocabulary at a time."""
-        output = cast("nn.Linear", self.model.get_output_embeddings())
+        """Log-probabilities through the output matrix of what the layers below give."""
         hidden = self.model.base_model(**inputs)[0]
-        hidden = hidden[asked.to(hidden.device)].to(output.weight.device, torch.float32)
+        return self.head(hidden[asked.to(hidden.device)], rows, targets, parts)
+
+    def head(self, hidden: Tensor, rows: Tensor, targets: Tensor, parts: Tensor) -> Tensor:
+        """Log-probabilities in float32 from last hidden states, a tile of the vocabulary at a time."""
+        output = cast("nn.Linear", self.model.get_output_embeddings())
+        hidden = hidden.to(output.weight.device, torch.float32)
         rows, targets = rows.to(hidden.device), targets.to(hidden.device)
         logits = chosen_logits(hidden[rows], output.weight, output.bias, targets)
         matrix = self._products.output or output.weight
@@ -504,5 +572,5 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
     opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device, ARGUMENTS)
     with plain_errors("hf", rest):
         model = CausalModel(opened, bos, leading_space, words, white_space)
-    model.warnings += no_gain(arguments, opened.model.device)
+    model.warnings += [*opened.notes, *no_gain(arguments, opened.model.device)]
     return model

@@ -25,10 +25,17 @@ import numpy as np
 import torch
 
 from tseval.adapters.hf import ModelProducts, no_gain, refuse_precision
-from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, ordinary_tokens, plain_errors, take_option
+from tseval.adapters.pretrained import (
+    OWN_LOGITS,
+    open_pretrained,
+    ordinary_tokens,
+    plain_errors,
+    take_option,
+    wide_logits,
+)
 from tseval.adapters.words import WHITE_SPACE, Pieces, special_tokens
 from tseval.errors import ModelError
-from tseval.scoring.numerics import log_sum_exp_
+from tseval.scoring.numerics import log_sum_exp_, within_noise
 from tseval.scoring.protocol import Encoded, ModelCard
 
 if TYPE_CHECKING:
@@ -238,14 +245,17 @@ class MaskedModel:
         except Exception:  # a model whose parts fit together in another way may raise anything
             return False
         whole = np.hstack(([self.before] * 3, copies, [self.after] * 3)).astype(np.int64)
-        for row, (ids, place) in enumerate(zip(whole, places, strict=True)):
-            logits = self.model(input_ids=torch.from_numpy(ids)[None].to(self.model.device)).logits
-            expected = logits[0, place + len(self.before)].float().log_softmax(-1)
-            if found.shape[1:] != expected.shape:
-                return False
-            if not torch.allclose(found[row], expected, atol=self.opened.tolerance, rtol=0):
-                return False
-        return True
+        ids = torch.from_numpy(whole).to(self.model.device)
+        at = np.arange(3), places + len(self.before)
+        with wide_logits(self.model):
+            expected = self.model(input_ids=ids).logits[at].float().log_softmax(-1)
+        more = torch.nn.functional.pad(ids, (0, 1))
+        mask = torch.nn.functional.pad(torch.ones_like(ids), (0, 1))
+        padded = self.model(input_ids=more, attention_mask=mask).logits[at].float().log_softmax(-1)
+        if found.shape != expected.shape:
+            return False
+        noise = (padded - expected).cpu().numpy()
+        return within_noise((found - expected).cpu().numpy(), noise, self.opened.rounded_to)
 
 
 @contextmanager
@@ -280,5 +290,5 @@ def open_masked(rest: str, arguments: Mapping[str, str], device: str) -> MaskedM
     opened = open_pretrained("mlm", "AutoModelForMaskedLM", rest, remaining, device, ARGUMENTS)
     with plain_errors("mlm", rest):
         model = MaskedModel(opened, pll, white_space)
-    model.warnings += no_gain(arguments, opened.model.device)
+    model.warnings += [*opened.notes, *no_gain(arguments, opened.model.device)]
     return model

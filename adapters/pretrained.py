@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from tseval.errors import LimitError, ModelError, one_line, suggest
@@ -202,9 +203,8 @@ BATCH_TOKENS = {"cpu": 1_024, "meta": 1_024, "mps": 4_096}
 TOKENS_ON_ACCELERATOR = 16_384
 # Logits of the whole vocabulary held at once where a model's own head must give them.
 OWN_LOGITS = 2**26
-# Largest difference from the plain forward pass when a model is checked, in nats per token. Weights of fewer
-# bits round more; an error in masks or positions of a trained model is far larger.
-TOLERANCES = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 0.03, torch.bfloat16: 0.25}
+# Of an output matrix that are widened to float32 at once.
+ROWS_AT_ONCE = 8_192
 QUANTISATION = ("load_in_", "bnb_", "llm_int8_")
 # Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
@@ -226,6 +226,7 @@ class Pretrained:
         options: What was passed on to `from_pretrained` and can change a number.
         origin: What is known of where it comes from: its revision, or its place in a training.
         positions: Tokens for which its tables of positions have a row; None where it has no table.
+        notes: What a user is to know of how it was opened.
     """
 
     name: str
@@ -235,6 +236,7 @@ class Pretrained:
     options: dict[str, OptionValue]
     origin: dict[str, OptionValue] = field(default_factory=dict)
     positions: int | None = None
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return one_line(self, self.name, type(self.model).__name__, self.dtype)
@@ -245,10 +247,9 @@ class Pretrained:
         return str(self.model.dtype).removeprefix("torch.")
 
     @property
-    def tolerance(self) -> float:
-        """Largest difference that rounding explains, in nats per token."""
-        quantised = getattr(self.model, "is_quantized", False)
-        return TOLERANCES[torch.bfloat16 if quantised else self.model.dtype]
+    def rounded_to(self) -> torch.dtype:
+        """Type with about as many digits as the products have; quantised ones have few."""
+        return torch.bfloat16 if getattr(self.model, "is_quantized", False) else self.model.dtype
 
     @property
     def batch_tokens(self) -> int:
@@ -339,6 +340,36 @@ def count_positions(opened: Pretrained) -> int | None:
     return min(tables.rooms, default=None)
 
 
+@contextmanager
+def wide_logits(model: PreTrainedModel) -> Iterator[list[Tensor]]:
+    """Let the output layer, if it is a matrix, give float32 logits; what it was given last is listed."""
+    output = model.get_output_embeddings()
+    given: list[Tensor] = []
+
+    def widen(layer: nn.Linear, inputs: tuple[Tensor], logits: Tensor) -> Tensor | None:
+        given[:] = inputs
+        if logits.dtype not in {torch.float16, torch.bfloat16}:
+            return None
+        biases = (
+            [None] * len(layer.weight)
+            if layer.bias is None
+            else torch.split(layer.bias.float(), ROWS_AT_ONCE)
+        )
+        parts = zip(torch.split(layer.weight, ROWS_AT_ONCE), biases, strict=False)
+        return torch.cat(
+            [functional.linear(inputs[0].float(), part.float(), bias) for part, bias in parts], -1
+        )
+
+    if type(output) is not nn.Linear or output.weight.is_meta:
+        yield given
+        return
+    hook = output.register_forward_hook(widen)
+    try:
+        yield given
+    finally:
+        hook.remove()
+
+
 def ordinary_tokens(opened: Pretrained) -> np.ndarray:
     """Give the ids of all tokens but the special ones, to make up sentences from."""
     known = min(len(opened.tokenizer), opened.n_tokens)
@@ -427,6 +458,8 @@ def open_pretrained(
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             spelling, trust_remote_code=keywords["trust_remote_code"], **where
         )
+        stored = _stored_type(folder)
+        keywords.setdefault("dtype", _type_for(target, stored))
         if quantised:
             keywords["quantization_config"] = transformers.BitsAndBytesConfig(**quantised)
         model, info = getattr(transformers, head).from_pretrained(
@@ -447,7 +480,27 @@ def open_pretrained(
     if lora is None and "revision" in options and not Path(source).exists():
         origin["revision"] = options["revision"]
     opened = Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
-    return replace(opened, positions=count_positions(opened))
+    opened = replace(opened, positions=count_positions(opened))
+    if stored is None or stored == opened.dtype:
+        return opened
+    said = f"stored in {stored}, computed in {opened.dtype} (--model-args dtype={stored} computes as stored)"
+    return replace(opened, notes=(said,))
+
+
+def _type_for(target: torch.device | None, stored: str | None) -> torch.dtype | str:
+    """Choose the type to compute in: as stored; but a CPU multiplies float32 fastest, and loses nothing."""
+    on_cpu = target is not None and target.type == "cpu"
+    return torch.float32 if on_cpu and stored in {"float16", "bfloat16"} else "auto"
+
+
+def _stored_type(folder: Path) -> str | None:
+    """Say in which type weights were saved, by their configuration; None if it says nothing."""
+    try:
+        content = read_json(folder / "config.json")
+    except (OSError, LimitError, ContentError):  # transformers says more
+        return None
+    found = content.get("dtype") or content.get("torch_dtype") if isinstance(content, dict) else None
+    return found.removeprefix("torch.") if isinstance(found, str) else None
 
 
 def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> None:

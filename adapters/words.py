@@ -376,14 +376,16 @@ def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
 
     Args:
         tokenizer: Of the model.
-        bos: `auto`, the tokenizer's beginning of sequence if it has one, else its end of text if that stood
-            between training texts; `tokenizer`, what it puts before a text by itself, if anything; `true`,
-            its beginning of sequence, which it must have; `false`, none; or a token of its vocabulary.
+        bos: `auto`, what began documents in training: the tokenizer's beginning of sequence if it has one,
+            else its end of text if that stood between texts; of a model for chats, whose mark of a turn is
+            neither, the one that the base model's vocabulary has; `tokenizer`, what it puts before a text by
+            itself, if anything; `true`, its beginning of sequence, which it must have; `false` or `none`,
+            none; or a token of its vocabulary.
     """
     own = cast("int | None", tokenizer.bos_token_id)
     if bos == "auto":
-        return separator(tokenizer) if own is None else own
-    if bos == "false":
+        return separator(tokenizer) if own is None or is_chat_mark(tokenizer, tokenizer.bos_token) else own
+    if bos in {"false", "none"}:
         return None
     if bos == "tokenizer":
         before, _ = special_tokens(tokenizer, "bos=tokenizer")
@@ -403,22 +405,52 @@ def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
     vocabulary = tokenizer.get_vocab()
     if bos not in vocabulary:
         raise ModelError(
-            f"bos={bos}: no such token in the vocabulary.\n  Use auto, tokenizer, true, false or a token, "
-            f"such as {tokenizer.eos_token or next(iter(vocabulary))}."
+            f"bos={bos}: no such token in the vocabulary.\n  Use auto, tokenizer, true, false, none or a "
+            f"token, such as {tokenizer.eos_token or next(iter(vocabulary))}."
         )
     return cast("int", vocabulary[bos])
+
+
+# How vocabularies of base models spell what stood between texts, or before them.
+SEPARATORS = ("<|endoftext|>", "<|begin_of_text|>", "<|end_of_text|>", "<s>", "</s>")
+CHAT = [{"role": role, "content": "a"} for role in ("user", "assistant", "user")]
 
 
 def separator(tokenizer: PreTrainedTokenizerBase) -> int | None:
     """Find the token that stood between training texts, and so before each of them: the end of text.
 
-    The end of sequence of a model for chats is none: it ends a turn, and a reply came after it. A chat
-    template spells such a token out, and not the end of text that the model was trained with before.
+    The end of sequence of a model for chats is none: it ends a turn, and a reply came after it. Then it is
+    the separator of the model that it was made of, if the vocabulary still has that.
     """
-    token = tokenizer.eos_token
-    if token is None or str(token) in str(tokenizer.chat_template or ""):
+    marks = [str(token) for token in (tokenizer.eos_token, tokenizer.bos_token) if token is not None]
+    if not marks:
         return None
-    return cast("int | None", tokenizer.eos_token_id)
+    if tokenizer.eos_token is not None and not is_chat_mark(tokenizer, marks[0]):
+        return cast("int | None", tokenizer.eos_token_id)
+    vocabulary = tokenizer.get_vocab()
+    others = (token for token in SEPARATORS if token in vocabulary and not is_chat_mark(tokenizer, token))
+    return next((cast("int", vocabulary[token]) for token in others), None)
+
+
+def is_chat_mark(tokenizer: PreTrainedTokenizerBase, token: str | None) -> bool:
+    """Tell whether a chat template spells a token out, elsewhere than before the first turn alone."""
+    if not token or str(token) not in str(tokenizer.chat_template or ""):
+        return False
+    try:
+        return str(tokenizer.apply_chat_template(CHAT, tokenize=False)).rfind(str(token)) != 0
+    except Exception:  # templates may raise anything
+        return True
+
+
+def why_start(tokenizer: PreTrainedTokenizerBase, start: int | None) -> str | None:
+    """Say what `auto` put before every sentence, and why, where it is not the beginning of sequence."""
+    if start is not None and start == tokenizer.bos_token_id:
+        return None
+    marks = (tokenizer.bos_token, tokenizer.eos_token)
+    mark = next((str(token) for token in marks if is_chat_mark(tokenizer, token)), None)
+    put = "nothing" if start is None else tokenizer.convert_ids_to_tokens(start)
+    why = "the tokenizer has no beginning of sequence" if mark is None else f"{mark} marks turns of a chat"
+    return f"before every sentence stands {put}: {why} (--model-args bos=TOKEN chooses)"
 
 
 def start_kind(tokenizer: PreTrainedTokenizerBase, start: int | None) -> str:

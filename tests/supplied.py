@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tseval.files import cache_folder
+
 ORACLES = Path(__file__).with_name("oracles")
 DATA = Path(__file__).parents[1] / ".." / "shared/data"
 
@@ -62,3 +64,14 @@ needs_treebank = _needs(
     "published at github.com/UniversalDependencies/UD_English-EWT",
 )
 needs_text = _needs(TEXT, "CC BY-SA 4.0, too large for the repository, which has a sample")
+
+
+def real_weights(name: str) -> Path:
+    """Name the folder of transformers that `benchmarks/real_weights.py` saves a model in."""
+    return cache_folder() / "real" / name
+
+
+needs_real = pytest.mark.skipif(
+    not all(real_weights(name).exists() for name in ("smollm2", "gemma3")),
+    reason="no real weights in the cache: make test-real brings them; Gemma's may not be redistributed",
+)

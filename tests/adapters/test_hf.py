@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import zipfile
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -139,7 +139,7 @@ def test_a_sentence_beyond_the_attention_window_is_not_packed(tmp_path):
 
 
 def test_half_precision_weights_give_float32_log_probabilities(tmp_path):
-    model: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}")
+    model: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}", {"dtype": "bfloat16"})
     assert model.card.protocol["dtype"] == "bfloat16"
     n = len(model.tokenizer)
     trie = build_trie(np.array([(7, token) for token in range(n)]).ravel(), np.full(n, 2))
@@ -148,8 +148,11 @@ def test_half_precision_weights_give_float32_log_probabilities(tmp_path):
     # A softmax rounded to bfloat16 would miss 1 by some 1e-3, and give many tokens the same value.
     assert np.exp(logprobs.astype(float)).sum() == pytest.approx(1, abs=1e-5)
     assert len(np.unique(logprobs)) > 0.99 * n
-    wide = open_model(f"hf:{tmp_path}", {"dtype": "float32"})
+    wide: Any = open_model(f"hf:{tmp_path}", {}, "cpu")
     assert wide.card.protocol["dtype"] == "float32"
+    assert wide.warnings == [
+        "stored in bfloat16, computed in float32 (--model-args dtype=bfloat16 computes as stored)"
+    ]
     assert_plain(wide, SENTENCES, [0])
 
 
@@ -564,11 +567,13 @@ def test_a_masked_model_gets_float32_logits_too(tmp_path, manner, kind):
     assert 0 < np.abs(one - other).max() < 0.5
 
 
-def test_only_who_asks_for_bfloat16_is_told_that_nothing_is_gained(tmp_path, monkeypatch):
+def test_only_who_asks_for_bfloat16_is_warned_that_nothing_is_gained(tmp_path, monkeypatch):
     monkeypatch.setattr(numerics, "_library", lambda: None)
-    saved: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}", {}, "cpu")
-    assert saved.card.protocol["dtype"] == "bfloat16"
-    assert saved.warnings == []
+    path = save_causal(tmp_path, dtype=torch.bfloat16)
+    left, asked = (cast("Any", open_model(f"hf:{path}", way, "cpu")) for way in ({}, DTYPE))
+    assert [model.card.protocol["dtype"] for model in (left, asked)] == ["float32", "bfloat16"]
+    assert NOTHING_GAINED not in left.warnings
+    assert asked.warnings == [NOTHING_GAINED]
 
 
 OPEN = """from transformers import GPT2LMHeadModel

@@ -451,6 +451,9 @@ def test_white_space_is_kept_where_pieces_say_where_they_stand():
 # A pair that differs in its first word, and one that does later.
 ROWS = [("the guards laugh", "no guards laugh"), ("the guards laugh", "the guards laughs")]
 TURN = "{% for message in messages %}{{ message.content }}<turn>{% endfor %}"
+# As SmolLM2-Instruct has it: its beginning of sequence, here <pad>, and its end both mark turns.
+MARKS = TURN.replace("{{", "<pad>{{", 1)
+CHAT: dict[str, Any] = {"bos": "<pad>", "eos": "<turn>", "template": MARKS}
 
 
 def saved(folder, bos=None, eos="<|endoftext|>", template=None):
@@ -469,6 +472,11 @@ def saved(folder, bos=None, eos="<|endoftext|>", template=None):
         ({"template": TURN}, "auto", "<|endoftext|>", "eos"),
         ({"template": TURN.replace("<turn>", "<|endoftext|>")}, "auto", None, "none"),
         ({"eos": None}, "auto", None, "none"),
+        (CHAT, "auto", "<|endoftext|>", "named"),
+        (CHAT | {"template": MARKS.replace("{{", "<|endoftext|>{{", 1)}, "auto", None, "none"),
+        (CHAT | {"template": "<pad>" + TURN}, "auto", "<pad>", "bos"),  # before the first turn alone
+        (CHAT, "<pad>", "<pad>", "bos"),
+        (CHAT, "none", None, "none"),
         ({"bos": "<pad>"}, "false", None, "none"),
         ({"bos": "<pad>"}, "<|endoftext|>", "<|endoftext|>", "eos"),
         ({"eos": None}, "<|endoftext|>", "<|endoftext|>", "named"),
@@ -479,6 +487,25 @@ def test_the_start_is_in_the_protocol_with_where_it_comes_from(tmp_path, tokeniz
     scored = "unscored" if token is None else "scored"
     assert (card.protocol["bos"], card.protocol["start"]) == (token, start)
     assert card.protocol["first_token"] == scored
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "bos", "said"),
+    [
+        (CHAT, "auto", "<|endoftext|>: <pad> marks turns of a chat"),
+        (CHAT | {"template": MARKS.replace("{{", "<|endoftext|>{{", 1)}, "auto", "nothing: <pad> marks"),
+        ({}, "auto", "<|endoftext|>: the tokenizer has no beginning of sequence"),
+        ({"bos": "<pad>"}, "auto", None),
+        (CHAT, "<pad>", None),
+        (CHAT, "none", None),
+    ],
+)
+def test_one_line_says_what_stands_before_where_it_is_not_the_beginning_of_sequence(
+    tmp_path, tokenizer, bos, said
+):
+    model: Any = open_model(f"hf:{saved(tmp_path, **tokenizer)}", {"bos": bos})
+    begin = f"before every sentence stands {said}"
+    assert [line[: len(begin)] for line in model.warnings] == ([] if said is None else [begin])
 
 
 def test_the_signature_tells_the_three_apart(tmp_path):

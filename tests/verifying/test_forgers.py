@@ -143,7 +143,9 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
 
     words_forged(run, suite, edit)
     seal_anew(run)
-    assert verify_run(run, model=model, share=0.5).ok  # each is as near as bfloat16 allows
+    report = verify_run(run, model=model, share=0.03)  # each is as near as the model's own noise allows
+    assert report.ok, str(report)
+    assert re.search(r": when it was opened, its noise was up to [\d.]+\); [\d,]+ verdicts fall", str(report))
     said = wrong_at(verify_run(run, model=model, share=1.0), "rerun")
     assert "more correct: last bits do not favour anyone so" in said
 

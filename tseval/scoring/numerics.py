@@ -31,6 +31,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -292,6 +293,37 @@ class Bfloat16Products:
             if place in self._lasting:
                 self._lasting[place] = matrix
         return matrix
+
+
+# How noisy numbers may be whose products have few digits: by the median, two percentiles and the largest of
+# their differences. In float32 the order of sums alone makes these, in nats a token, of 30 layers.
+LEVELS, ROUNDING = (0.5, 0.9, 0.99, 1.0), (1e-4, 1e-4, 1e-3, 1e-3)
+# Two honest ways to compute differ by up to so many times what two others do, the few largest by a step of
+# the type more. The median is not `MORE` nats above: where positions are off by one it is, at noise of .02.
+TIMES, MORE = (2.5, 3.0, 4.0, 4.0), 0.01
+# Noise is no more than so many steps of a type: else a model that reads padding would excuse all.
+MOST_STEPS = 128
+
+
+def noise_limits(noise: np.ndarray, dtype: torch.dtype) -> np.ndarray:
+    """Give the most that `LEVELS` of honest differences may be, in nats a token.
+
+    Args:
+        noise: Differences of two computations that are beyond doubt, (tokens,).
+        dtype: That products are rounded to.
+    """
+    step = torch.finfo(dtype).eps
+    measured = np.quantile(np.abs(noise), LEVELS).clip(max=MOST_STEPS * step)
+    limits: np.ndarray = TIMES * measured + (0, step, step, step)
+    limits[0] = min(limits[0], measured[0] + MORE)
+    limits += ROUNDING
+    return limits
+
+
+def within_noise(differences: np.ndarray, noise: np.ndarray, dtype: torch.dtype) -> bool:
+    """Tell whether numbers differ, (others,), as they do by rounding alone; otherwise as `noise_limits`."""
+    found = np.abs(differences)
+    return bool(np.isfinite(found).all() and (np.quantile(found, LEVELS) <= noise_limits(noise, dtype)).all())
 
 
 # Logits held at once. On a CPU a tile stays in the cache between its matrix product and its exponentials

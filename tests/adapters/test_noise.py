@@ -1,0 +1,168 @@
+"""The check at opening: what is no noisier than the model itself is accepted, planted faults are not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from checkpoints import bpe_tokenizer, save_causal
+from supplied import needs_real, real_weights
+
+from tseval.adapters import open_model
+from tseval.adapters.hf import ALL_METHODS, LENGTH, CausalModel, choose_method
+from tseval.adapters.pretrained import Pretrained, fuse_activations
+from tseval.errors import ModelError
+from tseval.scoring.numerics import Bfloat16Matrix
+
+DTYPES = ("float32", "bfloat16", "float16")
+# Sizes of published models, with random weights as they are before training.
+REAL_SIZES: dict[str, Any] = {
+    "gpt2": transformers.GPT2Config(
+        vocab_size=50_257, n_layer=12, n_embd=768, n_head=12, bos_token_id=0, eos_token_id=0
+    ),
+    "llama": transformers.LlamaConfig(
+        vocab_size=32_000, hidden_size=576, num_hidden_layers=12, num_attention_heads=9,
+        num_key_value_heads=3, intermediate_size=1536, bos_token_id=0,
+        eos_token_id=0, max_position_embeddings=512
+    ),
+}  # fmt: skip
+
+
+class Planted(CausalModel):
+    """A model whose packed rows are laid out with a fault."""
+
+    def _inputs(self, contexts, batch, packed):
+        inputs = super()._inputs(contexts, batch, packed)
+        if packed:
+            self.spoil(inputs, torch.from_numpy(batch.contexts))
+        return inputs
+
+    def spoil(self, inputs, numbers):
+        raise NotImplementedError
+
+    @staticmethod
+    def let(inputs, places):
+        """Let places be attended to."""
+        inputs["attention_mask"] = inputs["attention_mask"].masked_fill(places, 0)
+
+
+class NoMask(Planted):
+    def spoil(self, inputs, numbers):
+        self.let(inputs, torch.ones(inputs["attention_mask"].shape[-2:], dtype=torch.bool).tril())
+
+
+class PositionsOffByOne(Planted):
+    def spoil(self, inputs, numbers):
+        inputs["position_ids"] = inputs["position_ids"] + (inputs["position_ids"] > 0)
+
+
+class WrongStart(Planted):
+    def spoil(self, inputs, numbers):
+        inputs["input_ids"] = torch.where(numbers == 0, 7, inputs["input_ids"])
+
+
+class PathOfTheNeighbour(Planted):
+    def spoil(self, inputs, numbers):
+        mask = inputs["attention_mask"].clone()
+        mask[:, :, 1:] = inputs["attention_mask"][:, :, :-1]
+        inputs["attention_mask"] = mask
+        self.let(inputs, torch.eye(mask.shape[-1], dtype=torch.bool))
+
+
+class LeakedFuture(Planted):
+    def spoil(self, inputs, numbers):
+        self.let(inputs, torch.eye(numbers.shape[1] + 1, dtype=torch.bool)[:-1, 1:])
+        self.let(inputs, torch.eye(numbers.shape[1], dtype=torch.bool).roll(1, 1).triu())
+
+
+class PaddingAttended(Planted):
+    def spoil(self, inputs, numbers):
+        self.let(inputs, (numbers < 0)[:, None, None])
+
+
+class LastTokenDropped(CausalModel):
+    def score_by(self, method, tokens, counts, batch_tokens):
+        found, n_contexts = super().score_by(method, tokens, counts, batch_tokens)
+        found[np.cumsum(counts) - 1] = 0
+        return found, n_contexts
+
+
+class WrongTile(CausalModel):
+    """The output matrix has the second tile of words in the place of the first."""
+
+    def head(self, hidden, rows, targets, parts):
+        layer: Any = self.model.get_output_embeddings()
+        whole, matrix = layer.weight, self._products._matrix
+        moved = torch.cat((whole[4096:8192], whole[4096:]))
+        layer.weight = torch.nn.Parameter(moved, requires_grad=False)
+        self._products._matrix = None if matrix is None else Bfloat16Matrix(moved)
+        try:
+            return super().head(hidden, rows, targets, parts)
+        finally:
+            layer.weight, self._products._matrix = whole, matrix
+
+
+FAULTS = (
+    NoMask, PositionsOffByOne, WrongStart, PathOfTheNeighbour,
+    LeakedFuture, PaddingAttended, LastTokenDropped, WrongTile,
+)  # fmt: skip
+
+
+def assert_faults_are_refused(model: Any):
+    """Hold the check to the fastest way of scoring, once as it is and once with each fault."""
+    fastest = ALL_METHODS[:1]
+    assert choose_method(model, fastest, LENGTH, 1024)[0] == fastest[0]
+    for fault in FAULTS:
+        model.__class__ = fault
+        with pytest.raises(ModelError, match="cannot be scored reliably: packed tree, tiled head"):
+            choose_method(model, fastest, LENGTH, 1024)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [(kind, dtype) for kind in REAL_SIZES for dtype in DTYPES if (kind, dtype) != ("gpt2", "float16")],
+)
+def test_planted_faults_are_refused_with_random_weights_of_real_size(kind, dtype):
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(REAL_SIZES[kind]).to(getattr(torch, dtype)).eval()
+    fuse_activations(model)
+    opened = Pretrained(kind, model, bpe_tokenizer(), "0" * 64, {})
+    assert_faults_are_refused(CausalModel(opened, "auto", False, "pieces"))
+
+
+@pytest.mark.real
+@needs_real
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["smollm2", "gemma3"])
+def test_planted_faults_are_refused_with_real_weights(name, dtype):
+    assert_faults_are_refused(open_model(f"hf:{real_weights(name)}", {"dtype": dtype}, "cpu"))
+
+
+HONEST = [
+    (kind, bos, dtype)
+    for dtype in DTYPES
+    for kind, bos in (
+        ("gpt2", "auto"), ("gpt2", "none"), ("llama", "auto"), ("llama", "<pad>"), ("opt", "auto"),
+        ("mamba", "auto"), ("bloom", "none"),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "bos", "dtype"), HONEST)
+def test_what_is_no_noisier_than_the_model_is_scored_as_fast_as_it_can_be(tmp_path, kind, bos, dtype):
+    model: Any = open_model(f"hf:{save_causal(tmp_path, kind)}", {"dtype": dtype, "bos": bos}, "cpu")
+    assert model.method == ALL_METHODS[2 if kind in {"mamba", "bloom"} else 0]
+
+
+@pytest.mark.real
+@needs_real
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("name", "bos"), [
+    ("smollm2", "auto"), ("smollm2", "<|im_start|>"), ("smollm2", "none"), ("gemma3", "auto"),
+    ("gemma3", "none"),
+])  # fmt: skip
+def test_real_weights_are_scored_the_fastest_way(name, bos, dtype):
+    model: Any = open_model(f"hf:{real_weights(name)}", {"dtype": dtype, "bos": bos}, "cpu")
+    assert model.method == ALL_METHODS[0]

@@ -1,0 +1,125 @@
+"""Real weights: scores are those of plain transformers, minicons and lm-eval, in any precision."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from supplied import needs_real, real_weights
+
+from tseval import evaluate
+from tseval.adapters import open_model
+from tseval.runs import read_run
+from tseval.scoring.scorers import scorer_for
+from tseval.suites import load_suite
+from tseval.verdicts import sentences_of
+from tseval.verifying import verify_run
+
+pytestmark = [pytest.mark.real, needs_real]
+NAMES = ("smollm2", "gemma3")
+SUITE = load_suite("marvin_linzen", limit=5)
+TEXTS = [str(text) for text in sentences_of(SUITE).to_pylist()][::6]
+
+
+def scores(model, texts=TEXTS):
+    return scorer_for(model).score(pa.array(texts))["logprob"].to_numpy()
+
+
+def plain(model):
+    """One sentence at a time, by the model's own forward pass."""
+    found = []
+    for text in TEXTS:
+        ids = [model.start, *model.tokenizer(text, add_special_tokens=False)["input_ids"]]
+        with torch.no_grad():
+            table = model.model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
+        found.append(sum(table[i - 1, ids[i]].item() for i in range(1, len(ids))))
+    return np.array(found)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def model(request):
+    return open_model(f"hf:{real_weights(request.param)}", {}, "cpu")
+
+
+def test_scores_are_those_of_plain_transformers(model):
+    np.testing.assert_allclose(scores(model), plain(model), atol=1e-3, rtol=0)
+
+
+def test_scores_are_those_of_lm_eval(model):
+    huggingface = pytest.importorskip("lm_eval.models.huggingface")
+    instance = pytest.importorskip("lm_eval.api.instance").Instance
+    path = str(real_weights(model.card.name))
+    theirs = huggingface.HFLM(pretrained=path, device="cpu", dtype="float32", batch_size=8)
+    theirs.custom_prefix_token_id = model.start
+    asked = [instance("loglikelihood", {}, ("", text), 0) for text in TEXTS]
+    found = [value for value, _ in theirs.loglikelihood(asked, disable_tqdm=True)]
+    np.testing.assert_allclose(scores(model), found, atol=1e-3, rtol=0)
+
+
+def test_scores_are_those_of_minicons(model):
+    scorer = pytest.importorskip("minicons.scorer")
+    theirs = scorer.IncrementalLMScorer(model.model, device="cpu", tokenizer=model.tokenizer)
+    puts = model.tokenizer("a")["input_ids"][0] == model.start  # Gemma's tokenizer does by itself
+    before = "" if puts else model.tokenizer.convert_ids_to_tokens(model.start)
+    sums = theirs.sequence_score(
+        [before + text for text in TEXTS], reduction=lambda x: x.sum().item(), bos_token=False
+    )
+    np.testing.assert_allclose(scores(model), sums, atol=1e-3, rtol=0)
+
+
+def test_a_chat_model_starts_as_its_base_was_trained():
+    model: Any = open_model(f"hf:{real_weights('smollm2')}", {}, "cpu")
+    assert model.card.protocol["bos"] == "<|endoftext|>"
+    (line,) = model.warnings
+    assert line.startswith("before every sentence stands <|endoftext|>: <|im_start|> marks turns of a chat")
+    marked = open_model(f"hf:{real_weights('smollm2')}", {"bos": "<|im_start|>"}, "cpu")
+    assert scores(model).mean() > scores(marked).mean() + 5  # nats a sentence
+
+
+def by_token(model, padded):
+    """Score every token by the model's own layers, in a padded batch or not; only logits are float32."""
+    rows = [
+        [model.start, *model.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in TEXTS[:12]
+    ]
+    matrix, found = model.model.get_output_embeddings().weight.float(), []
+    width = max(map(len, rows)) + 1
+    table = torch.tensor([row + [0] * (width - len(row)) for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    with torch.no_grad():
+        batch = model.model.base_model(input_ids=table, attention_mask=mask)[0] if padded else None
+        for i, row in enumerate(rows):
+            alone = batch[i, : len(row)] if padded else model.model.base_model(torch.tensor([row]))[0][0]
+            logprobs = (alone.float() @ matrix.T).log_softmax(-1)
+            found.append(logprobs[torch.arange(len(row) - 1), torch.tensor(row[1:])])
+    return torch.cat(found).numpy()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_in_low_precision_scores_are_as_near_to_plain_transformers_as_these_to_themselves(dtype):
+    model: Any = open_model(f"hf:{real_weights('smollm2')}", {"dtype": dtype}, "cpu")
+    found, _ = model.token_logprobs(model.encode(pa.array(TEXTS[:12])), 1024)
+    alone, padded = by_token(model, padded=False), by_token(model, padded=True)
+    assert len(found) == len(alone)
+    ours, theirs = np.abs(found - alone), np.abs(padded - alone)
+    print(dtype, *(np.quantile(apart, (0.5, 0.9, 1)).round(4) for apart in (ours, theirs)))
+    assert theirs.max() > 0
+    for level in (0.5, 0.9, 1):
+        assert np.quantile(ours, level) < 3 * np.quantile(theirs, level)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_run_in_low_precision_verifies_and_keeps_nearly_all_verdicts(tmp_path, dtype):
+    runs = {}
+    for kind in ("float32", dtype):
+        opened: Any = open_model(f"hf:{real_weights('smollm2')}", {"dtype": kind}, "cpu")
+        runs[kind] = evaluate(opened, SUITE, out=tmp_path / kind)
+    report = verify_run(tmp_path / dtype, model=opened, share=1.0)
+    assert report.ok, str(report)
+    assert "verdicts fall otherwise" in report.checks[-1].found
+    part = verify_run(tmp_path / dtype, model=opened, share=0.1)  # beside other sentences: not the same bits
+    assert part.ok, str(part)
+    print(part.checks[-1].found)
+    one, other = (read_run(tmp_path / kind).load_verdicts()["correct"].to_numpy() for kind in runs)
+    print(f"{dtype}: {(one != other).sum()} of {len(one)} verdicts fall otherwise; {report.checks[-1].found}")
+    assert (one != other).mean() < 0.03
