@@ -29,7 +29,6 @@ from tseval.adapters.pretrained import (
     ordinary_tokens,
     plain_errors,
     take_option,
-    wide_logits,
 )
 from tseval.adapters.words import (
     NOTE,
@@ -56,6 +55,7 @@ from tseval.scoring.numerics import (
     log_sums,
     log_sums_exp_,
     of_length,
+    wide_logits,
     within_noise,
 )
 from tseval.scoring.protocol import ModelCard

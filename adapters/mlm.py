@@ -31,11 +31,10 @@ from tseval.adapters.pretrained import (
     ordinary_tokens,
     plain_errors,
     take_option,
-    wide_logits,
 )
 from tseval.adapters.words import WHITE_SPACE, Pieces, special_tokens
 from tseval.errors import ModelError
-from tseval.scoring.numerics import log_sum_exp_, within_noise
+from tseval.scoring.numerics import log_sum_exp_, wide_logits, within_noise
 from tseval.scoring.protocol import Encoded, ModelCard
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from tseval.errors import LimitError, ModelError, one_line, suggest
@@ -203,8 +202,6 @@ BATCH_TOKENS = {"cpu": 1_024, "meta": 1_024, "mps": 4_096}
 TOKENS_ON_ACCELERATOR = 16_384
 # Logits of the whole vocabulary held at once where a model's own head must give them.
 OWN_LOGITS = 2**26
-# Of an output matrix that are widened to float32 at once.
-ROWS_AT_ONCE = 8_192
 QUANTISATION = ("load_in_", "bnb_", "llm_int8_")
 # Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
@@ -338,36 +335,6 @@ def count_positions(opened: Pretrained) -> int | None:
         with tables:
             opened.model(input_ids=ids, attention_mask=torch.ones_like(ids))
     return min(tables.rooms, default=None)
-
-
-@contextmanager
-def wide_logits(model: PreTrainedModel) -> Iterator[list[Tensor]]:
-    """Let the output layer, if it is a matrix, give float32 logits; what it was given last is listed."""
-    output = model.get_output_embeddings()
-    given: list[Tensor] = []
-
-    def widen(layer: nn.Linear, inputs: tuple[Tensor], logits: Tensor) -> Tensor | None:
-        given[:] = inputs
-        if logits.dtype not in {torch.float16, torch.bfloat16}:
-            return None
-        biases = (
-            [None] * len(layer.weight)
-            if layer.bias is None
-            else torch.split(layer.bias.float(), ROWS_AT_ONCE)
-        )
-        parts = zip(torch.split(layer.weight, ROWS_AT_ONCE), biases, strict=False)
-        return torch.cat(
-            [functional.linear(inputs[0].float(), part.float(), bias) for part, bias in parts], -1
-        )
-
-    if type(output) is not nn.Linear or output.weight.is_meta:
-        yield given
-        return
-    hook = output.register_forward_hook(widen)
-    try:
-        yield given
-    finally:
-        hook.remove()
 
 
 def ordinary_tokens(opened: Pretrained) -> np.ndarray:

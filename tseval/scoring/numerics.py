@@ -25,7 +25,7 @@ import math
 import os
 import platform
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -293,6 +293,38 @@ class Bfloat16Products:
             if place in self._lasting:
                 self._lasting[place] = matrix
         return matrix
+
+
+# Of an output matrix that are widened to float32 at once.
+ROWS_AT_ONCE = 8_192
+
+
+@contextmanager
+def wide_logits(model: Any) -> Iterator[list[Tensor]]:
+    """Let the output layer, if it is a matrix, give float32 logits; what it was given last is listed."""
+    output = model.get_output_embeddings()
+    given: list[Tensor] = []
+
+    def widen(layer: nn.Linear, inputs: tuple[Tensor], logits: Tensor) -> Tensor | None:
+        given[:] = inputs
+        if logits.dtype not in {torch.float16, torch.bfloat16}:
+            return None
+        biases = (
+            [None] * len(layer.weight)
+            if layer.bias is None
+            else torch.split(layer.bias.float(), ROWS_AT_ONCE)
+        )
+        parts = zip(torch.split(layer.weight, ROWS_AT_ONCE), biases, strict=False)
+        return torch.cat([F.linear(inputs[0].float(), part.float(), bias) for part, bias in parts], -1)
+
+    if type(output) is not nn.Linear or output.weight.is_meta:
+        yield given
+        return
+    hook = output.register_forward_hook(widen)
+    try:
+        yield given
+    finally:
+        hook.remove()
 
 
 # How noisy numbers may be whose products have few digits: by the median, two percentiles and the largest of
