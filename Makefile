@@ -86,14 +86,14 @@ $(DEMO)/ready: $(DEMO)/torch $(wildcard tseval/*.py tseval/*/*.py tseval/*/*/*.p
 	@touch $@
 
 test: setup .venv/kenlm
-	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE)
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE) -m "not real"
 
 # Tests read what they wrote without naming an encoding, which Windows would choose by country.
 fast: export PYTHONUTF8 = 1
 fast: setup
-	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE) -m "not slow"
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE) -m "not slow and not real"
 
-# What is tested with real weights, which the first line brings into the user's cache: 330 MB.
+# What is tested at real size, with real weights too, which the first line brings into the cache: 330 MB.
 test-real: setup
 	$(BIN)/python benchmarks/real_weights.py
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest -m real

@@ -119,11 +119,14 @@ def assert_faults_are_refused(model: Any):
             choose_method(model, fastest, LENGTH, 1024)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "dtype"),
-    [(kind, dtype) for kind in REAL_SIZES for dtype in DTYPES if (kind, dtype) != ("gpt2", "float16")],
-)
+    [
+        pytest.param("llama", "bfloat16", marks=pytest.mark.slow),
+        *(pytest.param(*one, marks=pytest.mark.real) for one in
+          (("llama", "float32"), ("llama", "float16"), ("gpt2", "float32"), ("gpt2", "bfloat16"))),
+    ],
+)  # fmt: skip
 def test_planted_faults_are_refused_with_random_weights_of_real_size(kind, dtype):
     torch.manual_seed(0)
     model = transformers.AutoModelForCausalLM.from_config(REAL_SIZES[kind]).to(getattr(torch, dtype)).eval()
