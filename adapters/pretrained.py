@@ -342,7 +342,8 @@ def open_pretrained(
             source, **keywords, output_loading_info=True
         )
     _refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"])
-    _refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
+    if options.keys() <= {*TAKEN}:  # who changes the configuration means another model
+        _refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
     fingerprint = fingerprint_of(folder)
     with plain_errors(scheme, rest):
         if lora:

@@ -229,7 +229,7 @@ def test_what_reaches_from_pretrained_is_typed_and_in_the_protocol(saved):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"sweet": "1"}, r"hf:.*gpt2 cannot be opened: .*argument 'sweet'\n  Give the folder"),
+        ({"sweet": "1"}, r"--model-args sweet: hf: takes no such argument"),
         ({"dtype": "float33"}, r"cannot be opened: .*float33"),
         ({"attn_implementation": "none_such"}, r"cannot be opened: .*none_such"),
         ({"load_in_8bit": "true"}, r"cannot be opened: .*bitsandbytes"),
