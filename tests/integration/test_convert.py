@@ -85,8 +85,8 @@ def hostile(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "--model", "gpu.pt"],
-         "gpu.pt: a pickled model does not hold its words. Add --model-args vocab="),
+        (["run", "--model", "gpu.pt", "--model-args", "vocab=none.txt"],
+         "none.txt: the vocabulary cannot be read: No such file or directory"),
         (["run", "--model", "old.pt", "--model-args", "vocab=vocab.txt"],
          "old.pt: refused, and not run: its"),
         (["run", "--model", "zip.pt", "--model-args", "vocab=vocab.txt"],
