@@ -124,7 +124,7 @@ def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
         (("--preset", "bhatt2021"), "'bhatt2021' is not one of"),
         (("--arch", "ablated-lstm", "--option", "alpha"),
          "--option alpha: write NAME=VALUE. The cell ablated-lstm has none."),
-        (("--option", "alpha"), "--option alpha: write NAME=VALUE. The defaults of lstm: activation=tanh."),
+        (("--option", "alpha"), "--option alpha: write NAME=VALUE. The defaults of lstm: activation=tanh, projection=0."),
         (("--arch", "drnn", "--option", "alpha_bound"), "The defaults of drnn: initial_alpha=0.8"),
         (("--arch", "drnn", "--option", "alpha_bond=none"), "Did you mean 'alpha_bound'?"),
         (("--arch", "drnn", "--option", "alpha_bound=loose"), "alpha_bound must be sigmoid or none"),
