@@ -357,11 +357,14 @@ def open_pretrained(
     if lora is None and "revision" in options and not Path(source).exists():
         origin["revision"] = options["revision"]
     opened = Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
-    opened = replace(opened, positions=count_positions(opened))
-    if stored is None or stored == opened.dtype:
-        return opened
-    said = f"stored in {stored}, computed in {opened.dtype} (--model-args dtype={stored} computes as stored)"
-    return replace(opened, notes=(said,))
+    return replace(opened, positions=count_positions(opened), notes=_notes(stored, opened.dtype))
+
+
+def _notes(stored: str | None, dtype: str) -> tuple[str, ...]:
+    """Say so where weights are computed with in another type than they are stored in."""
+    if stored is None or stored == dtype:
+        return ()
+    return (f"stored in {stored}, computed in {dtype} (--model-args dtype={stored} computes as stored)",)
 
 
 def _default_type(stored: str | None, target: torch.device | None) -> torch.dtype | str:

@@ -130,7 +130,10 @@ def test_an_unknown_oracle_is_told_all_names():
         ({"k": "2", "m": "90"}, "too many stacks"),
         ({"k": "9" * 12, "m": "1"}, "too many stacks"),
         ({"k": "2"}, "an oracle must know m of its Dyck language"),
-        ({"k": "2", "m": "2", "code": "log"}, "no oracle 'dyck-automaton'|code: oracle:dyck-automaton takes no such argument"),
+        (
+            {"k": "2", "m": "2", "code": "log"},
+            "no oracle 'dyck-automaton'|code: oracle:.* takes no such argument",
+        ),
     ],
 )
 def test_what_cannot_be_built_is_one_message(arguments, message):
