@@ -259,3 +259,10 @@ def test_an_object_of_a_strange_class_is_refused_and_named(tmp_path):
     assert "refused, and not run: its pickle names '" in message
     assert "Stranger', which no word language model needs" in message
     assert "torch.save({'model': model.state_dict(), 'vocab': words}, FILE)" in message
+
+
+def test_a_module_that_holds_itself_is_one_message(tmp_path):
+    model = lstm()
+    model._modules["again"] = model
+    torch.save(model, tmp_path / "model.pt")
+    assert "nested without end" in refusal(tmp_path / "model.pt")

@@ -147,6 +147,8 @@ def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
     except ModelError as error:
         names_file = str(error).startswith((str(path), f"{arguments.get('vocab', path)}: "))
         raise ModelError(str(error) if names_file else f"{path}: {error}") from None
+    except RecursionError:
+        raise ModelError(f"{path}: damaged checkpoint: nested without end") from None
 
 
 def read_state_file(path: Path) -> StateFile:
@@ -156,7 +158,7 @@ def read_state_file(path: Path) -> StateFile:
     if start[8:9] == b"{":
         return _read_safetensors(path)
     file = read_object(path, _CALLED, OWN_LIMITS)
-    own = {module.called for _, module in _modules(file.value)}
+    own = {module.called for module in _modules(file.value)}
     foreign = sorted(name for name in file.names - own if not DATA_CLASSES.fullmatch(name))
     if foreign:
         raise ModelError(
@@ -267,10 +269,10 @@ def _parts_of(module: object) -> Mapping[str, object] | None:
     return None
 
 
-def _modules(value: object, depth: int = 4) -> Iterator[tuple[str, Pickled]]:
+def _modules(value: object, depth: int = 4) -> Iterator[Pickled]:
     """Give the outermost modules in what was saved, in DataParallel the one inside it too."""
     if isinstance(value, Pickled) and (parts := _parts_of(value)) is not None:
-        yield "", value
+        yield value
         inside = parts["_modules"]
         if value.called.startswith("torch.nn.parallel.") and isinstance(inside, dict):
             yield from _modules(inside.get("module"), depth)
@@ -313,5 +315,5 @@ def _flat(module: Pickled, place: str) -> State:
 
     visit(module, "")
     if module.called.startswith("torch.nn.parallel."):
-        name_of = next((inner.called for _, inner in _modules(module) if inner is not module), module.called)
+        name_of = next((inner.called for inner in _modules(module) if inner is not module), module.called)
     return State(place, without_wrappers(tensors), frozenset(modes), dropout, name_of)

@@ -87,7 +87,6 @@ class PickleLimits:
         return frozenset(self.storages) | _PARAMETERS | _TENSORS | _CONTAINERS
 
 
-PUBLISHED_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS))
 STATE_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS | _OTHERS))
 # Words and learning curves stand in the pickle: two instructions for each word, two dozen for each point.
 OWN_LIMITS = PickleLimits(2**26, 2**22, _storages(_FLOATS | _OTHERS))
@@ -305,9 +304,7 @@ def holds_checkpoint(path: Path) -> bool:
         return False
 
 
-def read_object(
-    path: Path, callable_names: frozenset[str], limits: PickleLimits = PUBLISHED_LIMITS
-) -> TorchFile:
+def read_object(path: Path, callable_names: frozenset[str], limits: PickleLimits) -> TorchFile:
     """Read the pickle in a file; of the numbers only the places are noted.
 
     Args:
