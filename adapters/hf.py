@@ -247,8 +247,8 @@ def _plain(scoring: Scoring, sentences: list[np.ndarray], padded: bool = False) 
         for some in (rows[start : start + at_once] for start in range(0, len(rows), at_once)):
             table = nn.utils.rnn.pad_sequence([ids[row] for row in some], batch_first=True)
             table = nn.functional.pad(table, (0, width - table.shape[1])).to(model.device)
-            lengths = torch.tensor([len(ids[row]) for row in some], device=model.device)
-            mask = (torch.arange(width, device=model.device) < lengths[:, None]).long()
+            lengths = torch.tensor([len(ids[row]) for row in some])
+            mask = (torch.arange(width) < lengths[:, None]).long().to(model.device)
             logits: Tensor = model(input_ids=table, **({"attention_mask": mask} if padded else {})).logits
             logits = logits[:, :-1].float()
             chosen = logits.gather(2, table[:, 1:, None].to(logits.device))[..., 0] - logits.logsumexp(2)

@@ -133,7 +133,7 @@ def test_a_damaged_file_is_refused(tmp_path, content, message):
         ("ngram:absent.arpa", {}, "auto", r"absent\.arpa: no such n-gram model"),
         (f"ngram:{ARPA.parent}", {}, "auto", "not a file"),
         (f"ngram:{ARPA}", {"eos": "yes"}, "auto", "eos is true or false, not 'yes'"),
-        (f"ngram:{ARPA}", {"bos": "true"}, "auto", "takes --model-args eos=true alone, not bos"),
+        (f"ngram:{ARPA}", {"bos": "true"}, "auto", "bos: ngram: takes no such argument"),
         (f"ngram:{ARPA}", {}, "cuda", "looked up on the CPU; --device cuda cannot be used"),
     ],
 )

@@ -175,8 +175,8 @@ class LSTM(FusedCell):
 
     def initial_state(self, batch: int) -> State:
         """Give the zero state; see `Cell.initial_state`."""
-        h, c = super().initial_state(batch)
-        return h[:, : self.projection or None], c
+        widths = self.projection or self.hidden_size, self.hidden_size
+        return tuple(self.weights[0].new_zeros(batch, width) for width in widths)
 
     def update(self, drive: Tensor, state: State) -> State:
         """Turn the drive, all four W h_{t-1} + U x_t + b, into the next state."""
