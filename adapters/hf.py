@@ -31,6 +31,7 @@ from tseval.adapters.pretrained import (
     take_option,
     wide_logits,
 )
+from tseval.adapters.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
 from tseval.adapters.words import (
     NOTE,
     WHITE_SPACE,
@@ -38,10 +39,7 @@ from tseval.adapters.words import (
     Pieces,
     corrections,
     find_marks,
-    find_start,
     read_to_the_end,
-    start_kind,
-    why_start,
 )
 from tseval.errors import ModelError
 from tseval.scoring.numerics import (
@@ -74,7 +72,7 @@ if TYPE_CHECKING:
     from tseval.scoring.trie import Batch, Contexts, Trie
 
 SCHEMES = {"hf": "open_causal"}
-ARGUMENTS = ("bos", "leading_space", "words", "white_space")  # all others are transformers' own
+ARGUMENTS = ("bos", "eos", "leading_space", "words", "white_space")  # all others are transformers' own
 
 
 # Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
@@ -115,7 +113,8 @@ class Scoring(Protocol):
     """What is compared: a model that can score a trie by any method."""
 
     opened: Pretrained
-    start: int | None
+    starts: tuple[int, ...]
+    end: int | None
 
     def score_by(
         self, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
@@ -150,7 +149,8 @@ def choose_method(
         The method, why it is not the fastest of these, if it is not, and in nats a token by how much the
         model differs from itself, read in a padded batch or by that method.
     """
-    most = (scoring.opened.longest or length + 1) - 1  # beside a start symbol
+    around = max(1, len(scoring.starts)) + (scoring.end is not None)
+    most = (scoring.opened.longest or length + around) - around
     sentences = _sentences(scoring, min(length, most), min(ROW_CONTEXTS, batch_tokens))
     with wide_logits(scoring.opened.model) as hidden:
         expected = _plain(scoring, sentences)
@@ -237,24 +237,25 @@ def _plain(scoring: Scoring, sentences: list[np.ndarray], padded: bool = False) 
 
     Those of one length are read together; padded, all are, with a mask, and each has some padding.
     """
-    model, first = scoring.opened.model, [] if scoring.start is None else [scoring.start]
-    ids = [torch.tensor([*first, *sentence.tolist()]) for sentence in sentences]
-    longest = min(max(map(len, ids)) + 1, scoring.opened.longest or UNLIMITED)
-    found = [np.zeros(len(sentence), dtype=np.float32) for sentence in sentences]
+    opened, end = scoring.opened, [] if scoring.end is None else [scoring.end]
+    ids = [torch.tensor([*scoring.starts, *sentence.tolist(), *end]) for sentence in sentences]
+    longest = min(max(map(len, ids)) + 1, opened.longest or UNLIMITED)
+    found = [np.zeros(len(sentence) + len(end), dtype=np.float32) for sentence in sentences]
+    skipped = max(0, len(scoring.starts) - 1)
     for width in [longest] if padded else sorted(set(map(len, ids))):
         rows = [row for row, one in enumerate(ids) if padded or len(one) == width]
-        at_once = max(1, OWN_LOGITS // (scoring.opened.n_tokens * width))
+        at_once = max(1, OWN_LOGITS // (opened.n_tokens * width))
         for some in (rows[start : start + at_once] for start in range(0, len(rows), at_once)):
             table = nn.utils.rnn.pad_sequence([ids[row] for row in some], batch_first=True)
-            table = nn.functional.pad(table, (0, width - table.shape[1])).to(model.device)
+            table = nn.functional.pad(table, (0, width - table.shape[1])).to(opened.model.device)
             lengths = torch.tensor([len(ids[row]) for row in some])
-            mask = (torch.arange(width) < lengths[:, None]).long().to(model.device)
-            logits: Tensor = model(input_ids=table, **({"attention_mask": mask} if padded else {})).logits
-            logits = logits[:, :-1].float()
+            mask = (torch.arange(width) < lengths[:, None]).long().to(opened.model.device)
+            logits = opened.logits(opened.inputs(table, mask if padded else None))[:, :-1].float()
             chosen = logits.gather(2, table[:, 1:, None].to(logits.device))[..., 0] - logits.logsumexp(2)
             for row, line in zip(some, chosen.cpu().numpy(), strict=True):
-                found[row][1 - len(first) :] = line[: len(ids[row]) - 1]
-    return found
+                own = line[skipped : len(ids[row]) - 1]
+                found[row][len(found[row]) - len(own) :] = own
+    return [np.append(one[:-2], one[-2] + one[-1]) for one in found] if end else found
 
 
 def _noise(scoring: Scoring, sentences: list[np.ndarray], alone: list[np.ndarray]) -> np.ndarray:
@@ -328,14 +329,15 @@ class CausalModel:
 
     Args:
         opened: What was read.
-        bos: `auto`, `tokenizer`, `true`, `false`, `none` or a token of the vocabulary.
+        bos: `auto`, `tokenizer`, `true`, `false`, `none`, or tokens of the vocabulary.
+        eos: `true` if the end of a sentence is scored, with the last token; else `false`.
         leading_space: Whether a sentence begins with a space.
         words: What the log-probability of a word is: `corrected`, or the sum over its `pieces`.
         white_space: Between words, `single` spaces, or `kept` as it is.
     """
 
     def __init__(
-        self, opened: Pretrained, bos: str, leading_space: bool, words: str, white_space: str = "single"
+        self, opened: Pretrained, bos: str, eos: str, leading_space: bool, words: str, white_space: str
     ) -> None:
         if white_space == "kept" and words == "corrected":
             raise ModelError(
@@ -344,8 +346,10 @@ class CausalModel:
             )
         self.opened, self.model, self.tokenizer = opened, opened.model, opened.tokenizer
         self.model.config.use_cache = False
-        self.start = find_start(self.tokenizer, bos)
-        said = why_start(self.tokenizer, self.start) if bos == "auto" else None
+        self.starts, self.end = find_starts(self.tokenizer, bos), find_end(self.tokenizer, eos)
+        opened.check_known("bos", self.starts)
+        self._n_special = len(self.starts) + (self.end is not None)
+        said = why_starts(self.tokenizer, self.starts) if bos == "auto" else None
         self.warnings: list[str] = [said] if said else []
         self.batch_tokens = opened.batch_tokens
         self._pieces = Pieces(self.tokenizer, leading_space, white_space)
@@ -358,17 +362,20 @@ class CausalModel:
         if warning:
             self.warnings.append(warning)
         self._methods = {LENGTH: self.method}
-        token = None if self.start is None else self.tokenizer.convert_ids_to_tokens(self.start)
+        token = spell_starts(self.tokenizer, self.starts)
         protocol: dict[str, OptionValue] = {
             "bos": token,
-            "start": start_kind(self.tokenizer, self.start),
+            "start": start_kind(self.tokenizer, self.starts),
             "first_token": "unscored" if token is None else "scored",
             "leading_space": leading_space,
             "words": "corrected" if corrects else "pieces",
             "dtype": opened.dtype,
         }
-        if white_space != "single":  # signatures of all other runs stay what they were
+        # Signatures of all other runs stay what they were.
+        if white_space != "single":
             protocol["white_space"] = white_space
+        if self.end is not None:
+            protocol["eos"] = True
         self.card = ModelCard(
             name=opened.name,
             kind="hf",
@@ -383,12 +390,12 @@ class CausalModel:
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces."""
         encoded = self._pieces.encode(sentences)
-        self.opened.check_fits(encoded, n_special=0 if self.start is None else 1)
+        self.opened.check_fits(encoded, self._n_special)
         return encoded
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences are longer than the model reads; see `BoundedModel`."""
-        return self._pieces.too_long(sentences, self.opened.longest, 0 if self.start is None else 1)
+        return self._pieces.too_long(sentences, self.opened.longest, self._n_special)
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Spell tokens, each by itself."""
@@ -412,7 +419,12 @@ class CausalModel:
             logprobs, n_contexts = self.token_logprobs(encoded, batch_tokens)
             return logprobs, None, n_contexts
         method = self._method_for(int(encoded.token_counts.max()), batch_tokens)
-        ended = read_to_the_end(encoded)
+        # An end that is scored is itself what comes behind the last word.
+        ended = (
+            read_to_the_end(encoded)
+            if self.end is None
+            else _as_they_are(encoded.tokens, encoded.token_counts)
+        )
         found, n_contexts = self._score(method, ended, batch_tokens, self._parts)
         return found[ended.own, 0], corrections(encoded, ended, self._marks, found), n_contexts
 
@@ -447,10 +459,7 @@ class CausalModel:
         Returns:
             As `token_logprobs`.
         """
-        as_they_are = Ended(
-            tokens, counts, np.zeros(len(counts), dtype=np.bool_), np.ones(len(tokens), dtype=np.bool_)
-        )
-        found, n_contexts = self._score(method, as_they_are, batch_tokens, NO_PARTS)
+        found, n_contexts = self._score(method, _as_they_are(tokens, counts), batch_tokens, NO_PARTS)
         return found[:, 0], n_contexts
 
     def _score(
@@ -458,16 +467,31 @@ class CausalModel:
     ) -> tuple[np.ndarray, int]:
         """Score tokens, and parts of the vocabulary in the place of each, (tokens and ends, 1 + parts)."""
         tokens, counts = ended.tokens, ended.counts
-        kept = np.ones(len(tokens), dtype=np.bool_)
-        if not method.shared:
-            # A plain pass reads the last token too: behind it stands one more, which is not read.
-            behind = np.cumsum(counts)[~ended.has_end]
-            tokens = np.insert(tokens, behind, tokens[behind - 1])
-            kept = np.insert(kept, behind, values=False)
-            counts = counts + ~ended.has_end
+        own = np.ones(len(tokens), dtype=np.bool_)
+        for token, behind in self._around(method):
+            stops = np.cumsum(counts)
+            at = (stops if behind else stops - counts)[~ended.has_end if behind else slice(None)]
+            tokens = np.insert(tokens, at, tokens[at - 1] if token is None else token)
+            own = np.insert(own, at, values=False)
+            counts = counts + (~ended.has_end if behind else 1)
         trie = build_trie(tokens, counts, method.shared)
-        n_contexts = trie.n_contexts - (self.start is None)  # the empty one is read as the start symbol
-        return self._nodes_by(method, trie, batch_tokens, parts)[trie.paths][kept], n_contexts
+        n_contexts = trie.n_contexts - (not self.starts)  # the empty one is read as the start symbol
+        found = self._nodes_by(method, trie, batch_tokens, parts)[trie.paths]
+        if self.end is not None:
+            last = np.cumsum(counts) - 1 - (not method.shared)
+            found[last - 1, 0] += found[last, 0]
+        return found[own], n_contexts
+
+    def _around(self, method: Method) -> Iterator[tuple[int | None, bool]]:
+        """List the tokens around a sentence, the innermost first, and whether they stand behind it."""
+        if self.end is not None:
+            yield self.end, True
+        if (
+            not method.shared
+        ):  # a plain pass reads the last token too: behind it stands any, which is not read
+            yield None, True
+        for token in reversed(self.starts[1:]):
+            yield token, False
 
     def logprobs_by(self, method: Method, trie: Trie, batch_tokens: int) -> np.ndarray:
         """Score a trie in one of the ways that a model may allow, (nodes,) float32."""
@@ -476,7 +500,7 @@ class CausalModel:
     @torch.inference_mode()
     def _nodes_by(self, method: Method, trie: Trie, batch_tokens: int, parts: np.ndarray) -> np.ndarray:
         """Score nodes of a trie, and parts of the vocabulary in their place, (nodes, 1 + parts) float32."""
-        contexts = contexts_of(trie, self.start)
+        contexts = contexts_of(trie, self.starts[0] if self.starts else None)
         n_nodes = sum(len(level.tokens) for level in trie.levels)
         result = np.zeros((n_nodes, 1 + len(parts)), dtype=np.float32)
         if not method.tiled_head:
@@ -500,10 +524,10 @@ class CausalModel:
         return result
 
     def _inputs(self, contexts: Contexts, batch: Batch, packed: bool) -> dict[str, Tensor]:
-        """Lay out a batch; plain rows need neither mask nor positions."""
+        """Lay out a batch; plain rows need no positions."""
         device = self.model.device
         numbers = np.maximum(batch.contexts, 0)
-        inputs = {"input_ids": torch.from_numpy(contexts.tokens[numbers]).to(device)}
+        inputs = self.opened.inputs(torch.from_numpy(contexts.tokens[numbers]).to(device))
         if packed:
             may = torch.from_numpy(attends(contexts, batch)).to(device)[:, None]
             # Added to the scores of attention: nothing where it may look, the least number elsewhere.
@@ -533,11 +557,16 @@ class CausalModel:
         self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities from the logits that the model's own forward pass gives."""
-        logits = self.model(**inputs).logits
+        logits = self.opened.logits(inputs)
         logits = logits[asked.to(logits.device)].float()
         rows, targets = rows.to(logits.device), targets.to(logits.device)
         chosen, parts = logits[rows, targets], of_length(parts.to(logits.device), logits.shape[1])
         return log_shares(chosen, rows, *log_sums_exp_(logits, parts))
+
+
+def _as_they_are(tokens: np.ndarray, counts: np.ndarray) -> Ended:
+    """Put nothing behind sentences."""
+    return Ended(tokens, counts, np.zeros(len(counts), dtype=np.bool_), np.ones(len(tokens), dtype=np.bool_))
 
 
 def attention_limit(config: PretrainedConfig) -> float:
@@ -560,17 +589,18 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
 
     Args:
         rest: Folder, or id on the hub.
-        arguments: `bos`, `leading_space`, `words`, `white_space`; all others go to `from_pretrained`.
+        arguments: `bos`, `eos`, `leading_space`, `words`, `white_space`; all others go to `from_pretrained`.
         device: Where to compute.
     """
     refuse_precision("hf", arguments)
     remaining = dict(arguments)
     bos = remaining.pop("bos", "auto")
+    eos = take_option(remaining, "eos", ("false", "true"))
     leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
     words = take_option(remaining, "words", ("corrected", "pieces"))
     white_space = take_option(remaining, "white_space", WHITE_SPACE)
     opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device, ARGUMENTS)
     with plain_errors("hf", rest):
-        model = CausalModel(opened, bos, leading_space, words, white_space)
+        model = CausalModel(opened, bos, eos, leading_space, words, white_space)
     model.warnings += [*opened.notes, *no_gain(arguments, opened.model.device)]
     return model

@@ -33,7 +33,8 @@ from tseval.adapters.pretrained import (
     take_option,
     wide_logits,
 )
-from tseval.adapters.words import WHITE_SPACE, Pieces, special_tokens
+from tseval.adapters.tokenizer import special_tokens
+from tseval.adapters.words import WHITE_SPACE, Pieces
 from tseval.errors import ModelError
 from tseval.scoring.numerics import log_sum_exp_, within_noise
 from tseval.scoring.protocol import Encoded, ModelCard
@@ -98,6 +99,7 @@ class MaskedModel:
             )
         self.mask: int = opened.tokenizer.mask_token_id
         self.before, self.after = special_tokens(opened.tokenizer, f"mlm:{opened.name}")
+        opened.check_known("", [*self.before, self.mask, *self.after])
         self.batch_tokens = opened.batch_tokens
         self.warnings: list[str] = []
         self._pieces = Pieces(opened.tokenizer, leading_space=False, white_space=white_space)
@@ -226,10 +228,10 @@ class MaskedModel:
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         with self._products.rerouted():
             if not self.head_at_masks:
-                logits = self.model(**inputs).logits
+                logits = self.opened.logits(inputs)
                 return cast("Tensor", logits[row.to(logits.device), column.to(logits.device)].float())
             with only_at(self.model.base_model, row, column):
-                return cast("Tensor", self.model(**inputs).logits[:, 0].float())
+                return cast("Tensor", self.opened.logits(inputs)[:, 0].float())
 
     @torch.inference_mode()
     def _agrees(self) -> bool:
@@ -248,10 +250,10 @@ class MaskedModel:
         ids = torch.from_numpy(whole).to(self.model.device)
         at = np.arange(3), places + len(self.before)
         with wide_logits(self.model):
-            expected = self.model(input_ids=ids).logits[at].float().log_softmax(-1)
+            expected = self.opened.logits(self.opened.inputs(ids))[at].float().log_softmax(-1)
         more = torch.nn.functional.pad(ids, (0, 1))
         mask = torch.nn.functional.pad(torch.ones_like(ids), (0, 1))
-        padded = self.model(input_ids=more, attention_mask=mask).logits[at].float().log_softmax(-1)
+        padded = self.opened.logits(self.opened.inputs(more, mask))[at].float().log_softmax(-1)
         if found.shape != expected.shape:
             return False
         noise = (padded - expected).cpu().numpy()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ from tseval.adapters.folders import (
     refuse_hostile,
     stored_type,
 )
+from tseval.adapters.tokenizer import open_tokenizer
 from tseval.errors import ModelError, one_line, suggest
 from tseval.scoring.numerics import pick_device
 
@@ -102,6 +103,7 @@ class Pretrained:
         options: What was passed on to `from_pretrained` and can change a number.
         origin: What is known of where it comes from: its revision, or its place in a training.
         positions: Tokens for which its tables of positions have a row; None where it has no table.
+        needs_mask: Whether it reads nothing without an attention mask.
         notes: What a user is to know of how it was opened.
     """
 
@@ -112,6 +114,7 @@ class Pretrained:
     options: dict[str, OptionValue]
     origin: dict[str, OptionValue] = field(default_factory=dict)
     positions: int | None = None
+    needs_mask: bool = False
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -155,6 +158,31 @@ class Pretrained:
         # A configuration may say more than there is: RoBERTa has two positions that no token takes.
         limits = (said, self.positions, self.tokenizer.model_max_length)
         return min((one for one in limits if isinstance(one, int) and 0 < one < UNLIMITED), default=None)
+
+    def inputs(self, tokens: Tensor, mask: Tensor | None = None) -> dict[str, Tensor]:
+        """Lay out (rows, tokens) ids for the model; where it needs a mask, one that hides nothing."""
+        if mask is None and self.needs_mask:
+            mask = torch.ones_like(tokens)
+        return {"input_ids": tokens} if mask is None else {"input_ids": tokens, "attention_mask": mask}
+
+    def logits(self, inputs: Mapping[str, Tensor]) -> Tensor:
+        """Give logits, (rows, tokens, vocabulary); a model's own code may give a tuple, these first."""
+        found = self.model(**inputs)
+        return cast("Tensor", found[0] if isinstance(found, tuple) else found.logits)
+
+    def check_known(self, argument: str, tokens: Sequence[int]) -> None:
+        """Refuse special tokens that the model has no row for: they came to the tokenizer after training."""
+        if beyond := [token for token in tokens if token >= self.n_tokens]:
+            spelt = self.tokenizer.convert_ids_to_tokens(beyond[0])
+            advice = (
+                f"  Give another: --model-args {argument}=TOKEN."
+                if argument
+                else ("  Resize the model's embeddings, or save the tokenizer that it was trained with.")
+            )
+            raise ModelError(
+                f"the tokenizer's {spelt} has the number {beyond[0]}, but the model knows only "
+                f"{self.n_tokens} tokens.\n{advice}"
+            )
 
     def check_fits(self, encoded: Encoded, n_special: int) -> None:
         """Refuse what the model cannot read.
@@ -202,18 +230,24 @@ REPEATED = 3  # times that one token is read to find a model's positions
 
 
 @torch.inference_mode()
-def count_positions(opened: Pretrained) -> int | None:
-    """Count the tokens for which a model's tables of positions have a row; None where it has no table.
+def probe(opened: Pretrained) -> Pretrained:
+    """Find out what no configuration says in the same way for all models, by reading a token several times.
 
-    What a configuration says of it is not the same for all: some tables have rows that no token takes.
+    That is for how many tokens a model's tables of positions have a row (some have rows that no token takes),
+    and whether it reads them without a mask.
     """
-    tables = _Tables()
+    tables, needs_mask = _Tables(), False
+    token = int(ordinary_tokens(opened)[-1])
+    ids = torch.full((1, REPEATED), token, device=opened.model.device)
     with suppress(Exception):  # what a model cannot read is told where it is checked
-        token = int(ordinary_tokens(opened)[-1])
-        ids = torch.full((1, REPEATED), token, device=opened.model.device)
-        with tables:
-            opened.model(input_ids=ids, attention_mask=torch.ones_like(ids))
-    return min(tables.rooms, default=None)
+        try:
+            with tables:
+                opened.model(input_ids=ids)
+        except Exception:  # a model without a mask may raise anything
+            with tables:
+                opened.model(input_ids=ids, attention_mask=torch.ones_like(ids))
+            needs_mask = True
+    return replace(opened, positions=min(tables.rooms, default=None), needs_mask=needs_mask)
 
 
 @contextmanager
@@ -328,12 +362,9 @@ def open_pretrained(
     check_saved(f"{scheme}:{source}", Path(source, inside), Path(spelling, inside))
     with plain_errors(scheme, source, away):
         folder = Path(transformers.utils.cached_file(source, "config.json", **where)).parent
-        _refuse_foreign(
-            scheme, options, own, source, {"trust_remote_code": keywords["trust_remote_code"], **where}
-        )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            spelling, trust_remote_code=keywords["trust_remote_code"], **where
-        )
+        allowed = {**where, "trust_remote_code": keywords["trust_remote_code"]}
+        _refuse_foreign(scheme, options, own, source, allowed)
+        tokenizer, notes = open_tokenizer(f"{scheme}:{rest}", spelling, allowed)
         stored = stored_type(folder)
         keywords.setdefault("dtype", _default_type(stored, target))
         if quantised:
@@ -357,14 +388,14 @@ def open_pretrained(
     if lora is None and "revision" in options and not Path(source).exists():
         origin["revision"] = options["revision"]
     opened = Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
-    return replace(opened, positions=count_positions(opened), notes=_notes(stored, opened.dtype))
+    return probe(replace(opened, notes=(*notes, *_cast(stored, opened.dtype))))
 
 
-def _notes(stored: str | None, dtype: str) -> tuple[str, ...]:
+def _cast(stored: str | None, dtype: str) -> list[str]:
     """Say so where weights are computed with in another type than they are stored in."""
     if stored is None or stored == dtype:
-        return ()
-    return (f"stored in {stored}, computed in {dtype} (--model-args dtype={stored} computes as stored)",)
+        return []
+    return [f"stored in {stored}, computed in {dtype} (--model-args dtype={stored} computes as stored)"]
 
 
 def _default_type(stored: str | None, target: torch.device | None) -> torch.dtype | str:

@@ -1,4 +1,4 @@
-"""From words to pieces: which a word has, what marks it, and the token that stands before a sentence.
+"""From words to pieces: which a word has, and what marks it.
 
 Where words begin and end, by the marks of a tokenizer: how sums over pieces become probabilities of words.
 
@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tseval.adapters.tokenizer import splits_by_backend
 from tseval.errors import ModelError
 from tseval.scoring.protocol import Encoded
 
@@ -66,7 +67,8 @@ class Pieces:
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase, leading_space: bool, white_space: str = "single"
     ) -> None:
-        if white_space == "kept" and not tokenizer.is_fast:
+        self._by_backend = splits_by_backend(tokenizer)
+        if white_space == "kept" and not self._by_backend:
             raise ModelError(
                 "white_space=kept: the tokenizer is slow, and does not say where its pieces stand"
             )
@@ -78,7 +80,7 @@ class Pieces:
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces."""
         texts, lengths = self._texts(sentences)
-        split_up = self._by_offsets if self.tokenizer.is_fast else self._by_beginnings
+        split_up = self._by_offsets if self._by_backend else self._by_beginnings
         tokens, pieces = split_up(texts)
         first_words = np.cumsum(lengths) - lengths
         empty = np.flatnonzero(np.add.reduceat(pieces, first_words) == 0)
@@ -131,7 +133,7 @@ class Pieces:
 
         Where spaces become a mark and nothing is split (Gemma, Llama), all of a text is one word to it.
         """
-        if not self.tokenizer.is_fast:
+        if not self._by_backend:
             return False
         word = _some_word(self.tokenizer.convert_ids_to_tokens(range(len(self.tokenizer))))
         words = self._encodings([f"{word} {word}"])[0].word_ids
@@ -369,106 +371,3 @@ def _ends_of_text(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """List the special tokens: text ends before each of them. An unknown piece may stand within a word."""
     unknown = {tokenizer.unk_token_id} - {tokenizer.eos_token_id}
     return sorted(set(tokenizer.all_special_ids) - unknown)
-
-
-def find_start(tokenizer: PreTrainedTokenizerBase, bos: str) -> int | None:
-    """Find the token that stands before every sentence.
-
-    Args:
-        tokenizer: Of the model.
-        bos: `auto`, what began documents in training: the tokenizer's beginning of sequence if it has one,
-            else its end of text if that stood between texts; of a model for chats, whose mark of a turn is
-            neither, the one that the base model's vocabulary has; `tokenizer`, what it puts before a text by
-            itself, if anything; `true`, its beginning of sequence, which it must have; `false` or `none`,
-            none; or a token of its vocabulary.
-    """
-    own = cast("int | None", tokenizer.bos_token_id)
-    if bos == "auto":
-        return separator(tokenizer) if own is None or is_chat_mark(tokenizer, tokenizer.bos_token) else own
-    if bos in {"false", "none"}:
-        return None
-    if bos == "tokenizer":
-        before, _ = special_tokens(tokenizer, "bos=tokenizer")
-        if len(before) > 1:
-            raise ModelError(
-                f"bos=tokenizer: the tokenizer puts {len(before)} tokens before a text.\n"
-                "  Name the one that a sentence follows (bos=TOKEN)."
-            )
-        return before[0] if before else None
-    if bos == "true":
-        if own is None:
-            raise ModelError(
-                "bos=true: the tokenizer has no beginning of sequence.\n"
-                "  Name a token of its vocabulary (bos=TOKEN), or leave the first token unscored (bos=false)."
-            )
-        return own
-    vocabulary = tokenizer.get_vocab()
-    if bos not in vocabulary:
-        raise ModelError(
-            f"bos={bos}: no such token in the vocabulary.\n  Use auto, tokenizer, true, false, none or a "
-            f"token, such as {tokenizer.eos_token or next(iter(vocabulary))}."
-        )
-    return cast("int", vocabulary[bos])
-
-
-# How vocabularies of base models spell what stood between texts, or before them.
-SEPARATORS = ("<|endoftext|>", "<|begin_of_text|>", "<|end_of_text|>", "<s>", "</s>")
-CHAT = [{"role": role, "content": "a"} for role in ("user", "assistant", "user")]
-
-
-def separator(tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """Find the token that stood between training texts, and so before each of them: the end of text.
-
-    The end of sequence of a model for chats is none: it ends a turn, and a reply came after it. Then it is
-    the separator of the model that it was made of, if the vocabulary still has that.
-    """
-    marks = [str(token) for token in (tokenizer.eos_token, tokenizer.bos_token) if token is not None]
-    if not marks:
-        return None
-    if tokenizer.eos_token is not None and not is_chat_mark(tokenizer, marks[0]):
-        return cast("int | None", tokenizer.eos_token_id)
-    vocabulary = tokenizer.get_vocab()
-    others = (token for token in SEPARATORS if token in vocabulary and not is_chat_mark(tokenizer, token))
-    return next((cast("int", vocabulary[token]) for token in others), None)
-
-
-def is_chat_mark(tokenizer: PreTrainedTokenizerBase, token: str | None) -> bool:
-    """Tell whether a chat template spells a token out, elsewhere than before the first turn alone."""
-    if not token or str(token) not in str(tokenizer.chat_template or ""):
-        return False
-    try:
-        return str(tokenizer.apply_chat_template(CHAT, tokenize=False)).rfind(str(token)) != 0
-    except Exception:  # templates may raise anything
-        return True
-
-
-def why_start(tokenizer: PreTrainedTokenizerBase, start: int | None) -> str | None:
-    """Say what `auto` put before every sentence, and why, where it is not the beginning of sequence."""
-    if start is not None and start == tokenizer.bos_token_id:
-        return None
-    marks = (tokenizer.bos_token, tokenizer.eos_token)
-    mark = next((str(token) for token in marks if is_chat_mark(tokenizer, token)), None)
-    put = "nothing" if start is None else tokenizer.convert_ids_to_tokens(start)
-    why = "the tokenizer has no beginning of sequence" if mark is None else f"{mark} marks turns of a chat"
-    return f"before every sentence stands {put}: {why} (--model-args bos=TOKEN chooses)"
-
-
-def start_kind(tokenizer: PreTrainedTokenizerBase, start: int | None) -> str:
-    """Say what the token before every sentence is: `bos`, `eos`, `named` (another token), or `none`."""
-    if start is None:
-        return "none"
-    if start == tokenizer.bos_token_id:
-        return "bos"
-    return "eos" if start == tokenizer.eos_token_id else "named"
-
-
-def special_tokens(tokenizer: PreTrainedTokenizerBase, who: str) -> tuple[list[int], list[int]]:
-    """Give the special tokens that a tokenizer puts before and after a text by itself."""
-    encoded = tokenizer("a", return_special_tokens_mask=True)
-    ids = cast("list[int]", encoded["input_ids"])
-    special = cast("list[int]", encoded["special_tokens_mask"])
-    if 0 not in special:
-        raise ModelError(f"{who}: the tokenizer makes only special tokens of the letter a")
-    first = special.index(0)
-    last = len(special) - special[::-1].index(0)
-    return ids[:first], ids[last:]
