@@ -333,15 +333,15 @@ class CausalModel:
         eos: `true` if the end of a sentence is scored, with the last token; else `false`.
         leading_space: Whether a sentence begins with a space.
         words: What the log-probability of a word is: `corrected`, or the sum over its `pieces`.
-        white_space: Between words, `single` spaces, or `kept` as it is.
+        white_space: Between words, `single` spaces; `kept` as it is there; or `all` of a text as it is.
     """
 
     def __init__(
         self, opened: Pretrained, bos: str, eos: str, leading_space: bool, words: str, white_space: str
     ) -> None:
-        if white_space == "kept" and words == "corrected":
+        if white_space != "single" and words == "corrected":
             raise ModelError(
-                "white_space=kept: what is beside a word that begins behind it cannot be corrected.\n"
+                f"white_space={white_space}: what is beside a word that begins behind it cannot be corrected.\n"
                 "  Give words=pieces as well."
             )
         self.opened, self.model, self.tokenizer = opened, opened.model, opened.tokenizer

@@ -88,7 +88,7 @@ class MaskedModel:
     Args:
         opened: What was read.
         pll: `within_word_l2r` or `original`.
-        white_space: Between words, `single` spaces, or `kept` as it is.
+        white_space: Between words, `single` spaces; `kept` as it is there; or `all` of a text as it is.
     """
 
     def __init__(self, opened: Pretrained, pll: str, white_space: str) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
-WHITE_SPACE = ("single", "kept")  # what stands between the words of a sentence
+WHITE_SPACE = ("single", "kept", "all")  # what is left of it in a sentence
 NOTHING = "∅"  # what a model sees of a word that its tokenizer drops
 
 
@@ -61,20 +61,21 @@ class Pieces:
         leading_space: Whether a sentence begins with a space, as in the middle of a text.
         white_space: Between words, `single` spaces, each of which belongs to the word after it. Or `kept` as
             it is, line breaks too, which needs a fast tokenizer; a piece that is nothing else then belongs to
-            the word before it.
+            the word before it. Or `all`, what stands before the first word and behind the last too.
     """
 
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase, leading_space: bool, white_space: str = "single"
     ) -> None:
         self._by_backend = splits_by_backend(tokenizer)
-        if white_space == "kept" and not self._by_backend:
+        if white_space != "single" and not self._by_backend:
             raise ModelError(
-                "white_space=kept: the tokenizer is slow, and does not say where its pieces stand"
+                f"white_space={white_space}: the tokenizer is slow, and does not say where its pieces stand.\n"
+                "  Give white_space=single."
             )
         self.tokenizer = tokenizer
         self.leading_space = leading_space
-        self.keeps_space = white_space == "kept"
+        self.keeps_space, self._trims = white_space != "single", white_space != "all"
         self._seen: dict[bytes, tuple[str, bool]] = {}
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
@@ -154,7 +155,9 @@ class Pieces:
         trimmed = pc.utf8_trim_whitespace(sentences)
         split = pc.utf8_split_whitespace(trimmed)
         lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
-        texts = trimmed if self.keeps_space else cast("pa.StringArray", pc.binary_join(split, " "))
+        texts = cast("pa.StringArray", pc.binary_join(split, " "))
+        if self.keeps_space:
+            texts = trimmed if self._trims else sentences
         return [str(text) for text in texts.to_pylist()], lengths
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -239,7 +242,9 @@ def _pieces_beside_white_space(joined: str, starts: np.ndarray, spans: np.ndarra
     last = starts + np.maximum(spans[:, 1] - 1, 0)
     # Before the first word stands white space too, where a sentence begins with a space.
     words = np.maximum(word_at[last] - white[last], word_at[starts])
-    return np.bincount(words, minlength=int(begins.sum()))
+    # Behind the last word of all may be more.
+    n_words = int(begins.sum()) - bool(white[-1])
+    return np.bincount(np.minimum(words, n_words - 1), minlength=n_words)
 
 
 # How vocabularies spell white space at the beginning of a piece: those of bytes, and those of SentencePiece.

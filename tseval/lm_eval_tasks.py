@@ -22,6 +22,7 @@ from tseval.adapters import open_model
 from tseval.adapters.native import NativeModel
 from tseval.errors import ModelError
 from tseval.scoring.engine import shards
+from tseval.scoring.protocol import TokenModel, TotalModel
 from tseval.scoring.scorers import scorer_for
 from tseval.suites.data.tokenise import spans
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 
 LM_EVAL_DEFAULT = "cuda:0"
+# Arguments of adapters by which their models read a text as it is.
+AS_IT_IS = {"hf": {"white_space": "all", "words": "pieces"}, "mlm": {"white_space": "all"}}
 
 
 @register_model("tseval")
@@ -44,7 +47,8 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
     Args:
         checkpoint: What `--model` of `tseval run` takes: a path, or `scheme:rest`.
         tokenise: Split punctuation and clitics off the words (Penn Treebank tokens), as word-level models
-            were trained; lm-eval's tasks are written as people write.
+            were trained; lm-eval's tasks are written as people write. By default only models of words are
+            given tokens; all others, which split a text themselves, are given it as it is.
         device: `auto`, `cpu` or `cuda`. lm-eval gives `cuda:0` where the user says nothing, on any machine;
             that is taken for `auto`.
         batch_size: Taken because lm-eval gives it; tseval finds its own.
@@ -55,7 +59,7 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
     def __init__(
         self,
         checkpoint: str,
-        tokenise: bool = True,
+        tokenise: bool | None = None,
         device: str | None = None,
         batch_size: object = None,
         max_batch_size: object = None,
@@ -65,8 +69,10 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         given = {name: str(value) for name, value in arguments.items()}
         said = "auto" if device in {None, LM_EVAL_DEFAULT} else str(device)
         given.pop("path", None)  # of `create_from_arg_obj`, if a dictionary of arguments is used again
+        if not tokenise and (own := AS_IT_IS.get(checkpoint.partition(":")[0])):
+            given = own | given
         self._model = open_model(checkpoint, given, said)
-        self._tokenise = tokenise
+        self._tokenise = _reads_words(self._model) if tokenise is None else tokenise
 
     @classmethod
     def create_from_arg_obj(
@@ -103,7 +109,7 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         texts = [context + continuation for context, continuation in (one.args for one in requests)]
         bounds = [len(one.args[0]) for one in requests]
         words = [self._words(text) for text in texts]
-        sentences = list(map(_sentence, texts, words))
+        sentences = list(map(self._sentence, texts, words))
         logprobs = _word_scores(self._model, sentences)
         first_choices = FirstChoices(self._model) if isinstance(self._model, NativeModel) else None
         greedy = _word_scores(first_choices, sentences) if first_choices else {}
@@ -117,7 +123,7 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
     def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
         """Give the log-probability of each text, in nats."""
         texts = [one.args[0] for one in requests]
-        sentences = [_sentence(text, self._words(text)) for text in texts]
+        sentences = [self._sentence(text, self._words(text)) for text in texts]
         logprobs = _word_scores(self._model, sentences)
         return [float(logprobs[sentence].astype(np.float64).sum()) for sentence in sentences]
 
@@ -129,9 +135,13 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         """Give the beginning and end of each word."""
         return list(spans(text, self._tokenise))
 
+    def _sentence(self, text: str, words: Sequence[tuple[int, int]]) -> str:
+        return " ".join(text[start:end] for start, end in words) if self._tokenise else text
 
-def _sentence(text: str, words: Sequence[tuple[int, int]]) -> str:
-    return " ".join(text[start:end] for start, end in words)
+
+def _reads_words(model: Model) -> bool:
+    """Tell whether a model takes the words of a sentence to be what stands between spaces."""
+    return not isinstance(model, TokenModel | TotalModel) and model.card.kind != "lm-eval"
 
 
 def _word_scores(model: Model, sentences: Sequence[str]) -> dict[str, np.ndarray]:
