@@ -341,7 +341,8 @@ class CausalModel:
     ) -> None:
         if white_space != "single" and words == "corrected":
             raise ModelError(
-                f"white_space={white_space}: what is beside a word that begins behind it cannot be corrected.\n"
+                f"white_space={white_space}: what is beside a word that begins behind it cannot be "
+                "corrected.\n"
                 "  Give words=pieces as well."
             )
         self.opened, self.model, self.tokenizer = opened, opened.model, opened.tokenizer

@@ -70,7 +70,8 @@ class Pieces:
         self._by_backend = splits_by_backend(tokenizer)
         if white_space != "single" and not self._by_backend:
             raise ModelError(
-                f"white_space={white_space}: the tokenizer is slow, and does not say where its pieces stand.\n"
+                f"white_space={white_space}: the tokenizer is slow, or has code of its own, and does not say "
+                "where its pieces stand.\n"
                 "  Give white_space=single."
             )
         self.tokenizer = tokenizer

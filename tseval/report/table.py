@@ -68,6 +68,7 @@ def feature_means(
 
 
 LOW_COVERAGE = Fraction(9, 10)
+FIRST_UNSCORED = "first_token:unscored"  # in the signatures of models without a start symbol
 
 
 def notes_of(table: Table) -> Iterator[str]:
@@ -131,11 +132,13 @@ def _counted(run: Column, *, alone: bool) -> Iterator[str]:
         longer = "have a sentence longer than the model reads"
         yield f"{run.heading}: {run.too_long:,} of the undecidable {longer}."
     if is_low(run):
-        yield (
-            f"{run.heading}: low coverage. It decides only {format_share(run.coverage or Fraction(0))} "
-            "of the contrasts, so its accuracies are over other items than those of models that know the "
-            "words."
-        )
+        if FIRST_UNSCORED in (run.signature or ""):
+            why = ": no token is known to stand before a sentence, so first tokens are not scored; "
+            why += "--model-args bos=TOKEN names one"
+        else:
+            why = ", so its accuracies are over other items than those of models that know the words"
+        share = format_share(run.coverage or Fraction(0))
+        yield f"{run.heading}: low coverage. It decides only {share} of the contrasts{why}."
     yield from (f"{run.heading}: {warning.rstrip('.')}." for warning in run.warnings)
 
 
