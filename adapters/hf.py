@@ -330,14 +330,20 @@ class CausalModel:
     Args:
         opened: What was read.
         bos: `auto`, `tokenizer`, `true`, `false`, `none`, or tokens of the vocabulary.
-        eos: `true` if the end of a sentence is scored, with the last token; else `false`.
         leading_space: Whether a sentence begins with a space.
         words: What the log-probability of a word is: `corrected`, or the sum over its `pieces`.
         white_space: Between words, `single` spaces; `kept` as it is there; or `all` of a text as it is.
+        eos: `true` if the end of a sentence is scored, with its last token; else `false`.
     """
 
     def __init__(
-        self, opened: Pretrained, bos: str, eos: str, leading_space: bool, words: str, white_space: str
+        self,
+        opened: Pretrained,
+        bos: str,
+        leading_space: bool,
+        words: str,
+        white_space: str = "single",
+        eos: str = "false",
     ) -> None:
         if white_space != "single" and words == "corrected":
             raise ModelError(
@@ -602,6 +608,6 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
     white_space = take_option(remaining, "white_space", WHITE_SPACE)
     opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device, ARGUMENTS)
     with plain_errors("hf", rest):
-        model = CausalModel(opened, bos, eos, leading_space, words, white_space)
+        model = CausalModel(opened, bos, leading_space, words, white_space, eos)
     model.warnings += [*opened.notes, *no_gain(arguments, opened.model.device)]
     return model

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -229,9 +229,9 @@ class MaskedModel:
         with self._products.rerouted():
             if not self.head_at_masks:
                 logits = self.opened.logits(inputs)
-                return cast("Tensor", logits[row.to(logits.device), column.to(logits.device)].float())
+                return logits[row.to(logits.device), column.to(logits.device)].float()
             with only_at(self.model.base_model, row, column):
-                return cast("Tensor", self.opened.logits(inputs)[:, 0].float())
+                return self.opened.logits(inputs)[:, 0].float()
 
     @torch.inference_mode()
     def _agrees(self) -> bool:
