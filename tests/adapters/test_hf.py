@@ -297,12 +297,14 @@ def test_a_model_without_its_head_is_refused(tmp_path):
         open_model(f"hf:{tmp_path}")
 
 
-def test_a_model_whose_forward_pass_fails_is_one_message(tmp_path):
+def test_a_start_symbol_that_the_model_has_no_row_for_is_named(tmp_path):
     tokenizer = bpe_tokenizer()
     save_causal(tmp_path, tokenizer=tokenizer)
     tokenizer.add_special_tokens({"bos_token": "<s>"})  # a row that the embedding lacks
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="cannot be opened: index out of range"):
+    with pytest.raises(
+        ModelError, match=r"<s> has the number 300, but the model knows only 300 tokens\.\n.*bos="
+    ):
         open_model(f"hf:{tmp_path}")
 
 
@@ -532,14 +534,14 @@ def test_tokens_that_bfloat16_cannot_tell_apart_do_not_tie(tmp_path, manner, kin
     assert np.exp(logprobs.astype(float)).sum() == pytest.approx(1, abs=1e-5)
     # Rounded, as the model gives them itself, a good part are the same.
     with torch.inference_mode():
-        rounded = model.model(torch.tensor([[model.start, 7]])).logits[0, 1]
+        rounded = model.model(torch.tensor([[*model.starts, 7]])).logits[0, 1]
     assert rounded.dtype == torch.bfloat16
     assert len(rounded.unique()) < 0.9 * n
 
 
 def test_logits_are_products_of_the_last_hidden_states_in_float32(tmp_path, manner):
     model: Any = open_model(f"hf:{save_causal(tmp_path)}", DTYPE, "cpu")
-    ids = torch.tensor([[model.start, 7, 5, 9, 11]])
+    ids = torch.tensor([[*model.starts, 7, 5, 9, 11]])
     with torch.inference_mode():
         hidden = model.model.base_model(ids)[0][0, :-1].double()
         logits = hidden @ model.model.lm_head.weight.double().t()

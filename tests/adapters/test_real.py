@@ -30,7 +30,7 @@ def plain(model):
     """One sentence at a time, by the model's own forward pass."""
     found = []
     for text in TEXTS:
-        ids = [model.start, *model.tokenizer(text, add_special_tokens=False)["input_ids"]]
+        ids = [*model.starts, *model.tokenizer(text, add_special_tokens=False)["input_ids"]]
         with torch.no_grad():
             table = model.model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
         found.append(sum(table[i - 1, ids[i]].item() for i in range(1, len(ids))))
@@ -51,7 +51,7 @@ def test_scores_are_those_of_lm_eval(model):
     instance = pytest.importorskip("lm_eval.api.instance").Instance
     path = str(real_weights(model.card.name))
     theirs = huggingface.HFLM(pretrained=path, device="cpu", dtype="float32", batch_size=8)
-    theirs.custom_prefix_token_id = model.start
+    theirs.custom_prefix_token_id = model.starts[0]
     asked = [instance("loglikelihood", {}, ("", text), 0) for text in TEXTS]
     found = [value for value, _ in theirs.loglikelihood(asked, disable_tqdm=True)]
     np.testing.assert_allclose(scores(model), found, atol=1e-3, rtol=0)
@@ -60,8 +60,8 @@ def test_scores_are_those_of_lm_eval(model):
 def test_scores_are_those_of_minicons(model):
     scorer = pytest.importorskip("minicons.scorer")
     theirs = scorer.IncrementalLMScorer(model.model, device="cpu", tokenizer=model.tokenizer)
-    puts = model.tokenizer("a")["input_ids"][0] == model.start  # Gemma's tokenizer does by itself
-    before = "" if puts else model.tokenizer.convert_ids_to_tokens(model.start)
+    puts = model.tokenizer("a")["input_ids"][0] == model.starts[0]  # Gemma's tokenizer does by itself
+    before = "" if puts else model.tokenizer.convert_ids_to_tokens(model.starts[0])
     sums = theirs.sequence_score(
         [before + text for text in TEXTS], reduction=lambda x: x.sum().item(), bos_token=False
     )
@@ -80,7 +80,7 @@ def test_a_chat_model_starts_as_its_base_was_trained():
 def by_token(model, padded):
     """Score every token by the model's own layers, in a padded batch or not; only logits are float32."""
     rows = [
-        [model.start, *model.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in TEXTS[:12]
+        [*model.starts, *model.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in TEXTS[:12]
     ]
     matrix, found = model.model.get_output_embeddings().weight.float(), []
     width = max(map(len, rows)) + 1

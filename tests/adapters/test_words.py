@@ -86,7 +86,7 @@ def by_brute_force(model, text, last_is_read=True):
         ids = tokenizer.encode(" ".join(words[: n + 1]), add_special_tokens=False)
         own = ids[len(before) :]
         assert len(own) <= 2
-        table = np.exp(all_strings(model, [model.start, *before], len(own) + 1))
+        table = np.exp(all_strings(model, [*model.starts, *before], len(own) + 1))
         first = boundary if boundary[own[0]] else ~boundary | is_end
         could_be = table[first].sum()
         followed = table[tuple(own)]
@@ -126,7 +126,7 @@ def test_a_first_word_with_a_space_before_it_is_one_like_the_others(tmp_path):
     tokenizer = word_tokenizers.byte_level()
     model = opened(tmp_path, tokenizer, arguments={"leading_space": "true"})
     (gals,) = tokenizer.encode(" gals", add_special_tokens=False)
-    table = np.exp(all_strings(model, [model.start], 2))
+    table = np.exp(all_strings(model, [*model.starts], 2))
     boundary = is_boundary(tokenizer)
     expected = np.log(table[gals][boundary].sum() / table[boundary].sum())
     assert corrected(model, "gals") == pytest.approx([expected], abs=1e-6)
@@ -144,7 +144,7 @@ def test_all_words_after_a_context_are_one_event_each(tmp_path):
     """Words of one piece and of two, longer ones and the end of the text make up everything."""
     model = opened(tmp_path, word_tokenizers.byte_level(24))
     ids = model.tokenizer.encode("the gal", add_special_tokens=False)
-    table, boundary = np.exp(all_strings(model, [model.start, *ids], 3)), is_boundary(model.tokenizer)
+    table, boundary = np.exp(all_strings(model, [*model.starts, *ids], 3)), is_boundary(model.tokenizer)
     begins = boundary & (np.arange(len(boundary)) > 0)
     one = table.sum(2)[begins][:, boundary].sum()
     two = table[begins][:, ~boundary][:, :, boundary].sum()
@@ -158,8 +158,8 @@ def test_words_add_up_to_the_sentence_but_for_its_two_ends(tmp_path):
     ids = model.tokenizer.encode("the gals laugh", add_special_tokens=False)
     boundary = is_boundary(model.tokenizer)
     opens = ~boundary | (np.arange(len(boundary)) == 0)
-    first = np.log(np.exp(all_strings(model, [model.start], 1))[opens].sum())
-    last = np.log(np.exp(all_strings(model, [model.start, *ids], 1))[boundary].sum())
+    first = np.log(np.exp(all_strings(model, [*model.starts], 1))[opens].sum())
+    last = np.log(np.exp(all_strings(model, [*model.starts, *ids], 1))[boundary].sum())
     (row,) = scored(model, ["the gals laugh"])
     assert sum(row["words"]) == pytest.approx(row["logprob"] + last - first, abs=1e-5)
     (row,) = scored(model, ["the gals laugh ."])

@@ -89,7 +89,7 @@ def test_without_any_mark_lm_eval_needs_a_token_and_then_agrees(folder, saved, s
     assert opened_by_lm_eval(saved / "none").prefix_token_id is None
     arguments = {"leading_space": "true", "bos": "<pad>"}
     model: Any = open_model(f"hf:{saved / 'none'}", arguments)
-    theirs = answers_of_lm_eval(folder, opened_by_lm_eval(saved / "none", prefix_token_id=model.start))
+    theirs = answers_of_lm_eval(folder, opened_by_lm_eval(saved / "none", prefix_token_id=model.starts[0]))
     assert tseval.evaluate(model, suite).verdicts["correct"].tolist() == theirs
 
 
