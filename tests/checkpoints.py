@@ -87,7 +87,13 @@ def wordpiece_tokenizer(size=120, texts=None):
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=special, show_progress=False)
     tokenizer.train_from_iterator(texts or [text.replace("swim", "") for text in TEXT], trainer)
-    return transformers.BertTokenizer(tokenizer_object=tokenizer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", mask_token="[MASK]",
+        cls_token="[CLS]", sep_token="[SEP]",
+    )  # fmt: skip
 
 
 def metaspace_tokenizer(texts, size=400):

@@ -615,16 +615,6 @@ def test_the_start_may_be_what_the_tokenizer_adds_by_itself(tmp_path, single, to
     assert open_model(f"hf:{path}").card.protocol["bos"] == "<pad>"  # which it has, whether it adds it or not
 
 
-def test_two_tokens_before_a_text_are_no_start(tmp_path):
-    tokenizer = bpe_tokenizer()
-    add_by_itself(tokenizer, "<pad> <|endoftext|> $A")
-    path = save_causal(tmp_path, tokenizer=tokenizer)
-    with pytest.raises(
-        ModelError, match=r"bos=tokenizer: the tokenizer puts 2 tokens before a text.\n.*bos=TOKEN"
-    ):
-        open_model(f"hf:{path}", {"bos": "tokenizer"})
-
-
 def test_kept_white_space_is_in_the_protocol_and_goes_with_sums_over_pieces(tmp_path):
     path = saved(tmp_path)
     card = open_model(f"hf:{path}", {"white_space": "kept", "words": "pieces"}).card
