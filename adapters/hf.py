@@ -155,6 +155,11 @@ def choose_method(
     with wide_logits(scoring.opened.model) as hidden:
         expected = _plain(scoring, sentences)
         states = hidden[-1].flatten(0, -2)[:HEADS] if hidden else None
+    if not all(np.isfinite(one).all() for one in expected):
+        raise ModelError(
+            f"the model's own forward pass gives numbers that are not finite, in {scoring.opened.dtype}.\n"
+            "  Some weights exceed what a type holds (Gemma's float16): --model-args dtype=float32."
+        )
     noise = _noise(scoring, sentences[:NOISY], expected)  # of the model's own logits, which may be rounded
     dtype = scoring.opened.rounded_to
     half = len(sentences[0]) // 2  # up to where the second goes on in another way

@@ -300,7 +300,8 @@ class Bfloat16Products:
 LEVELS, ROUNDING = (0.5, 0.9, 0.99, 1.0), (1e-4, 1e-4, 1e-3, 1e-3)
 # Two honest ways to compute differ by up to so many times what two others do, the few largest by a step of
 # the type more. The median is not `MORE` nats above: where positions are off by one it is, at noise of .02.
-TIMES, MORE = (2.5, 3.0, 4.0, 4.0), 0.01
+# The largest of three times as many has a longer tail: Gemma 3's in bfloat16 is 6.2 times its own.
+TIMES, MORE = (2.5, 3.0, 4.0, 8.0), 0.01
 # Noise is no more than so many steps of a type: else a model that reads padding would excuse all.
 MOST_STEPS = 128
 
