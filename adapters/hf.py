@@ -15,6 +15,7 @@ of a run, and fill more than one row as wide as there.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -31,7 +32,7 @@ from tseval.adapters.pretrained import (
     take_option,
     wide_logits,
 )
-from tseval.adapters.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
+from tseval.adapters.tokenizer import find_end, find_starts, form_read, spell_starts, start_kind, why_starts
 from tseval.adapters.words import (
     NOTE,
     WHITE_SPACE,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from tseval.adapters.pretrained import OptionValue, Pretrained
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Batch, Contexts, Trie
+    from tseval.suites.writing import Writing
 
 SCHEMES = {"hf": "open_causal"}
 ARGUMENTS = ("bos", "eos", "leading_space", "words", "white_space")  # all others are transformers' own
@@ -357,6 +359,7 @@ class CausalModel:
                 "  Give words=pieces as well."
             )
         self.opened, self.model, self.tokenizer = opened, opened.model, opened.tokenizer
+        self.reads = form_read(opened.tokenizer)
         self.model.config.use_cache = False
         self.starts, self.end = find_starts(self.tokenizer, bos), find_end(self.tokenizer, eos)
         opened.check_known("bos", self.starts)
@@ -398,6 +401,16 @@ class CausalModel:
 
     def __repr__(self) -> str:
         return self.card.show(self)
+
+    def writing(self, rules: Writing) -> CausalModel:
+        """Give the same model that reads sentences as natural text; see `WritingModel`."""
+        written = copy(self)
+        written._pieces = self._pieces.writing(rules)
+        if self._parts is not None:
+            written._marks = find_marks(self.tokenizer, rules)
+            written._parts = written._marks.parts
+        written.card = self.card.reading("natural")
+        return written
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces."""

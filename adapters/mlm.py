@@ -18,6 +18,7 @@ distinct masked copy is computed once, and the head only where the mask is.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ from tseval.adapters.pretrained import (
     take_option,
     wide_logits,
 )
-from tseval.adapters.tokenizer import special_tokens
+from tseval.adapters.tokenizer import form_read, special_tokens
 from tseval.adapters.words import WHITE_SPACE, Pieces
 from tseval.errors import ModelError
 from tseval.scoring.numerics import log_sum_exp_, within_noise
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from transformers.utils import ModelOutput
 
     from tseval.adapters.pretrained import OptionValue, Pretrained
+    from tseval.suites.writing import Writing
 
 SCHEMES = {"mlm": "open_masked"}
 METRICS = ("within_word_l2r", "original")
@@ -93,6 +95,7 @@ class MaskedModel:
 
     def __init__(self, opened: Pretrained, pll: str, white_space: str) -> None:
         self.opened, self.model, self.pll = opened, opened.model, pll
+        self.reads = form_read(opened.tokenizer)
         if opened.tokenizer.mask_token_id is None:
             raise ModelError(
                 f"mlm:{opened.name}: the tokenizer has no mask token.\n  A causal model is opened by hf:."
@@ -129,6 +132,13 @@ class MaskedModel:
 
     def __repr__(self) -> str:
         return self.card.show(self)
+
+    def writing(self, rules: Writing) -> MaskedModel:
+        """Give the same model that reads sentences as natural text; see `WritingModel`."""
+        written = copy(self)
+        written._pieces = self._pieces.writing(rules)
+        written.card = self.card.reading("natural")
+        return written
 
     def _left_out(self) -> list[str]:
         """List the marks of beginning and end that the tokenizer has and does not put round a text."""

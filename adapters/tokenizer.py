@@ -85,6 +85,12 @@ def splits_by_backend(tokenizer: PreTrainedTokenizerBase) -> bool:
     return bool(tokenizer.is_fast) and not has_own_code(tokenizer)
 
 
+def form_read(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Say what text a model was trained on: `tokenised` if its vocabulary is of words, else `natural`."""
+    whole = tokenizer.is_fast and type(tokenizer.backend_tokenizer.model).__name__ == "WordLevel"
+    return "tokenised" if whole else "natural"
+
+
 def _find(source: str, name: str, places: Mapping[str, Any]) -> Path | None:
     """Find a file of a tokenizer, in its folder or the hub's cache."""
     from transformers.utils import cached_file  # noqa: PLC0415  optional, and heavy

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
 
+    from tseval.suites.writing import Writing
 
 WHITE_SPACE = ("single", "kept", "all")  # what is left of it in a sentence
 NOTHING = "∅"  # what a model sees of a word that its tokenizer drops
@@ -62,10 +63,15 @@ class Pieces:
         white_space: Between words, `single` spaces, each of which belongs to the word after it. Or `kept` as
             it is, line breaks too, which needs a fast tokenizer; a piece that is nothing else then belongs to
             the word before it. Or `all`, what stands before the first word and behind the last too.
+        writing: How tokens are written as natural text; None where they are given as they are.
     """
 
     def __init__(
-        self, tokenizer: PreTrainedTokenizerBase, leading_space: bool, white_space: str = "single"
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        leading_space: bool,
+        white_space: str = "single",
+        writing: Writing | None = None,
     ) -> None:
         self._by_backend = splits_by_backend(tokenizer)
         if white_space != "single" and not self._by_backend:
@@ -75,15 +81,20 @@ class Pieces:
                 "  Give white_space=single."
             )
         self.tokenizer = tokenizer
-        self.leading_space = leading_space
+        self.leading_space, self._writing = leading_space, writing
         self.keeps_space, self._trims = white_space != "single", white_space != "all"
         self._seen: dict[bytes, tuple[str, bool]] = {}
 
+    def writing(self, rules: Writing) -> Pieces:
+        """Give pieces of the same vocabulary, of sentences that are written as natural text."""
+        white_space = "single" if not self.keeps_space else "kept" if self._trims else "all"
+        return Pieces(self.tokenizer, self.leading_space, white_space, rules)
+
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces."""
-        texts, lengths = self._texts(sentences)
+        texts, lengths, starts = self._texts(sentences)
         split_up = self._by_offsets if self._by_backend else self._by_beginnings
-        tokens, pieces = split_up(texts)
+        tokens, pieces = split_up(texts, starts)
         first_words = np.cumsum(lengths) - lengths
         empty = np.flatnonzero(np.add.reduceat(pieces, first_words) == 0)
         if len(empty):
@@ -151,15 +162,22 @@ class Pieces:
             texts.append(text)
         return texts
 
-    def _texts(self, sentences: pa.StringArray) -> tuple[list[str], np.ndarray]:
-        """Give sentences as they are split into pieces, and the number of words of each."""
+    def _texts(self, sentences: pa.StringArray) -> tuple[list[str], np.ndarray, list[list[int]] | None]:
+        """Give sentences as they are split into pieces, and the number of words of each.
+
+        Where they are written as natural text, also where each word begins, with the space before it.
+        """
         trimmed = pc.utf8_trim_whitespace(sentences)
         split = pc.utf8_split_whitespace(trimmed)
         lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
         texts = cast("pa.StringArray", pc.binary_join(split, " "))
         if self.keeps_space:
             texts = trimmed if self._trims else sentences
-        return [str(text) for text in texts.to_pylist()], lengths
+        found = [str(text) for text in texts.to_pylist()]
+        if self._writing is None:
+            return found, lengths, None
+        written = [self._writing.write(text) for text in found]
+        return [text for text, _ in written], lengths, [starts for _, starts in written]
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         encoded = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)
@@ -175,33 +193,39 @@ class Pieces:
             backend.encode_batch([prefix + text for text in texts], add_special_tokens=False),
         )
 
-    def _by_offsets(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    def _by_offsets(self, texts: list[str], starts: list[list[int]] | None) -> tuple[np.ndarray, np.ndarray]:
         """Split all texts at once; a piece belongs to the word of its last character, a space to the next."""
         encodings = self._encodings(texts)
         counts = np.array([len(one.ids) for one in encodings])
         tokens = np.array([token for one in encodings for token in one.ids], dtype=np.int64)
         spans = np.array([span for one in encodings for span in one.offsets], dtype=np.int64).reshape(-1, 2)
-        # All texts end to end, a space before each: word n begins with space n.
+        # All texts end to end, a space before each: word n begins with space n, or where it is said to.
         joined = "".join(f" {text}" for text in texts)
         sizes = np.array([len(text) + 1 for text in texts])
         text_starts = np.cumsum(sizes) - sizes + (0 if self.leading_space else 1)
         if self.keeps_space:
             return tokens, _pieces_beside_white_space(joined, np.repeat(text_starts, counts), spans)
-        is_space = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32) == ord(" ")
-        word_at = np.cumsum(is_space) - 1
+        if starts is None:
+            begins = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32) == ord(" ")
+        else:
+            begins = np.zeros(len(joined), dtype=np.bool_)
+            inside = np.array([place + (place > 0) for own in starts for place in own])
+            begins[np.repeat(np.cumsum(sizes) - sizes, [len(own) for own in starts]) + inside] = True
+        word_at = np.cumsum(begins) - 1
         # A piece may be a space that its tokenizer trimmed away: then its span is empty.
         last = np.where(spans[:, 1] > spans[:, 0], spans[:, 1] - 1, spans[:, 0])
         place = np.minimum(np.repeat(text_starts, counts) + last, len(word_at) - 1)
-        return tokens, np.bincount(word_at[place], minlength=int(is_space.sum()))
+        return tokens, np.bincount(word_at[place], minlength=int(begins.sum()))
 
-    def _by_beginnings(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    def _by_beginnings(
+        self, texts: list[str], starts: list[list[int]] | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Split texts one by one; a word has as many pieces as its text gains by it."""
         prefix = " " if self.leading_space else ""
         tokens: list[int] = []
         pieces: list[int] = []
-        for text in texts:
-            words = text.split(" ")
-            beginnings = [prefix + " ".join(words[: n + 1]) for n in range(len(words))]
+        for text, own in zip(texts, starts or map(_after_spaces, texts), strict=True):
+            beginnings = [prefix + text[:end] for end in [*own[1:], len(text)]]
             ids = self._ids(beginnings)
             reached = np.minimum(np.maximum.accumulate([len(one) for one in ids]), len(ids[-1]))
             pieces += np.diff(reached, prepend=0).tolist()
@@ -227,6 +251,10 @@ class Pieces:
                 text = "".join(self.tokenizer.convert_ids_to_tokens(ids)).replace(" ", "_") or NOTHING
             self._seen[word] = text, unknown
         return self._seen[word]
+
+
+def _after_spaces(text: str) -> list[int]:
+    return [0, *(place for place, letter in enumerate(text) if letter == " ")]
 
 
 def _pieces_beside_white_space(joined: str, starts: np.ndarray, spans: np.ndarray) -> np.ndarray:
@@ -296,12 +324,17 @@ class Ended:
     own: np.ndarray
 
 
-def find_marks(tokenizer: PreTrainedTokenizerBase) -> WordMarks:
-    """Find out what a tokenizer marks, by its vocabulary and by what it makes of a word behind another."""
+def find_marks(tokenizer: PreTrainedTokenizerBase, writing: Writing | None = None) -> WordMarks:
+    """Find out what a tokenizer marks, by its vocabulary and by what it makes of a word behind another.
+
+    In natural text a word also ends where a mark is close to it.
+    """
     pieces = [str(piece) for piece in tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))]
     mark = next((piece[0] for piece in _probe(tokenizer, pieces) if _is_space(piece[0])), None)
     if mark is not None:
-        marked = np.array([_begins_with_space(piece, SPACES.get(mark, "")) for piece in pieces])
+        spaces = SPACES.get(mark, "")
+        close = tuple(one[0] for one in writing.close_before) if writing else ()
+        marked = np.array([_begins_with_space(piece, spaces) or piece.startswith(close) for piece in pieces])
         is_end = np.isin(np.arange(len(pieces)), _ends_of_text(tokenizer))
         return WordMarks("beginnings", marked | is_end, ~marked | is_end)
     model = tokenizer.backend_tokenizer.model if tokenizer.is_fast else None

@@ -24,6 +24,7 @@ from tseval.report import document_of, render
 from tseval.runs import Manifest, Run, RunKey, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
 from tseval.scoring.engine import lengths_of, score_all
+from tseval.scoring.protocol import WritingModel
 from tseval.scoring.scorers import scorer_for
 from tseval.suites import load_suite
 from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Model, ModelCard
     from tseval.scoring.scorers import Scorer
 
+# In what form sentences of a grammar are read: its tokens, as people write, or as the model was trained.
+FORMS = ("tokenised", "natural", "auto")
 # A word with punctuation behind it, as in running text.
 ATTACHED = r"(?:^|\s)(?P<word>[\pL\pM]+[.,;:?!])(?:\s|$)"
 # Scripts in which no spaces stand between words.
@@ -83,11 +86,12 @@ def run_key(model: Model, suite: Suite, score: Score | Normalised | None = None)
     )
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     model: str | Path | LiveModel,
     suite: str | Path | Suite,
     *,
     score: Score | Normalised | None = None,
+    text: str = "tokenised",
     out: str | Path | None = None,
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -102,6 +106,7 @@ def evaluate(
         suite: As `tseval.load_suite` gives it, or its name.
         score: What sentences are compared by (`tseval.questions`), or a log-probability that is
             `Normalised`; None for what the suite was published with.
+        text: Form in which the sentences of a grammar are read (`FORMS`).
         out: Directory to write the run to; None keeps it in memory.
         resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
         progress: Called with the numbers of sentences done and of all.
@@ -113,8 +118,41 @@ def evaluate(
             not read such sentences, or none of this length.
     """
     suite = suite if isinstance(suite, Suite) else load_suite(suite)
-    plan = make_plan(open_model(model), suite, score)
+    plan = make_plan(as_read(open_model(model), suite, text), suite, score)
     return carry_out(plan, None if out is None else Path(out), resume=resume, progress=progress)
+
+
+def as_read(model: Model, suite: Suite, text: str) -> Model:
+    """Give the model that reads a suite's sentences in a form.
+
+    Args:
+        model: The model.
+        suite: What it will read.
+        text: `tokenised`, as grammars make them; `natural`, as people write them; `auto`, what the model was
+            trained on. Sentences of data, which somebody wrote, stay as written.
+
+    Raises:
+        SuiteError: There is no such form, or no rules for the suite.
+        ModelError: The model takes words to be what stands between spaces, or reads tokens alone.
+    """
+    if text not in FORMS:
+        raise SuiteError(f"--text {text}: {suggest(text, FORMS, 'Forms')}")
+    can = isinstance(model, WritingModel)
+    if text == "auto":
+        text = "natural" if can and suite.writing and model.reads == "natural" else "tokenised"
+    if text != "natural":
+        return model
+    if suite.writing is None:
+        raise SuiteError(
+            f"--text natural: the sentences of {suite.name!r} are given as they are written: it has no rules "
+            "of writing.\n  A suite of grammars may name some: writing: english, in its suite.yaml."
+        )
+    if not can:
+        raise ModelError(
+            f"--text natural: {model.card.name} reads words, which it takes to stand between spaces.\n"
+            "  Models of pieces (hf:, mlm:) read natural text."
+        )
+    return model.writing(suite.writing)
 
 
 def carry_out(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from tseval.questions import Contrast, Question, Score
+    from tseval.suites.writing import Writing
 
 
 Feature = str | int | float | bool
@@ -188,6 +189,7 @@ class Suite:
         seed: Of the choice which sentence of an item a judgement shows; None where none is chosen.
         left_out: Names of cases that the question of a view cannot be asked of.
         columns: What its user said the columns of its tables are (`tseval.suites.data.pairs`), or None.
+        writing: How its tokens are written as natural text; None where its sentences are as written already.
     """
 
     name: str
@@ -203,6 +205,7 @@ class Suite:
     seed: int | None = None
     left_out: tuple[str, ...] = ()
     columns: Mapping[str, str] | None = None
+    writing: Writing | None = None
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)

@@ -53,6 +53,13 @@ if TYPE_CHECKING:
 RUNS = Path("runs")
 
 
+TEXT = click.option(
+    "--text", default="tokenised", show_default=True, metavar="FORM",
+    help="Form of a grammar's sentences: tokenised, natural (The author laughs.), or auto: as the model was "
+    "trained.",
+)  # fmt: skip
+
+
 @click.command()
 @model_options
 @click.option("--suite", "suites", multiple=True, default=["marvin_linzen"], show_default=True,
@@ -69,6 +76,7 @@ RUNS = Path("runs")
               help="Items with the same value are not independent, whatever the suite says; may be repeated.",
 )  # fmt: skip
 @COLUMNS_OPTION
+@TEXT
 @click.option("--score", type=click.Choice(SCORES),
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip
@@ -89,7 +97,7 @@ RUNS = Path("runs")
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
     sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...],
-    columns: dict[str, str] | None, score: Score | None, normalise: str, unigrams: Path | None,
+    columns: dict[str, str] | None, text: str, score: Score | None, normalise: str, unigrams: Path | None,
     precision: str, too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
     quiet: bool,
 ) -> None:  # fmt: skip
@@ -126,11 +134,13 @@ def run_command(
         raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision, quiet)
+    from tseval.evaluation import as_read
+
     if too_long == "refuse":
         _refuse_too_long(model, loaded)
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
-        run, path = _score(model, suite, chosen, where, resume, quiet)
+        run, path = _score(as_read(model, suite, text), suite, chosen, where, resume, quiet)
         _print(run, path, by, quiet)
 
 

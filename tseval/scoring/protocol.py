@@ -14,7 +14,7 @@ from collections.abc import (
     Set,
     Sized,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from torch import Tensor
+
+    from tseval.suites.writing import Writing
 
     PrefixState = tuple[Tensor, ...]
 
@@ -57,6 +59,10 @@ class ModelCard:
 
     def __repr__(self) -> str:
         return one_line(self, self.name, self.kind, f"fingerprint {self.fingerprint[:8]}")
+
+    def reading(self, form: str) -> ModelCard:
+        """Give the card of the same model where it reads sentences in another form than their tokens."""
+        return replace(self, protocol={**self.protocol, "text": form})
 
     def show(self, model: object) -> str:
         """Say on one line what a model is: its name, architecture and device; for its `__repr__`."""
@@ -192,6 +198,26 @@ class BoundedModel(Protocol):
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences are longer than the model reads, (sentences,) bool."""
+        ...
+
+
+@runtime_checkable
+class WritingModel(Protocol):
+    """A model that can read the sentences of a grammar as people write them.
+
+    Whether that is what it was trained on is for it to say; then it is what it is given by default.
+
+    Attributes:
+        reads: `natural` or `tokenised`.
+    """
+
+    reads: str
+
+    def writing(self, rules: Writing) -> Model:
+        """Give the same model, which writes tokens as natural text before it reads them.
+
+        Words stay those of the tokens, and pieces belong to them; the card's protocol says `text: natural`.
+        """
         ...
 
 

@@ -342,15 +342,16 @@ def _load(
         whole = _load(path, names, which, tokenise, columns)
         return view_suite(whole, method, seed, leave_out=not names)
     complete = not names and limit is None and sample is None
+    from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
+
     if is_data(path):
         suite = _data_suite(path, method, names, which, columns)
         return _tokenised(suite) if tokenise else suite
     refuse_columns(spec, columns)
     key = suite_key(path) if complete else None
     if key is not None and (cached := load_cached(key)) is not None and _is_genuine(cached):
-        return cached
+        return replace(cached, writing=read_folder(path).writing)  # of the file: digests do not cover it
 
-    from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
     from tseval.suites.grammar.expand import check_size, choose_rows, expand  # noqa: PLC0415 - brings Jinja and YAML along
 
     folder = read_folder(path)
@@ -521,5 +522,6 @@ def _suite(folder: SuiteFolder, cases: tuple[Case, ...], complete: bool) -> Suit
         cases=cases,
         digest=suite_digest(folder.terminator, cases),
         complete=complete,
+        writing=folder.writing,
         score="sentence" if all(case.contrasts for case in cases) else "regions",
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.evaluation import make_plan
+from tseval.evaluation import as_read, make_plan
 from tseval.questions.pairs import Asked
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
@@ -63,7 +63,8 @@ def rescore(
     progress: Callable[[int, int], None] | None = None,
 ) -> str:
     """Score sentences with the model again, and compare."""
-    plan = make_plan(model, again.suite, claim.score)
+    read = as_read(model, again.suite, str(claim.key.protocol.get("text", "tokenised")))
+    plan = make_plan(read, again.suite, claim.score)
     if other := plan.key.differences(replace(claim.key, tseval=plan.key.tseval)):
         raise CheckFailed(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
     _compare_cards(claim.manifest.model, plan.card)

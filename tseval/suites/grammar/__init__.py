@@ -17,6 +17,7 @@ from tseval.items import refuse_unknown_cases
 from tseval.questions import Contrast
 from tseval.suites.grammar.grammar import Grammar, load_grammar, read_contrasts
 from tseval.suites.grammar.source import YamlDocument, describe, parse_yaml, read_grammar_text
+from tseval.suites.writing import LANGUAGES, Writing, read_writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 SUITE_FILE = "suite.yaml"
 GRAMMAR_SUFFIX = ".jinja"
-SUITE_KEYS = ("title", "source", "terminator", "contrasts", "cases")
+SUITE_KEYS = ("title", "source", "terminator", "contrasts", "cases", "writing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class SuiteFolder:
         files: Case name to grammar file, in order.
         unlisted: Grammar files in the folder that `suite.yaml` leaves out.
         path: The folder or file.
+        writing: How its tokens are written as natural text.
     """
 
     name: str
@@ -54,6 +56,7 @@ class SuiteFolder:
     files: Mapping[str, Path]
     unlisted: tuple[Path, ...]
     path: Path
+    writing: Writing | None = LANGUAGES["english"]
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
         """Read the grammars of the given cases, or all, in the suite's order."""
@@ -124,6 +127,7 @@ def read_folder(path: Path) -> SuiteFolder:
         files=files,
         unlisted=tuple(file for case, file in found.items() if case not in files),
         path=path,
+        writing=read_writing(document.data.get("writing", "english"), str(path / SUITE_FILE)),
     )
 
 

@@ -1,0 +1,137 @@
+"""Natural text: how people write the tokens of a grammar, `The author laughs.` for `the author laughs .`.
+
+Grammars make tokens, as models of words are trained on. Models of pieces were trained on running text, and
+have hardly seen a sentence that begins in lower case, or a space before a full stop. The rules of a language
+are data: which tokens stand close to the one before them, which to the one after, and what changes its case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMS = ("natural", "tokenised")
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How a language is written.
+
+    Attributes:
+        close_before: Tokens without a space before them: marks, and clitics (`n't`, `'s`).
+        close_after: Tokens without a space after them: opening brackets, and what is elided (`l'`).
+        quotes: Tokens that open and close by turns, close to what they enclose.
+        spelling: Tokens that are written otherwise (`i` is `I`).
+        capital: Whether a sentence begins with a capital letter.
+        spaces: Whether spaces stand between words at all.
+    """
+
+    close_before: tuple[str, ...] = (".", ",", ";", ":", "?", "!", ")", "]", "%", "...")
+    close_after: tuple[str, ...] = ("(", "[")
+    quotes: tuple[str, ...] = ('"',)
+    spelling: tuple[tuple[str, str], ...] = ()
+    capital: bool = True
+    spaces: bool = True
+
+    def write(self, sentence: str) -> tuple[str, list[int]]:
+        """Write a sentence of tokens; say where each begins, the space before it being its own, (words,)."""
+        spelt, text, starts = dict(self.spelling), "", []
+        opened: set[str] = set()
+        close = True
+        for token in sentence.split(" "):
+            closes = token in opened
+            starts.append(len(text))
+            if not (close or closes or token in self.close_before) and self.spaces:
+                text += " "
+            word = spelt.get(token, token)
+            text += word[:1].upper() + word[1:] if self.capital and not text else word
+            opens = token in self.quotes and not closes
+            if token in self.quotes:
+                opened ^= {token}
+            close = opens or token in self.close_after
+        return text, starts
+
+    def extended(self, given: Mapping[str, object], where: str) -> Writing:
+        """Add what a suite says of its own words.
+
+        Raises:
+            SuiteError: It names no rule, or gives it another kind of value.
+        """
+        changed: dict[str, object] = {}
+        for name, value in given.items():
+            had = getattr(self, name, None) if name in RULES else None
+            if had is None:
+                raise SuiteError(f"{where}: writing: {name!r}: no such rule. {suggest(name, RULES, 'Rules')}")
+            if isinstance(had, bool) and isinstance(value, bool):
+                changed[name] = value
+            elif name == "spelling" and isinstance(value, dict):
+                changed[name] = (*had, *((str(a), str(b)) for a, b in value.items()))
+            elif name != "spelling" and not isinstance(had, bool) and isinstance(value, list):
+                changed[name] = (*had, *map(str, value))
+            else:
+                kind = "true or false" if isinstance(had, bool) else "a list of tokens"
+                kind = "a mapping of tokens to how they are written" if name == "spelling" else kind
+                raise SuiteError(f"{where}: writing: {name} is {kind}, not {value!r}")
+        return replace(self, **changed)  # type: ignore[arg-type] # each of its own kind, as checked above
+
+
+RULES = tuple(rule.name for rule in fields(Writing))
+CLITICS = (
+    "n't",
+    "'s",
+    "'re",
+    "'ve",
+    "'ll",
+    "'d",
+    "'m",
+    "'",
+    "n’t",
+    "’s",
+    "’re",
+    "’ve",
+    "’ll",
+    "’d",
+    "’m",
+    "’",
+)
+CLOSE = Writing().close_before
+_ELIDED = "l d j m t s n c qu jusqu lorsqu puisqu quoiqu".split()
+ELIDED = (*_ELIDED, *map(str.capitalize, _ELIDED))
+LANGUAGES = {
+    "english": Writing(
+        close_before=(*CLOSE, *CLITICS),
+        spelling=(("i", "I"), *((f"i{clitic}", f"I{clitic}") for clitic in CLITICS)),
+    ),
+    # French has a space before the high marks (Imprimerie nationale); elided words are close to the next.
+    "french": Writing(
+        close_before=(".", ",", ")", "]", "..."),
+        close_after=("(", "[", *(f"{word}{mark}" for word in ELIDED for mark in "'’")),
+    ),
+    "german": Writing(),
+    "hebrew": Writing(capital=False),
+    "russian": Writing(),
+}
+
+
+def read_writing(given: object, where: str) -> Writing | None:
+    """Read what a suite says of how it is written: a language, or one with rules of its own.
+
+    Args:
+        given: `english`, `{language: english, close_before: [...]}`, or null where tokens are all there is.
+        where: The file, for messages.
+
+    Raises:
+        SuiteError: It is none of these.
+    """
+    if given is None:
+        return None
+    rules = dict(given) if isinstance(given, dict) else {"language": given}
+    language = rules.pop("language", "english")
+    if language not in LANGUAGES:
+        raise SuiteError(f"{where}: writing: {language!r}: {suggest(str(language), LANGUAGES, 'Languages')}")
+    return LANGUAGES[language].extended(rules, where)
