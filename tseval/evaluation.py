@@ -137,17 +137,17 @@ def as_read(model: Model, suite: Suite, text: str) -> Model:
     """
     if text not in FORMS:
         raise SuiteError(f"--text {text}: {suggest(text, FORMS, 'Forms')}")
-    can = isinstance(model, WritingModel)
     if text == "auto":
-        text = "natural" if can and suite.writing and model.reads == "natural" else "tokenised"
-    if text != "natural":
+        knows = isinstance(model, WritingModel) and model.reads == "natural"
+        text = "natural" if knows and suite.writing else "tokenised"
+    if text == "tokenised":
         return model
     if suite.writing is None:
         raise SuiteError(
             f"--text natural: the sentences of {suite.name!r} are given as they are written: it has no rules "
             "of writing.\n  A suite of grammars may name some: writing: english, in its suite.yaml."
         )
-    if not can:
+    if not isinstance(model, WritingModel):
         raise ModelError(
             f"--text natural: {model.card.name} reads words, which it takes to stand between spaces.\n"
             "  Models of pieces (hf:, mlm:) read natural text."

@@ -100,7 +100,7 @@ CLITICS = (
     "’",
 )
 CLOSE = Writing().close_before
-_ELIDED = "l d j m t s n c qu jusqu lorsqu puisqu quoiqu".split()
+_ELIDED = ("l", "d", "j", "m", "t", "s", "n", "c", "qu", "jusqu", "lorsqu", "puisqu", "quoiqu")
 ELIDED = (*_ELIDED, *map(str.capitalize, _ELIDED))
 LANGUAGES = {
     "english": Writing(
