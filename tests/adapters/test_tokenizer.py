@@ -1,6 +1,7 @@
 """What a model is fed: pieces as its tokenizer's own file or code says, and what stands round a sentence."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -66,7 +67,7 @@ def test_pieces_are_those_of_the_file_whatever_the_class_makes_of_it(tmp_path, c
     save_causal(tmp_path, tokenizer=tokenizer)
     edit(tmp_path / "tokenizer_config.json", tokenizer_class=named)
     tokenizer.backend_tokenizer.model.save(str(tmp_path))  # vocab.json, merges.txt
-    model = open_model(f"hf:{tmp_path}")
+    model: Any = open_model(f"hf:{tmp_path}")
     for sentence, total in totals(model).items():
         assert total == pytest.approx(plain(tmp_path, ids_of_file(tmp_path, sentence)), abs=1e-4)
     builds_anew = transformers.AutoTokenizer.from_pretrained(tmp_path)("The author").input_ids != ids_of_file(
@@ -98,7 +99,7 @@ def test_dropout_that_was_left_in_a_file_is_left_out_and_said(tmp_path, save):
     file["model"]["dropout"] = 0.5
     (tmp_path / "tokenizer.json").write_text(json.dumps(file))
     scheme = "hf" if save is save_causal else "mlm"
-    models = [open_model(f"{scheme}:{tmp_path}") for _ in range(2)]
+    models: Any = [open_model(f"{scheme}:{tmp_path}") for _ in range(2)]
     assert totals(models[0]) == totals(models[1])
     assert any("dropout" in warning for warning in models[0].warnings)
     if scheme == "hf":
@@ -205,7 +206,7 @@ def glm(tmp_path_factory):
 def test_what_stands_before_a_text_may_be_several_tokens(glm, bos, words):
     folder, (mask, sop) = glm
     starts = {"<sop> [gMASK]": [sop, mask], "<sop>": [sop], "none": []}.get(bos, [mask, sop])
-    model = open_model(f"hf:{folder}", {"bos": bos, "eos": "true" if words else "false"})
+    model: Any = open_model(f"hf:{folder}", {"bos": bos, "eos": "true" if words else "false"})
     for sentence, total in totals(model, words).items():
         ids = ids_of_file_bare(folder, sentence)
         assert total == pytest.approx(plain(folder, ids, starts, [0] if words else []), abs=1e-4)
