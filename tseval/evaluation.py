@@ -27,6 +27,7 @@ from tseval.scoring.engine import lengths_of, score_all
 from tseval.scoring.protocol import WritingModel
 from tseval.scoring.scorers import scorer_for
 from tseval.suites import load_suite
+from tseval.suites.writing import FORMS, Form
 from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Model, ModelCard
     from tseval.scoring.scorers import Scorer
 
-# In what form sentences of a grammar are read: its tokens, as people write, or as the model was trained.
-FORMS = ("tokenised", "natural", "auto")
 # A word with punctuation behind it, as in running text.
 ATTACHED = r"(?:^|\s)(?P<word>[\pL\pM]+[.,;:?!])(?:\s|$)"
 # Scripts in which no spaces stand between words.
@@ -91,7 +90,7 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     suite: str | Path | Suite,
     *,
     score: Score | Normalised | None = None,
-    text: str = "tokenised",
+    text: Form = "auto",
     out: str | Path | None = None,
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -122,7 +121,7 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     return carry_out(plan, None if out is None else Path(out), resume=resume, progress=progress)
 
 
-def as_read(model: Model, suite: Suite, text: str) -> Model:
+def as_read(model: Model, suite: Suite, text: Form) -> Model:
     """Give the model that reads a suite's sentences in a form.
 
     Args:
@@ -311,7 +310,10 @@ def _score_and_judge(
 
 
 def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int) -> Iterator[str]:
-    """Say what was too long or may mislead, and that text looks as if it should have been tokenised."""
+    """Say in what form text was read, what was too long or may mislead, and that it looks untokenised."""
+    if plan.card.protocol.get("text") == "natural" and plan.suite.writing:
+        text, _ = plan.suite.writing.write(str(plan.sentences[0]))
+        yield f"sentences are read as people write them, {quoted_text(text, 60)} (else --text tokenised)"
     if len(plan.too_long):
         yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
     misleading = [(case.name, *one) for case in plan.suite.cases for one in case.question.warnings()]

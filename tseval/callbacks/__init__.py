@@ -63,13 +63,13 @@ def evaluate_during(
     from torch import nn  # noqa: PLC0415 - the room is there without it
 
     from tseval.adapters.native import undisturbed  # noqa: PLC0415 - brings torch along
-    from tseval.evaluation import carry_out, make_plan  # noqa: PLC0415 - brings torch along
+    from tseval.evaluation import as_read, carry_out, make_plan  # noqa: PLC0415 - brings torch along
 
     if step < 0:
         raise RunError(f"{step} is no step of a training: steps are counted from 0.")
     held = getattr(model, "__dict__", {}).values()
     with undisturbed(*(part for part in held if isinstance(part, nn.Module))):
-        plan = make_plan(model, suite)
+        plan = make_plan(as_read(model, suite, "auto"), suite)
         details: dict[str, Json] = {**plan.card.details, "step": int(step)}
         if tokens is not None:
             details["tokens"] = tokens

@@ -35,6 +35,10 @@ COLUMNS_OPTION = click.option("--columns", metavar="good=NAME,bad=NAME,...",
                        callback=lambda _context, _option, given: _columns(given),
                        help="Of a table of pairs, what each column is: good and bad; case, construction, "
                             "phenomenon, dependency, cluster, lang.")  # fmt: skip
+TEXT = click.option("--text", type=click.Choice(["auto", "natural", "tokenised"]), default="auto",
+                    show_default=True,
+                    help="Form of a grammar's sentences: natural (The author laughs.), tokenised (the author "
+                         "laughs .), or as the model was trained.")  # fmt: skip
 QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
 
 

@@ -23,6 +23,7 @@ from tseval.cli.options import (
     FILE,
     MODEL_ARGS,
     QUIET,
+    TEXT,
     model_options,
     open_chosen,
     read_arguments,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tseval.questions import Score
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
+    from tseval.suites.writing import Form
     from tseval.sweeps import UnitState, Workforce
     from tseval.sweeps.units import SweepUnit
     from tseval.verifying import Verification
@@ -51,13 +53,6 @@ if TYPE_CHECKING:
 
 
 RUNS = Path("runs")
-
-
-TEXT = click.option(
-    "--text", default="tokenised", show_default=True, metavar="FORM",
-    help="Form of a grammar's sentences: tokenised, natural (The author laughs.), or auto: as the model was "
-    "trained.",
-)  # fmt: skip
 
 
 @click.command()
@@ -97,7 +92,7 @@ TEXT = click.option(
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
     sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...],
-    columns: dict[str, str] | None, text: str, score: Score | None, normalise: str, unigrams: Path | None,
+    columns: dict[str, str] | None, text: Form, score: Score | None, normalise: str, unigrams: Path | None,
     precision: str, too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
     quiet: bool,
 ) -> None:  # fmt: skip
@@ -134,13 +129,11 @@ def run_command(
         raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision, quiet)
-    from tseval.evaluation import as_read
-
     if too_long == "refuse":
         _refuse_too_long(model, loaded)
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
-        run, path = _score(as_read(model, suite, text), suite, chosen, where, resume, quiet)
+        run, path = _score(model, suite, text, chosen, where, resume, quiet)
         _print(run, path, by, quiet)
 
 
@@ -171,20 +164,26 @@ def _chosen_score(
 
 
 def _score(
-    model: Model, suite: Suite, score: Score | Normalised | None, out: Path | None, resume: bool, quiet: bool
+    model: Model,
+    suite: Suite,
+    text: Form,
+    score: Score | Normalised | None,
+    out: Path | None,
+    resume: bool,
+    quiet: bool,
 ) -> tuple[Run, Path]:
     """Score one suite into its directory, saying how to go on if the user stops it."""
-    from tseval.evaluation import evaluate, refuse_other_clusters, run_key
+    from tseval.evaluation import as_read, evaluate, refuse_other_clusters, run_key
     from tseval.runs import clear_begun, find_interrupted, fresh_directory
 
-    key = run_key(model, suite, score)
+    key = run_key(as_read(model, suite, text), suite, score)
     if out is None:
         clear_begun(RUNS)
         interrupted = find_interrupted(RUNS, key) if resume else None
         out = interrupted or fresh_directory(RUNS, key, datetime.now())
     try:
         with progress_bar(f"{model.card.name} on {suite.name}", quiet) as progress:
-            run = evaluate(model, suite, score=score, out=out, resume=resume, progress=progress)
+            run = evaluate(model, suite, score=score, text=text, out=out, resume=resume, progress=progress)
     except KeyboardInterrupt:
         said = f"\nWhat was scored is saved: add --resume --out {out} to go on."
         click.echo(shortened(said), err=True)
@@ -307,6 +306,7 @@ _STATUS = "status"
               help="Items with the same value are not independent, whatever the suite says; may be repeated.",
 )  # fmt: skip
 @COLUMNS_OPTION
+@TEXT
 @click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
 @click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
               help="Where a sentence is longer than the model reads.")  # fmt: skip
@@ -319,8 +319,8 @@ _STATUS = "status"
 def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
     cases: tuple[str, ...], limit: int | None, tokenise: bool, clusters: tuple[str, ...],
-    columns: dict[str, str] | None, score: Score | None, too_long: Literal["skip", "refuse"], device: str,
-    engine_name: str, workers: int | None, out: Path | None, quiet: bool,
+    columns: dict[str, str] | None, text: Form, score: Score | None, too_long: Literal["skip", "refuse"],
+    device: str, engine_name: str, workers: int | None, out: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Score many models on many suites, by as many workers as there are.
 
@@ -340,7 +340,7 @@ def sweep_command(
         plan = read_plan(Path(files[0]))
     else:
         arguments = read_arguments(model_args)
-        options = Options(cases, limit, tokenise, clusters, score, too_long, device, columns)
+        options = Options(cases, limit, tokenise, clusters, score, too_long, device, columns, text)
         plan = SweepPlan(
             tuple(ModelEntry(model, arguments) for model in models), suites, options, str(RUNS / "sweep")
         )

@@ -8,14 +8,16 @@ are data: which tokens stand close to the one before them, which to the one afte
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from tseval.errors import SuiteError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMS = ("natural", "tokenised")
+# In what form a model is given the sentences of a grammar: as it was trained, as people write, or their tokens.
+Form = Literal["auto", "natural", "tokenised"]
+FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True, slots=True)

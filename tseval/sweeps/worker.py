@@ -186,7 +186,15 @@ class UnitScorer:
         suite, model = self._suite(unit), self._open(unit)
         if options.too_long == "refuse":
             refuse_too_long(model, suite)
-        run = evaluate(model, suite, score=options.score, out=unit.run, resume=True, progress=progress)
+        run = evaluate(
+            model,
+            suite,
+            score=options.score,
+            text=options.text,
+            out=unit.run,
+            resume=True,
+            progress=progress,
+        )
         refuse_other_clusters(run, Path(unit.run), suite)
         counts = run.manifest.counts
         print(f"{counts.sentences:,} sentences, {counts.resumed_sentences:,} of them saved before")

@@ -63,7 +63,9 @@ def rescore(
     progress: Callable[[int, int], None] | None = None,
 ) -> str:
     """Score sentences with the model again, and compare."""
-    read = as_read(model, again.suite, str(claim.key.protocol.get("text", "tokenised")))
+    read = as_read(
+        model, again.suite, "natural" if claim.key.protocol.get("text") == "natural" else "tokenised"
+    )
     plan = make_plan(read, again.suite, claim.score)
     if other := plan.key.differences(replace(claim.key, tseval=plan.key.tseval)):
         raise CheckFailed(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
