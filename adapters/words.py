@@ -99,6 +99,8 @@ class Pieces:
         empty = np.flatnonzero(np.add.reduceat(pieces, first_words) == 0)
         if len(empty):
             raise ModelError(f"the tokenizer leaves nothing of the sentence {texts[empty[0]]!r}")
+        joined = None if starts is None else [place > 0 and text[place] != " " for text, own in zip(texts, starts, strict=True)
+                             for place in own]  # fmt: skip
         words, unknown = self._words_seen(tokens, pieces)
         seen = pa.ListArray.from_arrays(pa.array(np.append(first_words, len(pieces)), pa.int32()), words)
         return Encoded(
@@ -107,6 +109,7 @@ class Pieces:
             lengths=lengths,
             n_unknown=np.add.reduceat(unknown.astype(np.int32), first_words),
             pieces=pieces,
+            joined=None if joined is None else np.array(joined),
         )
 
     def too_long(self, sentences: pa.StringArray, longest: int | None, n_special: int) -> np.ndarray:
@@ -383,6 +386,10 @@ def corrections(encoded: Encoded, ended: Ended, marks: WordMarks, found: np.ndar
     before = np.where(marks.begins[ended.tokens[first]], found[first, 1], found[first, 2])
     # The sum holds the first piece itself: less it can only be by rounding.
     before = np.maximum(before, found[first, 0])
+    if encoded.joined is not None:
+        # Where a word is close to the one before and begins with no mark, nothing tells the two apart.
+        inside = encoded.joined & ~marks.begins[ended.tokens[first]]
+        before, after = np.where(inside, 0.0, before), np.where(np.append(inside[1:], False), 0.0, after)
     return np.where(encoded.pieces == 0, 0.0, after.astype(np.float64) - before)
 
 

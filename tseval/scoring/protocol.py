@@ -79,6 +79,7 @@ class Encoded:
         lengths: Number of words of each sentence, (sentences,) int64.
         n_unknown: Number of unknown words of each sentence, (sentences,) int32.
         pieces: Number of tokens of each word, (words,) int64; None where every word is one token.
+        joined: Whether a word is written close to the one before it, (words,) bool; None where none is.
     """
 
     seen: pa.StringArray
@@ -86,6 +87,7 @@ class Encoded:
     lengths: np.ndarray
     n_unknown: np.ndarray
     pieces: np.ndarray | None = None
+    joined: np.ndarray | None = None
 
     def __repr__(self) -> str:
         counts = counted(len(self.lengths), "sentence"), counted(len(self.tokens), "token")

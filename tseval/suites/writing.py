@@ -15,7 +15,7 @@ from tseval.errors import SuiteError, suggest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# In what form a model is given the sentences of a grammar: as it was trained, as people write, or their tokens.
+# In what form a model reads the sentences of a grammar: as it was trained, as people write, or tokens.
 Form = Literal["auto", "natural", "tokenised"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
@@ -115,7 +115,8 @@ LANGUAGES = {
         close_after=("(", "[", *(f"{word}{mark}" for word in ELIDED for mark in "'’")),
     ),
     "german": Writing(),
-    "hebrew": Writing(capital=False),
+    # Articles, conjunctions and prepositions of one letter are written with the word that they precede.
+    "hebrew": Writing(capital=False, close_after=(*Writing().close_after, *"הושבלכמ")),
     "russian": Writing(),
 }
 

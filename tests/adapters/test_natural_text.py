@@ -1,0 +1,227 @@
+"""Sentences of grammars as people write them: models of pieces read running text."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import tokenizers
+import torch
+import transformers
+from checkpoints import bpe_tokenizer, metaspace_tokenizer, save_causal, save_masked, wordpiece_tokenizer
+from in_process import call
+
+import tseval
+from tseval.adapters import open_model
+from tseval.errors import ModelError, SuiteError
+from tseval.evaluation import as_read
+from tseval.scoring.scorers import scorer_for
+from tseval.suites.grammar import read_folder
+from tseval.suites.writing import LANGUAGES
+from tseval.verdicts import sentences_of
+
+RULES = LANGUAGES["english"]
+# Tokens of a grammar, and how people write them.
+PAIRS = {
+    "the authors near the guard laugh .": "The authors near the guard laugh.",
+    "no , the pilot does n't laugh .": "No, the pilot doesn't laugh.",
+    'the author said : " i laugh " ( again ) !': 'The author said: "I laugh" (again)!',
+    "it 's true": "It's true",
+}
+TEXTS = [*PAIRS.values(), *PAIRS]
+TOKENIZERS = {
+    "bytes": ("hf", lambda: bpe_tokenizer(texts=TEXTS)),
+    "metaspace": ("mlm", lambda: metaspace_tokenizer(TEXTS, size=60)),
+    "wordpiece": ("mlm", lambda: wordpiece_tokenizer(90, TEXTS)),
+}
+
+
+@pytest.fixture(scope="module", params=TOKENIZERS)
+def spec(request, tmp_path_factory):
+    scheme, make = TOKENIZERS[request.param]
+    save = save_causal if scheme == "hf" else save_masked
+    folder = tmp_path_factory.mktemp("natural") / request.param
+    kinds = {"bytes": "gpt2", "metaspace": "albert", "wordpiece": "bert"}
+    return f"{scheme}:{save(folder, kinds[request.param], make())}"
+
+
+def score(model, sentences, words=False):
+    rows = scorer_for(model, words=words).score(pa.array(sorted(sentences))).to_pylist()
+    return {row["sentence"]: row for row in rows}
+
+
+def test_tokens_read_as_natural_text_score_as_that_text(spec):
+    """By the same model, to which the text is given as it is."""
+    model: Any = open_model(spec)
+    natural, as_it_is = score(model.writing(RULES), PAIRS), score(model, PAIRS.values())
+    for tokens, text in PAIRS.items():
+        assert natural[tokens]["logprob"] == pytest.approx(as_it_is[text]["logprob"], abs=1e-4)
+        if spec.startswith("hf:"):  # a WordPiece of lower-cased text, punctuation apart, sees the same pieces
+            assert natural[tokens]["logprob"] != score(model, [tokens])[tokens]["logprob"]
+        assert len(natural[tokens]["words"]) == len(tokens.split())
+
+
+def test_pieces_belong_to_the_words_of_the_tokens(tmp_path):
+    model: Any = open_model(f"hf:{save_causal(tmp_path, tokenizer=bpe_tokenizer(texts=TEXTS))}")
+    model = model.writing(RULES)
+    encoded = model.encode(pa.array(list(PAIRS)))
+    assert encoded.lengths.tolist() == [len(tokens.split()) for tokens in PAIRS]
+    place, word = 0, 0
+    for tokens, text in PAIRS.items():
+        spelt = []
+        for _ in tokens.split():
+            n = encoded.pieces[word]
+            spelt.append(model.tokenizer.decode(encoded.tokens[place : place + n].tolist()))
+            place, word = place + n, word + 1
+        assert "".join(spelt) == text
+        if "n't" not in tokens:  # `doesn't` may be cut elsewhere
+            assert [one.strip().lower() for one in spelt] == tokens.split()
+
+
+def test_words_end_where_a_mark_is_close_to_them(tmp_path):
+    """So corrected words are together the whole text, given that it begins with no space and no mark."""
+    model: Any = open_model(f"hf:{save_causal(tmp_path, tokenizer=bpe_tokenizer(texts=TEXTS))}")
+    model = model.writing(RULES)
+    with torch.no_grad():
+        table = model.model(torch.tensor([[0]])).logits[0, 0].double().log_softmax(-1)
+    pieces = model.tokenizer.convert_ids_to_tokens(range(len(table)))
+    ends = ("Ġ", *"ĊĉċČč", *{token[0] for token in RULES.close_before})
+    opens = [not piece.startswith(ends) or number < 2 for number, piece in enumerate(pieces)]
+    before = table[opens].logsumexp(0).item()
+    found = score(model, PAIRS, words=True)
+    for tokens in ("the authors near the guard laugh .", 'the author said : " i laugh " ( again ) !'):
+        assert sum(found[tokens]["words"]) == pytest.approx(found[tokens]["logprob"] - before, abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model of pieces, and one of words in the same way, for runs."""
+    folder = tmp_path_factory.mktemp("forms")
+    save_causal(folder / "pieces", tokenizer=bpe_tokenizer(size=400), n_positions=128)
+    words = word_level_tokenizer()
+    save_causal(folder / "words", tokenizer=words, n_positions=128)
+    return folder
+
+
+def word_level_tokenizer():
+    level = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({"<s>": 0, "<unk>": 1, "the": 2}, unk_token="<unk>")
+    )
+    level.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=level, bos_token="<s>", unk_token="<unk>")
+
+
+def run(folder, *arguments):
+    ended = call("run", "--case", "prep_anim", "--limit", "30", *arguments, cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("model", "form"), [("hf:pieces", "natural"), ("hf:words", None), ("bundled:lstm", None)]
+)
+def test_by_itself_a_model_reads_what_it_was_trained_on(folder, tmp_path, model, form):
+    ended = run(folder, "--model", model, "--out", tmp_path / "run")
+    manifest = json.loads((tmp_path / "run/manifest.json").read_text())
+    assert manifest["model"]["protocol"].get("text") == form
+    assert ("text:natural" in manifest["signature"]) == ("text:natural" in ended.stdout) == (form is not None)
+    assert ("sentences are read as people write them, 'The " in ended.stdout) == (form is not None)
+    told = call("verify", tmp_path / "run", "--model", model, "--rescore", "all", cwd=folder)
+    assert (told.returncode, "rerun" in told.stdout) == (0, True), told.stdout + told.stderr
+
+
+def test_a_form_is_part_of_what_a_run_is(folder, tmp_path):
+    run(folder, "--model", "hf:pieces", "--out", tmp_path / "natural")
+    run(folder, "--model", "hf:pieces", "--out", tmp_path / "tokens", "--text", "tokenised")
+    one, other = (tseval.read_run(tmp_path / name) for name in ("natural", "tokens"))
+    assert "text:" not in other.manifest.signature  # as of runs from before there were forms
+    assert not np.allclose(one.verdicts["better_score"], other.verdicts["better_score"])
+    again = ("--text", "tokenised", "--out", tmp_path / "natural", "--resume")
+    resumed = call("run", "--case", "prep_anim", "--limit", "30", "--model", "hf:pieces", *again, cwd=folder)
+    assert (resumed.returncode, "text: natural" in resumed.stderr) == (2, True), resumed.stderr
+    table = call("table", tmp_path / "natural", tmp_path / "tokens", cwd=folder)
+    assert "text:natural" in table.stdout
+
+
+def test_what_has_no_other_form_is_one_message(folder):
+    suite = tseval.load_suite("marvin_linzen", cases=["prep_anim"], limit=2)
+    with pytest.raises(ModelError, match=r"--text natural: lstm reads words"):
+        as_read(open_model("bundled:lstm"), suite, "natural")
+    (folder / "pairs.jsonl").write_text(json.dumps({"good": "I laugh.", "bad": "I laughs."}) + "\n")
+    data = tseval.load_suite(folder / "pairs.jsonl")
+    pieces = open_model(f"hf:{folder / 'pieces'}")
+    with pytest.raises(
+        SuiteError, match=r"--text natural: the sentences of 'pairs' are given as they are written"
+    ):
+        as_read(pieces, data, "natural")
+    assert as_read(pieces, data, "auto") is pieces
+    with pytest.raises(SuiteError, match=r"--text old: .*natural"):
+        as_read(pieces, suite, "old")  # type: ignore[arg-type] # as of a user
+    refused = call("run", "--model", "hf:pieces", "--text", "old", cwd=folder)
+    assert (refused.returncode, "'old' is not one of" in refused.stderr) == (2, True)
+
+
+# Sentences of each language as its newspapers would write them, and how many of a suite are joined anywhere.
+WRITTEN = {
+    "clams_english": ("the author laughs", "The author laughs"),
+    "clams_french": (
+        "le pilote qui admire l' architecte parlent",
+        "Le pilote qui admire l'architecte parlent",
+    ),
+    "clams_german": (
+        "der Pilot , der die Architekten mag , lacht",
+        "Der Pilot, der die Architekten mag, lacht",
+    ),
+    "clams_hebrew": ("ה טייס ש מכיר את ה בנאי נוסעים", "הטייס שמכיר את הבנאי נוסעים"),
+    "clams_russian": ("пилот , которого художники любит , ждал", "Пилот, которого художники любит, ждал"),
+    "marvin_linzen": (
+        "few authors have ever been famous .",
+        "Few authors have ever been famous.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_suites_are_written_as_their_language_is(name):
+    suite = tseval.load_suite(name)
+    sentences = [str(text) for text in sentences_of(suite).to_pylist()]
+    tokens, written = WRITTEN[name]
+    assert tokens in sentences
+    assert suite.writing is not None
+    assert suite.writing.write(tokens)[0] == written
+    natural = [suite.writing.write(text)[0] for text in sentences]
+    assert len(set(natural)) == len(sentences)  # no two become equal
+    for text, one in zip(sentences, natural, strict=True):
+        assert one.replace(" ", "").lower() == text.replace(" ", "").lower()
+        assert " ," not in one
+        assert " ." not in one
+        assert one[0] == one[0].upper()
+
+
+@pytest.mark.parametrize(
+    ("writing", "message"),
+    [
+        ("klingon", r"writing: 'klingon': .*Languages: english"),
+        ("{language: german, capitals: true}", r"writing: 'capitals': no such rule. Did you mean 'capital'"),
+        ("{capital: perhaps}", "writing: capital is true or false, not 'perhaps'"),
+        ("{close_before: x}", "writing: close_before is a list of tokens, not 'x'"),
+        ("{spelling: [a]}", "writing: spelling is a mapping"),
+    ],
+)
+def test_a_rule_that_is_none_is_one_message(tmp_path, writing, message):
+    (tmp_path / "suite.yaml").write_text(f"title: Mine\nwriting: {writing}\n")
+    (tmp_path / "case.jinja").touch()
+    with pytest.raises(SuiteError, match=message):
+        read_folder(tmp_path)
+
+
+def test_a_suite_adds_rules_of_its_own(tmp_path):
+    writing = "{language: english, close_after: [un-], spelling: {paul: Paul}, quotes: ['*']}"
+    (tmp_path / "suite.yaml").write_text(f"title: Mine\nwriting: {writing}\n")
+    (tmp_path / "case.jinja").touch()
+    rules = read_folder(tmp_path).writing
+    assert rules is not None
+    assert rules.write("the un- seen * joke * of paul .")[0] == "The un-seen *joke* of Paul."
+    (tmp_path / "suite.yaml").write_text("title: Mine\nwriting: null\n")
+    assert read_folder(tmp_path).writing is None
