@@ -99,8 +99,6 @@ class Pieces:
         empty = np.flatnonzero(np.add.reduceat(pieces, first_words) == 0)
         if len(empty):
             raise ModelError(f"the tokenizer leaves nothing of the sentence {texts[empty[0]]!r}")
-        joined = None if starts is None else [place > 0 and text[place] != " " for text, own in zip(texts, starts, strict=True)
-                             for place in own]  # fmt: skip
         words, unknown = self._words_seen(tokens, pieces)
         seen = pa.ListArray.from_arrays(pa.array(np.append(first_words, len(pieces)), pa.int32()), words)
         return Encoded(
@@ -109,7 +107,7 @@ class Pieces:
             lengths=lengths,
             n_unknown=np.add.reduceat(unknown.astype(np.int32), first_words),
             pieces=pieces,
-            joined=None if joined is None else np.array(joined),
+            joined=None if starts is None else _are_joined(texts, starts),
         )
 
     def too_long(self, sentences: pa.StringArray, longest: int | None, n_special: int) -> np.ndarray:
@@ -254,6 +252,12 @@ class Pieces:
                 text = "".join(self.tokenizer.convert_ids_to_tokens(ids)).replace(" ", "_") or NOTHING
             self._seen[word] = text, unknown
         return self._seen[word]
+
+
+def _are_joined(texts: list[str], starts: list[list[int]]) -> np.ndarray:
+    """Tell which words have no space before them, but for first words, (words,) bool."""
+    places = ((text, place) for text, own in zip(texts, starts, strict=True) for place in own)
+    return np.array([place > 0 and text[place] != " " for text, place in places])
 
 
 def _after_spaces(text: str) -> list[int]:

@@ -141,7 +141,7 @@ def test_a_form_is_part_of_what_a_run_is(folder, tmp_path):
     resumed = call("run", "--case", "prep_anim", "--limit", "30", "--model", "hf:pieces", *again, cwd=folder)
     assert (resumed.returncode, "text: natural" in resumed.stderr) == (2, True), resumed.stderr
     table = call("table", tmp_path / "natural", tmp_path / "tokens", cwd=folder)
-    assert "text:natural" in table.stdout
+    assert "Sentences are given as people write them to pieces" in table.stdout
 
 
 def test_what_has_no_other_form_is_one_message(folder):
@@ -225,3 +225,13 @@ def test_a_suite_adds_rules_of_its_own(tmp_path):
     assert rules.write("the un- seen * joke * of paul .")[0] == "The un-seen *joke* of Paul."
     (tmp_path / "suite.yaml").write_text("title: Mine\nwriting: null\n")
     assert read_folder(tmp_path).writing is None
+
+
+def test_a_suite_is_written_out_in_either_form(tmp_path):
+    written = call("expand", "clams_german", "--case", "subj_rel", "--limit", "1", "--text", "natural")
+    assert written.stdout.split("\t")[1] == "Der Schriftsteller, der den Wächter mag, schwimmt"
+    refused = call("expand", "dyck:k=2,m=2", "--text", "natural")
+    assert (refused.returncode, "--text natural" in refused.stderr) == (2, True), refused.stderr
+    for text, sentence in (("natural", "The author laughs."), ("tokenised", "the author laughs .")):
+        call("export", "lm-eval", "marvin_linzen", "--limit", "1", "--text", text, "-o", tmp_path / text)
+        assert any(f'"{sentence}"' in file.read_text() for file in (tmp_path / text).rglob("*.jsonl"))

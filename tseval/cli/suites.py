@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -110,24 +111,28 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 @click.option("--sample", type=COUNT, metavar="N", help="N items drawn uniformly, in order.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
 @COLUMNS_OPTION
+@click.option("--text", type=click.Choice(["tokenised", "natural"]), default="tokenised", show_default=True,
+              help="the author laughs . or The author laughs.")  # fmt: skip
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Default: print.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def expand_command(
     suite: str, cases: tuple[str, ...], format_: str, limit: int | None, sample: int | None, seed: int,
-    columns: dict[str, str] | None, output: Path | None, quiet: bool,
+    columns: dict[str, str] | None, text: str, output: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Write out the items of SUITE, a bundled name or a path."""
     if format_ == "parquet" and output is None:
         raise click.UsageError("--format parquet writes a file: add -o FILE.")
 
     from tseval.files import write_output
-    from tseval.suites import stream_cases
+    from tseval.suites import stream_cases, writing_of
     from tseval.suites.grammar import write_items
 
     with busy(f"reading {suite}", quiet):
         n_items, blocks = stream_cases(
             suite, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns
         )
+        if text == "natural":
+            blocks = map(writing_of(suite).write_case, blocks)
     if n_items >= _LONG:
         blocks = _with_progress(blocks, n_items, quiet)
     screen = sys.stdout  # a bar would put itself before it
@@ -234,16 +239,21 @@ def export_command() -> None:
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
 @COLUMNS_OPTION
+@click.option("--text", type=click.Choice(["natural", "tokenised"]), default="natural", show_default=True,
+              help="Form of a grammar's sentences; of data, whatever was written.")  # fmt: skip
 @QUIET
 def lm_eval(
-    suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, quiet: bool
-) -> None:
+    suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, text: str,
+    quiet: bool,
+) -> None:  # fmt: skip
     """Write SUITE as tasks of lm-eval: a group, and a task for each row of the table."""
     from tseval.report.exports import write_tasks
     from tseval.suites import load_suite
 
     with busy(f"writing {suite}", quiet):
         loaded = load_suite(suite, limit=limit, tokenise=tokenise, columns=columns)
+        if text == "natural" and loaded.writing:
+            loaded = replace(loaded, cases=tuple(map(loaded.writing.write_case, loaded.cases)))
         group, *tasks = write_tasks(loaded, output)
     if not quiet:
         click.echo(f"{output}: {group}, {len(tasks)} tasks", err=True)

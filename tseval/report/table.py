@@ -68,6 +68,7 @@ def feature_means(
 
 
 LOW_COVERAGE = Fraction(9, 10)
+NATURAL = "text:natural"  # in the signatures of runs whose sentences were written as natural text
 FIRST_UNSCORED = "first_token:unscored"  # in the signatures of models without a start symbol
 
 
@@ -95,6 +96,12 @@ def notes_of(table: Table) -> Iterator[str]:
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         yield f"The columns are scored in different ways ({modes}), so ranks do not compare models alone."
+    natural = [column.heading for column in runs if NATURAL in (column.signature or "").split("|")]
+    if 0 < len(natural) < len(runs):
+        yield (
+            f"Sentences are given as people write them to {', '.join(natural)}, and as tokens to the other "
+            "models: each reads what it was trained on."
+        )
     # A run alone prints none of the facts that notes of models explain.
     told = (*columns, *table.humans) if len(columns) > 1 or not runs else table.humans
     yield from dict.fromkeys(note for column in told for note in column.notes)

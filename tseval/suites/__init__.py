@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from tseval.suites.grammar import SuiteFolder
     from tseval.suites.grammar.grammar import Grammar
+    from tseval.suites.writing import Writing
 
 
 CACHE_FORMAT = 2
@@ -372,6 +373,24 @@ def _load(
     if key is not None and suite.n_items <= _CACHED_ITEMS and suite.score == "sentence":
         save_suite(suite, key)
     return suite
+
+
+def writing_of(spec: str | Path) -> Writing:
+    """Read the rules by which the tokens of a suite of grammars are written as natural text.
+
+    Raises:
+        SuiteError: It has none: its sentences are as they were written.
+    """
+    path, _ = locate_suite(spec)
+    from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
+
+    rules = None if is_data(path) else read_folder(path).writing
+    if rules is None:
+        raise SuiteError(
+            f"--text natural: the sentences of {path.name} are given as they are written: there are no rules "
+            "of writing.\n  A suite of grammars may name some: writing: english, in its suite.yaml."
+        )
+    return rules
 
 
 def _is_genuine(cached: Suite) -> bool:
