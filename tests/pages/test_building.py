@@ -57,12 +57,16 @@ def refused(*arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", bundled_boards())
+@pytest.mark.parametrize("name", [name for name in bundled_boards() if name != "zoo-wide"])
 def test_every_board_that_comes_along_has_a_page(tmp_path, name):
+    # Of the two zoos the smaller one: they differ in the number of entries alone.
     assert call("board", "build", name, "-o", tmp_path / "site").returncode == 0
     page = (tmp_path / "site" / "index.html").read_text("utf-8")
     assert f"tseval table {name}" in page
     assert "style=" not in page  # which the policy forbids
+    # Nothing of ours ends the element that it stands in.
+    assert len(re.findall("</script", page)) == 2
+    assert len(re.findall("</style", page)) == 1
 
 
 def test_people_stand_beside_models_and_have_no_rank(tmp_path):
@@ -262,10 +266,3 @@ def test_a_citation_keeps_its_braces_whatever_it_cites():
     assert text.startswith("@misc{tseval-a-b,\n  title = {100\\% (of) \\_x\\_")
     assert text.count("{") == text.count("}")
     assert r"Smith \& Co" in text
-
-
-def test_nothing_of_ours_ends_the_element_that_it_stands_in(made, tmp_path):
-    assert call("board", "build", "bhatt2020", "-o", tmp_path / "site").returncode == 0
-    page = (tmp_path / "site" / "index.html").read_text("utf-8")
-    assert len(re.findall("</script", page)) == 2
-    assert len(re.findall("</style", page)) == 1
