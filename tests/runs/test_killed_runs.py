@@ -253,7 +253,7 @@ def model():
     return NativeModel("m", Checkpoint(network, words, "f" * 64, {}, None), torch.device("cpu"))
 
 
-@pytest.mark.parametrize("suite", ["dyck(k=2,m=3,test=90,train=90)", "marvin_linzen"])
+@pytest.mark.parametrize("suite", ["dyck(k=2,m=3,test=1800,train=90)", "marvin_linzen"])
 @pytest.mark.parametrize("saved", [0, 1, 2])
 def test_a_resumed_run_has_the_bytes_of_an_undisturbed_one(model, tmp_path, monkeypatch, suite, saved):
     monkeypatch.setattr(engine, "SHARD", 7)
