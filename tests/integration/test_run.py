@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import subprocess
 import time
 from pathlib import Path
 

@@ -61,7 +61,7 @@ def assert_inert(seen):
 
 
 def published(*texts):
-    """A board of accuracies whose every text is hostile: each is that of a model and of rows, one of the rest."""
+    """A board of accuracies whose every text is hostile: models and rows have all, the rest the first."""
     first = texts[0]
     names = [*texts, f"{first} too"]
     models = [
