@@ -96,7 +96,8 @@ def _masked(pll, folder, device):
     path = folder / "bert"
     if not path.exists():  # a tokenizer that is trained again may be another one
         save_masked(path)
-    return Own(open_model(f"mlm:{path}", {"pll": pll}, device), None, NO_STATE | {"prefixes"})
+    sentences = sorted(default_sentences())[::3]  # a pass for every word of each
+    return Own(open_model(f"mlm:{path}", {"pll": pll}, device), sentences, NO_STATE | {"prefixes"})
 
 
 def _lm_eval(what, folder, device):

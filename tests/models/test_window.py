@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch.nn import functional as F
 
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import LEAST_UNITS, AdditiveCell, FusedCell
-from tseval.models.cells.window import column_sums, read_window, tanh_, thinned
+from tseval.models.cells.window import read_window, thinned
 
 TIME, BATCH, INPUT, HIDDEN = 5, 3, 4, 6
 RELU = {"activation": "relu"}
@@ -99,20 +98,3 @@ def test_dropout_drops_its_share_and_keeps_the_mean():
     assert thin.unique().tolist() == pytest.approx([0, 3 / 0.8], rel=1e-4)
     thin.sum().backward()
     torch.testing.assert_close(x.grad, thin.detach() / 3)
-
-
-def test_dropped_entries_do_not_come_in_fours():
-    torch.manual_seed(0)
-    dropped = (thinned(torch.ones(100_000, 4), 0.5) == 0).float()
-    together = F.one_hot(dropped.sum(1).long(), 5).float().mean(0)
-    torch.testing.assert_close(together, torch.tensor([1, 4, 6, 4, 1]) / 16, rtol=0, atol=0.01)
-
-
-def test_the_quick_tangent_is_exact_to_a_floats_rounding():
-    x = torch.linspace(-12, 12, 10_001)
-    torch.testing.assert_close(tanh_(x.clone()), x.double().tanh().float(), rtol=0, atol=2.5e-7)
-
-
-def test_sums_of_narrow_columns_are_wide():
-    matrix = torch.full((5000, 3), 1.0, dtype=torch.bfloat16)
-    assert column_sums(matrix).tolist() == [4992.0] * 3  # 5,000 as bfloat16 has it; its own sums stop at 256

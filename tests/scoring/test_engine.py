@@ -188,10 +188,10 @@ def test_the_cpu_allocator_running_dry_is_survived():
         from tseval.scoring.scorers import scorer_for
 
         torch.set_num_threads(1)
-        vocabulary = Vocabulary(("<eos>", "<unk>", *(f"w{i}" for i in range(128))), False)
-        model = LanguageModel(Sizes("srn", len(vocabulary), 8, 4096, 1)).eval()
+        vocabulary = Vocabulary(("<eos>", "<unk>", *(f"w{i}" for i in range(512))), False)
+        model = LanguageModel(Sizes("srn", len(vocabulary), 8, 1024, 1)).eval()
         native = NativeModel("srn", Checkpoint(model, vocabulary, "", {}, None), torch.device("cpu"))
-        texts = pa.array(sorted(f"w{i} w{j} w1" for i in range(64) for j in range(128)))
+        texts = pa.array(sorted(f"w{i} w{j} w1" for i in range(64) for j in range(512)))
         warm = scorer_for(native).score(texts.slice(0, 64))
         scorers.STATE_BYTES = 2**40  # no budget: only the limit below holds
         used = int(open("/proc/self/statm").read().split()[0]) * 4096
@@ -204,7 +204,7 @@ def test_the_cpu_allocator_running_dry_is_survived():
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     n_scored, n_warnings = map(int, result.stdout.split())
-    assert n_scored == 64 * 128
+    assert n_scored == 64 * 512
     assert n_warnings >= 1
 
 

@@ -9,7 +9,6 @@ from transformers.pytorch_utils import Conv1D
 from tseval.scoring import numerics
 from tseval.scoring.numerics import (
     LEAST_ROWS,
-    LEAST_WEIGHTS,
     best_words,
     chosen_logits,
     fast_products,
@@ -20,22 +19,10 @@ from tseval.scoring.numerics import (
 
 CPU = torch.device("cpu")
 COLUMNS, OUTPUTS = 300, 1_000
-needs_onednn = pytest.mark.skipif(not numerics.HAS_ONEDNN, reason="PyTorch has no oneDNN for this processor")
 
 
 def draw(*shape):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
-def calls_of(action):
-    """Names of the operators that an action runs."""
-    with torch.inference_mode(), torch.profiler.profile() as profile:
-        action()
-    return {row.key for row in profile.key_averages()}
-
-
-def test_the_shapes_of_these_tests_are_large_enough():
-    assert COLUMNS * OUTPUTS >= LEAST_WEIGHTS
 
 
 @pytest.mark.parametrize(
@@ -57,14 +44,6 @@ def test_a_product_is_that_of_double_precision(inputs, weight, bias):
     assert found.shape == expected.shape
     assert found.dtype == torch.float32
     torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-4)
-
-
-@needs_onednn
-def test_onednn_multiplies_what_is_large():
-    weight = draw(OUTPUTS, COLUMNS)
-    assert "mkldnn::_linear_pointwise" in calls_of(lambda: linear(draw(LEAST_ROWS, COLUMNS), weight))
-    assert "mkldnn::_linear_pointwise" not in calls_of(lambda: linear(draw(LEAST_ROWS - 1, COLUMNS), weight))
-    assert "mkldnn::_linear_pointwise" not in calls_of(lambda: linear(draw(LEAST_ROWS, 20), weight[:, :20]))
 
 
 def test_gradients_flow_where_they_are_recorded():
@@ -128,23 +107,6 @@ def test_a_model_is_rerouted_without_a_change():
             found = model(inputs)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-4)
-
-
-@needs_onednn
-def test_only_inside_is_a_model_rerouted():
-    model, inputs = Mixed(), draw(50, COLUMNS)
-
-    def inside():
-        with fast_products(CPU):
-            model(inputs)
-
-    assert "mkldnn::_linear_pointwise" in calls_of(inside)
-    assert "mkldnn::_linear_pointwise" not in calls_of(lambda: model(inputs))
-
-
-def test_a_graphics_card_keeps_its_own():
-    with fast_products(torch.device("cuda")):
-        assert "mkldnn::_linear_pointwise" not in calls_of(lambda: Mixed()(draw(50, COLUMNS)))
 
 
 def test_without_onednn_scores_are_the_same(monkeypatch):
