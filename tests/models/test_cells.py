@@ -48,6 +48,8 @@ OTHERS: list[Any] = [
 TINY: list[Any] = [(arch, 4, 6, {}) for arch in CELLS]
 TINY += [("gru", 4, 6, {"activation": "relu"}), ("lstm", 4, 6, {"activation": "relu"})]
 TINY += [("urn", 6, 4, {}), ("onlstm", 4, 6, {"chunk": 2}), ("eirnn", 4, 6, {"self_connections": True})]
+
+
 def numbers(seed, *shape):
     return torch.from_numpy(np.random.default_rng(seed).normal(size=shape))
 

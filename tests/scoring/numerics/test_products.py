@@ -2,9 +2,7 @@
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
-from transformers.pytorch_utils import Conv1D
 
 from tseval.scoring import numerics
 from tseval.scoring.numerics import (
@@ -52,13 +50,6 @@ def test_gradients_flow_where_they_are_recorded():
     torch.testing.assert_close(weight.grad, draw(50, COLUMNS).sum(0).expand(OUTPUTS, -1))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_other_types_are_left_to_torch(dtype):
-    inputs, weight = draw(50, COLUMNS).to(dtype), draw(OUTPUTS, COLUMNS).to(dtype)
-    with torch.inference_mode():
-        assert torch.equal(linear(inputs, weight), F.linear(inputs, weight))
-
-
 class Quantised(torch.Tensor):
     """Weights that multiply in a way of their own, as those of quantised models do."""
 
@@ -77,36 +68,6 @@ def test_weights_with_products_of_their_own_keep_them():
     torch.testing.assert_close(
         found.double(), inputs.double() @ weight.relu().double().t(), rtol=1e-5, atol=1e-4
     )
-
-
-class Mixed(nn.Module):
-    """Every way in which models ask for a product."""
-
-    added: torch.Tensor
-    weight: torch.Tensor
-
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(0)
-        self.wide, self.upright = nn.Linear(COLUMNS, OUTPUTS), Conv1D(COLUMNS, OUTPUTS)
-        self.register_buffer("added", draw(1, OUTPUTS))
-        self.register_buffer("weight", draw(OUTPUTS, COLUMNS) / 20)
-
-    def forward(self, x):
-        x = self.upright(self.wide(x))
-        x = torch.addmm(self.added, x, self.weight.t())
-        return torch.addmm(x[0, :1], x, self.weight, beta=0.5), F.linear(x, weight=self.weight.t(), bias=None)
-
-
-def test_a_model_is_rerouted_without_a_change():
-    model, inputs = Mixed(), draw(50, COLUMNS)
-    with torch.inference_mode():
-        expected = model.double()(inputs.double())
-        model.float()
-        with fast_products(CPU):
-            found = model(inputs)
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-4)
 
 
 def test_without_onednn_scores_are_the_same(monkeypatch):
