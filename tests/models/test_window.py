@@ -7,7 +7,7 @@ import torch
 
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import LEAST_UNITS, AdditiveCell, FusedCell
-from tseval.models.cells.window import read_window, thinned
+from tseval.models.cells.window import read_window
 
 TIME, BATCH, INPUT, HIDDEN = 5, 3, 4, 6
 RELU = {"activation": "relu"}
@@ -56,22 +56,6 @@ def test_a_window_read_at_once_has_the_outputs_and_gradients_of_single_steps(var
         torch.testing.assert_close(ours, theirs)
 
 
-@pytest.mark.parametrize("arch", [arch for arch in BY_WINDOW if issubclass(CELLS[arch], AdditiveCell)])
-def test_a_cell_that_says_nothing_of_its_derivative_is_differentiated_by_autograd(arch):
-    inherited = {name: getattr(AdditiveCell, name) for name in ("update_backward", "update_parameters")}
-    torch.manual_seed(4)
-    cell: Any = type("Plain", (CELLS[arch],), inherited)(INPUT, HIDDEN).double().eval()
-    x = torch.randn(TIME, BATCH, INPUT, dtype=torch.float64)
-    weight = torch.randn(TIME, BATCH, HIDDEN, dtype=torch.float64)
-    found = []
-    for read in (by_window, by_steps):
-        cell.zero_grad()
-        (read(cell, x, cell.initial_state(BATCH))[0] * weight).sum().backward()
-        found.append([parameter.grad for parameter in cell.parameters()])
-    for ours, torchs in zip(*found, strict=True):
-        torch.testing.assert_close(ours, torchs)
-
-
 @pytest.mark.parametrize("name", BY_WINDOW)
 def test_under_autocast_a_large_layer_differs_from_float32_by_the_rounding_of_products(name):
     torch.manual_seed(0)
@@ -86,15 +70,3 @@ def test_under_autocast_a_large_layer_differs_from_float32_by_the_rounding_of_pr
     for rounded, one in zip(torch.autograd.grad((outputs * weight).sum(), parameters), exact, strict=True):
         assert rounded.dtype == torch.float32
         assert 1e-5 < (rounded - one).norm() / one.norm() < 0.1
-
-
-def test_dropout_drops_its_share_and_keeps_the_mean():
-    torch.manual_seed(0)
-    x = torch.full((700, 301), 3.0, requires_grad=True)
-    thin = thinned(x, 0.2)
-    dropped = (thin == 0).float().mean().item()
-    assert abs(dropped - 0.2) < 0.005  # five standard deviations of 210,700 draws
-    assert abs(thin.mean().item() - 3) < 0.02
-    assert thin.unique().tolist() == pytest.approx([0, 3 / 0.8], rel=1e-4)
-    thin.sum().backward()
-    torch.testing.assert_close(x.grad, thin.detach() / 3)
