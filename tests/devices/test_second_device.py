@@ -5,11 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 from second_device import NAME, REAL
 
 from tseval.errors import ModelError
-from tseval.scoring.numerics import accelerator, empty_caches, pick_device, widest_float
+from tseval.scoring.numerics import accelerator, pick_device
 
 
 def test_auto_takes_any_accelerator_that_torch_reports(machine):
@@ -30,21 +29,6 @@ def test_unplugged_it_is_no_device(machine):
     for name in (NAME, "cuda", "meta"):
         with pytest.raises(ModelError, match=f"device '{name}' cannot be used here. Devices: auto, cpu\\.$"):
             pick_device(name)
-
-
-def test_its_caches_are_emptied_where_it_is(machine):
-    empty_caches()
-    assert machine.n_emptied == 1
-    machine.there = False
-    empty_caches()
-    assert machine.n_emptied == 1
-
-
-def test_long_sums_have_the_widest_type_that_a_device_has(machine):
-    assert widest_float(torch.device(NAME)) == torch.float64
-    machine.doubles = False
-    assert widest_float(torch.device(NAME)) == torch.float32
-    assert widest_float(torch.device("cpu")) == torch.float64
 
 
 @pytest.mark.skipif(REAL is not None, reason="this machine has an accelerator")

@@ -154,17 +154,3 @@ def test_weights_drop_in_training_only_and_once_for_a_window():
     without.recurrent.data = cell.recurrent_weight().detach()
     assert torch.equal(window, read(without, words()))
     assert not torch.equal(window, next_window)
-
-
-@pytest.mark.parametrize("arch", sorted(CELLS))
-def test_half_precision_on_the_side_stays_close_and_keeps_states_whole(arch):
-    cell, x = make(CELLS[arch], hidden=30).float().eval(), words(20).float()
-    exact, _ = cell(x, cell.initial_state(BATCH))
-    with torch.autocast("cpu", torch.bfloat16):
-        outputs, state = cell(x, cell.initial_state(BATCH))
-    outputs.float().square().sum().backward()
-    assert all(parameter.grad.isfinite().all() for parameter in cell.parameters())
-    # bfloat16 has eight binary digits.
-    torch.testing.assert_close(outputs.float(), exact, rtol=0, atol=0.05)
-    if arch not in ("srn", "gru", "lstm"):  # torch's own layers decide for themselves
-        assert {tensor.dtype for tensor in state} == {torch.float32}

@@ -70,17 +70,6 @@ def test_a_classifier_is_drawn_by_epochs_and_accuracy(tmp_path):
     assert accuracy.get_title() == "Validation accuracy"
 
 
-def test_a_training_loss_far_below_that_of_validation_does_not_hide_it(tmp_path):
-    columns: dict[str, Any] = {
-        "step": [0, 15, 30], "epoch": [0, 1, 2], "training_loss": [None, 0.08, 0.04],
-        "validation_loss": [0.9, 0.15, 0.13], "validation_accuracy": [0.5, 0.9, 0.95],
-    }  # fmt: skip
-    pq.write_table(pa.table(columns), tmp_path / "number.curves.parquet")
-    low, high = draw_curves([read_curves(tmp_path / "number.curves.parquet")]).axes[0].get_ylim()
-    assert low < 0.04
-    assert 0.15 < high < 0.9
-
-
 def test_language_models_and_classifiers_do_not_share_a_figure(write, tmp_path):
     columns = {name: [0.5] for name in ("epoch", "training_loss", "validation_loss", "validation_accuracy")}
     pq.write_table(pa.table(columns), tmp_path / "number.curves.parquet")

@@ -1,6 +1,5 @@
 import json
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -234,44 +233,6 @@ def test_a_resumed_run_knows_how_many_contexts_each_saved_part_took(tmp_path, pa
         writer.finish(*finished_run(SUITE, KEY, joined), TABLES)
     # The first part's number is not that of all sentences.
     assert b"contexts" not in (read_run(tmp_path).load_sentences().schema.metadata or {})
-
-
-KILLED = """
-    import sys, pathlib
-    from small import *
-    from tseval.scoring.engine import Part
-    suite = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
-    scored = score(suite, {"b": -0.5})
-    writer = start_run(pathlib.Path(sys.argv[1]), make_key(suite))
-    i = 0
-    while True:  # writes without end, so that the kill falls into a write
-        writer.save_part(i, Part(scored.slice(i % 4, 1), 0))
-        i += 1
-        print(i, flush=True)
-"""
-
-
-@needs_posix
-def test_a_run_killed_while_writing_resumes_and_loses_no_saved_part(tmp_path):
-    suite = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
-    scored, key = score(suite, {"b": -0.5}), make_key(suite)
-    process = python(KILLED, tmp_path / "run")
-    for _ in range(20):
-        saved = int(process.stdout.readline())
-    assert "is being written by another tseval" in message(start_run, tmp_path / "run", key, resume=True)
-    assert find_interrupted(tmp_path, key) is None  # in progress is not interrupted
-    process.send_signal(signal.SIGKILL)
-    rest, _ = process.communicate()
-    saved = int((rest.split() or [saved])[-1])
-    assert find_interrupted(tmp_path, key) == tmp_path / "run"
-    parts = len(list((tmp_path / "run" / "parts").glob("*.parquet")))
-    assert f"holds an incomplete run (parts saved: {parts})" in message(read_run, tmp_path / "run")
-    with start_run(tmp_path / "run", key, resume=True) as writer:
-        for i in range(saved):
-            assert writer.load_part(i).table.equals(scored.slice(i % 4, 1))
-        assert not list((tmp_path / "run").rglob("*.partial"))
-        writer.finish(*finished_run(suite, key, scored), TABLES)
-    assert read_run(tmp_path / "run").manifest.counts.correct == 2
 
 
 def test_two_writers_cannot_hold_one_run(tmp_path):

@@ -270,20 +270,6 @@ def test_a_resume_file_from_before_there_were_such_points_is_taken_up(tmp_path, 
     assert whole.fingerprint == parts.fingerprint
 
 
-def test_a_decay_rate_beyond_one_that_explodes_names_the_option_to_change(train):
-    # Sentences of 300 words: 1.5 ** 300 is 1e52, beyond float32.
-    long = [(" ".join([text] * 150), label) for text, label in [("author near", 0), ("pilots near", 1)]]
-    exploding = {"initial_alpha": 1.5, "alpha_bound": "none", "activation": "relu"}
-    with pytest.raises(TrainingError) as error:
-        train(sizes={"options": exploding}, data=(long, long), learning_rate=0.001)
-    said = str(error.value)
-    assert "--option alpha_bound=sigmoid, a lower initial_alpha, or activation=tanh" in said
-    assert len(said) < 500
-    with pytest.raises(TrainingError) as error:
-        train("other.pt", "srn", sizes={"options": {"activation": "relu"}}, learning_rate=1e30, clip=1e30)
-    assert "alpha_bound" not in str(error.value)
-
-
 def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_path, train, stopped):
     kept = load_checkpoint(tmp_path / "model.pt").fingerprint
     rewrite(stopped, lambda content: content["weights"]["embedding.weight"].fill_(math.nan))

@@ -24,7 +24,6 @@ from tseval.training.loop import (
     LEAST_TILE_ROWS,
     LOSS_TILE_LOGITS,
     ROW_MULTIPLE,
-    as_stored,
     cross_entropy,
     mean_loss,
 )
@@ -209,15 +208,6 @@ def test_validation_is_torchs_cross_entropy_whatever_the_window(train):
     ).item()
     for window in (1, 7, 1000):
         assert mean_loss(model, Columns(text, window)) == pytest.approx(expected, rel=1e-5)
-
-
-def test_measuring_takes_no_random_numbers_and_rounds_as_on_disk():
-    model = LanguageModel(Sizes("lstm", len(WORDS), embedding=6, hidden=10, layers=2, tied=False))
-    before = torch.get_rng_state()
-    copy = as_stored(model, "float16")
-    assert torch.equal(torch.get_rng_state(), before)
-    for name, tensor in copy.state_dict().items():
-        assert torch.equal(tensor, model.state_dict()[name].half().float()), name
 
 
 def test_more_validations_do_not_change_the_weights(tmp_path, train):
