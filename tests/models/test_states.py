@@ -22,7 +22,7 @@ SENTENCES = ["the author laughs .", "the guard near an author laughs .", "an gua
 GRID = [
     f"{kind}-{layers}{tied}-{form}"
     for kind in ("LSTM", "GRU", "RNN_TANH", "RNN_RELU")
-    for layers in (1, 2, 3)
+    for layers in (1, 2)
     for tied in ("", "-tied")
     for form in ("state", "old", "ddp", "compiled", "training", "lightning")
 ]
