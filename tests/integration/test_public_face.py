@@ -88,7 +88,8 @@ class Outside:
         python = self.folder / "env" / "bin" / "python"
         return subprocess.run(
             [python, *map(str, command)],
-            capture_output=True, text=True, cwd=self.folder, env={"PATH": "/usr/bin:/bin"}, check=False,
+            capture_output=True, text=True, check=False, cwd=self.folder,
+            env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
 
 
