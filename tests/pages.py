@@ -2,11 +2,13 @@
 
 import os
 import re
-import subprocess
+import shlex
 import sys
 from dataclasses import dataclass
 from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
+
+from in_process import call, run_process
 
 # ```language, then, for a file, its path and perhaps `append`.
 BLOCK = re.compile(r"^```(\w+)(?: (\S+)( append)?)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -25,8 +27,13 @@ class Command:
         return OutputChecker().check_output(self.quoted + "\n", self.printed + "\n", ELLIPSIS)
 
 
-def follow(page: Path, folder: Path, environment: dict[str, str]) -> list[Command]:
+def follow(page: Path, folder: Path, environment: dict[str, str] | None = None) -> list[Command]:
     """Write the named blocks of a page into a folder and run its console blocks there, in order.
+
+    Args:
+        page: The page.
+        folder: The folder.
+        environment: Of the commands; without one, those of tseval alone are done in this process.
 
     Raises:
         AssertionError: A command failed; holds what it said.
@@ -63,15 +70,20 @@ def offline_pip(folder: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _run(step: str, folder: Path, environment: dict[str, str]) -> Command:
-    line, _, quoted = step.partition("\n")
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=folder,
-        check=False,
-    )
+# `tseval ARGUMENTS`, perhaps into a file, and nothing else that a shell does.
+PLAIN = re.compile(r"tseval ([^|&;$`<>]*)(?:> (\S+))?")
+
+
+def _run(step: str, folder: Path, environment: dict[str, str] | None) -> Command:
+    line, _, quoted = step.rstrip("\n").partition("\n")
+    if environment is None and (plain := PLAIN.fullmatch(line)):
+        done = call(*shlex.split(plain[1]), cwd=folder)
+        if plain[2]:
+            (folder / plain[2]).write_text(done.stdout, "utf-8")
+            done.stdout = ""
+    else:
+        path = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        command = ["bash", "-o", "pipefail", "-c", line]
+        done = run_process(command, env=environment or os.environ | path, cwd=folder)
     assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
     return Command(line, quoted.rstrip("\n"), (done.stdout + done.stderr).rstrip("\n"))

@@ -82,12 +82,6 @@ def test_partial_files_of_killed_processes_are_removed_and_those_of_writers_at_w
     remove_lock(working, held)
 
 
-def test_a_partial_file_left_by_a_kill_is_overwritten(tmp_path):
-    (tmp_path / "model.pt.partial").write_bytes(b"half of a model")
-    write_whole(tmp_path / "model.pt", b"whole")
-    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
-
-
 MANY = """
     import sys, pathlib
     from tseval.files import write_output

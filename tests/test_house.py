@@ -217,13 +217,13 @@ def test_bytes_that_hold_the_second_are_noticed() -> None:
 
 
 def test_folders_and_files_of_several_rooms_collect_together_from_another_folder(tmp_path: Path) -> None:
-    chosen = [TESTS / "training", TESTS / "scoring/test_trie.py", TESTS / "suites/grammar/test_lint.py"]
+    chosen = [TESTS / "training", TESTS / "scoring/test_given.py", TESTS / "suites/grammar/test_lint.py"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "--quiet", *map(str, chosen)],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    for file in ("training/test_corpus.py", "scoring/test_trie.py", "suites/grammar/test_lint.py"):
+    for file in ("training/test_corpus.py", "scoring/test_given.py", "suites/grammar/test_lint.py"):
         assert f"{file}::test_" in done.stdout
 
 

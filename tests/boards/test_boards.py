@@ -12,7 +12,7 @@ from forged import VERBS, edit_json, edit_yaml, evidence_forged, put, run_of_pai
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import About, check, entry_folders, entry_runs, read_definition, read_entry
+from tseval.boards import About, check, entry_folders, entry_runs, read_entry
 from tseval.boards.check import board_suite, verify_entry, wrong_with_board
 from tseval.boards.folder import add_entries, new_board
 from tseval.boards.sources import open_sources
@@ -217,36 +217,6 @@ def test_another_suite_under_the_same_name_is_said(root):
     (root / "pairs.jsonl").unlink()
     with pytest.raises(SuiteError):
         wrong_with_board(root / "board")
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("title", 3, "title: should be a text in quotes, not 3"),
-        ("score", "best", 'score: has the unknown value "best"'),
-        ("format", 2, "format: is 2, but this tseval reads format 1"),
-        ("rules", ["x" * 5000], "rules: has 5,000 characters"),
-    ],
-)
-def test_a_definition_that_is_wrong_is_told(root, field, value, said):
-    rewrite(root / "board" / "board.yaml", **{field: value})
-    with pytest.raises(BoardError, match=re.escape(said)):
-        read_definition(root / "board")
-
-
-def test_every_field_of_a_definition_or_entry_that_is_missing_is_told(root):
-    folder = root / "board" / "entries" / "lstm"
-    for file, read in ((root / "board" / "board.yaml", lambda: read_definition(root / "board")),
-                       (folder / "entry.yaml", lambda: read_entry(folder))):  # fmt: skip
-        content = yaml.safe_load(file.read_text())
-        for field in content:
-            file.write_text(yaml.safe_dump({name: value for name, value in content.items() if name != field}))
-            if field in {"text", "source", "protocol", "rules", "checks"}:
-                read()
-            else:
-                with pytest.raises(BoardError, match=f"{field}"):
-                    read()
-        file.write_text(yaml.safe_dump(content))
 
 
 def test_a_board_is_kept_by_commands(root):

@@ -34,10 +34,6 @@ def test_a_model_that_is_no_file_is_named_as_it_may_have_been_meant(tmp_path, mo
         assert (done.returncode, done.stderr) == (2, f"tseval: {model}: no such checkpoint{hint}")
 
 
-def test_the_model_that_is_named_instead_is_there(tmp_path):
-    succeed("pair", "the author laughs .", "a .", "--model", "bundled:lstm", cwd=tmp_path)
-
-
 @pytest.mark.parametrize("command", [["run", "--model", "bundled:lstm", "--suite"], ["lint"], ["expand"]])
 def test_a_file_that_is_no_suite_names_what_can_be_read(tmp_path, command):
     (tmp_path / "pairs.xls").write_text("good,bad\nthe author laughs .,the author laugh .\n")
@@ -92,10 +88,6 @@ def test_a_run_in_a_folder_that_is_damaged_is_named(tmp_path):
     make_run(make_suite(make_case("a", [("right", "wrong")])), {}, path=tmp_path / "runs" / "one")
     (tmp_path / "runs" / "one" / "manifest.json").write_text("{")
     assert "runs/one/manifest.json is damaged" in call("table", "runs", cwd=tmp_path).stderr
-
-
-def test_an_empty_folder_is_no_run(tmp_path):
-    assert "tseval: . is not a run: it has no manifest.json.\n" in call("table", ".", cwd=tmp_path).stderr
 
 
 @pytest.mark.parametrize(

@@ -109,35 +109,49 @@ def copy(tmp_path_factory):
     return copy
 
 
-def ended(copy, line, *more):
-    """Run a module by a line of words; give what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", *line.split(), *more], cwd=copy, capture_output=True, text=True, check=False,
-        env=os.environ | {"PYTHONPATH": str(copy)},
+def ended(copy, *arguments):
+    """Run Python to its end; give what it prints."""
+    run = subprocess.run(
+        [sys.executable, *arguments], cwd=copy, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(copy), str(copy / "tests")])},
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+# Several commands in one process, which is started in the copy.
+LINES = """import shlex, sys
+from in_process import succeed
+for line in sys.argv[1:]:
+    print(succeed(*shlex.split(line)).stdout)
+"""
+
+
+def done(copy, *lines):
+    """Do what lines of tseval say; give what they print."""
+    return ended(copy, "-c", LINES, *lines)
 
 
 def test_a_cell_is_trained_scored_and_checked_by_the_command_line(copy):
     training = "--train text --valid text --epochs 1 --batch 4 --embedding 6 --hidden 6 --out fading.pt"
-    ended(copy, f"tseval train lm --arch fading {training}")
-    ended(copy, "tseval check-model fading.pt --sentences text")
-    assert "author" in ended(copy, "tseval surprisal text --model fading.pt --format tsv")
+    checked = "check-model fading.pt --sentences text"
+    scored = "surprisal text --model fading.pt --format tsv"
+    assert "author" in done(copy, f"train lm --arch fading {training}", checked, scored)
 
 
 def test_an_adapter_is_listed_once_scores_and_is_checked_by_the_command_line(copy):
-    listed = [line.split()[:2] for line in ended(copy, "tseval models").splitlines() if line]
+    listed = [line.split()[:2] for line in ended(copy, "-m", "tseval", "models").splitlines() if line]
     assert listed.count(["letters", "tseval.adapters.letters:open_letters"]) == 1
     assert [line for line in listed if line[0] == "hf"] == [["hf", "tseval.adapters.hf:open_causal"]]
-    ended(copy, "tseval check-model letters:0.5")
-    assert "letters" in ended(copy, "tseval run --model letters:0.5 --case simple_agrmt --limit 3 --out run")
+    scored = "run --model letters:0.5 --case simple_agrmt --limit 3 --out run"
+    assert "letters" in done(copy, "check-model letters:0.5", scored)
 
 
 def test_the_tests_that_run_over_all_cells_and_adapters_find_both(copy):
     rooms = "models/test_cells models/test_sizes"
     files = [f"tests/{name}.py" for name in (*rooms.split(" "), "testing/test_own_adapters")]
-    said = ended(copy, "pytest -v -p no:cacheprovider -k", "fading or letters or test_every or page", *files)
+    options = ["-m", "pytest", "-v", "-p", "no:cacheprovider", "-k"]
+    said = ended(copy, *options, "fading or letters or test_every or page", *files)
     for test in (
         "test_a_step_is_the_equation[('fading', 7, 24, {})]",
         "test_the_recurrent_core_has_the_parameters_of_its_equation[fading]",

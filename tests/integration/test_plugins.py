@@ -1,5 +1,6 @@
 """Adapters of other packages that cannot be loaded: which one, why, and what to do. Real installations."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -54,6 +55,11 @@ FOREIGN = {
     "crashing": "\n\nraise RuntimeError('the licence is missing\\nsecond line')\n",
     "leaving": "import sys\n\nsys.exit('wants another Python')\n",
 }
+REFUSE = """import json, sys
+from in_process import refuse
+said = {model: refuse("pair", "a b", "a c", "--model", model).stderr for model in sys.argv[1:]}
+print(json.dumps(said))
+"""
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,15 @@ class Environment:
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(path), "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
 
-    def refuses(self, model: str, path: Path = ROOT) -> str:
-        """Give the message that a model is refused with."""
-        done = self.tseval("pair", "a b", "a c", "--model", model, path=path)
-        assert done.returncode == 2, done.stdout
-        assert "Traceback" not in done.stderr
-        return done.stderr
+    def refuses(self, *models: str, path: Path = ROOT) -> dict[str, str]:
+        """Give the messages that models are refused with, by a process that is asked for all of them."""
+        done = subprocess.run(
+            [self.folder / "env" / "bin" / "python", "-c", REFUSE, *models],
+            capture_output=True, text=True, check=True, cwd=self.folder,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{path}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        said: dict[str, str] = json.loads(done.stdout)
+        return said
 
 
 def write_package(folder: Path, package: str, modules: dict[str, str]) -> Path:
@@ -129,6 +138,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return Environment(folder)
 
 
+@pytest.fixture(scope="module")
+def refused(environment: Environment) -> dict[str, str]:
+    schemes = [*FOREIGN.keys() - {"sound"}, "renamed", "moved", "late", "sounds"]
+    rests = [f"sound:{rest}" for rest in ("nothing", "class", "half")]
+    return environment.refuses(*(f"{scheme}:it" for scheme in schemes), *rests)
+
+
 def test_a_sound_adapter_works_beside_broken_ones(environment: Environment) -> None:
     for scheme in ("sound", "kept"):
         done = environment.tseval("check-model", f"{scheme}:it")
@@ -160,12 +176,12 @@ def test_a_sound_adapter_works_beside_broken_ones(environment: Environment) -> N
     ],
 )
 def test_an_adapter_that_cannot_be_imported_is_named(
-    environment: Environment, scheme: str, message: str
+    refused: dict[str, str], scheme: str, message: str
 ) -> None:
     named = (
         rf"tseval: the adapter '{scheme}' of the package tseval-foreign 1\.5 \(foreign\.{scheme}:open_it\) "
     )
-    shown = environment.refuses(f"{scheme}:it")
+    shown = refused[f"{scheme}:it"]
     assert re.fullmatch(named + message, shown), shown
 
 
@@ -184,18 +200,18 @@ def test_an_adapter_that_cannot_be_imported_is_named(
     ],
 )
 def test_what_an_edited_package_no_longer_has_asks_for_a_new_installation(
-    environment: Environment, scheme: str, message: str
+    environment: Environment, refused: dict[str, str], scheme: str, message: str
 ) -> None:
     once = "Entry points are read when a package is installed"
     do = rf"install it again: pip install -e {re.escape(str(environment.folder))}/tseval-edited\."
     named = rf"tseval: the adapter '{scheme}' of the package tseval-edited 1\.5 \(edited\.{scheme}:open_it\) "
-    assert re.fullmatch(named + message.format(once=once, do=do), environment.refuses(f"{scheme}:it"))
+    assert re.fullmatch(named + message.format(once=once, do=do), refused[f"{scheme}:it"])
 
 
 def test_an_adapter_registered_after_the_installation_is_found_in_its_project(
-    environment: Environment,
+    environment: Environment, refused: dict[str, str]
 ) -> None:
-    shown = environment.refuses("late:it")
+    shown = refused["late:it"]
     edited = environment.folder / "tseval-edited"
     assert "late:it: no such checkpoint, and no adapter for 'late'." in shown
     assert (
@@ -211,17 +227,17 @@ def test_a_module_in_adapters_that_does_not_say_what_opens_its_models_is_noticed
     for name in ("tseval", "adapters"):
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
     (tmp_path / "adapters" / "my_own.py").write_text(SOUND, "utf-8")
-    assert environment.refuses("my-own:it", tmp_path).endswith(
+    assert environment.refuses("my-own:it", path=tmp_path)["my-own:it"].endswith(
         "There is a module adapters/my_own.py, but it does not say what opens such a model: "
         'SCHEMES = {"my-own": "NAME_OF_THE_FUNCTION"}\n'
     )
 
 
-def test_an_unknown_scheme_says_no_more_than_before(environment: Environment) -> None:
-    assert environment.refuses("sounds:it").startswith(
+def test_an_unknown_scheme_says_no_more_than_before(refused: dict[str, str]) -> None:
+    assert refused["sounds:it"].startswith(
         "tseval: sounds:it: no such checkpoint, and no adapter for 'sounds'. Did you mean 'sound'? Adapters: "
     )
-    assert environment.refuses("sounds:it").count("\n") == 1
+    assert refused["sounds:it"].count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -235,9 +251,9 @@ def test_an_unknown_scheme_says_no_more_than_before(environment: Environment) ->
     ],
 )  # fmt: skip
 def test_an_adapter_that_gives_no_model_is_one_message(
-    environment: Environment, rest: str, message: str
+    refused: dict[str, str], rest: str, message: str
 ) -> None:
-    shown = environment.refuses(f"sound:{rest}")
+    shown = refused[f"sound:{rest}"]
     assert shown.startswith(f"tseval: what the adapter 'sound' (foreign.sound:open_it) gives {message}")
 
 

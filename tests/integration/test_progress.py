@@ -78,19 +78,22 @@ def lines_on_screen(shown):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("pair", "the author laughs", "the author laugh", "--model", "slow:x"), "opening slow:x"),
-        (("pair", "the author laughs", "the author laugh", "--model", "slow:x"), "asking slow"),
-        (("run", "--model", "slow:x", "--suite", "./pairs.tsv", "--out", "run-said"), "opening slow:x"),
-        (("expand", "./large.tsv", "--format", "parquet", "-o", "items.parquet"), "reading ./large.tsv"),
-        (("table", *RUNS), "reading runs"),
-        (("analyze", "attractors", *RUNS), "analysing runs"),
-        (("analyze", "pairwise", *RUNS, "-o", "pairs.md"), "analysing runs"),
+        (
+            ("pair", "the author laughs", "the author laugh", "--model", "slow:x"),
+            ("opening slow:x", "asking slow"),
+        ),
+        (("run", "--model", "slow:x", "--suite", "./pairs.tsv", "--out", "run-said"), ("opening slow:x",)),
+        (("expand", "./large.tsv", "--format", "parquet", "-o", "items.parquet"), ("reading ./large.tsv",)),
+        (("table", *RUNS[:12]), ("reading runs",)),
+        (("analyze", "attractors", *RUNS), ("analysing runs",)),
+        (("analyze", "pairwise", *RUNS, "-o", "pairs.md"), ("analysing runs",)),
     ],
 )
 def test_nothing_is_silent_for_two_seconds_on_a_terminal(folder, arguments, said):
     shown = shown_by(folder, *arguments)
-    assert re.search(rf"{re.escape(said)} \.\.\. [1-9]\d* s\r", shown), shown
-    assert not any(said in line for line in lines_on_screen(shown))  # it goes when it is done
+    for what in said:
+        assert re.search(rf"{re.escape(what)} \.\.\. [1-9]\d* s\r", shown), shown
+        assert not any(what in line for line in lines_on_screen(shown))  # it goes when it is done
 
 
 def test_quiet_is_silent_and_so_are_pipes(folder):

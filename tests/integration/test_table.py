@@ -3,18 +3,16 @@ import io
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from in_process import call, installed, run_process
+from in_process import call, installed
 from small import make_case, make_run, make_suite
 from systems import needs_posix
 
 from tseval.report import FORMATS
 from tseval.report.boards import BUNDLED_BOARDS
 
-COMMAND = Path(sys.executable).parent / "tseval"
 SUITE = make_suite(
     make_case("a", [(f"right{i}", f"wrong{i}") for i in range(8)], features={"number": ["sing", "plur"] * 4})
 )
@@ -71,14 +69,6 @@ def test_the_unsplit_row_stays_above_its_parts(run):
     assert cells(text, "Simple, number plur")[:2] == ["4", "0.750"]
     assert "Means and ranks are over the parts of rows, not over whole rows." in text
     assert cells(text, "All 2 rows")[1] == "0.750"
-
-
-def test_the_unsplit_row_stands_above_its_parts_beside_another_model(run, tmp_path):
-    make_run(SUITE, dict.fromkeys(WORDS, -0.5), path=tmp_path / "other", model="gru")
-    text = tseval("table", run, tmp_path / "other", "--by", "number")
-    assert cells(text, "Simple") == ["0.750", "0.875"]
-    assert cells(text, "Simple, number plur") == ["0.750", "0.750"]
-    assert cells(text, "Simple, number sing") == ["0.750", "1.000"]
 
 
 def test_a_row_of_one_part_is_not_printed_twice(tmp_path):
@@ -175,16 +165,3 @@ def test_a_model_whose_name_is_broken_text_still_has_a_table(tmp_path):
         text = tseval("table", tmp_path / "run", tmp_path / "other", "--format", form)
         assert "\ufffd\ufffd (other)" in text
     assert "\ufffd\ufffd on small" in (tmp_path / "run" / "table.md").read_text()
-
-
-def test_a_file_nested_without_end_is_one_message(run):
-    for name, said in (("manifest.json", "is damaged: it is not JSON"), ("board.json", "not a JSON file (")):
-        (run / name).write_text("[" * 100_000)
-        assert said in tseval("table", run, code=2)
-
-
-@needs_posix
-def test_a_reader_that_leaves_early_is_no_error(run):
-    piped = f"{COMMAND} table bhatt2020 | head -1"
-    done = run_process(["bash", "-o", "pipefail", "-c", piped], check=True)
-    assert done.stderr == ""

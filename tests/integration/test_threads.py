@@ -18,29 +18,34 @@ import tseval
 from tseval.scoring import engine
 from tseval.scoring import scorers
 
-out, sample = Path(sys.argv[1]), int(sys.argv[4])
-engine.SHARD = int(sys.argv[2]) or engine.SHARD
-scorers.STATE_BYTES = int(sys.argv[3]) or scorers.STATE_BYTES
+sample, by_itself = int(sys.argv[1]), (engine.SHARD, scorers.STATE_BYTES)
 suite = tseval.load_suite("marvin_linzen", sample=sample or None)
-run = tseval.evaluate(tseval.load_model("bundled:lstm", device="cpu"), suite, out=out)
-print(torch.get_num_threads(), run.table().to_json())
+for out, *sizes in zip(*[iter(sys.argv[2:])] * 3):
+    engine.SHARD, scorers.STATE_BYTES = (int(own) or default for own, default in zip(sizes, by_itself))
+    run = tseval.evaluate(tseval.load_model("bundled:lstm", device="cpu"), suite, out=Path(out))
+    print(torch.get_num_threads(), run.table().to_json())
 """
-# Threads, sentences of a shard, bytes for states; 0 is what tseval takes by itself.
-SETTINGS = [(1, 0, 0), (2, 0, 0), (2, 1500, 0), (1, 0, 2**22)]
+# By threads: sentences of a shard, bytes for states; 0 is what tseval takes by itself.
+SETTINGS = {1: [(0, 0), (0, 2**22)], 2: [(0, 0), (1500, 0)]}
 SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "100"))  # items of each case; 0 is all of them
 
 
-def score(path, threads, shard, state_bytes):
-    """Score in a process of its own; give its threads and table, its verdicts, and its log-probabilities."""
+def score(folder, threads):
+    """Score in a process of its own; give, of each setting, the table, verdicts and log-probabilities."""
+    paths = [folder / f"{threads}-{i}" for i in range(len(SETTINGS[threads]))]
+    settings = [word for path, sizes in zip(paths, SETTINGS[threads], strict=True) for word in (path, *sizes)]
     result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, path, str(shard), str(state_bytes), str(SAMPLE)],
-        env=os.environ | {"OMP_NUM_THREADS": str(threads)}, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", PROGRAM, *map(str, [SAMPLE, *settings])],
+        # Threads that wait leave their cores to others.
+        env=os.environ | {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    n_threads, table = result.stdout.split(maxsplit=1)
-    assert int(n_threads) == threads
-    sentences = pq.read_table(path / "sentences.parquet").sort_by("sentence")
-    return table, pq.read_table(path / "verdicts.parquet"), sentences["logprob"].to_numpy()
+    for path, line in zip(paths, result.stdout.splitlines(), strict=True):
+        n_threads, table = line.split(maxsplit=1)
+        assert int(n_threads) == threads
+        sentences = pq.read_table(path / "sentences.parquet").sort_by("sentence")
+        yield table, pq.read_table(path / "verdicts.parquet"), sentences["logprob"].to_numpy()
 
 
 def margins(verdicts):
@@ -50,7 +55,7 @@ def margins(verdicts):
 
 @pytest.mark.slow
 def test_threads_shards_and_memory_change_no_verdict_and_no_table(tmp_path):
-    runs = [score(tmp_path / str(i), *setting) for i, setting in enumerate(SETTINGS)]
+    runs = [run for threads in SETTINGS for run in score(tmp_path, threads)]
     table, verdicts, logprobs = runs[0]
     decided = [name for name in verdicts.column_names if not name.endswith("_score")]
     differences = [np.abs(other[2] - logprobs).max() for other in runs[1:]]

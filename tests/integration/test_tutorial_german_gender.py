@@ -1,14 +1,10 @@
 """The page on German gender, followed to the letter: its file, its commands, what its model has learnt."""
 
-import os
-import shlex
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from in_process import call, run_process
-from pages import BLOCK, write_files
+from pages import follow
 from systems import needs_posix
 
 PAGE = Path(__file__).parents[2] / "docs/tutorial-german-gender.md"
@@ -16,29 +12,11 @@ PAGE = Path(__file__).parents[2] / "docs/tutorial-german-gender.md"
 pytestmark = needs_posix
 
 
-def done(line: str, folder: Path) -> str:
-    """Run a command: tseval here, a pipe in processes of its own."""
-    if "|" not in line:
-        ended = call(*shlex.split(line)[1:], cwd=folder)
-    else:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        ended = run_process(
-            ["bash", "-o", "pipefail", "-c", line], cwd=folder, env=os.environ | {"PATH": path}
-        )
-    assert ended.returncode == 0, f"{line}\n{ended.stdout}{ended.stderr}"
-    return (ended.stdout + ended.stderr).rstrip("\n")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("gender")
-    write_files(PAGE, folder)
-    for language, name, _, content in BLOCK.findall(PAGE.read_text("utf-8")):
-        if language == "console" and not name:
-            for step in content.removeprefix("$ ").rstrip("\n").split("\n$ "):
-                line, _, quoted = step.partition("\n")
-                said = done(line, folder)
-                assert not quoted or said == quoted
+    for command in follow(PAGE, folder):
+        assert command.quoted in ("", command.printed)
     return folder
 
 

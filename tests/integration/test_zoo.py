@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,7 @@ from pathlib import Path
 import click
 import pandas as pd
 import pytest
+from cut_suites import cut_suite
 from in_process import call
 from systems import needs_posix
 
@@ -25,7 +27,7 @@ from tseval.cli import tseval as command
 from tseval.errors import TsevalError
 from tseval.files import take_lock
 from tseval.models.cells import CELLS
-from tseval.suites import TEMPLATES, load_suite
+from tseval.suites import load_suite
 from tseval.training import zoo as zoo_room
 from tseval.training.zoo import bundled_recipes
 from tseval.verdicts import sentences_of
@@ -39,6 +41,13 @@ FEW = ("simple_agrmt", "vp_coord", "subj_rel", "simple_reflexives", "reflexive_s
 COMMON = ("--corpus", "corpus", "--recipe", "tiny.yaml", "--out", "zoo")
 # As a script starts what it does not wait for: Ctrl-C is not heard.
 IN_THE_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
+# The command, but for the suite that zoos are scored on.
+ON_THE_SUITE = """import sys
+from tseval.cli import main
+from tseval.training import zoo
+zoo.SUITE = sys.argv.pop(1)
+main()
+"""
 
 
 def tseval(*arguments, cwd, code=0):
@@ -64,6 +73,12 @@ def words():
     """The words of the suite."""
     suite = sentences_of(load_suite("marvin_linzen")).to_pylist()
     return sorted({word for text in suite for word in text.split()})
+
+
+@pytest.fixture(scope="module")
+def few_cases(tmp_path_factory):
+    """The suite cut to five rows, on which a zoo is scored and published in seconds; where it is."""
+    return str(cut_suite(zoo_room.SUITE, FEW, tmp_path_factory.mktemp("few")))
 
 
 @pytest.fixture
@@ -102,15 +117,16 @@ class Stopped:
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory, words):
+def stopped(tmp_path_factory, few_cases, words):
     place = furnish(tmp_path_factory.mktemp("stopped"), words)
     (place / "tiny.yaml").write_text(LONGER)
     models = ("--arch", "srn", "--arch", "drnn")
-    command = [*IN_THE_BACKGROUND, "tseval", "train", "zoo", *COMMON, "--jobs", "1", *models]
+    zoo_command = ["train", "zoo", *COMMON, "--jobs", "1", *models]
+    command = [*IN_THE_BACKGROUND, sys.executable, "-c", ON_THE_SUITE, few_cases, *zoo_command]
     with (place / "said").open("w") as said:
         driver = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, stderr=said)
         wait_for((place / "zoo/models/srn.pt.resume").exists)
-        meanwhile = zoo(place, code=2).stderr
+        meanwhile = zoo_on(few_cases, place, code=2).stderr
         wait_for((place / "zoo/models/drnn.pt.resume").exists)
         driver.send_signal(signal.SIGTERM)
         code = driver.wait(60)
@@ -119,38 +135,16 @@ def stopped(tmp_path_factory, words):
 
 
 @pytest.fixture(scope="module")
-def resumed(stopped):
+def resumed(stopped, few_cases):
     """The same command again, publishing."""
-    return zoo(stopped.place, "--publish", "tables", archs=("srn", "drnn"))
-
-
-@pytest.fixture(scope="module")
-def few_cases(tmp_path_factory):
-    """The suite cut to five rows, on which a zoo is scored and published in seconds; where it is."""
-    folder = tmp_path_factory.mktemp("few") / zoo_room.SUITE
-    shutil.copytree(TEMPLATES / zoo_room.SUITE, folder)
-    lines = (folder / "suite.yaml").read_text().splitlines()
-    for case in {path.stem for path in folder.glob("*.jinja")} - set(FEW):
-        lines.remove(f"  - {case}")
-        (folder / f"{case}.jinja").unlink()
-    (folder / "suite.yaml").write_text("\n".join(lines))
-    return str(folder)
-
-
-@pytest.fixture(scope="module")
-def on_few_cases(stopped, few_cases, tmp_path_factory):
-    """The models of the finished zoo, scored and published anew."""
-    folder = tmp_path_factory.mktemp("scored") / "whole"
-    shutil.copytree(stopped.place, folder, ignore=shutil.ignore_patterns("runs", "sweep", "tables"))
-    zoo_on(few_cases, folder, "--publish", "tables", archs=("srn", "drnn"))
-    return folder
+    return zoo_on(few_cases, stopped.place, "--publish", "tables", archs=("srn", "drnn"))
 
 
 @pytest.fixture
-def whole(on_few_cases, few_cases, tmp_path, monkeypatch):
-    """A copy of that zoo."""
+def whole(stopped, resumed, few_cases, tmp_path, monkeypatch):
+    """A copy of the finished zoo."""
     monkeypatch.setattr(zoo_room, "SUITE", few_cases)
-    return shutil.copytree(on_few_cases, tmp_path / "whole")
+    return shutil.copytree(stopped.place, tmp_path / "whole")
 
 
 @pytest.mark.slow
@@ -266,10 +260,10 @@ def test_the_command_on_the_page_is_the_one_that_made_it(place, few_cases, monke
 
 
 @pytest.fixture(scope="module")
-def first_part(on_few_cases, few_cases, tmp_path_factory):
+def first_part(stopped, resumed, few_cases, tmp_path_factory):
     """The zoo of the SRN alone, published into `joined/tables`."""
     part = tmp_path_factory.mktemp("part") / "of-srn"
-    shutil.copytree(on_few_cases, part, ignore=shutil.ignore_patterns("drnn*", "tables"))
+    shutil.copytree(stopped.place, part, ignore=shutil.ignore_patterns("drnn*", "tables"))
     (part / "joined").mkdir()
     zoo_on(few_cases, part, "--publish", "joined/tables", archs=("srn",))
     return part

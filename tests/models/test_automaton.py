@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from in_process import call
 
-from tseval.adapters.oracle import AutomatonModel, SecondOrderModel, open_oracle
+from tseval.adapters.oracle import open_oracle
 from tseval.errors import ModelError
-from tseval.models.oracles import IMPOSSIBLE, build_automaton
-from tseval.suites.formal.languages import Dyck, brackets
+from tseval.models.oracles import IMPOSSIBLE
+from tseval.suites.formal.languages import Dyck
 
 NAMES = ["dyck-automaton", "dyck-second-order"]
 LANGUAGES = [(1, 1), (1, 4), (2, 3), (5, 2)]
@@ -68,41 +68,6 @@ def test_probabilities_are_the_shares_among_drawn_strings():
             assert own[word] / total == pytest.approx(
                 share / sum(found.values()), abs=5 * (0.25 / total) ** 0.5
             )
-
-
-@pytest.mark.parametrize(("k", "m"), LANGUAGES)
-def test_there_is_a_state_for_every_stack(k, m):
-    """Every stack is reached, and no two share a state."""
-    automaton = build_automaton(k, m, brackets(k))
-    ids = automaton.vocabulary.ids()
-    states = set()
-    for depth in range(m + 1):
-        for stack in product(range(1, k + 1), repeat=depth):
-            state = 0
-            for kind in stack:
-                state = automaton.after[state, ids[f"({kind}"]]
-            states.add(int(state))
-    assert states == set(range(automaton.n_stacks))
-
-
-def test_the_second_order_network_has_one_unit_on_after_every_symbol():
-    """The unit of the automaton's state, over strings of a thousand symbols and after what is no string."""
-    k, m = 3, 4
-    tables = build_automaton(k, m, brackets(k))
-    network, automaton = SecondOrderModel(tables), AutomatonModel(tables)
-    generator = np.random.default_rng(1)
-    words = len(tables.vocabulary)
-    units, states = network.start(), automaton.start()
-    for place in range(1000):
-        possible = np.exp(automaton.logprobs(states, np.zeros(words, int), np.arange(words)).astype(float))
-        token = generator.choice(words, p=possible / possible.sum()) if place % 50 else place % words
-        units, states = (
-            model.advance(state, np.array([token]))
-            for model, state in ((network, units), (automaton, states))
-        )
-        expected = np.zeros(tables.n_stacks + 1)
-        expected[int(states[0])] = 1
-        assert units[0][0].numpy() == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)

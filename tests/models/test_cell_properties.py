@@ -1,16 +1,13 @@
 """What each architecture promises beyond its equation, and how they relate to each other."""
 
 import math
-from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from tseval.models.cells import CELLS
 from tseval.models.cells.decay import EIRNN, AblatedDecayRNN, ConvolutionalDecayRNN, DecayRNN, SlackedDecayRNN
 from tseval.models.cells.onlstm import ONLSTM
-from tseval.models.cells.rnn import AblatedLSTM
 
 INPUT, HIDDEN, BATCH, TIME = 7, 12, 3, 6
 WITH_DALE = ["drnn", "drnn-cnn", "eirnn"]
@@ -65,10 +62,6 @@ def test_self_connections_stay_away_through_training():
     train(cell)
     assert (cell.recurrent_weight().diagonal() == 0).all()
     assert (cell.recurrent.diagonal() > 0).any()  # it is the mask that keeps them away
-
-
-def test_self_connections_can_be_asked_for():
-    assert (make(EIRNN, self_connections=True).recurrent_weight().diagonal() != 0).any()
 
 
 @pytest.mark.parametrize(("beta", "sigma"), [(0.17, 0.15), (0.001, 0.4)])
@@ -133,60 +126,6 @@ def test_only_an_unbounded_alpha_leaves_the_unit_interval(direction):
     assert not 0 < found["none"] < 1
 
 
-def test_a_slacked_decay_rnn_that_obeys_dale_is_the_decay_rnn():
-    decay = make(DecayRNN)
-    slacked = share_weights(make(SlackedDecayRNN), decay)
-    slacked.recurrent.data = decay.recurrent_weight().detach()
-    assert torch.equal(read(slacked, words()), read(decay, words()))
-
-
-def test_a_convolution_without_taps_is_the_decay_rnn():
-    decay = make(DecayRNN)
-    convolution = make(ConvolutionalDecayRNN)
-    convolution.load_state_dict(
-        {**decay.state_dict(), "taps.weight": torch.zeros_like(convolution.taps.weight)}
-    )
-    torch.testing.assert_close(read(convolution, words()), read(decay, words()), rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("cut", [1, 2, 7])
-@pytest.mark.parametrize("arch", sorted(CELLS))
-def test_a_window_in_two_parts_is_the_whole_window(arch, cut):
-    cell, x = make(CELLS[arch]).eval(), words(8)
-    first, state = cell(x[:cut], cell.initial_state(BATCH))
-    second, _ = cell(x[cut:], state)
-    torch.testing.assert_close(torch.cat((first, second)), read(cell, x), rtol=0, atol=1e-12)
-
-
-def test_the_ablated_lstm_is_an_lstm_whose_gates_see_nothing():
-    ablated = make(AblatedLSTM)
-    nn.init.normal_(ablated.forget)
-    nn.init.normal_(ablated.admit)
-    lstm: Any = nn.LSTM(INPUT, HIDDEN).double()
-    # torch's order is i, f, g, o; ours o, then g.
-    for theirs, ours in ((lstm.weight_ih_l0, ablated.input.weight), (lstm.weight_hh_l0, ablated.recurrent)):
-        o, g = ours.detach().chunk(2)
-        theirs.data = torch.cat((torch.zeros(2 * HIDDEN, ours.shape[1]), g, o))
-    o, g = ablated.input.bias.detach().chunk(2)
-    lstm.bias_ih_l0.data = torch.cat((ablated.admit.detach(), ablated.forget.detach(), g, o))
-    lstm.bias_hh_l0.data.zero_()
-    torch.testing.assert_close(read(ablated, words()), lstm(words())[0], rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("chunk", [1, 3, HIDDEN])
-def test_master_gates_rise_in_chunks_from_zero_to_one(chunk):
-    cell = make(ONLSTM, chunk=chunk)
-    x = 3 * words(1, 50, HIDDEN // chunk)[0]
-    gates = cell._cumax(x)
-    assert gates.shape == (50, HIDDEN)
-    assert (gates >= 0).all()
-    assert (gates.diff() >= 0).all()
-    torch.testing.assert_close(gates[:, -chunk:], torch.ones(50, chunk, dtype=torch.float64))
-    chunks = gates.view(50, -1, chunk)
-    assert (chunks == chunks[:, :, :1]).all()
-    torch.testing.assert_close(chunks[:, 0, 0], x.softmax(1)[:, 0])
-
-
 def test_one_chunk_for_all_units_forgets_like_an_lstm_and_admits_nothing():
     # With one master unit m_f = 1 and m_i = 0, whatever is read: c never leaves zero.
     assert (read(make(ONLSTM, chunk=HIDDEN), words()) == 0).all()
@@ -215,17 +154,3 @@ def test_weights_drop_in_training_only_and_once_for_a_window():
     without.recurrent.data = cell.recurrent_weight().detach()
     assert torch.equal(window, read(without, words()))
     assert not torch.equal(window, next_window)
-
-
-@pytest.mark.parametrize("arch", sorted(CELLS))
-def test_half_precision_on_the_side_stays_close_and_keeps_states_whole(arch):
-    cell, x = make(CELLS[arch], hidden=30).float().eval(), words(20).float()
-    exact, _ = cell(x, cell.initial_state(BATCH))
-    with torch.autocast("cpu", torch.bfloat16):
-        outputs, state = cell(x, cell.initial_state(BATCH))
-    outputs.float().square().sum().backward()
-    assert all(parameter.grad.isfinite().all() for parameter in cell.parameters())
-    # bfloat16 has eight binary digits.
-    torch.testing.assert_close(outputs.float(), exact, rtol=0, atol=0.05)
-    if arch not in ("srn", "gru", "lstm"):  # torch's own layers decide for themselves
-        assert {tensor.dtype for tensor in state} == {torch.float32}

@@ -14,7 +14,7 @@ from torch import nn
 
 from tseval.models.cells import CELLS, FIRST
 from tseval.models.cells.cell import options_of
-from tseval.models.network import LanguageModel, Sizes, count_parameters, no_init
+from tseval.models.network import LanguageModel, Sizes, count_parameters
 from tseval.report.boards import BUNDLED_BOARDS, read_board
 
 BATCH, TIME, INPUT = 3, 6, 7
@@ -48,7 +48,6 @@ OTHERS: list[Any] = [
 TINY: list[Any] = [(arch, 4, 6, {}) for arch in CELLS]
 TINY += [("gru", 4, 6, {"activation": "relu"}), ("lstm", 4, 6, {"activation": "relu"})]
 TINY += [("urn", 6, 4, {}), ("onlstm", 4, 6, {"chunk": 2}), ("eirnn", 4, 6, {"self_connections": True})]
-TORCHS = {"srn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
 
 def numbers(seed, *shape):
@@ -123,23 +122,6 @@ def test_a_window_ends_in_the_state_that_steps_lead_to(variant):
     torch.testing.assert_close(after, state, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("arch", TORCHS)
-def test_srn_gru_and_lstm_are_torchs_own(arch):
-    cell = make_cell(arch, INPUT, 11, {})
-    theirs = TORCHS[arch](INPUT, 11).double()
-    for name, parameter in theirs.named_parameters():
-        parameter.data = getattr(cell.layer, name).data
-    _, state = in_the_middle_of_a_text(arch, cell)
-    x = numbers(6, TIME, BATCH, INPUT)
-    before = tuple(tensor[None] for tensor in state)
-    expected, after = theirs(x, before if arch == "lstm" else before[0])
-    after = after if arch == "lstm" else (after,)
-    for time in range(TIME):
-        state = cell.step(cell.project(x[time]), state)
-        torch.testing.assert_close(state[0], expected[time], rtol=0, atol=1e-12)
-    torch.testing.assert_close(state, tuple(tensor[0] for tensor in after), rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("variant", TINY, ids=str)
 def test_gradients_are_those_of_numerical_differentiation(variant):
     cell = make_cell(*variant)
@@ -153,21 +135,6 @@ def test_gradients_are_those_of_numerical_differentiation(variant):
 
     # What is differentiated is changed in place, so the cell sees it.
     assert torch.autograd.gradcheck(read, (*inputs, *cell.parameters()))
-
-
-@pytest.mark.parametrize("arch", CELLS)
-def test_a_network_that_is_not_drawn_is_the_same_but_for_its_parameters(arch):
-    sizes = Sizes(arch, 6, 15, 6, 2)  # 15 angles turn the 6 units of the URN
-    drawn = LanguageModel(sizes)
-    before = torch.get_rng_state()
-    with no_init():
-        undrawn = LanguageModel(sizes)
-    assert torch.equal(torch.get_rng_state(), before)
-    shapes = [{name: p.shape for name, p in model.named_parameters()} for model in (drawn, undrawn)]
-    assert shapes[0] == shapes[1]
-    for (name, one), (other, two) in zip(drawn.named_buffers(), undrawn.named_buffers(), strict=True):
-        assert name == other
-        assert torch.equal(one, two)
 
 
 # Parameter counts against closed forms, printed numbers, and the table in docs/architectures.md.
@@ -284,23 +251,6 @@ def test_one_word_at_a_time_is_the_window(arch):
         state = model.step(model.project(read), state)
         torch.testing.assert_close(model.top(state), window[time], rtol=0, atol=1e-12)
     torch.testing.assert_close(state, after, rtol=0, atol=1e-12)
-
-
-def test_a_word_that_occurs_again_is_exponentiated_once_with_the_same_outputs_and_gradients():
-    model = make_of_layers("urn").double()
-    words = torch.tensor([[3, 3], [4, 3], [3, 9], [4, 3]])
-    goal = torch.randn(4, 2, 12, dtype=torch.float64)
-    x = model.embedding(words)
-    for cell in model.cells:
-        x, _ = cell(x, cell.initial_state(2))
-    plain = torch.autograd.grad((x * goal).sum(), list(model.parameters())[:-2])
-    seen = []
-    model.cells[0].angles.register_forward_hook(lambda _, inputs, __: seen.append(len(inputs[0])))
-    ours, _ = model(words, model.initial_state(2))
-    assert seen == [3]
-    torch.testing.assert_close(ours, x, rtol=0, atol=1e-12)
-    gradients = torch.autograd.grad((ours * goal).sum(), list(model.parameters())[:-2])
-    torch.testing.assert_close(gradients, plain, rtol=0, atol=1e-12)
 
 
 def test_dropout_acts_on_the_angles_of_the_urn_so_that_the_state_keeps_its_length():

@@ -5,7 +5,6 @@ import random
 import pytest
 import torch
 
-from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.oracles import ORACLES, Oracle, build_oracle, read_stack, walk
 
 EVERY = [(kind, code) for kind in ORACLES for code in ("one-hot", "log")]
@@ -131,22 +130,6 @@ def test_eos_empties_the_stack_wherever_it_stands(kind, code):
         assert read_stack(oracle, state) == []
         shares = model.logits(model.top(state))[0].softmax(0)
         assert shares.topk(4).indices.sort().values.tolist() == [0, 2, 3, 4]
-
-
-@pytest.mark.parametrize("suffix", ["pt", "safetensors"])
-@pytest.mark.parametrize("kind", ORACLES)
-def test_a_saved_oracle_is_the_same_model(tmp_path, kind, suffix):
-    _, checkpoint = built(kind, 5, 3, "log")
-    path = tmp_path / f"oracle.{suffix}"
-    save_checkpoint(
-        path, checkpoint.model, checkpoint.vocabulary, training=checkpoint.training,
-        validation_perplexity=None,
-    )  # fmt: skip
-    loaded = load_checkpoint(path)
-    assert loaded.fingerprint == checkpoint.fingerprint
-    assert loaded.vocabulary.words[2:] == alphabet(5)
-    symbols = brackets(5, 3, 50)
-    assert torch.equal(read(loaded, symbols), read(checkpoint, symbols))
 
 
 def test_the_walk_shows_the_gates_of_the_construction():

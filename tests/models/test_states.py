@@ -16,14 +16,13 @@ from torch import nn
 
 import tseval
 from tseval.errors import ModelError
-from tseval.models.vocabularies import words_of_texts
 from tseval.scoring.scorers import scorer_for
 
 SENTENCES = ["the author laughs .", "the guard near an author laughs .", "an guard laugh ."]
 GRID = [
     f"{kind}-{layers}{tied}-{form}"
     for kind in ("LSTM", "GRU", "RNN_TANH", "RNN_RELU")
-    for layers in (1, 2, 3)
+    for layers in (1, 2)
     for tied in ("", "-tied")
     for form in ("state", "old", "ddp", "compiled", "training", "lightning")
 ]
@@ -103,11 +102,6 @@ def test_words_beside_the_checkpoint_are_found_and_named(folder, expected, tmp_p
     (tmp_path / "usual.pt").write_bytes((folder / "usual.pt").read_bytes())
     model = hold(tmp_path, expected, "usual", {})
     assert name in model.card.details["reading"]
-
-
-def test_texts_are_read_as_word_language_model_reads_them(tmp_path):
-    (tmp_path / "a.txt").write_text("b a\n\nb c")
-    assert words_of_texts([str(tmp_path / "a.txt")]) == ["b", "a", "<eos>", "c"]
 
 
 def test_a_converted_file_scores_alike(folder, tmp_path):

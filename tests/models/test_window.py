@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch.nn import functional as F
 
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import LEAST_UNITS, AdditiveCell, FusedCell
-from tseval.models.cells.window import column_sums, read_window, tanh_, thinned
+from tseval.models.cells.window import read_window
 
 TIME, BATCH, INPUT, HIDDEN = 5, 3, 4, 6
 RELU = {"activation": "relu"}
@@ -57,22 +56,6 @@ def test_a_window_read_at_once_has_the_outputs_and_gradients_of_single_steps(var
         torch.testing.assert_close(ours, theirs)
 
 
-@pytest.mark.parametrize("arch", [arch for arch in BY_WINDOW if issubclass(CELLS[arch], AdditiveCell)])
-def test_a_cell_that_says_nothing_of_its_derivative_is_differentiated_by_autograd(arch):
-    inherited = {name: getattr(AdditiveCell, name) for name in ("update_backward", "update_parameters")}
-    torch.manual_seed(4)
-    cell: Any = type("Plain", (CELLS[arch],), inherited)(INPUT, HIDDEN).double().eval()
-    x = torch.randn(TIME, BATCH, INPUT, dtype=torch.float64)
-    weight = torch.randn(TIME, BATCH, HIDDEN, dtype=torch.float64)
-    found = []
-    for read in (by_window, by_steps):
-        cell.zero_grad()
-        (read(cell, x, cell.initial_state(BATCH))[0] * weight).sum().backward()
-        found.append([parameter.grad for parameter in cell.parameters()])
-    for ours, torchs in zip(*found, strict=True):
-        torch.testing.assert_close(ours, torchs)
-
-
 @pytest.mark.parametrize("name", BY_WINDOW)
 def test_under_autocast_a_large_layer_differs_from_float32_by_the_rounding_of_products(name):
     torch.manual_seed(0)
@@ -87,32 +70,3 @@ def test_under_autocast_a_large_layer_differs_from_float32_by_the_rounding_of_pr
     for rounded, one in zip(torch.autograd.grad((outputs * weight).sum(), parameters), exact, strict=True):
         assert rounded.dtype == torch.float32
         assert 1e-5 < (rounded - one).norm() / one.norm() < 0.1
-
-
-def test_dropout_drops_its_share_and_keeps_the_mean():
-    torch.manual_seed(0)
-    x = torch.full((700, 301), 3.0, requires_grad=True)
-    thin = thinned(x, 0.2)
-    dropped = (thin == 0).float().mean().item()
-    assert abs(dropped - 0.2) < 0.005  # five standard deviations of 210,700 draws
-    assert abs(thin.mean().item() - 3) < 0.02
-    assert thin.unique().tolist() == pytest.approx([0, 3 / 0.8], rel=1e-4)
-    thin.sum().backward()
-    torch.testing.assert_close(x.grad, thin.detach() / 3)
-
-
-def test_dropped_entries_do_not_come_in_fours():
-    torch.manual_seed(0)
-    dropped = (thinned(torch.ones(100_000, 4), 0.5) == 0).float()
-    together = F.one_hot(dropped.sum(1).long(), 5).float().mean(0)
-    torch.testing.assert_close(together, torch.tensor([1, 4, 6, 4, 1]) / 16, rtol=0, atol=0.01)
-
-
-def test_the_quick_tangent_is_exact_to_a_floats_rounding():
-    x = torch.linspace(-12, 12, 10_001)
-    torch.testing.assert_close(tanh_(x.clone()), x.double().tanh().float(), rtol=0, atol=2.5e-7)
-
-
-def test_sums_of_narrow_columns_are_wide():
-    matrix = torch.full((5000, 3), 1.0, dtype=torch.bfloat16)
-    assert column_sums(matrix).tolist() == [4992.0] * 3  # 5,000 as bfloat16 has it; its own sums stop at 256

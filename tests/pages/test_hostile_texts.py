@@ -60,24 +60,32 @@ def assert_inert(seen):
     assert seen.page.locator(FOREIGN).count() == 0
 
 
-def published(text):
-    """A board of accuracies whose every text is hostile."""
-    row = {"dependency": text, "phenomenon": text, "construction": text, "contrast": text, "n_items": 9}
-    model = {"name": text, "validation_perplexity": text, "parameters": text, "spread": {text: "0.1"}}
-    other = {"name": f"{text} too", "validation_perplexity": None, "parameters": None}
+def published(*texts):
+    """A board of accuracies whose every text is hostile: models and rows have all, the rest the first."""
+    first = texts[0]
+    names = [*texts, f"{first} too"]
+    models = [
+        {"name": name, "validation_perplexity": name, "parameters": name, "spread": {name: "0.1"}}
+        for name in texts
+    ]
+    rows = [
+        {"dependency": text, "phenomenon": text, "construction": text, "contrast": text, "n_items": 9,
+         "accuracy": dict(zip(names, ("0.25", *["0.9"] * len(texts)), strict=True)), "spread": {text: "0.01"}}
+        for text in texts
+    ]  # fmt: skip
     return {
-        "format": 1, "name": text, "title": text, "source": text, "suite": text, "score": text, "decimals": 2,
-        "models": [model, other], "notes": [text],
-        "rows": [row | {"accuracy": {text: "0.25", f"{text} too": "0.9"}, "spread": {text: "0.01"}},
-                 row | {"construction": "b", "accuracy": {text: "0.5"}}],
+        "format": 1, "name": first, "title": first, "source": first, "suite": first, "score": first,
+        "decimals": 2, "notes": list(texts), "rows": [*rows, rows[0] | {"construction": "b"}],
+        "models": [*models, {"name": names[-1], "validation_perplexity": None, "parameters": None}],
     }  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(HOSTILE)))
+@pytest.mark.parametrize("number", range(6))
 def test_a_published_board_of_hostile_texts_is_inert(open_page, tmp_path, number):
-    (tmp_path / "board.json").write_text(json.dumps(published(HOSTILE[number])), "utf-8")
-    assert call("board", "build", tmp_path, "-o", tmp_path / "site").returncode == 0
+    (tmp_path / "board.json").write_text(json.dumps(published(*HOSTILE[number::6])), "utf-8")
+    done = call("board", "build", tmp_path, "-o", tmp_path / "site")
+    assert done.returncode == 0, done.stderr
     seen = open_page(tmp_path / "site" / "index.html", init=WATCH)
     act(seen.page)
     assert_inert(seen)

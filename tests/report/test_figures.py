@@ -8,13 +8,11 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Annotation
 
-from tseval.report.curves import ceiling
 from tseval.report.figures import (
     BANDS,
     BARS,
     BEHIND,
     COLOURS,
-    COUNT_BARS,
     LONG_LINES,
     MARKERS,
     MOST_TOGETHER,
@@ -60,15 +58,6 @@ def test_each_bar_ends_where_its_value_is_and_no_two_overlap():
     assert [text.get_text() for text in figure.subfigs[0].legends[0].get_texts()] == [*values, "chance"]
 
 
-def test_bars_of_many_models_stand_in_panels_by_family():
-    lines = [Series(i, name, [1], [9]) for i, name in enumerate(ZOO)]
-    figure = draw([Panel("", lines, y=Axis("n", log_from=0), words=["0"])], COUNT_BARS)
-    axes = [part.axes[0] for part in figure.subfigs]
-    assert [one.get_title() for one in axes] == ["Gated", "Decaying", "Others"]
-    assert [len(one.patches) for one in axes] == [4, 5, 2]
-    assert {one.get_yscale() for one in axes} == {"log"}
-
-
 def height(text):
     assert isinstance(text, Annotation)
     return text.xy[1]
@@ -105,16 +94,6 @@ def test_many_models_are_parted_into_families_by_the_architecture_in_their_names
     named = [f"number-{name.upper()}-2" for name in ZOO]
     assert [places for _, places in in_families(named)] == [places for _, places in in_families(ZOO)]
     assert in_families(ZOO[:MOST_TOGETHER]) == [("", list(range(MOST_TOGETHER)))]
-
-
-def test_no_part_of_a_family_is_larger_than_one_panel_holds():
-    names = [f"{name}-{seed}" for name in ZOO for seed in (1, 2, 3)] + ["gpt2", "_lstmed", "bert"]
-    families = in_families(names)
-    assert sorted(place for _, places in families for place in places) == list(range(len(names)))
-    assert max(len(places) for _, places in families) <= MOST_TOGETHER
-    assert [title for title, _ in families] == [
-        "Gated 1", "Gated 2", "Decaying 1", "Decaying 2", "Decaying 3", "Others 1", "Others 2"
-    ]  # fmt: skip
 
 
 def shades(axes):
@@ -177,13 +156,3 @@ def test_the_models_of_one_panel_differ_to_the_colour_blind(vision):
     seen = [np.clip(matrix @ (np.array(to_rgb(c)) ** 2.2), 0, 1) ** (1 / 2.2)
             for c in COLOURS[:MOST_TOGETHER]]  # fmt: skip
     assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 0.12
-
-
-def test_what_explodes_and_recovers_does_not_set_the_scale():
-    assert ceiling([[5e6, 6.0, 5.0], [7.0, 6.0]], 1.6) == 8.0
-    assert ceiling([[7.0, 6.0]], 1.6) == 7.0
-
-
-def test_a_line_ends_at_the_last_value_that_there_is():
-    assert Series(0, "a", [1, 2, 3], [0.1, 0.2, float("nan")]).end == 0.2
-    assert Series(0, "a", [1], [float("nan")]).end is None

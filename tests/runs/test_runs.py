@@ -1,9 +1,7 @@
 import json
 import os
-import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -18,7 +16,7 @@ from systems import needs_linux, needs_posix
 
 from tseval.adapters import open_model
 from tseval.adapters.folders import place_in_training
-from tseval.errors import ModelError, RunError, SuiteError
+from tseval.errors import ModelError, RunError
 from tseval.evaluation import evaluate
 from tseval.runs import Run, find_interrupted, fresh_directory, progress_of, read_run, start_run, training_of
 from tseval.runs.manifest import seal
@@ -101,12 +99,6 @@ def test_whole_numbers_and_truth_values_stay_so_beside_missing_ones():
     assert verdicts["n"].tolist()[:2] == [1, 2]
     assert str(verdicts["n"].dtype) == "Int64"
     assert verdicts["n"].isna().tolist() == [False, False, True]
-
-
-def test_importing_runs_verdicts_and_tables_does_not_import_torch():
-    rooms = "tseval.verdicts, tseval.runs, tseval.report, tseval.cli.table"
-    code = f"import sys, {rooms}; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # Signatures and keys
@@ -243,51 +235,6 @@ def test_a_resumed_run_knows_how_many_contexts_each_saved_part_took(tmp_path, pa
     assert b"contexts" not in (read_run(tmp_path).load_sentences().schema.metadata or {})
 
 
-KILLED = """
-    import sys, pathlib
-    from small import *
-    from tseval.scoring.engine import Part
-    suite = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
-    scored = score(suite, {"b": -0.5})
-    writer = start_run(pathlib.Path(sys.argv[1]), make_key(suite))
-    i = 0
-    while True:  # writes without end, so that the kill falls into a write
-        writer.save_part(i, Part(scored.slice(i % 4, 1), 0))
-        i += 1
-        print(i, flush=True)
-"""
-
-
-@needs_posix
-def test_a_run_killed_while_writing_resumes_and_loses_no_saved_part(tmp_path):
-    suite = make_suite(make_case("a", [("a b", "a c"), ("d b", "d c")]))
-    scored, key = score(suite, {"b": -0.5}), make_key(suite)
-    process = python(KILLED, tmp_path / "run")
-    for _ in range(20):
-        saved = int(process.stdout.readline())
-    assert "is being written by another tseval" in message(start_run, tmp_path / "run", key, resume=True)
-    assert find_interrupted(tmp_path, key) is None  # in progress is not interrupted
-    process.send_signal(signal.SIGKILL)
-    rest, _ = process.communicate()
-    saved = int((rest.split() or [saved])[-1])
-    assert find_interrupted(tmp_path, key) == tmp_path / "run"
-    parts = len(list((tmp_path / "run" / "parts").glob("*.parquet")))
-    assert f"holds an incomplete run (parts saved: {parts})" in message(read_run, tmp_path / "run")
-    with start_run(tmp_path / "run", key, resume=True) as writer:
-        for i in range(saved):
-            assert writer.load_part(i).table.equals(scored.slice(i % 4, 1))
-        assert not list((tmp_path / "run").rglob("*.partial"))
-        writer.finish(*finished_run(suite, key, scored), TABLES)
-    assert read_run(tmp_path / "run").manifest.counts.correct == 2
-
-
-def test_a_partial_file_left_by_a_kill_is_removed(tmp_path, part):
-    interrupt(tmp_path, parts=[part])
-    (tmp_path / "parts" / "000001-00.parquet.partial").write_bytes(b"half")
-    start_run(tmp_path, KEY, resume=True).close()
-    assert not list(tmp_path.rglob("*.partial"))
-
-
 def test_two_writers_cannot_hold_one_run(tmp_path):
     with start_run(tmp_path, KEY):
         text = message(start_run, tmp_path, KEY, resume=True)
@@ -376,29 +323,6 @@ def test_resuming_a_complete_run_checks_every_file(finished, name):
     file.unlink()
     text = message(start_run, finished, KEY, resume=True)
     assert text == f"{file}: No such file or directory.\n  The run is damaged: score it again."
-
-
-READ_ONLY = """
-    import sys, pathlib, os
-    from small import *
-    os.setuid(65534)
-    suite = make_suite(make_case("a", [("a b", "a c")]))
-    with start_run(sys.argv[1], make_key(suite), resume=True) as writer:
-        print(writer.complete)
-"""
-
-
-@needs_posix
-def test_a_complete_run_on_a_read_only_disk_is_just_read():
-    if os.getuid() != 0:
-        pytest.skip("needs root to become another user")
-    # Not below pytest's own folder, which no other user may enter.
-    with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        make_run(make_suite(make_case("a", [("a b", "a c")])), WORDS, path=run)
-        for place in (run, run.parent):
-            place.chmod(0o755)  # others may read, and not write
-        assert python(READ_ONLY, run).communicate() == ("True\n", "")
 
 
 def test_a_complete_run_can_be_taken_up_twice_at_once(tmp_path):
@@ -539,13 +463,6 @@ def test_a_run_is_named_by_a_text_as_well_as_by_a_path(tmp_path, finished):
     start_run(str(tmp_path / "new"), KEY).close()
     assert (tmp_path / "new" / "manifest.json").is_file()
     assert read_run(str(finished)).name == "run"
-
-
-def test_one_feature_needs_no_list():
-    run = make_run(SUITE, WORDS)
-    assert run.table(by="number").equals(run.table(by=["number"]))
-    with pytest.raises(SuiteError, match="the suite has no feature 'numbr'"):
-        run.table(by="numbr")
 
 
 def test_a_run_in_memory_needs_no_directory():

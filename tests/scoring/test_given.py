@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 from small import make_case, make_suite
@@ -199,10 +198,3 @@ def test_surprisal_refuses_the_same(value, text):
     model = Words([value] * len(text.split()), of=text)
     with pytest.raises(ModelError, match=rf"foreign gave log-probability .* sentence '{text}'"):
         surprisals(model, [GOOD, text, "a b"])
-
-
-def test_the_word_above_zero_of_a_later_sentence_is_found():
-    sentences = pa.array([f"s{i} a" for i in range(50)])
-    model = Words([-1.0, 3.0], of="s7 a")
-    with pytest.raises(ModelError, match="3 in the sentence 's7 a': above 0"):
-        surprisals(model, sentences.to_pylist())

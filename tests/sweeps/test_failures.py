@@ -19,8 +19,6 @@ from systems import needs_linux, needs_posix
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.runs import read_run
-from tseval.suites import load_suite
-from tseval.sweeps import worker
 from tseval.sweeps.units import Records, SweepPlan, UnitRecord, WorkerTask, plan_units
 from tseval.sweeps.worker import DEATHS, UnitScorer, Worker
 
@@ -102,24 +100,6 @@ def test_models_and_suites_that_change_while_a_worker_goes_on_are_read_anew(swee
     old, changed, other = (read_run(unit.run).manifest for unit in units[:3])
     assert old.key.fingerprint != changed.key.fingerprint == other.key.fingerprint
     assert (old.counts.items, other.counts.items) == (8, 9)
-
-
-def test_suites_are_read_once_for_all_models_as_long_as_there_is_room(sweeps, monkeypatch):
-    read = []
-
-    def load(spec, **options):
-        read.append(spec)
-        return load_suite(spec, **options)
-
-    monkeypatch.setattr(worker, "load_suite", load)
-    units, place = planned(models=("ckpt/step[05].pt",))
-    work(units, place)
-    assert read == ["./one", "./two"]
-    monkeypatch.setattr(worker, "KEPT_ITEMS", 12)  # of 8 and 5
-    units, place = planned("other", ("ckpt/step[05].pt",))
-    work(units, place)
-    assert read[2:] == ["./one", "./two"] * 2
-    assert results_of(Path("out")) == results_of(Path("other"))
 
 
 def test_a_unit_that_kills_its_workers_is_given_up_unless_it_comes_forward(sweeps):

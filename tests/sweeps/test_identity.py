@@ -17,7 +17,7 @@ from tseval.scoring import engine
 pytestmark = [needs_posix, pytest.mark.slow]
 
 # Engine, workers, kills.
-SOME = [("local", 2, 2), ("slurm", 2, 1), ("ray", 2, 2)]
+SOME = [("local", 2, 2), ("slurm", 2, 1), ("ray", 2, 1)]
 ALL = list(product(("local", "slurm", "ray"), (1, 2, 7), (0, 4)))
 CHOSEN = ALL if os.environ.get("TSEVAL_SWEEPS") == "all" else SOME
 

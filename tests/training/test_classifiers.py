@@ -132,17 +132,6 @@ def test_an_epoch_reads_every_example_once_neighbours_in_length_together_in_anot
     assert not torch.equal(torch.cat(first), torch.cat(epoch_batches(lengths, 8, 2, 1)))
 
 
-def test_a_batch_holds_the_words_of_its_examples():
-    examples = Examples.encode([*TRAIN, ("a pilot", 0)], WORDS)
-    rows = torch.tensor([120, 3, 0, 77])
-    words, lengths, classes = examples.batch(rows)
-    for column, row in enumerate(rows.tolist()):
-        text, number = [*TRAIN, ("a pilot", 0)][row]
-        shown = [WORDS.words[word] for word in words[: lengths[column], column].tolist()]
-        assert shown == text.replace("a pilot", "<unk> pilot").split()
-        assert classes[column] == number
-
-
 @pytest.mark.parametrize("arch", ["drnn", "eirnn", "lstm"])
 def test_an_interrupted_run_goes_on_to_the_same_result(tmp_path, train, arch, monkeypatch):
     monkeypatch.setattr("tseval.training.classifier.READ_EVERY", 0)  # hear of every batch
@@ -273,45 +262,12 @@ def test_the_curve_has_points_within_epochs_that_change_nothing_else(tmp_path, t
     assert one.training["course"] == other.training["course"]
 
 
-def test_a_decay_rate_that_depends_on_the_words_is_averaged_over_the_validation_examples(tmp_path, train):
-    train("model.pt", "drnn-cnn", log_every=5, sizes={"dropout": 0.0})
-    found = curves(tmp_path / "model.curves.parquet")
-    best = load_checkpoint(tmp_path / "model.pt")
-    weights = {name: tensor.double().numpy() for name, tensor in best.model.state_dict().items()}
-    rates = []
-    for text, _ in VALID:
-        vectors = [weights["embedding.weight"][WORDS.ids()[word]] for word in text.split()]
-        for place in range(len(vectors)):
-            total = weights["layers.0.decay"]
-            for lag in range(min(3, place + 1)):
-                total = total + vectors[place - lag] @ weights["layers.0.taps.weight"][lag]
-            rates.append(1 / (1 + np.exp(-total)))
-    losses = found.loc[found["validation_accuracy"] == found["validation_accuracy"].max()]
-    row = losses["validation_loss"].idxmin()
-    assert found["alpha_1"][row] == pytest.approx(np.mean(rates), rel=1e-5)
-    assert found["alpha_1"].nunique() == len(found)
-
-
 def test_a_resume_file_from_before_there_were_such_points_is_taken_up(tmp_path, train, stopped):
     train("whole.pt")
     rewrite(stopped, lambda content: content["identity"].pop("log_every"))
     train(resume=True)
     whole, parts = (load_checkpoint(tmp_path / name) for name in ("whole.pt", "model.pt"))
     assert whole.fingerprint == parts.fingerprint
-
-
-def test_a_decay_rate_beyond_one_that_explodes_names_the_option_to_change(train):
-    # Sentences of 300 words: 1.5 ** 300 is 1e52, beyond float32.
-    long = [(" ".join([text] * 150), label) for text, label in [("author near", 0), ("pilots near", 1)]]
-    exploding = {"initial_alpha": 1.5, "alpha_bound": "none", "activation": "relu"}
-    with pytest.raises(TrainingError) as error:
-        train(sizes={"options": exploding}, data=(long, long), learning_rate=0.001)
-    said = str(error.value)
-    assert "--option alpha_bound=sigmoid, a lower initial_alpha, or activation=tanh" in said
-    assert len(said) < 500
-    with pytest.raises(TrainingError) as error:
-        train("other.pt", "srn", sizes={"options": {"activation": "relu"}}, learning_rate=1e30, clip=1e30)
-    assert "alpha_bound" not in str(error.value)
 
 
 def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_path, train, stopped):

@@ -114,7 +114,7 @@ ZOO = """
     def compare(whole, other):
         return different(timeless(whole), timeless(other))
 
-    print(json.dumps(kill_everywhere(make, make, compare, place / "points", every=5)))
+    print(json.dumps(kill_everywhere(make, make, compare, place / "points", every=9)))
 """
 
 
@@ -165,7 +165,7 @@ PUBLICATION = """
     (place / "tables/board.json").write_text(board.replace('"gru"', '"drnn"'))
     (place / "tables/entries/srn/entry.yaml").write_text("of an older model")
     compare = lambda *folders: different(*map(files_below, folders))
-    found = kill_everywhere(lambda: publish("srn", "gru"), go_on, compare, place / "points", furnish, every=3)
+    found = kill_everywhere(lambda: publish("srn", "gru"), go_on, compare, place / "points", furnish, every=9)
     print(json.dumps(found))
 """
 

@@ -4,7 +4,6 @@ import math
 import signal
 import subprocess
 import sys
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,9 @@ from tseval.training.loop import (
     LEAST_TILE_ROWS,
     LOSS_TILE_LOGITS,
     ROW_MULTIPLE,
-    TrainingState,
-    as_stored,
     cross_entropy,
     mean_loss,
 )
-from tseval.training.settings import SGD, Adam, Schedule, Settings
 
 VARIANTS = [
     {"optimiser": "adam", "schedule": "cosine"},
@@ -214,15 +210,6 @@ def test_validation_is_torchs_cross_entropy_whatever_the_window(train):
         assert mean_loss(model, Columns(text, window)) == pytest.approx(expected, rel=1e-5)
 
 
-def test_measuring_takes_no_random_numbers_and_rounds_as_on_disk():
-    model = LanguageModel(Sizes("lstm", len(WORDS), embedding=6, hidden=10, layers=2, tied=False))
-    before = torch.get_rng_state()
-    copy = as_stored(model, "float16")
-    assert torch.equal(torch.get_rng_state(), before)
-    for name, tensor in copy.state_dict().items():
-        assert torch.equal(tensor, model.state_dict()[name].half().float()), name
-
-
 def test_more_validations_do_not_change_the_weights(tmp_path, train):
     # The last of a run whose loss falls all the way is the best, so the checkpoint holds the last weights.
     train("seldom.pt", epochs=1)
@@ -246,20 +233,6 @@ def test_a_validation_loss_that_is_not_finite_stops_too(train):
     # float16 cannot hold what the huge steps of the first window lead to.
     with pytest.raises(TrainingError, match=r"the validation loss is nan after window 1 of the run"):
         train(max_tokens=60, optimiser="sgd", learning_rate=1e8, clip=100.0, stored="float16")
-
-
-@pytest.mark.parametrize("arch", sorted(CELLS))
-def test_the_state_of_every_cell_is_finer_than_bfloat16(arch):
-    # A state that is rounded at every word forgets: an LSTM then learns word frequencies and no more.
-    torch.manual_seed(1)
-    model = LanguageModel(Sizes(arch, len(WORDS), embedding=6, hidden=10, layers=2))
-    text = columns(stream(200), 4)
-    settings = Settings(batch=4, window=15, precision="bfloat16")
-    state = TrainingState(model, Schedule(settings, Columns(text, settings.window)))
-    state.advance()
-    # What words will add to the next decay rates of the convolution is a plain product, and narrower.
-    for tensor in (one for one in state.carried if one.shape[-1] == model.sizes.hidden):
-        assert (tensor != tensor.bfloat16().float()).float().mean() > 0.4
 
 
 def test_a_decay_rate_that_depends_on_the_words_is_averaged_over_the_first_window(tmp_path, train):
@@ -326,54 +299,8 @@ def test_loss_and_gradients_are_torchs(rows, words, onednn_is_faster, monkeypatc
         torch.testing.assert_close(ours_grad, torchs_grad)
 
 
-def test_bfloat16_products_stay_close():
-    hidden, weight, bias, targets = problem(700)
-    exact = cross_entropy(hidden, weight, bias, targets)
-    rounded = cross_entropy(hidden, weight, bias, targets, torch.bfloat16)
-    assert rounded.dtype == torch.float32
-    torch.testing.assert_close(rounded, exact, rtol=5e-3, atol=0)
-    assert rounded != exact
-    inputs = hidden, weight, bias
-    pairs = zip(torch.autograd.grad(rounded, inputs), torch.autograd.grad(exact, inputs), strict=True)
-    for rounded_grad, exact_grad in pairs:
-        assert rounded_grad.dtype == torch.float32
-        assert (rounded_grad - exact_grad).norm() < 0.01 * exact_grad.norm()
-
-
-def test_under_bfloat16_the_loss_is_a_logarithm_in_float32():
-    for row in range(20):
-        hidden, weight, bias, targets = problem(20)
-        loss = cross_entropy(hidden[row : row + 1], weight, bias, targets[:1], torch.bfloat16)
-        # The probability is a number of bfloat16, its logarithm is not rounded to one.
-        probability = torch.exp(-loss.detach())
-        torch.testing.assert_close(probability.bfloat16().float(), probability, rtol=1e-5, atol=0)
-        torch.testing.assert_close(loss, -probability.bfloat16().float().log(), rtol=1e-6, atol=1e-7)
-
-
 # The optimisers are torch's own, and start without its compiler.
 SIX_WORDS = "the author near the guards laughs .\n" * 40
-
-
-@pytest.mark.parametrize(("ours", "theirs"), [(Adam, torch.optim.Adam), (SGD, torch.optim.SGD)])
-def test_steps_and_what_is_saved_are_torchs(ours, theirs):
-    torch.manual_seed(0)
-    first = torch.nn.Linear(5, 3)
-    models = [first, deepcopy(first)]
-    optimisers = [
-        kind(model.parameters(), lr=0.1, fused=True)
-        for kind, model in zip((ours, theirs), models, strict=True)
-    ]
-    for step in range(6):
-        if step == 3:  # as a training is resumed
-            optimisers[0].load_state_dict(deepcopy(optimisers[1].state_dict()))
-        data = torch.randn(4, 5)
-        for model, optimiser in zip(models, optimisers, strict=True):
-            model(data).square().sum().backward()
-            optimiser.step()
-            optimiser.zero_grad()
-    assert torch.equal(*(model.weight for model in models))
-    assert models[0].weight.requires_grad
-    assert repr(optimisers[0].state_dict()) == repr(optimisers[1].state_dict())
 
 
 @pytest.mark.parametrize("kind", ["adam", "sgd"])

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 import torch
+from cut_suites import cut_suite
 from forged import (
     count_anew,
     edit_json,
@@ -38,6 +39,16 @@ from tseval.verifying.claim import claim_of_run
 from tseval.verifying.rescore import chosen
 
 CASES = ["simple_agrmt", "simple_npi_anim", "reflexive_sent_comp"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_cases(tmp_path_factory):
+    """The suite has these cases alone: whoever verifies expands all of it, anew every time."""
+    folder = tmp_path_factory.mktemp("templates")
+    cut_suite("marvin_linzen", CASES, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tseval.suites.TEMPLATES", folder)
+        yield
 
 
 @pytest.fixture(scope="module")

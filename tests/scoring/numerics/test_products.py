@@ -2,14 +2,11 @@
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
-from transformers.pytorch_utils import Conv1D
 
 from tseval.scoring import numerics
 from tseval.scoring.numerics import (
     LEAST_ROWS,
-    LEAST_WEIGHTS,
     best_words,
     chosen_logits,
     fast_products,
@@ -20,22 +17,10 @@ from tseval.scoring.numerics import (
 
 CPU = torch.device("cpu")
 COLUMNS, OUTPUTS = 300, 1_000
-needs_onednn = pytest.mark.skipif(not numerics.HAS_ONEDNN, reason="PyTorch has no oneDNN for this processor")
 
 
 def draw(*shape):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
-def calls_of(action):
-    """Names of the operators that an action runs."""
-    with torch.inference_mode(), torch.profiler.profile() as profile:
-        action()
-    return {row.key for row in profile.key_averages()}
-
-
-def test_the_shapes_of_these_tests_are_large_enough():
-    assert COLUMNS * OUTPUTS >= LEAST_WEIGHTS
 
 
 @pytest.mark.parametrize(
@@ -59,25 +44,10 @@ def test_a_product_is_that_of_double_precision(inputs, weight, bias):
     torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-4)
 
 
-@needs_onednn
-def test_onednn_multiplies_what_is_large():
-    weight = draw(OUTPUTS, COLUMNS)
-    assert "mkldnn::_linear_pointwise" in calls_of(lambda: linear(draw(LEAST_ROWS, COLUMNS), weight))
-    assert "mkldnn::_linear_pointwise" not in calls_of(lambda: linear(draw(LEAST_ROWS - 1, COLUMNS), weight))
-    assert "mkldnn::_linear_pointwise" not in calls_of(lambda: linear(draw(LEAST_ROWS, 20), weight[:, :20]))
-
-
 def test_gradients_flow_where_they_are_recorded():
     weight = draw(OUTPUTS, COLUMNS).requires_grad_()
     linear(draw(50, COLUMNS), weight).sum().backward()
     torch.testing.assert_close(weight.grad, draw(50, COLUMNS).sum(0).expand(OUTPUTS, -1))
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_other_types_are_left_to_torch(dtype):
-    inputs, weight = draw(50, COLUMNS).to(dtype), draw(OUTPUTS, COLUMNS).to(dtype)
-    with torch.inference_mode():
-        assert torch.equal(linear(inputs, weight), F.linear(inputs, weight))
 
 
 class Quantised(torch.Tensor):
@@ -98,53 +68,6 @@ def test_weights_with_products_of_their_own_keep_them():
     torch.testing.assert_close(
         found.double(), inputs.double() @ weight.relu().double().t(), rtol=1e-5, atol=1e-4
     )
-
-
-class Mixed(nn.Module):
-    """Every way in which models ask for a product."""
-
-    added: torch.Tensor
-    weight: torch.Tensor
-
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(0)
-        self.wide, self.upright = nn.Linear(COLUMNS, OUTPUTS), Conv1D(COLUMNS, OUTPUTS)
-        self.register_buffer("added", draw(1, OUTPUTS))
-        self.register_buffer("weight", draw(OUTPUTS, COLUMNS) / 20)
-
-    def forward(self, x):
-        x = self.upright(self.wide(x))
-        x = torch.addmm(self.added, x, self.weight.t())
-        return torch.addmm(x[0, :1], x, self.weight, beta=0.5), F.linear(x, weight=self.weight.t(), bias=None)
-
-
-def test_a_model_is_rerouted_without_a_change():
-    model, inputs = Mixed(), draw(50, COLUMNS)
-    with torch.inference_mode():
-        expected = model.double()(inputs.double())
-        model.float()
-        with fast_products(CPU):
-            found = model(inputs)
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-4)
-
-
-@needs_onednn
-def test_only_inside_is_a_model_rerouted():
-    model, inputs = Mixed(), draw(50, COLUMNS)
-
-    def inside():
-        with fast_products(CPU):
-            model(inputs)
-
-    assert "mkldnn::_linear_pointwise" in calls_of(inside)
-    assert "mkldnn::_linear_pointwise" not in calls_of(lambda: model(inputs))
-
-
-def test_a_graphics_card_keeps_its_own():
-    with fast_products(torch.device("cuda")):
-        assert "mkldnn::_linear_pointwise" not in calls_of(lambda: Mixed()(draw(50, COLUMNS)))
 
 
 def test_without_onednn_scores_are_the_same(monkeypatch):

@@ -258,12 +258,6 @@ def test_what_no_string_begins_with_is_refused(spec, prefix):
         parse_language(spec).allowed(prefix.split())
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_no_symbol_of_an_alphabet_holds_a_space(spec):
-    alphabet = parse_language(spec.format("seed=0")).alphabet
-    assert " ".join(alphabet).split() == list(dict.fromkeys(alphabet))
-
-
 # What is asked of a model within strings, and what is known of it, against a stack in plain Python.
 def choices_of(suite):
     """Every choice of a suite: its string, position, right symbols, wrong symbols, features."""

@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -274,7 +272,6 @@ def test_the_page_lists_every_suite_with_its_items():
 
 @needs_posix
 def test_the_page_is_reproduced_by_its_command(tmp_path):
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    (command,) = follow(PAGE, tmp_path, os.environ | {"PATH": path})
+    (command,) = follow(PAGE, tmp_path)
     published = json.loads(CLAMS.read_text("utf-8"))["languages"]["de"]["simple_agrmt"]
     assert command.quoted == command.printed == f"{published['sha256_sorted']}  -"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tseval.errors import GrammarError
-from tseval.questions.regions import Region, Regions, parse, regions_of
-from tseval.suites import bundled_sizes, load_suite, stream_cases
+from tseval.questions.regions import Regions, parse, regions_of
+from tseval.suites import load_suite, stream_cases
 from tseval.suites.grammar.designs import read_marks
 from tseval.suites.lint import lint
 
@@ -110,12 +110,6 @@ def test_several_predictions_hold_together(write_grammar):
     question = question_of(write_grammar(BODY, SLOTS, design("what.after < that.after", "that.object > 1")))
     assert [str(one) for one in question.predictions] == ["p1", "p2", "all predictions"]
     assert question.predictions[-1].formula == "[what.after < that.after] & [that.object > 1]"
-
-
-def test_a_bundled_design_counts_its_predictions(write_grammar, monkeypatch):
-    path = write_grammar(BODY, SLOTS, design("what.after < 1", "that.object > 1"))
-    monkeypatch.setattr("tseval.suites.TEMPLATES", path.parent.parent)
-    assert bundled_sizes(path.parent.name)[1:] == (1, 12, 36)
 
 
 @pytest.mark.parametrize(
@@ -239,8 +233,3 @@ def test_lint_finds_a_final_period_behind_a_region(write_grammar):
         BODY.replace("again", "[end again .]"), SLOTS, SIMPLE.replace("after]", "after, end]")
     )
     assert sum("scored twice" in one for one in findings(path)) == 3
-
-
-def test_a_region_is_shown_as_it_is_written():
-    assert str(Region(None, "what")) == "what.*"
-    assert str(Region(4, "what")) == "what.4"

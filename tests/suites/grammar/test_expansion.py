@@ -223,18 +223,6 @@ def test_streamed_blocks_join_to_the_whole(write_grammar):
     assert texts == whole.sentences.column("a").to_pylist()
 
 
-def test_a_fragment_is_rendered_once_per_distinct_binding(write_grammar):
-    # 280,000 items, but no phrase has more than 6 bindings: by item this takes a minute.
-    slots = "{" + ", ".join(f"s{i}: noun.person" for i in range(7)) + "}"
-    body = "a: x " + " ".join(
-        f"{{% if s{i}.number == 'sing' %}}{{{{ s{i} }}}}{{% endif %}}" for i in range(7)
-    )
-    start = time.perf_counter()
-    suite = load_suite(write_grammar(f"{body}\nb: x", slots))
-    assert suite.n_items == 6**7
-    assert time.perf_counter() - start < 10
-
-
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
@@ -258,12 +246,3 @@ def test_lists_are_joined_with_a_word_or_a_number(write_grammar):
     path = write_grammar("a: '{{ [1, 2, 3] | join(verb) }}'\nb: {{ [1, 2] | join(0) }}", "{verb: verb.main}")
     assert load_suite(path).cases[0].sentences.column("a")[0].as_py() == "'1laughs2laughs3'"
     assert load_suite(path).cases[0].sentences.column("b")[0].as_py() == "102"
-
-
-def test_lines_share_no_code_that_only_looks_alike(write_grammar):
-    path = write_grammar(
-        "a:  {{ verb ~ 1 }} x {{ verb }}\nb: {{ verb ~ 1.0 }} x {{ verb }}", "{verb: verb.main}"
-    )
-    columns = load_suite(path).cases[0].sentences
-    assert columns.column("a").to_pylist() == ["laughs1 x laughs", "is tall1 x is tall"]
-    assert columns.column("b").to_pylist() == ["laughs1.0 x laughs", "is tall1.0 x is tall"]
