@@ -231,7 +231,9 @@ def test_a_suite_is_written_out_in_either_form(tmp_path):
     written = call("expand", "clams_german", "--case", "subj_rel", "--limit", "1", "--text", "natural")
     assert written.stdout.split("\t")[1] == "Der Schriftsteller, der den Wächter mag, schwimmt"
     (tmp_path / "pairs.jsonl").write_text(json.dumps({"good": "I laugh.", "bad": "I laughs."}) + "\n")
-    refused = call("export", "lm-eval", tmp_path / "pairs.jsonl", "-o", tmp_path / "data", "--text", "natural")
+    refused = call(
+        "export", "lm-eval", tmp_path / "pairs.jsonl", "-o", tmp_path / "data", "--text", "natural"
+    )
     assert refused.returncode == 0  # data are as somebody wrote them
     refused = call("expand", tmp_path / "pairs.jsonl", "--text", "natural")
     assert (refused.returncode, "--text natural" in refused.stderr) == (2, True), refused.stderr
