@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from tseval.adapters.pretrained import OptionValue, Pretrained
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Batch, Contexts, Trie
-    from tseval.suites.writing import Writing
+    from tseval.writing import Writing
 
 SCHEMES = {"hf": "open_causal"}
 ARGUMENTS = ("bos", "eos", "leading_space", "words", "white_space")  # all others are transformers' own

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from transformers.utils import ModelOutput
 
     from tseval.adapters.pretrained import OptionValue, Pretrained
-    from tseval.suites.writing import Writing
+    from tseval.writing import Writing
 
 SCHEMES = {"mlm": "open_masked"}
 METRICS = ("within_word_l2r", "original")

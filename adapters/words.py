@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
 
-    from tseval.suites.writing import Writing
+    from tseval.writing import Writing
 
 WHITE_SPACE = ("single", "kept", "all")  # what is left of it in a sentence
 NOTHING = "∅"  # what a model sees of a word that its tokenizer drops

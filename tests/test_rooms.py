@@ -25,6 +25,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.files": {"filelock", "platformdirs"},
     "tseval.formats": {"msgspec", "yaml"},
     "tseval.tables": {"pyarrow"},
+    "tseval.writing": set(),
     "tseval.questions": NUMBERS,
     "tseval.items": NUMBERS,
     "tseval.suites": NUMBERS | {"conllu", "jinja2", "nltk", "spacy", "tabulate", "yaml"},

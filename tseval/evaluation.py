@@ -27,8 +27,8 @@ from tseval.scoring.engine import lengths_of, score_all
 from tseval.scoring.protocol import WritingModel
 from tseval.scoring.scorers import scorer_for
 from tseval.suites import load_suite
-from tseval.suites.writing import FORMS, Form
 from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
+from tseval.writing import FORMS, Form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

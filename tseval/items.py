@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from tseval.questions import Contrast, Question, Score
-    from tseval.suites.writing import Writing
+    from tseval.writing import Writing
 
 
 Feature = str | int | float | bool
@@ -134,6 +134,14 @@ class Case:
             sentences=self.sentences.take(index),
             features=take_rows(self.features, index),
             entries=take_rows(self.entries, index),
+        )
+
+    def written(self, rules: Writing) -> Case:
+        """Give the same case in natural text, for other programs: its words are no longer what stands apart."""
+        texts = {label: self.sentences[label].to_pylist() for label in self.labels}
+        columns = {label: [rules.write(str(text))[0] for text in column] for label, column in texts.items()}
+        return replace(
+            self, sentences=pa.table({name: pa.array(c, pa.string()) for name, c in columns.items()})
         )
 
     def items(self) -> Iterator[Item]:

@@ -18,8 +18,8 @@ from tseval.errors import ModelError, SuiteError
 from tseval.evaluation import as_read
 from tseval.scoring.scorers import scorer_for
 from tseval.suites.grammar import read_folder
-from tseval.suites.writing import LANGUAGES
 from tseval.verdicts import sentences_of
+from tseval.writing import LANGUAGES
 
 RULES = LANGUAGES["english"]
 # Tokens of a grammar, and how people write them.

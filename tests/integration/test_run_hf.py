@@ -38,7 +38,10 @@ def test_a_folder_is_scored_and_the_run_says_how(gpt2, tmp_path):
     assert "|first_token:scored|" in result.stderr
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["model"]["details"]["method"] == "packed tree, tiled head"
-    assert manifest["warnings"] == []
+    (warning,) = manifest["warnings"]
+    assert warning.startswith(
+        "sentences are read as people write them, 'Most authors have ever been famous.'"
+    )
     assert manifest["counts"]["items"] == 66
     # A run with another start symbol is another run.
     other, suite = open_model(f"hf:{gpt2}", {"bos": "false"}), tseval.load_suite("marvin_linzen", limit=3)
@@ -49,7 +52,7 @@ def test_a_folder_is_scored_and_the_run_says_how(gpt2, tmp_path):
 def test_a_model_that_cannot_be_packed_says_so_in_the_manifest(tmp_path):
     model = open_model(f"hf:{save_causal(tmp_path / 'tiny', 'bloom')}")
     run = tseval.evaluate(model, tseval.load_suite("marvin_linzen", limit=1), out=tmp_path / "run")
-    (warning,) = run.manifest.warnings
+    _, warning = run.manifest.warnings
     assert warning.startswith("scored by rows of equal length, tiled head: packed tree")
 
 

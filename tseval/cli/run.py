@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from tseval.questions import Score
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
-    from tseval.suites.writing import Form
     from tseval.sweeps import UnitState, Workforce
     from tseval.sweeps.units import SweepUnit
     from tseval.verifying import Verification
+    from tseval.writing import Form
 
     _Verifier = Callable[[Path, Callable[[int, int], None] | None], Verification]
 

@@ -132,7 +132,8 @@ def expand_command(
             suite, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns
         )
         if text == "natural":
-            blocks = map(writing_of(suite).write_case, blocks)
+            rules = writing_of(suite)
+            blocks = (case.written(rules) for case in blocks)
     if n_items >= _LONG:
         blocks = _with_progress(blocks, n_items, quiet)
     screen = sys.stdout  # a bar would put itself before it
@@ -252,8 +253,8 @@ def lm_eval(
 
     with busy(f"writing {suite}", quiet):
         loaded = load_suite(suite, limit=limit, tokenise=tokenise, columns=columns)
-        if text == "natural" and loaded.writing:
-            loaded = replace(loaded, cases=tuple(map(loaded.writing.write_case, loaded.cases)))
+        if text == "tokenised":
+            loaded = replace(loaded, writing=None)
         group, *tasks = write_tasks(loaded, output)
     if not quiet:
         click.echo(f"{output}: {group}, {len(tasks)} tasks", err=True)

@@ -464,7 +464,7 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
     """Write a suite as tasks of lm-eval.
 
     Args:
-        suite: What to write; it must compare whole sentences.
+        suite: What to write; it must compare whole sentences. Where it has rules of writing, as natural text.
         folder: Where to; made if it is not there. It must not hold other files.
 
     Returns:
@@ -522,6 +522,8 @@ def _documents(suite: Suite, case: Case, contrast: Contrast) -> Iterator[dict[st
     end = "" if suite.terminator is None else f" {suite.terminator}"
     for item in case.items():
         pair = {"good": item.sentences[contrast.better] + end, "bad": item.sentences[contrast.worse] + end}
+        if suite.writing is not None:
+            pair = {role: suite.writing.write(sentence)[0] for role, sentence in pair.items()}
         yield {
             "case": case.name,
             "item": item.index,

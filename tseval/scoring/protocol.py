@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from torch import Tensor
 
-    from tseval.suites.writing import Writing
+    from tseval.writing import Writing
 
     PrefixState = tuple[Tensor, ...]
 

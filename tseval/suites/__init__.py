@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from tseval.suites.grammar import SuiteFolder
     from tseval.suites.grammar.grammar import Grammar
-    from tseval.suites.writing import Writing
+    from tseval.writing import Writing
 
 
 CACHE_FORMAT = 2

@@ -21,7 +21,7 @@ from tseval.formats import ContentError, Json, checked, read_json, read_yaml
 from tseval.questions import Score  # noqa: TC001 - the type of a field that is checked
 from tseval.runs.directory import PARTS, safe_name
 from tseval.suites import check_suite_spec
-from tseval.suites.writing import Form  # noqa: TC001 - the type of a field that is checked
+from tseval.writing import Form  # noqa: TC001 - the type of a field that is checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

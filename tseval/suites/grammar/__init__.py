@@ -17,7 +17,7 @@ from tseval.items import refuse_unknown_cases
 from tseval.questions import Contrast
 from tseval.suites.grammar.grammar import Grammar, load_grammar, read_contrasts
 from tseval.suites.grammar.source import YamlDocument, describe, parse_yaml, read_grammar_text
-from tseval.suites.writing import LANGUAGES, Writing, read_writing
+from tseval.writing import LANGUAGES, Writing, read_writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,14 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
-import pyarrow as pa
-
 from tseval.errors import SuiteError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from tseval.items import Case
 
 # In what form a model reads the sentences of a grammar: as it was trained, as people write, or tokens.
 Form = Literal["auto", "natural", "tokenised"]
@@ -84,16 +80,6 @@ class Writing:
                 kind = "a mapping of tokens to how they are written" if name == "spelling" else kind
                 raise SuiteError(f"{where}: writing: {name} is {kind}, not {value!r}")
         return replace(self, **changed)  # type: ignore[arg-type] # each of its own kind, as checked above
-
-    def write_case(self, case: Case) -> Case:
-        """Give a case whose sentences are natural text: for other programs, since its regions are gone."""
-        texts = {
-            label: pa.array(
-                [self.write(str(text))[0] for text in case.sentences[label].to_pylist()], pa.string()
-            )
-            for label in case.labels
-        }
-        return replace(case, sentences=pa.table(texts))
 
 
 RULES = tuple(rule.name for rule in fields(Writing))
