@@ -32,7 +32,7 @@ from tseval.errors import RunError, SuiteError, counted, shortened
 from tseval.items import cluster_by
 from tseval.questions import SCORES
 from tseval.questions.scored import Normalised
-from tseval.suites import load_suite, taken_before
+from tseval.suites import load_suite, taken_before, what_was_read
 from tseval.suites.data.ratings import read_unigrams
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ RUNS = Path("runs")
               help="Items with the same value are not independent, whatever the suite says; may be repeated.",
 )  # fmt: skip
 @COLUMNS_OPTION
+@click.option("--exclude", metavar="known-errors or FILE",
+              help="Items of data to leave out: errors that are known of a published set, or a list of "
+                   "paradigm and pairID.")  # fmt: skip
 @click.option("--score", type=click.Choice(SCORES),
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip
@@ -89,9 +92,9 @@ RUNS = Path("runs")
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
     sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...],
-    columns: dict[str, str] | None, score: Score | None, normalise: str, unigrams: Path | None,
-    precision: str, too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
-    quiet: bool,
+    columns: dict[str, str] | None, exclude: str | None, score: Score | None, normalise: str,
+    unigrams: Path | None, precision: str, too_long: str, by: tuple[str, ...], device: str,
+    out: Path | None, resume: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     if out == Path():
@@ -107,6 +110,7 @@ def run_command(
                     seed=seed,
                     tokenise=tokenise,
                     columns=columns,
+                    exclude=exclude,
                 ),
                 clusters,
             )
@@ -120,6 +124,8 @@ def run_command(
         if suite.left_out and not quiet:
             several = f"{suite.name}: {len(suite.left_out)} cases compare more than two sentences"
             click.echo(f"{several}, and are left out: {', '.join(suite.left_out)}", err=True)
+        if suite.files and not quiet:
+            click.echo(what_was_read(suite), err=True)
     chosen = _chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
