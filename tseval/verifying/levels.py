@@ -144,6 +144,9 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
         raise SuiteError(
             f"{first_line(error)}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"
         ) from None
+    facts = claim.manifest.suite
+    if (suite.exclude, suite.excluded) != (facts.exclude, facts.excluded):
+        raise CheckFailed(f"{MANIFEST}: suite.excluded is not the list {facts.exclude!r}")
     if (seed := claim.manifest.suite.seed) is not None and suite.seed is None:
         raise CheckFailed(f"{MANIFEST}: suite.seed is {seed}, but no seed chooses sentences of {suite.name}")
     if claim.manifest.suite.complete:

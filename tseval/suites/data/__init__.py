@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,13 +30,20 @@ from tseval.suites.data.agreement import (
     read_linzen,
 )
 from tseval.suites.data.entries import DataSet, Reading
-from tseval.suites.data.layouts import ALTERNATING, layout_of, read_sentences
+from tseval.suites.data.layouts import (
+    ALTERNATING,
+    layout_of,
+    read_entries,
+    read_sentences,
+    sentences_in,
+)
 from tseval.suites.data.pairs import (
     BLIMP_METHODS,
     BLIMP_SOURCE,
     CLAMS_SOURCE,
     LANGUAGES,
     find_roles,
+    pair_entries,
     read_blimp,
     read_clams,
     read_pairs,
@@ -57,6 +64,7 @@ if TYPE_CHECKING:
 
 # Of two files of one name the first kind is read.
 DATA_ENDINGS = (".jsonl", ".tsv", ".parquet", ".json", ".csv", ".xlsx", ".tab", ".text", ".txt")
+TABLES = (".jsonl", ".json", ".tsv", ".csv", ".parquet", ".xlsx", ".tab")
 # What lies beside data and is none, whatever its ending.
 _ABOUT = re.compile(
     r"(licen[cs]e|copying|notice|readme|changelog|changes|citation|authors|contributing|requirements|"
@@ -267,6 +275,61 @@ def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
 def _is_blimp(file: Path, columns: Columns) -> bool:
     published = columns.known is not None and columns.known.title is not None
     return not (is_table(file) or columns.given or published) and {"UID", "pairID"} <= {*columns.names}
+
+
+@dataclass(frozen=True, slots=True)
+class TableText:
+    """What a row of a table holds to be scored: a sentence, and the words of it that are asked about.
+
+    Attributes:
+        row: Number of the row.
+        what: Its item, condition and label, as far as it has them.
+        text: The whole sentence.
+        before: How many words stand before those that are asked about.
+        length: How many these are.
+    """
+
+    row: int
+    what: str
+    text: str
+    before: int
+    length: int
+
+
+def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[TableText]:
+    """Give what every row of a table holds: a sentence or its critical words, both of a pair, or a word."""
+    how = dict(columns or {})
+    kind = kind_of(path, how)
+    if kind in {"pairs", "candidates"}:
+        reading = Reading({path: _stem(path)}, _stem(path), None, how)
+        entries = (pair_entries if kind == "pairs" else read_entries)(path, _stem(path), reading)
+        return [
+            _asked(item.place, label, text, item.regions.get(label, ()))
+            for item in entries
+            for label, text in item.sentences.items()
+        ]
+    found = []
+    for one in sentences_in(path, _stem(path), how, apart=True):
+        what = " ".join(filter(None, (one.item, one.condition, one.label)))
+        pieces = [(name, len(text.split())) for name, text in one.pieces]
+        if kind == "words":
+            for at, (place, _) in enumerate(pieces):
+                found.append(_asked(place, what, one.text, pieces, at))
+        else:
+            critical = next(
+                (at for at, (name, _) in enumerate(pieces) if name in {"critical", "continuation"}), None
+            )
+            found.append(
+                _asked(one.place, what, one.text, pieces if critical is not None else (), critical or 0)
+            )
+    return found
+
+
+def _asked(place: str, what: str, text: str, regions: Sequence[tuple[str, int]], at: int = -1) -> TableText:
+    """Say which words of a text are asked about: a region, by default the last, or all."""
+    row, lengths = int(place.rpartition(":")[2]), [length for _, length in regions] or [len(text.split())]
+    at %= len(lengths)
+    return TableText(row, what, " ".join(text.split()), sum(lengths[:at]), lengths[at])
 
 
 def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:

@@ -13,19 +13,28 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tseval.errors import SuiteError, suggest
+from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.questions.regions import Mark, Prediction, Regions, parse, regions_of
 from tseval.suites.data.roles import PAIR_LABELS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tseval.questions import Question
     from tseval.suites.data.entries import DataItem, Reading
+    from tseval.suites.data.roles import Columns
 
 
 # Regions that are compared where nothing else is said.
 _CRITICAL = ("critical", "crit", "target", "disambiguation", "disambiguating", "disamb", "disambig")
+
+
+# Columns that are regions, as published.
+_PUBLISHED = {
+    # Jurayj, Rudman & Eickhoff 2022, Garden Path Traversal in GPT-2, BlackboxNLP.
+    ("Start", "Transitive", "Intransitive", "NP", "Verb", "Rest"):
+        "Start {Transitive|Intransitive} {,|} NP *Verb Rest",
+}  # fmt: skip
 
 
 def as_name(text: str) -> str:
@@ -46,6 +55,42 @@ def distinct_names(names: Sequence[str]) -> list[str]:
             next(one for one in (name, *(f"{name}_{n}" for n in range(2, 10**6))) if one not in found)
         )
     return found
+
+
+def template_of(names: Sequence[str], how: Mapping[str, str]) -> str | None:
+    """Give the template of a table whose columns are regions, of its user or as published."""
+    published = next((text for columns, text in _PUBLISHED.items() if {*columns} <= {*names}), None)
+    return how.get("layout", published)
+
+
+def read_template(
+    columns: Columns, how: Mapping[str, str]
+) -> Iterator[tuple[str, list[tuple[str, bool]], bool]]:
+    """Read a template: each region's name, what may stand there, and whether it is compared."""
+    template = template_of(columns.names, how) or ""
+    marked = False
+    for part in re.finditer(r'(\*?)(?:\{([^{}]*)\}|"([^"]+)"|([^\s{}"]+))', template):
+        star, alternatives, quoted, plain = part.groups()
+        several = (
+            [one.strip() for one in alternatives.split("|")]
+            if alternatives is not None
+            else [quoted or plain]
+        )
+        names = [(one, one in columns.names) for one in several]
+        if not any(known for _, known in names) and len(names) == 1:
+            raise SuiteError(
+                f"{columns.place}: there is no column {several[0]!r} (--layout).\n"
+                f"  {suggest(several[0], columns.names, 'Columns')} Words stand in braces."
+            )
+        marked |= bool(star)
+        yield as_name("_".join(filter(None, several))), names, bool(star)
+    if not template:
+        raise columns.unknown()
+    if not marked and "predict" not in how:
+        raise SuiteError(
+            f"--layout: nothing in {quoted_text(template)} says which region is compared.\n"
+            "  Put a star before it: 'Start {Transitive|Intransitive} {,|} NP *Verb'."
+        )
 
 
 def ask_design(entries: Sequence[DataItem], reading: Reading) -> Question:

@@ -21,7 +21,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text, suggest
-from tseval.suites.data.designs import as_name, ask_design, distinct_names
+from tseval.suites.data.designs import as_name, ask_design, distinct_names, read_template, template_of
 from tseval.suites.data.entries import (
     DataItem,
     are_marked,
@@ -56,12 +56,6 @@ _LABELS = {
     **dict.fromkeys((*_BAD, "0", "false", "no", "*", "u"), False),
 }
 _PREFIX = ("prefix", "continuation")
-# Columns that are regions, as published.
-_PUBLISHED = {
-    # Jurayj, Rudman & Eickhoff 2022, Garden Path Traversal in GPT-2, BlackboxNLP.
-    ("Start", "Transitive", "Intransitive", "NP", "Verb", "Rest"):
-        "Start {Transitive|Intransitive} {,|} NP *Verb Rest",
-}  # fmt: skip
 
 
 def layout_of(columns: Columns, first: DataRecord, how: Mapping[str, str]) -> str | None:
@@ -80,7 +74,7 @@ def layout_of(columns: Columns, first: DataRecord, how: Mapping[str, str]) -> st
         return "words"
     if columns.of("sentence") or columns.of("target"):
         return "sentences"
-    return "regions" if _template(columns.names, how) else None
+    return "regions" if template_of(columns.names, how) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +118,7 @@ class Sentence:
 
 def read_sentences(reading: Reading) -> tuple[Case, ...]:
     """Read rows of sentences, words or regions into items."""
-    found = [entry for file, stem in reading.files.items() for entry in _file(file, stem, reading)]
+    found = [entry for file, stem in reading.files.items() for entry in read_entries(file, stem, reading)]
     if not any(entry.regions for entry in found):
         return reading.build(found)
     if {name for own in found[0].regions.values() for name, _ in own} == {*_PREFIX}:
@@ -132,8 +126,15 @@ def read_sentences(reading: Reading) -> tuple[Case, ...]:
     return reading.build(found, lambda entries: ask_design(entries, reading))
 
 
-def sentences_in(file: Path, stem: str, how: Mapping[str, str]) -> list[Sentence]:
-    """Give the sentences of a file, each with its regions, before they become items."""
+def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = False) -> list[Sentence]:
+    """Give the sentences of a file, each with its regions, before they become items.
+
+    Args:
+        file: A table.
+        stem: What it is called.
+        how: What its user says.
+        apart: Whether words of a row each are regions of their own, called like their places.
+    """
     place, names, first = columns_of(file, how)
     columns = find_columns(place, names, how)
     layout = layout_of(columns, first, how)
@@ -141,13 +142,14 @@ def sentences_in(file: Path, stem: str, how: Mapping[str, str]) -> list[Sentence
         raise columns.unknown()
     records = read_records(file, names, how)
     if layout == "words":
-        return list(_of_words(records, columns, stem))
+        return list(_of_words(records, columns, stem, apart))
     if layout == "regions":
         return list(_of_template(records, columns, stem, how))
     return list(_of_rows(records, columns, stem))
 
 
-def _file(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+    """Read the items of a file."""
     how = reading.how
     place, names, first = columns_of(file, how)
     columns = find_columns(place, names, how)
@@ -155,7 +157,7 @@ def _file(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
         yield from _candidates(file, stem, columns, first, reading)
         return
     if layout_of(columns, first, how) == "regions":
-        reading.compared = next((name for name, _, star in _slots(columns, how) if star), None)
+        reading.compared = next((name for name, _, star in read_template(columns, how) if star), None)
     sentences = sentences_in(file, stem, how)
     if how.get("layout") in ALTERNATING:
         sentences = _by_turns(sentences, ALTERNATING[how["layout"]], columns)
@@ -232,8 +234,13 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
     return tuple((name, " ".join(part)) for name, part in parts)
 
 
-def _of_words(records: Iterable[tuple[str, DataRecord]], columns: Columns, stem: str) -> Iterator[Sentence]:
-    """Put the words of each sentence together; those of one region that follow one another are one."""
+def _of_words(
+    records: Iterable[tuple[str, DataRecord]], columns: Columns, stem: str, apart: bool = False
+) -> Iterator[Sentence]:
+    """Put the words of each sentence together; those of one region that follow one another are one.
+
+    Where they are kept apart, each is a region that is called like its place.
+    """
     word, region, order, number = (columns.of(role) for role in ("word", "region", "order", "number"))
     roles, rows = _roles_of(columns), columns.rows()
     keys = [number] if number is not None else [*roles]
@@ -247,8 +254,8 @@ def _of_words(records: Iterable[tuple[str, DataRecord]], columns: Columns, stem:
         if order is not None:
             words.sort(key=lambda one: _number(one[0], text_in(one[1][order]), order))
         pieces: list[tuple[str, str]] = []
-        for _, record in words:
-            name = text_in(value_of(record, region))
+        for at, record in words:
+            name = at if apart else text_in(value_of(record, region))
             if pieces and pieces[-1][0] == name:
                 pieces[-1] = (name, f"{pieces[-1][1]} {text_in(value_of(record, word))}".strip())
             else:
@@ -273,16 +280,11 @@ def _number(place: str, text: str, column: str) -> int:
     return int(text)
 
 
-def _template(names: Sequence[str], how: Mapping[str, str]) -> str | None:
-    published = next((text for columns, text in _PUBLISHED.items() if {*columns} <= {*names}), None)
-    return how.get("layout", published)
-
-
 def _of_template(
     records: Iterable[tuple[str, DataRecord]], columns: Columns, stem: str, how: Mapping[str, str]
 ) -> Iterator[Sentence]:
     """Write the sentences of every row: one for each choice among alternatives, which is its condition."""
-    slots = list(_slots(columns, how))
+    slots = list(read_template(columns, how))
     used = {name for _, alternatives, _ in slots for name, given in alternatives if given}
     roles = columns.of("item"), columns.of("condition"), columns.of("label")
     features = columns.features(filter(None, [*used, *roles]))
@@ -301,34 +303,6 @@ def _of_template(
             ]
             condition = "_".join(filter(None, [one.condition, *choices]))
             yield replace(one, item=one.item or str(number), condition=condition)
-
-
-def _slots(columns: Columns, how: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[str, bool]], bool]]:
-    """Read a template: each region's name, what may stand there (columns or words), if it is compared."""
-    template = _template(columns.names, how) or ""
-    marked = False
-    for part in re.finditer(r'(\*?)(?:\{([^{}]*)\}|"([^"]+)"|([^\s{}"]+))', template):
-        star, alternatives, quoted, plain = part.groups()
-        several = (
-            [one.strip() for one in alternatives.split("|")]
-            if alternatives is not None
-            else [quoted or plain]
-        )
-        names = [(one, one in columns.names) for one in several]
-        if not any(known for _, known in names) and len(names) == 1:
-            raise SuiteError(
-                f"{columns.place}: there is no column {several[0]!r} (--layout).\n"
-                f"  {suggest(several[0], columns.names, 'Columns')} Words stand in braces."
-            )
-        marked |= bool(star)
-        yield as_name("_".join(filter(None, several))), names, bool(star)
-    if not template:
-        raise columns.unknown()
-    if not marked and "predict" not in how:
-        raise SuiteError(
-            f"--layout: nothing in {quoted_text(template)} says which region is compared.\n"
-            "  Put a star before it: 'Start {Transitive|Intransitive} {,|} NP *Verb'."
-        )
 
 
 def _by_turns(sentences: list[Sentence], order: tuple[bool, bool], columns: Columns) -> list[Sentence]:

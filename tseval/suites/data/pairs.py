@@ -125,13 +125,14 @@ def read_pairs(reading: Reading) -> tuple[Case, ...]:
     table a pair belongs to; the file's name stands in for them. A case of several phenomena, and no
     constructions, is cut into one for each. `item` is what pairs share; all other columns are features.
     """
-    entries = [entry for file, stem in reading.files.items() for entry in _read(file, stem, reading)]
+    entries = [entry for file, stem in reading.files.items() for entry in pair_entries(file, stem, reading)]
     if any(entry.regions for entry in entries):
         return reading.build(entries, ask_continuations(PREFERS_GOOD))
     return reading.build(entries)
 
 
-def _read(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+    """Read the pairs of a file."""
     records = list(_with_roles(file, reading.how))
     rows = [table_row(record, stem, roles.rows) for _, record, roles in records]
     named = [bool(text_in(value_of(record, roles.rows.get("phenomenon")))) for _, record, roles in records]
