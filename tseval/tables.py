@@ -221,7 +221,10 @@ def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, 
     names = [name.strip() for name in header]
     index = 1 if len(names) > 1 and not names[0] else 0
     if "" in names[index:] or len(set(names)) < len(names):
-        raise SuiteError(f"{place}: every column needs a name of its own, but the header is {names}")
+        raise SuiteError(
+            f"{place}: every column needs a name of its own, but the header is {names}.\n"
+            "  Of a table without a header, name columns by their numbers: --columns good=1,bad=2."
+        )
     return place, names[index:], _of_length(rows, header, index)
 
 

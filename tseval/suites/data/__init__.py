@@ -32,6 +32,7 @@ from tseval.suites.data.agreement import (
 from tseval.suites.data.entries import DataSet, Reading
 from tseval.suites.data.layouts import (
     ALTERNATING,
+    fills,
     layout_of,
     read_entries,
     read_sentences,
@@ -263,7 +264,7 @@ def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
         found = "blimp"
     elif {*CONTEXT_COLUMNS} <= {*names}:
         found = "contexts"
-    elif not said and find_roles(columns, first):
+    elif not said and not fills(columns, first) and find_roles(columns, first):
         found = "pairs"
     else:
         found = layout_of(columns, first, how)

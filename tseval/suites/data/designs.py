@@ -72,7 +72,7 @@ def read_template(
     for part in re.finditer(r'(\*?)(?:\{([^{}]*)\}|"([^"]+)"|([^\s{}"]+))', template):
         star, alternatives, quoted, plain = part.groups()
         several = (
-            [one.strip() for one in alternatives.split("|")]
+            [one.strip(' "') for one in alternatives.split("|")]
             if alternatives is not None
             else [quoted or plain]
         )

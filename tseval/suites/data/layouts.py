@@ -68,13 +68,29 @@ def layout_of(columns: Columns, first: DataRecord, how: Mapping[str, str]) -> st
     """
     if "layout" in how:
         return "alternating" if how["layout"] in ALTERNATING else "regions"
-    if columns.of("candidates") or (columns.pair() and _frame(columns, first)):
+    if columns.of("candidates") or fills(columns, first):
         return "candidates"
-    if columns.of("word") and (columns.of("number") or columns.of("item")):
+    if _is_words(columns, first):
         return "words"
     if columns.of("sentence") or columns.of("target"):
         return "sentences"
     return "regions" if template_of(columns.names, how) else None
+
+
+def fills(columns: Columns, first: DataRecord) -> bool:
+    """Whether a pair of columns holds what is put into the sentence of a third."""
+    pair = columns.pair()
+    return pair is not None and _frame(columns, first) is not None and _frame(columns, first) not in pair
+
+
+def _is_words(columns: Columns, first: DataRecord) -> bool:
+    """Whether a row holds a word of a sentence, rather than a sentence with one of its words."""
+    if columns.of("word") is None or not (columns.of("item") or columns.of("number")):
+        return False
+    whole = len(text_in(first.get(columns.of("sentence") or ""))) and " " in text_in(
+        first.get(columns.of("sentence") or "")
+    )
+    return not whole or columns.of("order") is not None or columns.of("region") is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +156,7 @@ def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = Fa
     layout = layout_of(columns, first, how)
     if layout is None or layout == "candidates":
         raise columns.unknown()
-    records = read_records(file, names, how)
+    records = read_records(file, names if layout == "regions" else columns.of_items(), how)
     if layout == "words":
         return list(_of_words(records, columns, stem, apart))
     if layout == "regions":
@@ -161,7 +177,7 @@ def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     sentences = sentences_in(file, stem, how)
     if how.get("layout") in ALTERNATING:
         sentences = _by_turns(sentences, ALTERNATING[how["layout"]], columns)
-    named = columns.rows().get("phenomenon") is not None
+    named = columns.rows(spelt=True).get("phenomenon") is not None
     rows = split_rows([one.row for one in sentences], [named] * len(sentences))
     sentences = [replace(one, row=row) for one, row in zip(sentences, rows, strict=True)]
     judged = _judged(sentences, how, columns)
@@ -176,8 +192,8 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Columns, stem: 
     before = "+".join(filter(None, (columns.of("context"), columns.of("prefix")))) or None
     sentence = columns.of("sentence") or columns.of("target")
     critical, roles = columns.of("critical"), _roles_of(columns)
-    features = columns.features(filter(None, [sentence, before, critical, *roles]))
-    rows = columns.rows()
+    features = columns.features(filter(None, [sentence, before, critical, *roles]), spelt=True)
+    rows = columns.rows(spelt=True)
     for place, record in records:
         text = text_in(value_of(record, sentence))
         if not text:
@@ -242,9 +258,9 @@ def _of_words(
     Where they are kept apart, each is a region that is called like its place.
     """
     word, region, order, number = (columns.of(role) for role in ("word", "region", "order", "number"))
-    roles, rows = _roles_of(columns), columns.rows()
-    keys = [number] if number is not None else [*roles]
-    features = columns.features(filter(None, [word, region, order, number, *roles]))
+    roles, rows = _roles_of(columns), columns.rows(spelt=True)
+    keys = [number] if roles[0] is None else [*roles]
+    features = columns.features(filter(None, [word, region, order, number, *roles]), spelt=True)
     sentences: dict[tuple[str, ...], list[tuple[str, DataRecord]]] = {}
     for place, record in records:
         key = (*(text_in(value_of(record, name)) for name in keys), *table_row(record, stem, rows)[:3])
@@ -287,8 +303,8 @@ def _of_template(
     slots = list(read_template(columns, how))
     used = {name for _, alternatives, _ in slots for name, given in alternatives if given}
     roles = columns.of("item"), columns.of("condition"), columns.of("label")
-    features = columns.features(filter(None, [*used, *roles]))
-    rows = columns.rows()
+    features = columns.features(filter(None, [*used, *roles]), spelt=True)
+    rows = columns.rows(spelt=True)
     for number, (place, record) in enumerate(records, 1):
         for chosen in product(*(alternatives for _, alternatives, _ in slots)):
             pieces = tuple(
@@ -360,7 +376,8 @@ def _pairs(
     if not all(one.item for one in sentences):
         raise SuiteError(
             f"{columns.place}: nothing says which sentences belong together.\n"
-            "  Add --columns item=NAME, or --layout alternating where they stand by turns."
+            "  Add --columns item=NAME; or --layout alternating where they stand by turns; or correlate:\n"
+            f"  --columns rating={columns.of('label') or 'NAME'}."
         )
     both = list(zip(sentences, judged, strict=True))
     bad = [one for one, better in both if not better]
@@ -497,8 +514,8 @@ def _candidates(
         )
     given = [*pair] if pair else [str(columns.of("candidates"))]
     answer, item = None if pair else columns.of("answer"), columns.of("item")
-    rows = columns.rows()
-    features = columns.features(filter(None, [before, *given, answer, item]))
+    rows = columns.rows(spelt=True)
+    features = columns.features(filter(None, [before, *given, answer, item]), spelt=True)
     records = list(
         read_records(file, {before, *given, *filter(None, [answer, item]), *rows.values()}, reading.how)
     )

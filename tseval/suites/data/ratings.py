@@ -92,6 +92,8 @@ def rated_columns(columns: Columns) -> dict[str, str] | None:
     texts = (RATED,) if single else PAIR_LABELS
     rating = ALL_RATINGS if ALL_RATINGS in columns.names and RATING not in columns.given else RATING
     found = {role: columns.of(role) for role in (*texts, rating)}
+    if not {RATED, rating} <= {*columns.names} and (item := columns.of("item")):
+        found["item"] = item
     beside = {name: columns.given.get(name, name) for name in (*_NAMES, *columns.rows()) if name not in found}
     found |= {
         name: column for name, column in beside.items() if column in columns.names or name in columns.given

@@ -39,9 +39,8 @@ ROLES = (
 ALIASES = {"grammatical": "good", "ungrammatical": "bad", "group": "phenomenon"}
 SETTINGS = ("layout", "predict", "better", "encoding", "sheet")
 USAGE = "--columns good=NAME,bad=NAME."
-_OTHERWISE = (
-    "A sentence a row: --columns sentence=NAME,item=NAME,label=NAME. A column a region: --layout "
-    "'NAME {NAME|NAME} *NAME'. Without a header, columns are 1, 2, ..."
+_SENTENCES = (
+    "A sentence a row: --columns sentence=NAME,item=NAME,label=NAME. Without a header, columns are 1, 2."
 )
 _TABLES = ".jsonl, .json, .tsv, .csv, .parquet and .xlsx"
 
@@ -150,6 +149,8 @@ _SPELT = {
     "word": "word token content region_content region_text",
     "order": "word_index word_number word_no word_num word_id word_position word_pos token_index "
     "token_number position region_number region_index",
+    "case": "case paradigm uid",
+    "phenomenon": "phenomenon group linguistic_phenomenon",
     "answer": "answer correct_answer gold gold_answer answer_index correct_index correct label",
     "number": "sent_index sentence_index sent_id sentence_id sent_no sentence_no sent_num sentence_num "
     "sentence_number sentence sent",
@@ -261,25 +262,47 @@ class Columns:
         one = next((label for label in PAIR_LABELS if label not in self.given), None)
         one = one if {*PAIR_LABELS} & {*self.given} else None
         lacking = f"{one} sentence" if one else "pair of sentences"
-        rated = "" if one else f" Of rated sentences, call them sentence and rating.\n  {_OTHERWISE}"
+        rated = "" if one else f" Of rated sentences, call them sentence and rating.\n  {_SENTENCES}"
+        if len(self.names) > 2 and not one:
+            *others, last = (name if name.isidentifier() else f'"{name}"' for name in self.names[:8])
+            rated += (
+                f"\n  A column a region: --layout '{' '.join(others)} *{last}', with {{A|B}} for conditions."
+            )
         return SuiteError(
             f"{self.place}: no {lacking}: there are {', '.join(map(repr, self.names)) or 'no columns'}.\n"
             f"  Call the columns good and bad, or say which they are: {USAGE}{rated}"
         )
 
-    def rows(self) -> dict[str, str]:
-        """Map each of `ROW_NAMES` that there is to its column."""
+    def rows(self, spelt: bool = False) -> dict[str, str]:
+        """Map each of `ROW_NAMES` that there is to its column.
+
+        Args:
+            spelt: Whether other names for them are known too, where columns of pairs were always features.
+        """
         found = {name: name for name in ROW_NAMES if name in self.names}
+        if spelt:
+            found |= {name: column for name in ROW_NAMES if (column := self.of(name)) is not None}
         found |= {**(self.known.roles if self.known else {}), **self.given}
         return {name: found[name] for name in ROW_NAMES if name in found}
 
-    def features(self, used: Iterable[str]) -> dict[str, str]:
+    def of_items(self) -> set[str]:
+        """Name the columns whose cells stay texts where rows are parts of items."""
+        roles = [role for role in _SPELT if role not in {"rating", "answer", "candidates"}]
+        found = {name for name in self.names if any(_words(name) in _spelt(role) for role in roles)}
+        given = (part for name in self.given.values() for part in parts_of(name, self.names))
+        return {*found, *ROW_NAMES, *given}
+
+    def features(self, used: Iterable[str], spelt: bool = False) -> dict[str, str]:
         """Map features to their columns: all that have no role, in the order of the table.
 
         A column that is called like a row of the table, while another one is given for it, is left out.
+
+        Args:
+            used: Columns that have roles, beside those of rows.
+            spelt: As for `rows`.
         """
         lang, cluster = self.given.get("lang"), self.given.get("cluster")
-        rows = self.rows()
+        rows = self.rows(spelt)
         apart = {*rows.values(), *ROW_NAMES} - {cluster}
         apart |= {part for name in used for part in parts_of(name, self.names)}
         apart |= {*parts_of(self.given.get("ignore", ""), self.names)}
