@@ -217,8 +217,7 @@ def _called(folder: Path, files: Sequence[Path]) -> dict[Path, str]:
     whole = {file: file.with_name(_SHARD.sub("", _without_ending(file))) for file in files}
     n_files = len({*whole.values()})
     for names in ({file: _stem(file) for file in files}, {file: file.parent.name for file in files}):
-        alike = len({_stem(file) for file in files}) == 1
-        if len({*names.values()}) == n_files or (alike and names[files[0]] == files[0].parent.name):
+        if len({*names.values()}) == n_files:
             return names
     return {file: one.relative_to(folder).as_posix() for file, one in whole.items()}
 

@@ -77,7 +77,7 @@ def read_template(
             else [quoted or plain]
         )
         names = [(one, one in columns.names) for one in several]
-        if not any(known for _, known in names) and len(names) == 1:
+        if alternatives is None and not names[0][1]:
             raise SuiteError(
                 f"{columns.place}: there is no column {several[0]!r} (--layout).\n"
                 f"  {suggest(several[0], columns.names, 'Columns')} Words stand in braces."

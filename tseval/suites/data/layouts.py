@@ -179,7 +179,8 @@ def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
         sentences = _by_turns(sentences, ALTERNATING[how["layout"]], columns)
     named = columns.rows(spelt=True).get("phenomenon") is not None
     rows = split_rows([one.row for one in sentences], [named] * len(sentences))
-    sentences = [replace(one, row=row) for one, row in zip(sentences, rows, strict=True)]
+    split = zip(sentences, rows, strict=True)
+    sentences = [one if one.row == row else replace(one, row=row) for one, row in split]
     judged = _judged(sentences, how, columns)
     if judged is not None:
         yield from _pairs(sentences, judged, columns, reading)

@@ -129,8 +129,8 @@ _PART = frozenset(
         "candidate",
     }
 )
-# What columns of each role are called: words in lower case, joined by _. The first that a table has is meant,
-# unless another one follows.
+# What columns of each role are called: words in lower case, joined by _. Behind | stands what is meant where
+# nothing before it is there.
 _SPELT = {
     "sentence": "sentence sentences sent text stimulus stimuli sentence_text stimulus_text utterance "
     "text_masked masked_text masked_sentence sentence_masked masked cloze",
@@ -142,13 +142,13 @@ _SPELT = {
     "pairid pair_no pair_number minimal_pair minimal_pair_id mp_id set_id",
     "condition": "condition cond condition_name condition_id",
     "label": "label grammaticality grammatical is_grammatical gram acceptability acceptable is_acceptable "
-    "judgment judgement correctness correct is_correct well_formed",
+    "judgment judgement well_formed | correctness correct is_correct",
     "rating": "rating mean_rating rating_mean avg_rating average_rating acceptability_rating "
     "mean_acceptability",
-    "region": "region region_name roi region_number",
+    "region": "region region_name roi | region_number",
     "word": "word token content region_content region_text",
     "order": "word_index word_number word_no word_num word_id word_position word_pos token_index "
-    "token_number position region_number region_index",
+    "token_number | position | region_number region_index",
     "case": "case paradigm uid",
     "phenomenon": "phenomenon group linguistic_phenomenon",
     "answer": "answer correct_answer gold gold_answer answer_index correct_index correct label",
@@ -231,7 +231,9 @@ class Columns:
         if role in self.given:
             return self.given[role]
         taken = {part for name in self.given.values() for part in parts_of(name, self.names)}
-        found = [name for name in self.names if name not in taken and _words(name) in _spelt(role)]
+        free = [name for name in self.names if name not in taken]
+        ranks = ([name for name in free if _words(name) in rank] for rank in _spelt(role))
+        found = next(filter(None, ranks), [])
         if exact := [name for name in found if name == role]:
             return exact[0]
         if len(found) > 1:
@@ -288,7 +290,11 @@ class Columns:
     def of_items(self) -> set[str]:
         """Name the columns whose cells stay texts where rows are parts of items."""
         roles = [role for role in _SPELT if role not in {"rating", "answer", "candidates"}]
-        found = {name for name in self.names if any(_words(name) in _spelt(role) for role in roles)}
+        found = {
+            name
+            for name in self.names
+            if any(_words(name) in rank for role in roles for rank in _spelt(role))
+        }
         given = (part for name in self.given.values() for part in parts_of(name, self.names))
         return {*found, *ROW_NAMES, *given}
 
@@ -368,8 +374,8 @@ def _words(name: str) -> str:
 
 
 @cache
-def _spelt(role: str) -> frozenset[str]:
-    return frozenset(_SPELT.get(role, role).split())
+def _spelt(role: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(rank.split()) for rank in _SPELT.get(role, role).split("|"))
 
 
 def _opposite(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -386,5 +392,5 @@ def _opposite(names: Sequence[str]) -> list[tuple[str, str]]:
                     found.append((rest, name, by_words[other]))
     for kinds in (_WHOLE, _PART):
         if pairs := [(good, bad) for rest, good, bad in found if rest in kinds]:
-            return list(dict.fromkeys(pairs))
+            return sorted({*pairs}, key=lambda pair: names.index(pair[0]))
     return []
