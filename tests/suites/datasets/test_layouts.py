@@ -1,7 +1,9 @@
 """Tables as people publish them: columns get roles, rows become items, and what was read is said."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +12,8 @@ import pytest
 from tseval.adapters import open_model
 from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
+from tseval.items import Case
+from tseval.questions.regions import Prediction, Regions
 from tseval.suites import load_suite, what_was_read
 from tseval.suites.data import table_texts
 from tseval.suites.data.roles import read_columns
@@ -30,8 +34,13 @@ def write(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def lines(*records: dict[str, object]) -> str:
+def lines(*records: Mapping[str, object]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def predictions_of(case: Case) -> tuple[Prediction, ...]:
+    assert isinstance(case.question, Regions)
+    return case.question.predictions
 
 
 def how(columns: str | None, layout: str | None = None) -> dict[str, str] | None:
@@ -39,7 +48,7 @@ def how(columns: str | None, layout: str | None = None) -> dict[str, str] | None
     return (read | {"layout": layout} if layout else read) or None
 
 
-LAYOUTS = {
+LAYOUTS: dict[str, tuple[str, str | bytes, str | None, str | None]] = {
     "a label beside each sentence": ("s.csv", (
         "phenomenon,item,Grammaticality,Sentence\n"
         "agreement,1,Grammatical,the author laughs .\nagreement,1,Ungrammatical,the author laugh .\n"
@@ -152,7 +161,7 @@ def test_every_layout_holds_the_same_pairs(tmp_path, name):
 
 def test_parquet_is_read_as_any_table_is(tmp_path):
     path = tmp_path / "train-00000-of-00001.parquet"
-    table = {"good": COLUMNS["good"], "bad": COLUMNS["bad"], "n": [1, 2], "tags": [["a"], ["b", "c"]]}
+    table: dict[str, list[Any]] = {**COLUMNS, "n": [1, 2], "tags": [["a"], ["b", "c"]]}
     pq.write_table(pa.table(table), path)
     suite = load_suite(path, columns={"ignore": "tags"})
     assert (suite.name, suite.cases[0].sentences.to_pydict()) == ("train", COLUMNS)
@@ -316,7 +325,7 @@ def test_the_effect_of_the_second_condition_is_asked_for_in_the_critical_region(
 ):
     suite = load_suite(write(tmp_path / file, content), columns=how(None, layout))
     (case,) = suite.cases
-    assert [str(prediction.formula) for prediction in case.question.predictions] == [effect]
+    assert [str(prediction.formula) for prediction in predictions_of(case)] == [effect]
     assert f"asked: {effect}" in what_was_read(suite)
     with_comma, without = (case.sentences[label].to_pylist()[0] for label in case.labels)
     assert (with_comma, without) == ("when the dog ate , the boy laughed", "when the dog ate the boy laughed")
@@ -350,7 +359,7 @@ SQUARE = "item,verb,np,sentence,critical\n" + "".join(
 )  # fmt: skip
 def test_four_conditions_in_two_factors_are_a_design_with_its_interaction(tmp_path, content, columns, layout):
     (case,) = load_suite(write(tmp_path / "a.csv", content), columns=how(columns, layout)).cases
-    formulas = [prediction.formula.replace("the_", "") for prediction in case.question.predictions]
+    formulas = [prediction.formula.replace("the_", "") for prediction in predictions_of(case)]
     assert formulas == [
         "saw_old.critical > saw_big.critical",
         "slept_old.critical > slept_big.critical",
@@ -367,13 +376,13 @@ def test_published_columns_are_regions(tmp_path):
     assert case.sentences["Intransitive_comma"].to_pylist() == [
         "When the dog slept , the boy laughed at home"
     ]
-    assert case.question.predictions[0].formula == "Transitive_none.Verb > Transitive_comma.Verb"
+    assert predictions_of(case)[0].formula == "Transitive_none.Verb > Transitive_comma.Verb"
 
 
 def test_a_user_predicts(tmp_path):
     path = write(tmp_path / "a.tsv", words_a_row())
     (case,) = load_suite(path, columns=read_columns("predict=comma.np < nocomma.np+1")).cases
-    assert [prediction.formula for prediction in case.question.predictions] == ["comma.np < nocomma.np+1"]
+    assert [prediction.formula for prediction in predictions_of(case)] == ["comma.np < nocomma.np+1"]
     for formula, said in (
         ("comma.np < none.np", "a condition 'none' that is not there"),
         ("comma.np < comma.noun", "a region 'noun' that is not there"),
@@ -408,9 +417,11 @@ def test_ratings_have_columns_of_any_names(tmp_path, content, columns, rating, s
     ("content", "columns"),
     [
         ("good,bad,pref\nthe author laughs .,the author laugh .,1.5\n"
-         "the pilots smile .,the pilots smiles .,.5\nthe dog ran .,the dog run .,2.5\n", "good=good,bad=bad,rating=pref"),
+         "the pilots smile .,the pilots smiles .,.5\nthe dog ran .,the dog run .,2.5\n",
+         "good=good,bad=bad,rating=pref"),
         ("a,b,of_a,of_b\nthe author laughs .,the author laugh .,3.5,2\n"
-         "the pilots smile .,the pilots smiles .,1,.5\nthe dog ran .,the dog run .,5,2.5\n", "good=a,bad=b,rating=of_a-of_b"),
+         "the pilots smile .,the pilots smiles .,1,.5\nthe dog ran .,the dog run .,5,2.5\n",
+         "good=a,bad=b,rating=of_a-of_b"),
     ],
 )  # fmt: skip
 def test_how_far_people_prefer_one_of_a_pair_is_set_against_the_difference(tmp_path, content, columns):
@@ -507,9 +518,7 @@ def test_texts_of_a_table_are_told_row_by_row(tmp_path):
         (2, "", "the author laughs ."), (3, "", "the pilots smile ."),
     ]  # fmt: skip
     assert told("c.csv", PREFIXED)[:2] == [(2, "good", "laughs ."), (2, "bad", "laugh .")]
-    assert told("d.tsv", words_a_row())[:2] == [(2, "comma", "when"), (3, "comma", "the")] or told(
-        "d.tsv", words_a_row()
-    )[:2] == [(2, "1 comma", "when"), (3, "1 comma", "the")]
+    assert told("d.tsv", words_a_row())[:2] == [(2, "1 comma", "when"), (3, "1 comma", "the")]
     assert told("e.jsonl", lines({"text_masked": "a [MASK] .", "candidates": ["b", "c"]})) == [
         (1, "good", "a b ."), (1, "bad", "a c ."),
     ]  # fmt: skip
