@@ -5,6 +5,7 @@ import pytest
 
 from tseval.adapters import open_model
 from tseval.evaluation import evaluate
+from tseval.scoring.surprisal import word_surprisals
 from tseval.suites import load_suite
 
 HEAD = """---
@@ -48,8 +49,13 @@ def test_an_interaction_of_conditions_that_look_alike_is_undecidable(tmp_path):
     assert {name: undecidable for name, (undecidable, _) in found.items()} == {
         "p0": [True, False], "p1": [True, False], "all predictions": [True, False],
     }  # fmt: skip
-    # In bits, as the effect over the item that is decided: worked out of four sentences, each with its prefix.
-    assert np.asarray(found["p1"][1])[1] / np.log(2) == pytest.approx(-3.272, abs=5e-4)
+    # The effect over the item that is decided, of the surprisal of one word in four sentences.
+    texts = [
+        f"when the author {verb} {comma}the dog fell" for verb in ("saw", "slept") for comma in ("", ", ")
+    ]
+    words = [sentence[-1].surprisal or 0.0 for sentence in word_surprisals(open_model("bundled:lstm"), texts)]
+    effect = (words[0] - words[1]) - (words[2] - words[3])
+    assert np.asarray(found["p1"][1])[1] == pytest.approx(effect, abs=1e-4)
 
 
 @pytest.mark.parametrize(

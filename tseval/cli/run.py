@@ -124,8 +124,6 @@ def run_command(
         if suite.left_out and not quiet:
             several = f"{suite.name}: {len(suite.left_out)} cases compare more than two sentences"
             click.echo(f"{several}, and are left out: {', '.join(suite.left_out)}", err=True)
-        if suite.files and not quiet:
-            click.echo(what_was_read(suite), err=True)
     chosen = _chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
@@ -137,7 +135,7 @@ def run_command(
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, chosen, where, resume, quiet)
-        _print(run, path, by, quiet)
+        _print(run, path, by, quiet, what_was_read(suite) if suite.files else None)
 
 
 def _refuse_too_long(model: Model, suites: Sequence[Suite]) -> None:
@@ -189,8 +187,8 @@ def _score(
     return run, out
 
 
-def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
-    """Print the table, and on standard error where the run is and what it took."""
+def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | None) -> None:
+    """Print the table, and on standard error what was read, where the run is and what it took."""
     from tseval.cli.console import print_or_write
     from tseval.report import document_of
 
@@ -199,6 +197,8 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     print_or_write(table)
     if quiet:
         return
+    if read:
+        click.echo(read, err=True)
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds
     took = f"{counts.sentences:,} sentences, {counts.contexts:,} contexts, {seconds:.1f} s"
     click.echo(f"{took}\n{path}\n{run.manifest.signature}", err=True)

@@ -1,9 +1,9 @@
 """Folders of data: every file is read or named as not read, and files of one name are told apart."""
 
 import json
-import os
 
 import pytest
+from systems import needs_posix
 
 from tseval.errors import SuiteError
 from tseval.suites import load_suite, what_was_read
@@ -109,7 +109,7 @@ def test_parts_of_one_table_are_one_case(tmp_path):
     assert [(case.name, case.n_items) for case in suite.cases] == [("test", 2)]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links")
+@needs_posix
 def test_a_link_to_a_folder_above_is_followed_once(tmp_path):
     folder = lay_out(tmp_path / "set", **{"a/x.tsv": PAIR})
     (folder / "a/up").symlink_to(folder, target_is_directory=True)

@@ -87,10 +87,8 @@ def _is_words(columns: Columns, first: DataRecord) -> bool:
     """Whether a row holds a word of a sentence, rather than a sentence with one of its words."""
     if columns.of("word") is None or not (columns.of("item") or columns.of("number")):
         return False
-    whole = len(text_in(first.get(columns.of("sentence") or ""))) and " " in text_in(
-        first.get(columns.of("sentence") or "")
-    )
-    return not whole or columns.of("order") is not None or columns.of("region") is not None
+    several = " " in text_in(first.get(columns.of("sentence") or ""))
+    return not several or columns.of("order") is not None or columns.of("region") is not None
 
 
 @dataclass(frozen=True, slots=True)
