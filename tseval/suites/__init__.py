@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, counted, suggest
 from tseval.files import cache_folder, data_folder, open_regular, write_whole
@@ -188,7 +189,6 @@ def _path(key: str) -> Path:
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
-OTHER_DATA = tuple(ending for ending in DATA_ENDINGS if ending not in {".jsonl", ".tsv", ".csv"})
 
 
 def available_suites() -> tuple[str, ...]:
@@ -235,9 +235,8 @@ def find_suite(spec: str | Path) -> Path:
             raise SuiteError(f"{path}: no such file or folder.\n  Give the name of a suite, or a path.")
         if path.is_file() and path.suffix != ".jinja" and not is_data(path):
             raise SuiteError(
-                f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: pairs in "
-                "columns good and bad as .tsv, .csv or .jsonl, or "
-                f"{', '.join(OTHER_DATA)} (docs/datasets.md)."
+                f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: "
+                f"a table, as {', '.join(DATA_ENDINGS)} (docs/datasets.md)."
             )
         return path
     if names_language(spec):
@@ -518,6 +517,9 @@ def what_was_read(suite: Suite) -> str:
         *([f"not read: {_some(left)}"] if left else []),
         *suite.notes,
     ]
+    pairs = (case.sentences for case in suite.cases if {"good", "bad"} <= {*case.labels})
+    if equal := sum(len(pc.indices_nonzero(pc.equal(one["good"], one["bad"]))) for one in pairs):
+        said.append(f"of {counted(equal, 'item')} both sentences are the same in the file")
     return "; ".join(said)
 
 

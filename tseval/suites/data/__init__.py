@@ -358,10 +358,6 @@ def _set(
     reading: Reading, cases: tuple[Case, ...], title: str | None = None, source: str | None = None
 ) -> DataSet:
     """Make a set of cases, which is called as its file is where nobody called it otherwise."""
-    pairs = (case.sentences for case in cases if {"good", "bad"} <= {*case.labels})
-    equal = sum(len(pc.indices_nonzero(pc.equal(one["good"], one["bad"]))) for one in pairs)
-    if equal:
-        reading.notes.append(f"{counted(equal, 'item')} have twice the same sentence in the file")
     regions = any(isinstance(case.question, Regions) for case in cases)
     return DataSet(reading.name, title or reading.name, source, "regions" if regions else "sentence", cases)
 

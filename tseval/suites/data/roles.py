@@ -71,10 +71,6 @@ _KNOWN = (
         frozenset({"pairID"}),
     ),
     KnownColumns(
-        {"good": "sentence_good", "bad": "sentence_bad", "case": "UID", "phenomenon": "linguistics_term"},
-        besides=frozenset({"pairID", "field"}),
-    ),
-    KnownColumns(
         {"good": "source_sentence", "bad": "target_sentence", "case": "PID", "phenomenon": "phenomenon",
          "dependency": "level"},
         "RuBLiMP",
