@@ -1,5 +1,6 @@
 """The table of docs/datasets.md from what a file looks like to the line to type, row by row."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -54,3 +55,28 @@ def test_a_name_of_the_catalogue_comes_first_and_a_path_decides(tmp_path, monkey
     named = call("run", "--model", "bundled:lstm", "--suite", taken, "--limit", "1", "--out", "b")
     assert named.returncode == 0, named.stderr
     assert f"{taken} is the suite of that name; the file or folder here is ./{taken}" in named.stderr
+
+
+def test_surprisal_of_a_table_is_told_row_by_row(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = 'item,condition,Sentence,disamb\n1,A,"If the pilot waits, the author laughs at home.",7\n'
+    Path("items.csv").write_text(rows, encoding="utf-8")
+    told = call("surprisal", "items.csv", "--model", "bundled:lstm")
+    header, row = (line.split("\t") for line in told.stdout.splitlines())
+    assert (header[:4], row[:4]) == (["row", "what", "word", "text"], ["2", "1 A", "7", "laughs"])
+    Path("words.txt").write_text("If the pilot waits, the author laughs at home.\n", encoding="utf-8")
+    words = call("surprisal", "words.txt", "--model", "bundled:lstm", "--words").stdout.splitlines()
+    assert float(words[7].split("\t")[4]) == pytest.approx(float(row[4]), abs=1e-5)
+    refused = call("surprisal", "words.txt", "--model", "bundled:lstm", "--columns", "sentence=x")
+    assert refused.returncode == 2
+
+
+def test_a_manifest_lists_what_was_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/LICENSE.txt").write_text("CC BY 4.0")
+    (tmp_path / "set/pairs.tsv").write_text("good\tbad\nthe author laughs .\tthe author laugh .\n")
+    assert call("run", "--model", "bundled:lstm", "--suite", "./set", "--out", "r").returncode == 0
+    manifest = json.loads((tmp_path / "r/manifest.json").read_text("utf-8"))
+    assert manifest["suite"]["files"] == {"LICENSE.txt": "not read: a license", "pairs.tsv": "pairs, 1 item"}
+    assert call("verify", "r", "--suite", "./set").returncode == 0
