@@ -28,7 +28,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.writing": set(),
     "tseval.questions": NUMBERS,
     "tseval.items": NUMBERS,
-    "tseval.suites": NUMBERS | {"conllu", "jinja2", "nltk", "spacy", "tabulate", "yaml"},
+    "tseval.suites": NUMBERS | {"conllu", "jinja2", "nltk", "openpyxl", "spacy", "tabulate", "yaml"},
     "tseval.verdicts": NUMBERS,
     "tseval.scoring": NUMBERS | TORCH,
     "tseval.models": TORCH | {"numpy"},

@@ -36,7 +36,7 @@ from tseval.formats import stem_of
 from tseval.items import Case, Suite, suite_digest
 from tseval.questions.regions import Prediction, Region, Regions
 from tseval.questions.scored import ScoredSentences
-from tseval.suites.data.pairs import read_records
+from tseval.suites.data.records import read_records
 from tseval.suites.data.regions import text_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tseval.evaluation import Plan
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
-    from tseval.suites.data.pairs import DataRecord
+    from tseval.suites.data.roles import DataRecord
 
     Reader = Callable[[str, DataRecord, str], "Choice"]
     Answer = dict[str, str | float]

@@ -82,6 +82,7 @@ def run_key(model: Model, suite: Suite, score: Score | Normalised | None = None)
         items="all" if suite.complete else f"{suite.n_items} selected",
         tseval=version("tseval"),
         protocol=model.card.protocol,
+        exclude=suite.exclude,
     )
 
 

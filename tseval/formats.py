@@ -17,7 +17,8 @@ from tseval.errors import SuiteError, reason
 from tseval.files import beyond, limits, open_limited, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import io
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from yaml import Node
@@ -229,6 +230,8 @@ def _wrong_entry(content: object, kind: type[T], said: str, mapping: dict[str, o
     raise AssertionError(said)
 
 
+UTF_8 = "utf-8"
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BLOCK = 1 << 20
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -243,32 +246,35 @@ def stem_of(path: Path) -> str:
     return bare_name(path).partition(".")[0]
 
 
-def read_lines(path: Path) -> Iterator[tuple[str, str]]:
+def read_lines(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, str]]:
     """Give every line of a text with its place, `file:line`; blank ones are passed over.
 
     Raises:
-        SuiteError: The file cannot be read, or is not UTF-8.
+        SuiteError: The file cannot be read, or is not in its encoding.
         LimitError: It is larger than what is read.
     """
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(path, encoding=encoding):
         if line.strip():
             yield f"{path}:{number}", line
 
 
-def numbered_lines(path: Path, limit: str = "file_bytes", rows: bool = True) -> Iterator[tuple[int, str]]:
+def numbered_lines(
+    path: Path, limit: str = "file_bytes", rows: bool = True, encoding: str = UTF_8
+) -> Iterator[tuple[int, str]]:
     """Give every line of a text with its number, from 1, without its end; reads no more than it gives.
 
     Args:
         path: The file.
         limit: Name of the limit on its size.
         rows: Whether the number of lines is limited too.
+        encoding: Of the text; what begins with a mark of UTF-16 is read as such.
 
     Raises:
-        SuiteError: The file cannot be read, or is not UTF-8.
+        SuiteError: The file cannot be read, or is not in its encoding.
         LimitError: It is larger than what is read.
     """
     within, number = limits(), 0
-    for block in _blocks(path, limit, within):
+    for block in _blocks(path, limit, within, encoding):
         for line in block:
             number += 1
             if rows and number > within.rows:
@@ -276,13 +282,14 @@ def numbered_lines(path: Path, limit: str = "file_bytes", rows: bool = True) -> 
             yield number, line.rstrip("\r")
 
 
-def _blocks(path: Path, limit: str, within: Limits) -> Iterator[list[str]]:
+def _blocks(path: Path, limit: str, within: Limits, encoding: str) -> Iterator[list[str]]:
     """Give the lines of a text, many at once: to decode each by itself would take longer."""
     number, start = 0, 0
     with _reading(path), open_limited(path, limit) as file:
-        rest = file.read(_BLOCK).removeprefix(codecs.BOM_UTF8)
+        read = _in_utf8(path, file, encoding)
+        rest = read().removeprefix(codecs.BOM_UTF8)
         while rest:
-            more = file.read(_BLOCK)
+            more = read()
             end = rest.rfind(b"\n") + 1 if more else len(rest)
             whole, rest = rest[:end], rest[end:] + more
             try:
@@ -291,7 +298,7 @@ def _blocks(path: Path, limit: str, within: Limits) -> Iterator[list[str]]:
                 where, line = start + error.start, number + whole.count(b"\n", 0, error.start) + 1
                 raise SuiteError(
                     f"{path}: not UTF-8 text ({error.reason} at byte {where}), in line {line}.\n"
-                    "  Save it as UTF-8."
+                    "  Save it as UTF-8; of a table, --columns encoding=latin-1 says what it is in."
                 ) from None
             # No character has more than four bytes.
             if max(map(len, lines)) > within.line_chars or len(rest) - len(more) > 4 * within.line_chars:
@@ -302,16 +309,51 @@ def _blocks(path: Path, limit: str, within: Limits) -> Iterator[list[str]]:
             yield lines
 
 
-def read_text(path: Path) -> str:
+def _in_utf8(path: Path, file: io.BufferedReader, encoding: str) -> Callable[[], bytes]:
+    """Give what reads a text block by block in UTF-8; nothing where it ends."""
+    if file.peek(2)[:2] in _MARKS:
+        encoding = "utf-16"
+    if encoding == UTF_8:
+        return lambda: file.read(_BLOCK)
+    decoder = codecs.getincrementaldecoder(encoding)()
+
+    def read() -> bytes:
+        text, block = "", b"?"
+        while not text and block:  # a block may hold half a character alone
+            block = file.read(_BLOCK)
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                raise SuiteError(
+                    f"{path}: not {encoding} text ({error.reason}).\n  Save it as UTF-8."
+                ) from None
+        return text.encode(errors="surrogatepass")
+
+    return read
+
+
+def known_encoding(name: str) -> str:
+    """Hold the name of an encoding of text to those that there are."""
+    try:
+        if (found := codecs.lookup(name)) and found._is_text_encoding:
+            return UTF_8 if found.name == "utf-8" else found.name
+    except LookupError:
+        pass
+    raise SuiteError(f"--columns: there is no encoding {name!r}.\n  For example latin-1, cp1252, utf-16.")
+
+
+def read_text(path: Path, encoding: str = UTF_8) -> str:
     """Give the whole text of a document.
 
     Raises:
-        SuiteError: The file cannot be read, or is not UTF-8.
+        SuiteError: The file cannot be read, or is not in its encoding.
         LimitError: It is larger than what is read.
     """
     try:
         with _reading(path):
-            return read_bytes(path, "document_bytes").decode("utf-8-sig")
+            content = read_bytes(path, "document_bytes")
+            marked = "utf-16" if content[:2] in _MARKS else encoding
+            return content.decode("utf-8-sig" if marked == UTF_8 else marked)
     except UnicodeDecodeError as error:
         raise SuiteError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
 
@@ -324,9 +366,9 @@ def _reading(path: Path) -> Iterator[None]:
         raise SuiteError(f"{path}: cannot be read ({reason(error)})") from None
 
 
-def read_jsonl(path: Path) -> Iterator[tuple[str, Record]]:
+def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]]:
     """Give every record of a file of JSON lines with its place."""
-    for place, line in read_lines(path):
+    for place, line in read_lines(path, encoding):
         record = parse_data(line, place)
         if not isinstance(record, dict):
             raise SuiteError(f"{place}: no JSON object, but {line[:40]}")

@@ -196,8 +196,12 @@ class Suite:
         sample: How its items were drawn, where they were: `100 of each case, seed 0`.
         seed: Of the choice which sentence of an item a judgement shows; None where none is chosen.
         left_out: Names of cases that the question of a view cannot be asked of.
-        columns: What its user said the columns of its tables are (`tseval.suites.data.pairs`), or None.
         writing: How its tokens are written as natural text; None where its sentences are as written already.
+        columns: What its user said of its tables (`tseval.suites.data.roles`), or None.
+        exclude: Which list of items was left out, `known-errors` or the digest of another one; or None.
+        excluded: The items on that list, by case and id.
+        files: Of data, each file to what was read of it, or why nothing was.
+        notes: What a reader of the numbers should know of how files were read.
     """
 
     name: str
@@ -214,6 +218,10 @@ class Suite:
     left_out: tuple[str, ...] = ()
     columns: Mapping[str, str] | None = None
     writing: Writing | None = None
+    exclude: str | None = None
+    excluded: tuple[tuple[str, str], ...] | None = None
+    files: Mapping[str, str] | None = None
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         part = () if self.complete else ("a part",)

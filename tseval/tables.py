@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tseval.errors import SuiteError, first_line, shortened
 from tseval.files import limits, refuse_irregular
-from tseval.formats import ContentError, bare_name, numbered_lines
+from tseval.formats import UTF_8, ContentError, bare_name, numbered_lines
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -37,6 +38,7 @@ def read_parquet(
     needed: Iterable[str] | None = None,
     others: bool = True,
     known: Collection[str] | None = None,
+    lists: bool = False,
 ) -> pa.Table:
     """Read a table and hold it to its columns.
 
@@ -46,6 +48,7 @@ def read_parquet(
         needed: Columns that must be there; None for all of `types`.
         others: Whether columns of other names are read; they hold text, numbers or truth values.
         known: The names that columns may have; None for any.
+        lists: Whether other columns may hold lists of texts.
 
     Raises:
         OSError: The file cannot be opened, or is none of a regular file.
@@ -72,7 +75,7 @@ def read_parquet(
             table = _unfolded(table, wanted)
         except (*_ERRORS, OSError) as error:
             raise ContentError(f"not a Parquet file ({shortened(first_line(error), 150)})") from None
-    columns = [_held(table, name, types.get(name)) for name in table.column_names]
+    columns = [_held(table, name, types.get(name), lists) for name in table.column_names]
     # What pandas notes there could give columns other names when they become a data frame.
     noted = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"pandas"}
     return pa.Table.from_arrays(columns, table.column_names, metadata=noted or None)
@@ -128,8 +131,10 @@ def _check_names(names: list[str], needed: Iterable[str], known: Collection[str]
         raise ContentError(f"it has the columns {shortened(', '.join(names), 200)}")
 
 
-def _held(table: pa.Table, name: str, wanted: pa.DataType | None) -> pa.ChunkedArray:  # type: ignore[type-arg]
+def _held(table: pa.Table, name: str, wanted: pa.DataType | None, lists: bool) -> pa.ChunkedArray[Any]:
     column = table[name]
+    if wanted is None and lists and pa.types.is_list(column.type) and _is_text(column.type.value_type):
+        return column
     if column.type == wanted or (wanted is None and _is_plain(column.type)):
         return column
     said = shortened(str(column.type).replace("\n", " "), 60)
@@ -171,20 +176,27 @@ def is_table(path: Path) -> bool:
     return bare_name(path).endswith(TABLE_ENDINGS)
 
 
-def open_table(path: Path) -> tuple[str, list[str], Iterator[Row]]:
+def open_table(
+    path: Path, encoding: str = UTF_8, headed: bool = True
+) -> tuple[str, list[str], Iterator[Row]]:
     """Open a table.
 
     In `.csv`, columns are separated by commas, semicolons or tabs, whichever its header has, and cells may
     stand in quotes. In `.tsv` quotes are characters like others, but for cells as pandas writes them: in
     quotes, and each quote inside written twice.
 
+    Args:
+        path: The file.
+        encoding: Of its text.
+        headed: Whether it has a header; else its columns are called 1, 2 and so on.
+
     Returns:
         The place of the header, the names of the columns, and the rows: each with its place, `file:line`,
         and its cells. A first column without a name, which is pandas' index, is left out. An empty file has
         no columns.
     """
-    rows = _csv_rows(path) if bare_name(path).endswith(".csv") else _pandas_rows(path)
-    return _opened(path, rows)
+    read = _csv_rows if bare_name(path).endswith(".csv") else _pandas_rows
+    return _opened(path, read(path, encoding), headed)
 
 
 def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -201,12 +213,18 @@ def read_tsv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         yield place, dict(zip(names, cells, strict=True))
 
 
-def _opened(path: Path, rows: Iterator[Row]) -> tuple[str, list[str], Iterator[Row]]:
+def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, list[str], Iterator[Row]]:
     place, header = next(rows, (f"{path}:1", []))
+    if not headed:
+        names = [str(number) for number in range(1, len(header) + 1)]
+        return place, names, _of_length(chain([(place, header)], rows), header, 0)
     names = [name.strip() for name in header]
     index = 1 if len(names) > 1 and not names[0] else 0
     if "" in names[index:] or len(set(names)) < len(names):
-        raise SuiteError(f"{place}: every column needs a name of its own, but the header is {names}")
+        raise SuiteError(
+            f"{place}: every column needs a name of its own, but the header is {names}.\n"
+            "  Of a table without a header, name columns by their numbers: --columns good=1,bad=2."
+        )
     return place, names[index:], _of_length(rows, header, index)
 
 
@@ -227,14 +245,14 @@ def _otherwise(cells: list[str], n_columns: int) -> str:
     return ""
 
 
-def _tsv_rows(path: Path) -> Iterator[Row]:
-    for number, line in numbered_lines(path):
+def _tsv_rows(path: Path, encoding: str = UTF_8) -> Iterator[Row]:
+    for number, line in numbered_lines(path, encoding=encoding):
         if line.strip():
             yield f"{path}:{number}", line.split("\t")
 
 
-def _pandas_rows(path: Path) -> Iterator[Row]:
-    for place, cells in _tsv_rows(path):
+def _pandas_rows(path: Path, encoding: str) -> Iterator[Row]:
+    for place, cells in _tsv_rows(path, encoding):
         yield place, [_unquoted(cell) if cell[:1] == _QUOTE else cell for cell in cells]
 
 
@@ -252,8 +270,8 @@ def _unquoted(cell: str) -> str:
     return cell
 
 
-def _csv_rows(path: Path) -> Iterator[Row]:
-    lines = (f"{line}\n" for _, line in numbered_lines(path))
+def _csv_rows(path: Path, encoding: str) -> Iterator[Row]:
+    lines = (f"{line}\n" for _, line in numbered_lines(path, encoding=encoding))
     first, skipped = "", 0
     for first in lines:
         if first.strip():
@@ -265,7 +283,7 @@ def _csv_rows(path: Path) -> Iterator[Row]:
             f"{path}:{skipped + 1}: lines end in a carriage return alone, as on old Macintoshes.\n"
             "  Save the file again with line ends of Unix or Windows."
         )
-    reader = csv.reader(_again(first, lines), delimiter=_delimiter(path, first, skipped + 1), strict=True)
+    reader = csv.reader(chain([first], lines), delimiter=_delimiter(path, first, skipped + 1), strict=True)
     begun = skipped
     while True:
         place = f"{path}:{begun + 1}"
@@ -286,11 +304,6 @@ def _csv_rows(path: Path) -> Iterator[Row]:
         begun = skipped + reader.line_num
         if any(cell.strip() for cell in cells):
             yield place, cells
-
-
-def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from lines
 
 
 def _delimiter(path: Path, header: str, number: int) -> str:

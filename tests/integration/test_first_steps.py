@@ -41,8 +41,8 @@ def test_a_file_that_is_no_suite_names_what_can_be_read(tmp_path, command):
     assert (done.returncode, done.stderr) == (
         2,
         "tseval: pairs.xls: not a suite.\n"
-        "  A suite is a folder of .jinja grammars, or one, or data: pairs in columns good and bad as .tsv, "
-        ".csv or .jsonl, or .json, .tab, .text, .txt, .parquet (docs/datasets.md).\n",
+        "  A suite is a folder of .jinja grammars, or one, or data: a table, as .jsonl, .tsv, .parquet, "
+        ".json, .csv, .xlsx, .tab, .text, .txt (docs/datasets.md).\n",
     )
     assert all(ending in done.stderr for ending in DATA_ENDINGS)
 

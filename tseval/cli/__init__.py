@@ -48,7 +48,7 @@ COMMANDS = {
     "export": ("suites", "Write suites and runs for other tools."),
     "lm-eval": ("models", "Run lm-eval, which then knows the model tseval."),
     "lint": ("suites", "Check grammars and data sets."),
-    "surprisal": ("models", "Print the surprisal of every token of a text."),
+    "surprisal": ("models", "Print the surprisal of every token of a text, or of every row of a table."),
     "pair": ("models", "Compare two sentences, token by token."),
     "convert": (
         "models",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections import Counter
 from math import fsum
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 from tabulate import tabulate
 
 from tseval.cli.console import busy, progress_bar, unguarded
 from tseval.cli.options import (
+    COLUMNS_OPTION,
     COUNT,
     DEVICE,
     FILE,
@@ -30,11 +33,11 @@ from tseval.errors import ModelError, SuiteError, TsevalError, first_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from importlib.metadata import EntryPoint
-    from pathlib import Path
 
     from tseval.models.checkpoint import Checkpoint, PackedType
     from tseval.models.oracles import Step
     from tseval.scoring.surprisal import Token
+    from tseval.suites.data import TableText
 
 
 @click.command()
@@ -238,28 +241,54 @@ def _show_follows(follows: dict[str, float], k: int) -> str:
 SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
 
 
-@click.command(help="Print the surprisal of every token of a text.")
-@click.argument("file", type=click.File(encoding="utf-8", errors="strict"), default="-")
+@click.command(help="Print the surprisal of every token of a text, or of every row of a table.")
+@click.argument("name", metavar="FILE", default="-")
 @model_options
-@click.option("--words", is_flag=True, help="One row a word, not one a token.")
+@click.option("--words", is_flag=True, help="One row a word, not one a token, nor one a row of a table.")
+@COLUMNS_OPTION
 @click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
 def surprisal_command(
-    file: TextIO, spec: str, model_args: str, words: bool, form: str | None, device: str
-) -> None:
-    """Read FILE, or standard input: tokenised text, one sentence a line."""
-    sentences = _read_lines(file)
-    from tseval.scoring.surprisal import as_picture, as_rows, surprisals, word_surprisals
+    name: str, spec: str, model_args: str, words: bool, columns: dict[str, str] | None, form: str | None,
+    device: str,
+) -> None:  # fmt: skip
+    """Read FILE, or standard input: tokenised text, a sentence a line, or a table as tseval run takes it."""
+    from tseval.suites.data import TABLES, table_texts
+    from tseval.suites.data.roles import refuse_columns
+
+    texts = None
+    if name != "-" and Path(name).is_file() and (columns or Path(name.removesuffix(".gz")).suffix in TABLES):
+        texts = table_texts(Path(name), columns)
+    refuse_columns(name, None if texts else columns)
+    sentences = _sentences_of(texts) if texts else _read_lines(name)
+    from tseval.scoring.surprisal import as_picture, as_rows, as_table, surprisals, word_surprisals
 
     model = open_chosen(spec, model_args, device)
     with busy(f"asking {model.card.name}"):
-        found = (word_surprisals if words else surprisals)(model, list(sentences.values()))
+        ask = word_surprisals if words or texts else surprisals
+        found = ask(model, list(sentences.values()))
     form = form or chosen_format()
     if form == "picture":
         click.echo(as_picture(found), nl=False)
+    elif texts and not words:
+        asked = [(text.row, text.what, text.before, text.length) for text in texts]
+        by_text = dict(zip(sentences.values(), found, strict=True))
+        click.echo(as_table(asked, [by_text[text.text] for text in texts], form), nl=False)
     else:
         click.echo(as_rows(list(sentences), found, form), nl=False)
     say_warnings(model)
+
+
+def _sentences_of(texts: Sequence[TableText]) -> dict[int | str, str]:
+    """Give the different sentences of a table by their rows, and by what each is where a row has several."""
+    first: dict[str, TableText] = {}
+    for text in texts:
+        first.setdefault(text.text, text)
+    several = Counter(text.row for text in first.values())
+    return {
+        text.row if several[text.row] == 1 else f"{text.row} {text.what}": text.text
+        for text in first.values()
+    }
 
 
 def chosen_format() -> str:
@@ -267,10 +296,11 @@ def chosen_format() -> str:
     return "picture" if sys.stdout.isatty() else "tsv"
 
 
-def _read_lines(file: TextIO) -> dict[int, str]:
+def _read_lines(name: str) -> dict[int | str, str]:
     """Give the sentences by the number of their line; blank lines are passed over."""
-    lines = read_open_text(file).split("\n")
-    sentences = {number: line for number, line in enumerate(lines, 1) if line.strip()}
+    with click.open_file(name, encoding="utf-8", errors="strict") as file:
+        lines = read_open_text(cast("TextIO", file)).split("\n")
+    sentences: dict[int | str, str] = {number: line for number, line in enumerate(lines, 1) if line.strip()}
     if not sentences:
         raise SuiteError(f"{file.name}: no sentences.\n  Give text, one sentence a line.")
     return sentences

@@ -31,10 +31,6 @@ BY = click.option("--by", multiple=True, metavar="FEATURE",
 # The default is `tseval.analysis.comparisons.DEFAULT_MARGIN`, which takes too long to import for a help text.
 MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=True, metavar="SHARE",
                              help="The smallest difference of accuracies that matters.")  # fmt: skip
-COLUMNS_OPTION = click.option("--columns", metavar="good=NAME,bad=NAME,...",
-                       callback=lambda _context, _option, given: _columns(given),
-                       help="Of a table of pairs, what each column is: good and bad; case, construction, "
-                            "phenomenon, dependency, cluster, lang.")  # fmt: skip
 TEXT = click.option("--text", type=click.Choice(["auto", "natural", "tokenised"]), default="auto",
                     show_default=True,
                     help="Form of a grammar's sentences: natural (The author laughs.), tokenised (the author "
@@ -62,13 +58,27 @@ def _listed(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.strip() for part in given for name in part.split(","))
 
 
-def _columns(given: str | None) -> dict[str, str] | None:
-    """Read what the columns of a table are."""
-    if given is None:
-        return None
-    from tseval.suites.data.pairs import read_columns
+def _columns(context: click.Context, given: str | None) -> dict[str, str] | None:
+    """Read what the columns of a table are, and the layout beside them."""
+    from tseval.suites.data.roles import read_columns
 
-    return read_columns(given)
+    columns = {} if given is None else read_columns(given)
+    if (layout := context.meta.get(_LAYOUT)) is not None:
+        columns["layout"] = layout
+    return columns or None
+
+
+_LAYOUT = f"{__name__}.layout"
+COLUMNS_OPTION = take_all([
+    click.option("--layout", metavar="LAYOUT", is_eager=True, expose_value=False,
+                 callback=lambda context, _option, given: context.meta.update({_LAYOUT: given}),
+                 help="How rows of a table become items: alternating, or a column a region, as in "
+                      "'Start {Transitive|Intransitive} {,|} NP *Verb'."),
+    click.option("--columns", metavar="ROLE=NAME,...",
+                 callback=lambda context, _option, given: _columns(context, given),
+                 help="Of a table, what each column is: good and bad; sentence, item, condition, label, "
+                      "rating; prefix, candidates, region, word and others (docs/datasets.md)."),
+])  # fmt: skip
 
 
 class FiniteRange(click.FloatRange):

@@ -33,7 +33,7 @@ from tseval.errors import RunError, SuiteError, counted, shortened
 from tseval.items import cluster_by
 from tseval.questions import SCORES
 from tseval.questions.scored import Normalised
-from tseval.suites import load_suite, taken_before
+from tseval.suites import load_suite, taken_before, what_was_read
 from tseval.suites.data.ratings import read_unigrams
 
 if TYPE_CHECKING:
@@ -72,6 +72,9 @@ RUNS = Path("runs")
 )  # fmt: skip
 @COLUMNS_OPTION
 @TEXT
+@click.option("--exclude", metavar="known-errors or FILE",
+              help="Items of data to leave out: errors that are known of a published set, or a list of "
+                   "paradigm and pairID.")  # fmt: skip
 @click.option("--score", type=click.Choice(SCORES),
               help="Compare whole sentences, the first word that differs, endings, or means per word; "
                    "else what the suite was published with.")  # fmt: skip
@@ -92,9 +95,9 @@ RUNS = Path("runs")
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
     sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...],
-    columns: dict[str, str] | None, text: Form, score: Score | None, normalise: str, unigrams: Path | None,
-    precision: str, too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
-    quiet: bool,
+    columns: dict[str, str] | None, exclude: str | None, text: Form, score: Score | None, normalise: str,
+    unigrams: Path | None, precision: str, too_long: str, by: tuple[str, ...], device: str,
+    out: Path | None, resume: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     if out == Path():
@@ -110,6 +113,7 @@ def run_command(
                     seed=seed,
                     tokenise=tokenise,
                     columns=columns,
+                    exclude=exclude,
                 ),
                 clusters,
             )
@@ -134,7 +138,7 @@ def run_command(
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, text, chosen, where, resume, quiet)
-        _print(run, path, by, quiet)
+        _print(run, path, by, quiet, what_was_read(suite) if suite.files else None)
 
 
 def _refuse_too_long(model: Model, suites: Sequence[Suite]) -> None:
@@ -192,8 +196,8 @@ def _score(
     return run, out
 
 
-def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
-    """Print the table, and on standard error where the run is and what it took."""
+def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | None) -> None:
+    """Print the table, and on standard error what was read, where the run is and what it took."""
     from tseval.cli.console import print_or_write
     from tseval.report import document_of
 
@@ -202,6 +206,8 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool) -> None:
     print_or_write(table)
     if quiet:
         return
+    if read:
+        click.echo(read, err=True)
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds
     took = f"{counts.sentences:,} sentences, {counts.contexts:,} contexts, {seconds:.1f} s"
     click.echo(f"{took}\n{path}\n{run.manifest.signature}", err=True)

@@ -175,7 +175,7 @@ def lint_command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, 
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
     from tseval.suites import find_suite
     from tseval.suites.data import is_data
-    from tseval.suites.data.pairs import refuse_columns
+    from tseval.suites.data.roles import refuse_columns
     from tseval.suites.lint import lint, lint_data
 
     knows = None if vocab is None else _known_words(vocab)

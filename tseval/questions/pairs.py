@@ -172,7 +172,8 @@ RATED, MEAN_RATING = "sentence", "rating"
 class Ratings(Question):
     """Sentences that were rated, one to an item, with the rating among its features.
 
-    A verdict holds the score of a sentence; nothing about it is right or wrong.
+    Or pairs, whose rating says how far people prefer the first. A verdict holds the score of a sentence, or
+    the difference of two; nothing about it is right or wrong.
     """
 
     def right_or_wrong(self) -> bool:
@@ -192,11 +193,13 @@ class Ratings(Question):
     def decide(
         self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
-        """Give the score of every sentence.
+        """Give the score of every sentence, or the difference of a pair's, the first less the second.
 
         Where the model leaves first tokens unscored the score is that of the others.
         """
-        scores = (scored.means if score == "mean" else scored.sums)[rows[RATED]]
+        all_scores = scored.means if score == "mean" else scored.sums
+        first, *others = (all_scores[own] for own in rows.values())
+        scores = first - others[0] if others else first
         nothing = np.zeros(len(scores), dtype=np.bool_)
         yield Decided(MEAN_RATING, scores, np.full(len(scores), np.nan), None, nothing)
 

@@ -192,6 +192,17 @@ def parts_of(node: Node) -> Iterator[Node]:
             waiting += part.right, part.left
 
 
+def _signed(comparison: Operation) -> Iterator[tuple[int, Region]]:
+    """Give the regions of a comparison, with the sign that each has when all stand on its left side."""
+    waiting: list[tuple[int, Node]] = [(1, comparison)]
+    while waiting:
+        sign, node = waiting.pop()
+        if isinstance(node, Region):
+            yield sign, node
+        elif isinstance(node, Operation):
+            waiting += (sign if node.operator == "+" else -sign, node.right), (sign, node.left)
+
+
 def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np.bool_]:
     """Evaluate a formula for many items at once.
 
@@ -313,6 +324,7 @@ class Regions(Question):
         conditions = {region.condition for region in regions_of(formula)}
         looks = np.stack([scored.looks[rows[condition]] for condition in conditions])
         undecidable = (looks == looks[0]).all(axis=0) & (len(looks) > 1)
+        undecidable |= self._unknown(formula, scored, rows, surprisal)
         apart = scored.begin_apart(*(rows[condition] for condition in conditions))
         if apart.any():
             undecidable |= apart & np.any([self._begins(region) for region in regions_of(formula)], axis=0)
@@ -324,6 +336,47 @@ class Regions(Question):
                 for side in (formula.left, formula.right)
             )
         return Decided(str(prediction), better, worse, correct, undecidable)
+
+    def _unknown(
+        self,
+        node: Operation,
+        scored: ScoredSentences,
+        rows: RowsByLabel,
+        surprisal: Callable[[RegionPlace, str], NDArray[np.float64]],
+    ) -> NDArray[np.bool_]:
+        """Tell in which items nothing says whether a statement holds, (items,).
+
+        A comparison says nothing where its two sides are made of the same regions, as the model sees them: in
+        an interaction, where both conditions look alike pair by pair. Of two statements, one that is known
+        to be false makes `&` false, and one that is known to be true makes `|` true.
+        """
+        above: list[Operation] = []
+        while node.operator in "&|" and isinstance(node.left, Operation):
+            above.append(node)
+            node = node.left
+        unknown, value = self._says_nothing(node, scored, rows), np.asarray(values(node, surprisal))
+        for both in reversed(above):
+            assert isinstance(both.right, Operation)
+            other = self._unknown(both.right, scored, rows, surprisal)
+            right, settling = np.asarray(values(both.right, surprisal)), both.operator == "|"
+            settled = ((value == settling) & ~unknown) | ((right == settling) & ~other)
+            unknown = (unknown | other) & ~settled
+            value = (np.logical_or if settling else np.logical_and)(value, right)
+        return unknown
+
+    def _says_nothing(
+        self, comparison: Operation, scored: ScoredSentences, rows: RowsByLabel
+    ) -> NDArray[np.bool_]:
+        """Tell in which items both sides of a comparison are made of the same regions, (items,)."""
+        signed = list(_signed(comparison))
+        seen = [(scored.looks[rows[one.condition]], *self.span(one)) for _, one in signed]
+        nothing: NDArray[np.bool_] = np.ones(len(next(iter(rows.values()))), dtype=np.bool_)
+        for own in seen:
+            same = [
+                np.logical_and.reduce([a == b for a, b in zip(own, other, strict=True)]) for other in seen
+            ]
+            nothing &= np.sum([sign * one for (sign, _), one in zip(signed, same, strict=True)], axis=0) == 0
+        return nothing
 
     def compared(self) -> list[Region]:
         """List the regions that predictions refer to, each once under all its conditions, in their order."""

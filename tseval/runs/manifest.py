@@ -57,6 +57,7 @@ class RunKey:
         items: `all`, or how items were selected: `limit=100`.
         tseval: Version of tseval.
         protocol: The adapter's presentation of sentences: start symbol, unknown words, dtype, ...
+        exclude: Which list of items was left out, `known-errors` or the digest of another one; or None.
     """
 
     suite: str = field(compare=False)
@@ -68,6 +69,7 @@ class RunKey:
     items: str
     tseval: str
     protocol: Mapping[str, Json]
+    exclude: str | None = None
 
     def __repr__(self) -> str:
         return one_line(self, f"{self.model} on {self.suite}", f"score {self.score}", f"items {self.items}")
@@ -85,6 +87,7 @@ class RunKey:
             **{name: _text(value) for name, value in sorted(self.protocol.items())},
             "terminator": _text(self.terminator),
             "items": self.items,
+            **({"exclude": self.exclude} if self.exclude else {}),
             "tseval": self.tseval,
         }
         return "|".join(f"{UNSAFE.sub('?', name)}:{UNSAFE.sub('?', value)}" for name, value in parts.items())
@@ -116,9 +119,14 @@ class RunKey:
 
     def to_mapping(self) -> dict[str, Json]:
         """Give the key as it stands in a manifest."""
-        return {part.name: getattr(self, part.name) for part in fields(self)} | {
+        own = {part.name: getattr(self, part.name) for part in fields(self)} | {
             "protocol": dict(self.protocol)
         }
+        if (
+            self.exclude is None
+        ):  # keys of runs that left nothing out are what they were before there was this
+            del own["exclude"]
+        return own
 
 
 def _shown(part: str | None) -> str:
@@ -174,7 +182,8 @@ class SuiteFacts:
 
     `clusters` is None in runs from before there were any, `sample` where the items were not drawn, `seed`
     where no seed chose sentences (and in runs from before it was kept), `columns` where nobody said what the
-    columns of its tables are.
+    columns of its tables are, `exclude` and `excluded` where nothing was left out, `files` where it is no
+    data (and in runs from before they were kept).
     """
 
     name: str
@@ -189,6 +198,9 @@ class SuiteFacts:
     sample: str | None = None
     seed: int | None = None
     columns: Mapping[str, str] | None = None
+    exclude: str | None = None
+    excluded: tuple[tuple[str, str], ...] | None = None
+    files: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +369,7 @@ def contradiction(manifest: Manifest) -> str | None:
         "suite.digest from key.suite_digest": suite.digest == key.suite_digest,
         "suite.terminator from key.terminator": suite.terminator == key.terminator,
         "suite.complete from key.items": suite.complete == (key.items == "all"),
+        "suite.exclude from key.exclude": suite.exclude == key.exclude,
         "suite.sample from suite.complete": suite.sample is None or not suite.complete,
         "suite.n_items from key.items": not selected or int(selected[1]) == suite.n_items,
         "model.name from key.model": model.name == key.model,

@@ -179,6 +179,37 @@ def as_rows(names: Sequence[str | int], sentences: Sequence[Sequence[Token]], fo
     return out.getvalue()
 
 
+TABLE_COLUMNS = ("row", "what", "word", "text", "surprisal_nats", "surprisal_bits")
+
+
+def as_table(
+    rows: Sequence[tuple[int, str, int, int]], sentences: Sequence[Sequence[Token]], form: str
+) -> str:
+    """Write one row for each row of a table, as `tsv` with a header or as `jsonl`.
+
+    Args:
+        rows: Number of the row, what is said of it, and the words that are asked about: how many stand
+            before them, and how many they are.
+        sentences: Words of the sentence of each row.
+        form: `tsv` or `jsonl`.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
+    if form == "tsv":
+        writer.writerow(TABLE_COLUMNS)
+    for (row, what, before, length), words in zip(rows, sentences, strict=True):
+        own = words[before : before + length]
+        known = [word.surprisal for word in own if word.surprisal is not None]
+        nats = float(np.sum(known)) if len(known) == len(own) else None
+        text = " ".join(word.text for word in own)
+        values = (row, plain(what), before + 1, plain(text), nats, None if nats is None else bits(nats))
+        if form == "jsonl":
+            out.write(json.dumps(dict(zip(TABLE_COLUMNS, values, strict=True)), ensure_ascii=False) + "\n")
+        else:
+            writer.writerow(values)
+    return out.getvalue()
+
+
 def as_picture(sentences: Sequence[Sequence[Token]]) -> str:
     """Draw a bar for each token, all to one scale, with sums below each sentence."""
     every = [token for tokens in sentences for token in tokens]

@@ -20,16 +20,18 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, suggest
+from tseval.errors import SuiteError, counted, suggest
 from tseval.files import cache_folder, data_folder, open_regular, write_whole
 from tseval.formats import ContentError, checked
 from tseval.items import ENTRIES, Case, Suite, cluster_by, refuse_unknown_cases, suite_digest
 from tseval.questions import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
-from tseval.suites.data import DATA_ENDINGS, is_data, methods_of, read_data
+from tseval.suites.data import DATA_ENDINGS, NOT_READ, is_data, methods_of, read_data
 from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
-from tseval.suites.data.pairs import refuse_columns
+from tseval.suites.data.exclusions import leave_out, refuse_exclusion
+from tseval.suites.data.roles import refuse_columns
 from tseval.suites.formal import draw_test, language_case
 from tseval.suites.formal.languages import FORMAL_LANGUAGES, STOP, names_language, parse_language
 from tseval.suites.views import VIEWS, view_suite
@@ -37,6 +39,7 @@ from tseval.suites.views import VIEWS, view_suite
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tseval.suites.data.exclusions import Exclude
     from tseval.suites.grammar import SuiteFolder
     from tseval.suites.grammar.grammar import Grammar
     from tseval.writing import Writing
@@ -187,7 +190,6 @@ def _path(key: str) -> Path:
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
-OTHER_DATA = tuple(ending for ending in DATA_ENDINGS if ending not in {".jsonl", ".tsv", ".csv"})
 
 
 def available_suites() -> tuple[str, ...]:
@@ -234,9 +236,8 @@ def find_suite(spec: str | Path) -> Path:
             raise SuiteError(f"{path}: no such file or folder.\n  Give the name of a suite, or a path.")
         if path.is_file() and path.suffix != ".jinja" and not is_data(path):
             raise SuiteError(
-                f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: pairs in "
-                "columns good and bad as .tsv, .csv or .jsonl, or "
-                f"{', '.join(OTHER_DATA)} (docs/datasets.md)."
+                f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: "
+                f"a table, as {', '.join(DATA_ENDINGS)} (docs/datasets.md)."
             )
         return path
     if names_language(spec):
@@ -299,6 +300,7 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
     seed: int = 0,
     tokenise: bool = False,
     columns: Mapping[str, str] | None = None,
+    exclude: Exclude | None = None,
 ) -> Suite:
     """Load a suite: all its items, or some, expanding only what is asked for.
 
@@ -313,8 +315,10 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
         seed: Of the draw, and of the sentences that `:judgement` shows.
         tokenise: Split punctuation and clitics off the words of a data set (Penn Treebank tokens), for
             word-level models; the sentences of grammars are tokenised anyway.
-        columns: Of a table of pairs, what each column is: `{"good": "sen", "bad": "wrong_sen"}`
-            (`tseval.suites.data.pairs.ROLES`). None for names that are known.
+        columns: Of a table, what each column is: `{"good": "sen", "bad": "wrong_sen"}`, and how it is read
+            (`tseval.suites.data.roles`). None for names that are known.
+        exclude: Items of data to leave out: `known-errors`, which is what its authors and readers found, the
+            path of a list, or pairs of a case and an id (`tseval.suites.data.exclusions`).
 
     Raises:
         SuiteError: No such suite, case or column; a limit or sample below 1.
@@ -322,7 +326,7 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
     """
     _check_counts(limit, sample)
     names = (cases,) if isinstance(cases, str) else cases
-    suite = _load(spec, names, (limit, sample, seed), tokenise, columns)
+    suite = _load(spec, names, (limit, sample, seed), tokenise, columns, exclude)
     return suite if sample is None else replace(suite, sample=f"{sample} of each case, seed {seed}")
 
 
@@ -332,23 +336,26 @@ def _load(
     which: tuple[int | None, int | None, int],
     tokenise: bool,
     columns: Mapping[str, str] | None,
+    exclude: Exclude | None,
 ) -> Suite:
     """Load a suite, or the items that are asked for: limit, sample and seed."""
     limit, sample, seed = which
     if isinstance(spec, str) and names_language(spec):
         refuse_columns(spec, columns)
+        refuse_exclusion(spec, exclude)
         return _formal_suite(spec, names, which)
     path, method = locate_suite(spec)
     if method in VIEWS:
-        whole = _load(path, names, which, tokenise, columns)
+        whole = _load(path, names, which, tokenise, columns, exclude)
         return view_suite(whole, method, seed, leave_out=not names)
     complete = not names and limit is None and sample is None
     from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
     if is_data(path):
-        suite = _data_suite(path, method, names, which, columns)
+        suite = _data_suite(path, method, names, which, columns, exclude)
         return _tokenised(suite) if tokenise else suite
     refuse_columns(spec, columns)
+    refuse_exclusion(spec, exclude)
     key = suite_key(path) if complete else None
     if key is not None and (cached := load_cached(key)) is not None and _is_genuine(cached):
         return replace(cached, writing=read_folder(path).writing)  # of the file: digests do not cover it
@@ -482,6 +489,7 @@ def _data_suite(
     cases: Sequence[str],
     which: tuple[int | None, int | None, int],
     columns: Mapping[str, str] | None,
+    exclude: Exclude | None,
 ) -> Suite:
     """Read a data set and take the items that are asked for: limit, sample and seed."""
     from tseval.suites.grammar.expand import choose_rows  # noqa: PLC0415 - brings YAML along
@@ -489,6 +497,12 @@ def _data_suite(
     data = read_data(path, method, columns)
     refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
     chosen = [case for case in data.cases if not cases or case.name in cases]
+    label, listed, notes = None, None, list(data.notes)
+    if exclude is not None:
+        before = sum(case.n_items for case in chosen)
+        label, listed, chosen = leave_out(data, chosen, exclude)
+        left = before - sum(case.n_items for case in chosen)
+        notes.append(f"left out: {counted(left, 'item')} of {before:,} (exclude:{label})")
     taken = tuple(case.take(choose_rows(case.n_items, *which)) for case in chosen)
     suite = Suite(
         name=data.name,
@@ -500,8 +514,38 @@ def _data_suite(
         complete=not cases and which[:2] == (None, None),
         score=data.score,
         columns=None if columns is None else dict(columns),
+        exclude=label,
+        excluded=listed,
+        files=data.files,
+        notes=tuple(notes),
     )
-    return cluster_by(suite, [columns["cluster"]]) if columns and "cluster" in columns else suite
+    if columns and "cluster" in columns:
+        shared = columns["cluster"]
+        return cluster_by(suite, ["item" if columns.get("item") == shared else shared])
+    return suite
+
+
+def what_was_read(suite: Suite) -> str:
+    """Say in one line what was read of which files of data, what was not and why, and what was left out."""
+    files = suite.files or {}
+    read = [f"{name} ({what})" for name, what in files.items() if not what.startswith(NOT_READ)]
+    left = [
+        f"{name} ({what.removeprefix(NOT_READ)})" for name, what in files.items() if what.startswith(NOT_READ)
+    ]
+    said = [
+        f"{suite.name}: read {_some(read)}",
+        *([f"not read: {_some(left)}"] if left else []),
+        *suite.notes,
+    ]
+    pairs = (case.sentences for case in suite.cases if {"good", "bad"} <= {*case.labels})
+    if equal := sum(len(pc.indices_nonzero(pc.equal(one["good"], one["bad"]))) for one in pairs):
+        said.append(f"of {counted(equal, 'item')} both sentences are the same in the file")
+    return "; ".join(said)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 5:,} more" if len(names) > 6 else ""
+    return ", ".join(names[:5] if more else names) + more
 
 
 def _tokenised(suite: Suite) -> Suite:

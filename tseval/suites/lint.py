@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from tseval.errors import shortened
+from tseval.errors import counted, shortened
 from tseval.questions.regions import ALL_PREDICTIONS, Operation, Region, Regions, parse, parts_of, regions_of
 from tseval.suites.data import read_data
+from tseval.suites.data.exclusions import KNOWN_ERRORS, count_known
 from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.expand import check_size, expand
 from tseval.suites.grammar.source import class_names
@@ -410,8 +411,12 @@ def lint_data(
     Returns:
         What was found, case by case; empty when all is well.
     """
-    cases = read_data(path, columns=columns).cases
-    findings: list[LintFinding] = []
+    data = read_data(path, columns=columns)
+    cases = data.cases
+    findings = [LintFinding("note", path, None, f"{note}.") for note in data.notes]
+    for error, n_items in count_known(data):
+        said = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
+        findings.append(LintFinding("warning", path, None, f"{said}; tseval run --exclude {KNOWN_ERRORS}."))
     words: dict[str, None] = {}
     for case in cases:
         where = f"case {case.name!r}: " if len(cases) > 1 else ""

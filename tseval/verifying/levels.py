@@ -21,6 +21,7 @@ from tseval.runs import Run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED
 from tseval.suites import afresh, load_suite
+from tseval.suites.data.exclusions import KNOWN_ERRORS
 from tseval.suites.grammar.expand import choose_rows
 from tseval.verdicts import judge, n_too_long, questions_in, sentences_of
 from tseval.verifying.claim import CheckFailed
@@ -137,11 +138,15 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
                 spec or refuse_path(claim.key.suite),
                 seed=claim.manifest.suite.seed or 0,
                 columns=claim.manifest.suite.columns,
+                exclude=_left_out(claim),
             )
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"
         ) from None
+    facts = claim.manifest.suite
+    if (suite.exclude, suite.excluded) != (facts.exclude, facts.excluded):
+        raise CheckFailed(f"{MANIFEST}: suite.excluded is not the list {facts.exclude!r}")
     if (seed := claim.manifest.suite.seed) is not None and suite.seed is None:
         raise CheckFailed(f"{MANIFEST}: suite.seed is {seed}, but no seed chooses sentences of {suite.name}")
     if claim.manifest.suite.complete:
@@ -154,6 +159,12 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
     if claim.manifest.suite.sample is not None:
         _refuse_other_draw(suite, cases, claim.manifest.suite.sample)
     return replace(suite, cases=cases, digest=suite_digest(suite.terminator, cases), complete=False)
+
+
+def _left_out(claim: Claim) -> str | tuple[tuple[str, str], ...] | None:
+    """Give what a claim left out: what it lists, unless that is what is known to everyone."""
+    facts = claim.manifest.suite
+    return facts.exclude if facts.exclude in {None, KNOWN_ERRORS} else facts.excluded or ()
 
 
 def refuse_path(name: str) -> str:

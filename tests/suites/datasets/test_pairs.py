@@ -21,7 +21,7 @@ from tseval.evaluation import evaluate
 from tseval.report import build_table, render
 from tseval.report.figures import BANDS, Panel, Series, write_figure
 from tseval.suites import load_suite, stream_cases
-from tseval.suites.data.pairs import read_columns
+from tseval.suites.data.roles import read_columns
 from tseval.suites.lint import lint_data
 
 RECORDS = [
@@ -117,7 +117,7 @@ def test_a_bad_line_is_named_with_its_file_and_number(tmp_path, line, message):
         (b"good\tgood\na\tb\n", "t.tsv:1: every column needs a name of its own"),
         (b"good\tbad\n", "t.tsv: holds no pair of sentences"),
         (b"good\tbad\n\xff\t\xfe\n", "t.tsv: not UTF-8 text .* at byte 9"),
-        (b"good\tbad\titem\na\tb\t1\n", "t.tsv:2: 'item' is no name for a feature"),
+        (b"good\tbad\ttie\na\tb\t1\n", "t.tsv:2: 'tie' is no name for a feature.*\n.*ignore=tie"),
     ],
 )
 def test_a_bad_table_is_named(tmp_path, content, message):
@@ -258,7 +258,7 @@ def test_wrong_columns_are_one_message(table, columns, message):
 def test_what_has_no_columns_says_so(tmp_path, monkeypatch, suite):
     monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("True\ta b\nFalse\ta c\n")
-    message = r"there are no columns to name\.\n  --columns is for pairs in \.jsonl"
+    message = r"there are no columns to name\.\n  --columns is for tables in \.jsonl"
     with pytest.raises(SuiteError, match=message):
         load_suite(suite, columns={"good": "a", "bad": "b"})
 
@@ -290,12 +290,12 @@ def test_cases_keep_names_that_look_like_numbers(tmp_path):
     assert [case.name for case in load_suite(path).cases] == ["01", "0"]
 
 
-def test_a_folder_of_csv_is_a_suite_but_csv_beside_other_data_is_not_read(tmp_path):
+def test_a_folder_of_csv_is_a_suite_and_csv_beside_other_data_is_read_too(tmp_path):
     for name in ("one", "two"):
         write(tmp_path / f"{name}.csv", [("a", "b")], ("sen", "wrong_sen"), ",")
     assert [case.name for case in load_suite(tmp_path).cases] == ["one", "two"]
     (tmp_path / "three.jsonl").write_text('{"good": "a", "bad": "b"}\n')
-    assert [case.name for case in load_suite(tmp_path).cases] == ["three"]
+    assert [case.name for case in load_suite(tmp_path).cases] == ["one", "three", "two"]
 
 
 def test_files_of_one_name_in_folders_are_cases_called_like_their_folders(tmp_path):

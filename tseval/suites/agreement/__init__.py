@@ -169,7 +169,7 @@ class Target:
         position: Of the verb, from 0.
         right: The verb as it stands there.
         wrong: The verb in the other number.
-        attractors: How many.
+        attractors: How many; None where the file says that it does not know.
     """
 
     place: str
@@ -177,7 +177,11 @@ class Target:
     position: int
     right: str
     wrong: str
-    attractors: int
+    attractors: int | None
+
+
+# What the generator of Lakretz et al. 2019 writes for a number of attractors that it does not count.
+UNKNOWN_ATTRACTORS = "-999"
 
 
 def gold_of(text: Path) -> Path:
@@ -195,11 +199,12 @@ def read_targets(text: Path) -> Iterator[Target]:
         raise SuiteError(f"{gold_of(text)}: {len(gold)} lines for the {len(sentences)} sentences of {text}")
     for (_, sentence), (place, line) in zip(sentences, gold, strict=True):
         cells, words = line.split("\t"), sentence.split()
-        if len(cells) != 4 or not (is_count(cells[0]) and is_count(cells[3])):
+        unknown = cells[3:] == [UNKNOWN_ATTRACTORS]
+        if len(cells) != 4 or not (is_count(cells[0]) and (unknown or is_count(cells[3]))):
             raise SuiteError(
                 f"{place}: not position, right form, wrong form and number of attractors: {line!r}"
             )
-        position, right, wrong, attractors = int(cells[0]), cells[1].lower(), cells[2].lower(), int(cells[3])
+        position, right, wrong = int(cells[0]), cells[1].lower(), cells[2].lower()
         if position >= len(words) or words[position] != right:
             raise SuiteError(f"{place}: word {position} of the sentence is not {right!r}")
-        yield Target(place, words, position, right, wrong, attractors)
+        yield Target(place, words, position, right, wrong, None if unknown else int(cells[3]))

@@ -143,6 +143,8 @@ def read_target_pairs(
         One example for each sentence, or None for one whose two forms tell no number.
     """
     for target in read_targets(path):
+        if target.attractors is None:
+            raise SuiteError(f"{target.place}: how many attractors there are is not known.\n  Count them.")
         number = number_of(target.right, target.wrong)
         if number is None:
             left_out[SAME_FORM] += 1

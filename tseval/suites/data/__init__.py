@@ -1,64 +1,85 @@
 """Suites from data: sets of minimal pairs that were published as files rather than as grammars.
 
-Each module reads one format into entries (`entries.py`); `loading.py` tells the formats apart by content.
+A table is read in three steps, whatever its format: its columns get roles (`roles.py`), its rows become
+items by the layout that these imply (`pairs.py`, `layouts.py`, `ratings.py`), and what was read is said, file
+by file. Sets with a format of their own have readers of their own.
 """
 
 from __future__ import annotations
 
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError
+from tseval.errors import SuiteError, counted
 from tseval.files import beyond, limits
-from tseval.formats import bare_name, read_jsonl, stem_of
+from tseval.formats import bare_name, read_lines, stem_of
+from tseval.questions.regions import Regions
+from tseval.suites.agreement import gold_of
 from tseval.suites.data.agreement import (
     GULORDAVA,
     LINZEN,
-    is_agreement,
     read_agreement,
     read_gulordava,
     read_linzen,
 )
-from tseval.suites.data.entries import DataSet, build_cases
+from tseval.suites.data.entries import DataSet, Reading
+from tseval.suites.data.layouts import (
+    ALTERNATING,
+    fills,
+    layout_of,
+    read_entries,
+    read_sentences,
+    sentences_in,
+)
 from tseval.suites.data.pairs import (
     BLIMP_METHODS,
     BLIMP_SOURCE,
     CLAMS_SOURCE,
     LANGUAGES,
-    check_columns,
-    known_columns,
+    find_roles,
+    pair_entries,
     read_blimp,
     read_clams,
     read_pairs,
-    refuse_columns,
 )
-from tseval.suites.data.ratings import has_ratings, read_ratings
-from tseval.suites.data.regions import (
-    SYNTAXGYM_SOURCE,
-    form_of,
-    read_contexts,
-    read_continuations,
-    read_syntaxgym,
-)
-from tseval.tables import is_table, open_table
+from tseval.suites.data.ratings import rated_columns, read_ratings
+from tseval.suites.data.records import columns_of, encoding_of, json_kind
+from tseval.suites.data.regions import CONTEXT_COLUMNS, SYNTAXGYM_SOURCE, read_contexts, read_syntaxgym
+from tseval.suites.data.roles import check_columns, find_columns, refuse_columns
+from tseval.tables import is_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tseval.items import Case
     from tseval.suites.data.entries import DataItem
+    from tseval.suites.data.roles import Columns
 
 
-DATA_ENDINGS = (".json", ".jsonl", ".tsv", ".csv", ".tab", ".text", ".txt", ".parquet")
+# Of two files of one name the first kind is read.
+DATA_ENDINGS = (".jsonl", ".tsv", ".parquet", ".json", ".csv", ".xlsx", ".tab", ".text", ".txt")
+TABLES = (".jsonl", ".json", ".tsv", ".csv", ".parquet", ".xlsx", ".tab")
+# What lies beside data and is none, whatever its ending.
+_ABOUT = re.compile(
+    r"(licen[cs]e|copying|notice|readme|changelog|changes|citation|authors|contributing|requirements|"
+    r"dataset_infos?|metadata|croissant|config|package)", re.IGNORECASE,
+)  # fmt: skip
+NOT_READ = "not read: "
+_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 
 
 def is_data(path: Path) -> bool:
     """Whether a path is a file of data, or a folder of such files rather than of grammars."""
     if path.is_dir():
-        return not any(path.glob("*.jinja")) and not (path / "suite.yaml").exists() and bool(_files(path))
+        grammars = any(path.glob("*.jinja")) or (path / "suite.yaml").exists()
+        return not grammars and any(_why_not(file) is None for file in _walk(path))
     return bare_name(path).endswith(DATA_ENDINGS)
 
 
@@ -66,24 +87,50 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     """Read a data set.
 
     Args:
-        path: A file, or a folder of files of one kind.
+        path: A file, or a folder of files.
         method: What to compare, one of `methods_of`; None for the first.
-        columns: Role to column of a table of pairs (`columns.ROLES`), which it then is; None for known names.
+        columns: What its user says of its tables (`tseval.suites.data.roles`); None for known names.
     """
-    files = _files(path) if path.is_dir() else [path]
-    name = stem_of(files[0] if path.is_file() else path.resolve())
-    if columns:
-        check_columns(columns)
-        for file in files:
-            if not (is_table(file) or bare_name(file).endswith(".jsonl")):
-                refuse_columns(file, columns)
-    kind = "pairs" if columns else _kind(files[0])
-    data = _pairs(files, name, columns or {}) if kind == "pairs" else _READERS[kind](files, name, method)
+    how = dict(columns or {})
+    check_columns(how)
+    files, said = _files(path) if path.is_dir() else ({path: _stem(path)}, {})
+    kinds: dict[str, dict[Path, str]] = {}
+    for file, stem in files.items():
+        if kind := kind_of(file, how):
+            kinds.setdefault(kind, {})[file] = stem
+        else:
+            said[_name(file, path)] = f"{NOT_READ}nothing in it says what could be asked"
+    if not kinds:
+        _refuse_unknown(next(iter(files)), how)
+    name = next(iter(files.values())) if path.is_file() else stem_of(path.resolve())
+    found = []
+    for kind, own in kinds.items():
+        reading = Reading(own, name, method, how)
+        found.append(_READERS[kind](reading))
+        said |= {_name(file, path): f"{kind}, {counted(reading.items[str(file)], 'item')}" for file in own}
+        found[-1] = replace(found[-1], notes=tuple(reading.notes))
+    data = replace(_as_one(found, path, name), files=dict(sorted(said.items())))
     if not data.cases:
         raise SuiteError(f"{path}: holds no pair of sentences")
     for case in data.cases:
         _refuse_long(path, case)
     return data
+
+
+def _as_one(found: Sequence[DataSet], path: Path, name: str) -> DataSet:
+    """Make one set of what was read of files of several kinds."""
+    if len(found) == 1:
+        return found[0]
+    cases = tuple(case for one in found for case in one.cases)
+    if len({one.score for one in found}) > 1:
+        scores = " and ".join(f"{one.cases[0].name} by {one.score!r}" for one in found)
+        raise SuiteError(
+            f"{path}: its files are compared in several ways: {scores}.\n  Name them one by one."
+        )
+    if twice := [case for case, times in Counter(case.name for case in cases).items() if times > 1]:
+        raise SuiteError(f"{path}: two cases are called {twice[0]!r}.\n  Name the files one by one.")
+    notes = tuple(note for one in found for note in one.notes)
+    return DataSet(name, name, None, found[0].score, cases, notes=notes)
 
 
 def _refuse_long(path: Path, case: Case) -> None:
@@ -100,127 +147,275 @@ def methods_of(path: Path) -> tuple[str, ...]:
     """Name the methods that a set was published with, where there are several (BLiMP)."""
     if not is_data(path):
         return ()
-    first = _files(path)[0] if path.is_dir() else path
-    return tuple(BLIMP_METHODS) if _kind(first) == "blimp" else ()
+    first = next(iter(_files(path)[0])) if path.is_dir() else path
+    return tuple(BLIMP_METHODS) if kind_of(first, {}) == "blimp" else ()
 
 
-def _files(folder: Path) -> list[Path]:
-    """List the files of data in a folder, by name; a text's gold file belongs to the text.
-
-    Where there are none, those of its folders are meant (`eng/data.tsv`). Programs write `.csv` too: it is
-    data where a folder has nothing else.
-    """
-    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-    within = [sorted(below.iterdir()) for below in entries if below.is_dir()]
-    for files in (entries, [file for below in within for file in below]):
-        found = [file for file in files if file.is_file() and bare_name(file).endswith(DATA_ENDINGS)]
-        if found:
-            return [file for file in found if not bare_name(file).endswith(".csv")] or found
-    return []
+def _walk(folder: Path) -> Iterator[Path]:
+    """Give the files of a folder and of those below it, by name; hidden ones are left out."""
+    seen: set[str] = set()
+    for root, folders, files in os.walk(folder, followlinks=True):
+        if (real := os.path.realpath(root)) in seen:  # a link to a folder above
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        yield from (Path(root, name) for name in sorted(files) if not name.startswith("."))
 
 
-_BY_ENDING = {".json": "syntaxgym", ".text": "linzen", ".tab": "gulordava", ".txt": "clams"}
-
-
-def _kind(file: Path) -> str:
+def _why_not(file: Path) -> str | None:
+    """Say why a file is not looked into; None for one that may hold data."""
     name = bare_name(file)
-    if kind := _BY_ENDING.get(Path(name).suffix):
-        return kind
-    if is_agreement(file):
-        return "agreement"
-    names = _names(file)
-    if has_ratings(names):
-        return "ratings"
-    known = known_columns(names)  # ZhoBLiMP has UID and pairID too
-    if {"UID", "pairID"} <= {*names} and not is_table(file) and not (known and known.title):
-        return "blimp"
-    return form_of(names) or "pairs"
+    if name.endswith(".gold"):
+        return "it belongs to a .text"
+    if (about := _ABOUT.match(name)) and Path(name).suffix in {"", ".txt", ".json", ".md", ".rst"}:
+        return f"a {about[0].lower()}"
+    return None if name.endswith(DATA_ENDINGS) else "no data by its ending"
 
 
-def _names(file: Path) -> Sequence[str]:
-    """Name the columns of a table, or those of the first line of JSON lines; none where it is empty."""
-    if is_table(file):
-        return open_table(file)[1]
-    first = next(read_jsonl(file), None)
-    return list(first[1]) if first else []
+def _files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
+    """Give the files of data in a folder with what each is called, and why others are not read.
+
+    Programs write what they were given in other formats: of files that differ in their endings, one is read.
+    """
+    said, by_name = {}, dict[Path, Path]()
+    for file in _walk(folder):
+        if why := _why_not(file):
+            if not (why.startswith("it") and any(file == gold_of(text) for text in by_name.values())):
+                said[_name(file, folder)] = f"{NOT_READ}{why}"
+            continue
+        plain = file.with_name(_without_ending(file))
+        other = by_name.setdefault(plain, file)
+        if other is not file:
+            better, worse = sorted((other, file), key=_rank)
+            by_name[plain] = better
+            said[_name(worse, folder)] = f"{NOT_READ}{better.name} has its name"
+    return _called(folder, list(by_name.values())), said
 
 
-def _pairs(files: Sequence[Path], name: str, columns: Mapping[str, str]) -> DataSet:
-    known = None if {"good", "bad"} & columns.keys() else known_columns(_names(files[0]))
-    entries = (
-        entry
-        for file, stem in zip(files, _stems(files), strict=True)
-        for entry in read_pairs(file, stem, columns)
-    )
+def _rank(file: Path) -> int:
+    return next(rank for rank, ending in enumerate(DATA_ENDINGS) if bare_name(file).endswith(ending))
+
+
+def _name(file: Path, path: Path) -> str:
+    return file.relative_to(path).as_posix() if path.is_dir() else file.name
+
+
+def _without_ending(file: Path) -> str:
+    return bare_name(file).removesuffix(Path(bare_name(file)).suffix)
+
+
+def _stem(file: Path) -> str:
+    return _SHARD.sub("", stem_of(file))
+
+
+def _called(folder: Path, files: Sequence[Path]) -> dict[Path, str]:
+    """Tell files apart by names; by folders where all have the same name (`eng/data.tsv`); else by paths.
+
+    The parts that a table was cut into, as on the Hugging Face hub, are one.
+    """
+    whole = {file: file.with_name(_SHARD.sub("", _without_ending(file))) for file in files}
+    n_files = len({*whole.values()})
+    for names in ({file: _stem(file) for file in files}, {file: file.parent.name for file in files}):
+        if len({*names.values()}) == n_files:
+            return names
+    return {file: one.relative_to(folder).as_posix() for file, one in whole.items()}
+
+
+def kind_of(file: Path, how: Mapping[str, str]) -> str | None:
+    """Name what a file holds, one of the readers below; None where nothing in it says what could be asked.
+
+    Raises:
+        SuiteError: It is damaged, or says nothing that `how` could be about.
+    """
+    kind = _by_ending(file, how)
+    if kind in {"clams", "linzen", "gulordava", "syntaxgym"}:
+        refuse_columns(file, how)
+    return _by_columns(file, how) if kind == "table" else kind
+
+
+def _by_ending(file: Path, how: Mapping[str, str]) -> str | None:
+    """Name what a file holds as its ending, or its first line, says: most are tables."""
+    ending = Path(bare_name(file)).suffix
+    if ending == ".text":
+        return "linzen"
+    if ending == ".json":
+        return json_kind(file)
+    if ending == ".tab":
+        return "gulordava" if {"constr_id", "class", "form"} <= {*columns_of(file, how)[1]} else "table"
+    if ending == ".txt" and how.get("layout") not in ALTERNATING:
+        _, line = next(read_lines(file, encoding_of(how)), ("", ""))
+        return "clams" if re.match(r"(True|False)\t", line) else "table" if "\t" in line else None
+    return "table"
+
+
+def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
+    """Name the layout that the columns of a table imply; what was always read as something stays that."""
+    place, names, first = columns_of(file, how)
+    columns = find_columns(place, names, how)
+    said = "layout" in how or "candidates" in columns.given
+    exact = "sentence" in names and {"rating", "ratings"} & {*names}
+    if {"sentence", "verb_index"} <= {*names} and bare_name(file).endswith((".tsv", ".parquet")):
+        found: str | None = "agreement"
+    elif (exact or "rating" in columns.given) and rated_columns(columns):
+        found = "ratings"
+    elif _is_blimp(file, columns):
+        found = "blimp"
+    elif {*CONTEXT_COLUMNS} <= {*names}:
+        found = "contexts"
+    elif not said and not fills(columns, first) and find_roles(columns, first):
+        found = "pairs"
+    else:
+        found = layout_of(columns, first, how)
+        if found == "sentences" and columns.of("label") is None and rated_columns(columns):
+            found = "ratings"
+    return found
+
+
+def _is_blimp(file: Path, columns: Columns) -> bool:
+    published = columns.known is not None and columns.known.title is not None
+    return not (is_table(file) or columns.given or published) and {"UID", "pairID"} <= {*columns.names}
+
+
+@dataclass(frozen=True, slots=True)
+class TableText:
+    """What a row of a table holds to be scored: a sentence, and the words of it that are asked about.
+
+    Attributes:
+        row: Number of the row.
+        what: Its item, condition and label, as far as it has them.
+        text: The whole sentence.
+        before: How many words stand before those that are asked about.
+        length: How many these are.
+    """
+
+    row: int
+    what: str
+    text: str
+    before: int
+    length: int
+
+
+def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[TableText]:
+    """Give what every row of a table holds: a sentence or its critical words, both of a pair, or a word."""
+    how = dict(columns or {})
+    kind = kind_of(path, how)
+    if kind in {"pairs", "candidates"}:
+        reading = Reading({path: _stem(path)}, _stem(path), None, how)
+        entries = (pair_entries if kind == "pairs" else read_entries)(path, _stem(path), reading)
+        return [
+            _asked(item.place, label, text, item.regions.get(label, ()))
+            for item in entries
+            for label, text in item.sentences.items()
+        ]
+    found = []
+    for one in sentences_in(path, _stem(path), how, apart=True):
+        what = " ".join(filter(None, (one.item, one.condition, one.label)))
+        pieces = [(name, len(text.split())) for name, text in one.pieces]
+        if kind == "words":
+            for at, (place, _) in enumerate(pieces):
+                found.append(_asked(place, what, one.text, pieces, at))
+        else:
+            critical = next(
+                (at for at, (name, _) in enumerate(pieces) if name in {"critical", "continuation"}), None
+            )
+            found.append(
+                _asked(one.place, what, one.text, pieces if critical is not None else (), critical or 0)
+            )
+    return found
+
+
+def _asked(place: str, what: str, text: str, regions: Sequence[tuple[str, int]], at: int = -1) -> TableText:
+    """Say which words of a text are asked about: a region, by default the last, or all."""
+    row, lengths = int(place.rpartition(":")[2]), [length for _, length in regions] or [len(text.split())]
+    at %= len(lengths)
+    return TableText(row, what, " ".join(text.split()), sum(lengths[:at]), lengths[at])
+
+
+def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
+    """Say why a file cannot be read that nothing else was read beside."""
+    if bare_name(file).endswith(".json"):
+        read_syntaxgym(file)
+    if bare_name(file).endswith(".txt"):
+        raise SuiteError(
+            f"{file}: holds lines without columns.\n"
+            "  Where they stand by turns, the worse one first: --layout alternating.\n"
+            "  Else give a table: .tsv, .csv or .jsonl."
+        )
+    place, names, _ = columns_of(file, how)
+    raise find_columns(place, names, how).unknown()
+
+
+def _known_pairs(reading: Reading) -> DataSet:
+    cases = read_pairs(reading)
+    columns = find_columns(*columns_of(next(iter(reading.files)), reading.how)[:2], reading.how)
+    known = None if columns.says_pair else columns.known
     title, source = (known.title, known.source) if known else (None, None)
-    return DataSet(name, title or name, source, "sentence", build_cases(entries))
+    return _set(reading, cases, title, source)
 
 
-def _stems(files: Sequence[Path]) -> list[str]:
-    """Tell files apart by their names, or by their folders where all have the same (`eng/data.tsv`)."""
-    stems = [stem_of(file) for file in files]
-    return [file.parent.name for file in files] if len(files) > 1 and len({*stems}) == 1 else stems
+def _set(
+    reading: Reading, cases: tuple[Case, ...], title: str | None = None, source: str | None = None
+) -> DataSet:
+    """Make a set of cases, which is called as its file is where nobody called it otherwise."""
+    regions = any(isinstance(case.question, Regions) for case in cases)
+    return DataSet(reading.name, title or reading.name, source, "regions" if regions else "sentence", cases)
 
 
-def _blimp(files: list[Path], name: str, method: str | None) -> DataSet:
-    chosen = method or "full"
+def _blimp(reading: Reading) -> DataSet:
+    method = reading.method or "full"
     # A file of one paradigm is BLiMP too; the method is a part of the name, as it changes the items.
-    title = "BLiMP" if chosen == "full" else f"BLiMP, {chosen.replace('_', '-')} method"
-    cases = build_cases(read_blimp(files, chosen))
-    full_name = name if method is None else f"{name}_{method}"
-    return DataSet(full_name, title, BLIMP_SOURCE, BLIMP_METHODS[chosen], cases)
+    title = "BLiMP" if method == "full" else f"BLiMP, {method.replace('_', '-')} method"
+    cases = reading.build(read_blimp(list(reading.files), method))
+    name = reading.name if reading.method is None else f"{reading.name}_{method}"
+    return replace(_set(reading, cases, title, BLIMP_SOURCE), name=name, score=BLIMP_METHODS[method])
 
 
-def _clams(files: list[Path], name: str, _: str | None) -> DataSet:
-    language = LANGUAGES.get(name.removesuffix("_evalset"))
-    title = f"CLAMS, {language}" if language else "CLAMS"
-    return DataSet(f"clams_{name.removesuffix('_evalset')}", title, CLAMS_SOURCE, "sentence",
-                   build_cases(read_clams(files)))  # fmt: skip
+def _clams(reading: Reading) -> DataSet:
+    code = reading.name.removesuffix("_evalset")
+    title = f"CLAMS, {LANGUAGES[code]}" if code in LANGUAGES else "CLAMS"
+    cases = reading.build(read_clams(list(reading.files)))
+    return DataSet(f"clams_{code}", title, CLAMS_SOURCE, "sentence", cases)
 
 
-def _agreement(files: list[Path], name: str, _: str | None) -> DataSet:
-    return DataSet(name, name, None, "critical", read_agreement(files))
+def _agreement(reading: Reading) -> DataSet:
+    return DataSet(reading.name, reading.name, None, "critical", read_agreement(reading))
 
 
-def _ratings(files: list[Path], name: str, _: str | None) -> DataSet:
-    return DataSet(name, name, None, "sentence", read_ratings(files))
-
-
-def _syntaxgym(files: list[Path], name: str, _: str | None) -> DataSet:
-    cases = tuple(map(read_syntaxgym, files))
+def _syntaxgym(reading: Reading) -> DataSet:
+    cases = tuple(map(read_syntaxgym, reading.files))
+    reading.items.update({str(file): case.n_items for file, case in zip(reading.files, cases, strict=True)})
     if repeated := {case.name for case in cases if [other.name for other in cases].count(case.name) > 1}:
         raise SuiteError(f"two suites are called {min(repeated)!r}: load one of them")
-    return DataSet(name, name, SYNTAXGYM_SOURCE, "regions", cases)
-
-
-def _continuations(files: list[Path], name: str, _: str | None) -> DataSet:
-    return DataSet(name, name, None, "regions", read_continuations(files))
-
-
-def _contexts(files: list[Path], name: str, _: str | None) -> DataSet:
-    return DataSet(name, name, None, "regions", read_contexts(files))
+    return DataSet(reading.name, reading.name, SYNTAXGYM_SOURCE, "regions", cases)
 
 
 def _by_item(
-    read: Callable[[Path], Iterator[DataItem]], title: str | None = None, source: str | None = None
-) -> Callable[[list[Path], str, str | None], DataSet]:
-    """Give the reader of sets whose files are read item by item; without a title, each has its own name."""
+    read: Callable[[Path], Iterator[DataItem]], title: str, source: str
+) -> Callable[[Reading], DataSet]:
+    """Give the reader of sets whose files are read item by item."""
 
-    def read_set(files: list[Path], name: str, _: str | None) -> DataSet:
-        entries = (entry for file in files for entry in read(file))
-        return DataSet(name, title or name, source, "sentence", build_cases(entries))
+    def read_set(reading: Reading) -> DataSet:
+        entries = {file: list(read(file)) for file in reading.files}
+        cases = reading.build(entry for own in entries.values() for entry in own)
+        reading.items = Counter({str(file): len(own) for file, own in entries.items()})
+        return DataSet(reading.name, title, source, "sentence", cases)
 
     return read_set
 
 
-_READERS = {
+_READERS: dict[str, Callable[[Reading], DataSet]] = {
     "blimp": _blimp,
     "clams": _clams,
     "linzen": _by_item(read_linzen, "Agreement in Wikipedia", LINZEN),
     "gulordava": _by_item(read_gulordava, "Colourless green agreement", GULORDAVA),
     "agreement": _agreement,
     "syntaxgym": _syntaxgym,
-    "continuations": _continuations,
-    "contexts": _contexts,
-    "ratings": _ratings,
+    "contexts": lambda reading: _set(reading, read_contexts(reading)),
+    "ratings": lambda reading: _set(reading, read_ratings(reading)),
+    "pairs": _known_pairs,
+    **dict.fromkeys(
+        ("candidates", "sentences", "words", "regions", "alternating"),
+        lambda reading: _set(reading, read_sentences(reading)),
+    ),
 }

@@ -15,18 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
-from tseval.formats import bare_name, is_count, read_lines, stem_of
+from tseval.formats import is_count, read_lines, stem_of
 from tseval.items import Case, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.suites.agreement import SINGULAR, read_targets
 from tseval.suites.agreement.published import read_examples
 from tseval.suites.data.entries import AGREEMENT, DataItem, first_places
-from tseval.tables import read_tsv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from tseval.suites.data.entries import Reading
 
 
 LINZEN = "Linzen, Dupoux & Goldberg 2016, TACL 4, as filtered by Gulordava et al. 2018"
@@ -44,13 +45,20 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
     sentences = first_places(" ".join(target.words) for target in targets)
     for target, sentence in zip(targets, sentences, strict=True):
         prefix, attractors = target.words[: target.position], target.attractors
-        counts = "no attractors" if attractors == 0 else f"{attractors} attractor{'s'[: attractors > 1]}"
-        row = f"attractors_{attractors}", counts[0].upper() + counts[1:], AGREEMENT, None
+        row = (*_counted(attractors), AGREEMENT, None)
         forms = {"correct": " ".join([*prefix, target.right]), "wrong": " ".join([*prefix, target.wrong])}
         features = {"n_attractors": attractors, "position": target.position}
         # The file does not say which form is the singular.
         singular = max((target.right, target.wrong), key=lambda form: (form.endswith("s"), len(form)))
         yield DataItem(target.place, row, forms, features, verb_entries(sentence, singular))
+
+
+def _counted(attractors: int | None) -> tuple[str, str]:
+    """Name the case of sentences with so many attractors, and its row."""
+    if attractors is None:
+        return "attractors_unknown", "Attractors unknown"
+    name = "No attractors" if attractors == 0 else f"{attractors} attractor{'s'[: attractors > 1]}"
+    return f"attractors_{attractors}", name
 
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:
@@ -124,20 +132,14 @@ FEATURES = {
 }
 
 
-def is_agreement(path: Path) -> bool:
-    """Whether a file holds agreement examples: parquet always should, other tables say so in their header."""
-    if path.name.endswith(".parquet"):
-        return True
-    first = next(read_tsv(path), None) if bare_name(path).endswith(".tsv") else None
-    return first is not None and {"sentence", "verb_index"} <= set(first[1])
-
-
-def read_agreement(files: Sequence[Path]) -> tuple[Case, ...]:
+def read_agreement(reading: Reading) -> tuple[Case, ...]:
     """Read tables of examples into cases: one for each split, or a single one where there are no splits.
 
     Of several tables, the columns that all have become features.
     """
+    files = list(reading.files)
     tables = [read_examples(file) for file in files]
+    reading.items.update({str(file): table.num_rows for file, table in zip(files, tables, strict=True)})
     shared = set.intersection(*(set(table.column_names) for table in tables))
     unsplit = [file for file, table in zip(files, tables, strict=True) if "split" not in table.column_names]
     if unsplit and len(unsplit) < len(files):

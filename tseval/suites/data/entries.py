@@ -1,23 +1,28 @@
-"""Entries of a data set, one a line, and the cases they make up."""
+"""Entries of a data set, one a line, and the cases they make up; what is kept while a set is read."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tseval.errors import SuiteError
+from tseval.errors import SuiteError, counted
 from tseval.formats import fits
 from tseval.items import ENTRY, RESERVED_NAMES, Case, Feature, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
+from tseval.suites.data.roles import ROW_NAMES, text_in, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from tseval.questions import Question, Score
+    from tseval.suites.data.roles import DataRecord
 
 
 # The phenomenon of every data set of agreement.
@@ -35,7 +40,8 @@ class DataItem:
         sentences: Label to sentence, the better ones first.
         features: Feature name to value; None for no text.
         entries: Lexical factor to what the item shares with others there; the same factors in a whole case.
-        beginnings: Label to how many words stand before what is asked about; none where sentences are whole.
+        regions: Label to the regions of its sentence, each with its number of words; none where sentences are
+            compared whole.
     """
 
     place: str
@@ -43,7 +49,7 @@ class DataItem:
     sentences: Mapping[str, str]
     features: Mapping[str, Feature | None]
     entries: Mapping[str, str] = field(default_factory=dict)
-    beginnings: Mapping[str, int] = field(default_factory=dict)
+    regions: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,8 @@ class DataSet:
         source: Reference, or None.
         score: What the published method compares, as in `--score`.
         cases: Its items.
+        files: Name of each file to what was read of it, or why nothing was.
+        notes: What a reader of the numbers should know of how it was read.
     """
 
     name: str
@@ -63,6 +71,80 @@ class DataSet:
     source: str | None
     score: Score
     cases: tuple[Case, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Reading:
+    """What is read of files of one kind.
+
+    Attributes:
+        files: Each with what it is called in the set.
+        name: Of the set.
+        method: What to compare, where the set was published with several methods.
+        how: What the user says of its tables (`tseval.suites.data.roles`).
+        items: Path of a file to how many items came of it.
+        notes: What a reader of the numbers should know.
+        compared: Name of the region that is compared, where the user says it.
+    """
+
+    files: Mapping[Path, str]
+    name: str
+    method: str | None = None
+    how: Mapping[str, str] = field(default_factory=dict)
+    items: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    compared: str | None = None
+
+    def build(
+        self, entries: Iterable[DataItem], ask: Callable[[Sequence[DataItem]], Question] | None = None
+    ) -> tuple[Case, ...]:
+        """Gather entries into cases, counted file by file; without a question, sentences are compared."""
+        found = list(entries)
+        self.items.update(entry.place.rpartition(":")[0] for entry in found)
+        return build_cases(found, ask or _all_pairs)
+
+
+# A judgement before a sentence, as linguists write it.
+_JUDGED = re.compile(r"\s*(\*|\?{1,2}\*?|#|%)\s*(?=\S)")
+
+
+def are_marked(good: Iterable[str], bad: Sequence[str], places: Sequence[str], reading: Reading) -> bool:
+    """Tell whether sentences begin with marks of judgement, to be taken off: every ungrammatical one has one.
+
+    Args:
+        good: The grammatical ones.
+        bad: The ungrammatical ones.
+        places: Of these, for messages.
+        reading: What is told of it.
+
+    Raises:
+        SuiteError: Some ungrammatical sentences have a star, no grammatical one has, and some have no mark.
+    """
+    marked = [bool(_JUDGED.match(text)) for text in bad]
+    if marked and all(marked):
+        reading.notes.append(
+            f"marks of judgement were taken off {counted(len(marked), 'ungrammatical sentence')}"
+        )
+        return True
+    stars = [place for place, text in zip(places, bad, strict=True) if text.lstrip().startswith("*")]
+    if stars and not any(text.lstrip().startswith("*") for text in good):
+        bare = places[marked.index(False)]
+        raise SuiteError(
+            f"{stars[0]}: the ungrammatical sentence begins with *, but that of {bare} has no mark.\n"
+            "  Put one before every ungrammatical sentence: then they are read as marks. Or take them out."
+        )
+    return False
+
+
+def without_mark(text: str) -> str:
+    """Take the mark of judgement off a sentence, if it has one.
+
+    >>> without_mark("* the author laugh ."), without_mark("??the author laugh ."), without_mark("the author")
+    ('the author laugh .', 'the author laugh .', 'the author')
+    """
+    return _JUDGED.sub("", text, count=1) if _JUDGED.match(text) else text
 
 
 def _all_pairs(entries: Sequence[DataItem]) -> Question:
@@ -114,6 +196,58 @@ def _case(entries: Sequence[DataItem], ask: Callable[[Sequence[DataItem]], Quest
     )
 
 
+def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> dict[str, Feature | None]:
+    """Give the features of a record.
+
+    Args:
+        place: `file:line`, for messages.
+        record: It.
+        columns: Feature to column.
+    """
+    features: dict[str, Feature | None] = {}
+    for feature, name in columns.items():
+        value = record[name]
+        if not isinstance(value, str | int | float | None):
+            raise SuiteError(
+                f"{place}: {name} is {value!r}.\n"
+                "  A feature is a text, a number, true or false; leave others out."
+            )
+        features[feature] = value  # some sets say null
+    return features
+
+
+def table_row(record: DataRecord, stem: str, columns: Mapping[str, str]) -> TableRow:
+    """Say where a record stands in the table; what is not said is taken from the next wider name.
+
+    Args:
+        record: It.
+        stem: Of its file.
+        columns: Each of `ROW_NAMES` that there is to its column.
+    """
+    case, construction, phenomenon, dependency = (
+        text_in(value_of(record, columns.get(name))) or None for name in ROW_NAMES
+    )
+    case = case or stem
+    return case, construction or case, phenomenon or stem, dependency
+
+
+def split_rows(rows: Sequence[TableRow], named: Sequence[bool]) -> list[TableRow]:
+    """Cut a case of several phenomena, and no constructions, into one for each.
+
+    Args:
+        rows: Of the records of a file.
+        named: Whether each record names its phenomenon.
+    """
+    phenomena: dict[str, set[str]] = {}
+    for row, own in zip(rows, named, strict=True):
+        if own:
+            phenomena.setdefault(row[0], set()).add(row[2])
+    return [
+        (f"{row[0]}_{row[2]}", *row[1:]) if len(phenomena.get(row[0], ())) > 1 and row[0] == row[1] else row
+        for row in rows
+    ]
+
+
 def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
     """Hold all entries of a case to the names of its first one."""
     for what, mine, theirs in (
@@ -128,7 +262,8 @@ def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
             )
     if reserved := [name for name in entry.features if name in RESERVED_NAMES or name.endswith(ENTRY)]:
         raise SuiteError(
-            f"{entry.place}: {min(reserved)!r} is no name for a feature: tables use it.\n  Rename it."
+            f"{entry.place}: {min(reserved)!r} is no name for a feature: tables use it.\n"
+            f"  Rename it, or leave it out: --columns ignore={min(reserved)}."
         )
 
 

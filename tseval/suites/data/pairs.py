@@ -13,326 +13,193 @@ A folder for each language (`en_evalset`), a text file for each construction. Ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import isfinite
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from tseval.errors import SuiteError, suggest
-from tseval.formats import bare_name, fits, is_count, read_jsonl, read_lines
+from tseval.errors import SuiteError
+from tseval.formats import bare_name, is_count, read_jsonl, read_lines
 from tseval.questions.pairs import ENDING
-from tseval.suites.data.entries import AGREEMENT, DataItem
-from tseval.tables import is_table, open_table
+from tseval.suites.data.entries import (
+    AGREEMENT,
+    DataItem,
+    are_marked,
+    features_of,
+    split_rows,
+    table_row,
+    without_mark,
+)
+from tseval.suites.data.records import columns_of, read_records
+from tseval.suites.data.regions import PREFERS_GOOD, ask_continuations, continued
+from tseval.suites.data.roles import PAIR_LABELS, find_columns, parts_of, text_in, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.items import Feature
+    from tseval.items import Case, Feature
     from tseval.questions import Score
-    from tseval.suites.data.entries import TableRow
-
-    DataRecord = Mapping[str, Json] | Mapping[str, Feature]
-
-
-PAIR_LABELS = ("good", "bad")
-ROW_NAMES = ("case", "construction", "phenomenon", "dependency")
-ROLES = (*PAIR_LABELS, *ROW_NAMES, "cluster", "lang")
-_TABLES = ".jsonl, .tsv and .csv"
-_USAGE = "--columns good=NAME,bad=NAME."
+    from tseval.suites.data.entries import Reading, TableRow
+    from tseval.suites.data.roles import Columns, DataRecord
 
 
-@dataclass(frozen=True, slots=True)
-class KnownColumns:
-    """Names of columns that are understood by themselves, where a table has them all.
-
-    Attributes:
-        roles: Role to column.
-        title: Of the published set that alone has them, or None.
-        source: Its reference.
-        besides: Columns that tell it from other sets.
-    """
-
-    roles: Mapping[str, str]
-    title: str | None = None
-    source: str | None = None
-    besides: frozenset[str] = field(default_factory=frozenset)
-
-
-# The first whose columns a table has is meant. In all of them good is what people accept.
-_KNOWN = (
-    KnownColumns(
-        {"good": "sentence_good", "bad": "sentence_bad", "case": "UID", "phenomenon": "phenomenon"},
-        "ZhoBLiMP",
-        "Liu et al. 2025, Language Models with Linguistic Minimal Pairs in Chinese, arXiv 2411.06096",
-        frozenset({"pairID"}),
-    ),
-    KnownColumns(
-        {"good": "source_sentence", "bad": "target_sentence", "case": "PID", "phenomenon": "phenomenon",
-         "dependency": "level"},
-        "RuBLiMP",
-        "Taktasheva et al. 2024, RuBLiMP: Russian Benchmark of Linguistic Minimal Pairs, EMNLP",
-    ),
-    KnownColumns(
-        {"good": "good_sentence", "bad": "bad_sentence", "case": "paradigm", "phenomenon": "phenomenon"},
-        "JBLiMP",
-        "Someya & Oseki 2023, JBLiMP: Japanese Benchmark of Linguistic Minimal Pairs, Findings of EACL",
-    ),
-    KnownColumns(
-        {"good": "good_sentence", "bad": "bad_sentence", "phenomenon": "phenomenon"},
-        "TurBLiMP",
-        "Başar et al. 2025, TurBLiMP: A Turkish Benchmark of Linguistic Minimal Pairs, arXiv 2506.13487",
-        frozenset({"critical_region"}),
-    ),
-    KnownColumns(
-        {"good": "sen", "bad": "wrong_sen"},
-        "MultiBLiMP",
-        "Jumelet, Weissweiler & Bisazza 2025, MultiBLiMP 1.0, arXiv 2504.02768",
-    ),
-    *(
-        KnownColumns({"good": good, "bad": bad})
-        for good, bad in (
-            ("good", "bad"), ("sentence_good", "sentence_bad"), ("grammatical", "ungrammatical"),
-            ("good_sentence", "bad_sentence"), ("source_sentence", "target_sentence"),
-        )
-    ),
-)  # fmt: skip
-
-
-def known_columns(names: Collection[str]) -> KnownColumns | None:
-    """Give the known columns that a table has, or None."""
-    return next((known for known in _KNOWN if {*known.roles.values(), *known.besides} <= {*names}), None)
-
-
-def read_columns(text: str) -> dict[str, str]:
-    """Read `good=sen,bad=wrong_sen`."""
-    columns: dict[str, str] = {}
-    for part in text.split(","):
-        role, equals, name = (piece.strip() for piece in part.partition("="))
-        if not equals or not name:
-            raise SuiteError(f"--columns: {part.strip()!r} is not ROLE=NAME, as in good=sen,bad=wrong_sen.")
-        if role in columns:
-            raise SuiteError(f"--columns names {role} twice: {columns[role]!r} and {name!r}.")
-        columns[role] = name
-    check_columns(columns)
-    return columns
-
-
-def check_columns(columns: Mapping[str, str]) -> None:
-    """Refuse columns for what a pair does not have, and one column for both sentences."""
-    for role in columns:
-        if role not in ROLES:
-            hint = suggest(role, ROLES, "What a column can be")
-            raise SuiteError(f"--columns: there is no {role!r}.\n  {hint}")
-    if columns.get("good") is not None and columns.get("good") == columns.get("bad"):
-        raise SuiteError(f"--columns: {columns['good']!r} cannot be both good and bad.")
-
-
-def refuse_columns(suite: str | Path, columns: Mapping[str, str] | None) -> None:
-    """Refuse to say what the columns of a suite are that has none."""
-    if columns:
-        raise SuiteError(f"{suite}: there are no columns to name.\n  --columns is for pairs in {_TABLES}.")
+# Each label to the column of what stands before its text, if there is one, and to that of the text.
+Parts = dict[str, tuple[str | None, str]]
+_COMPS = {
+    "good": ("prefix_acceptable", "property_phrase"),
+    "bad": ("prefix_unacceptable", "property_phrase"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What the columns of a table are.
+    """What the columns of a table of pairs are.
 
     Attributes:
-        sentences: The columns of the good and the bad sentence.
+        parts: The columns of both sentences.
         rows: Each of `ROW_NAMES` that there is to its column.
+        item: The column of what pairs share, or None.
         features: Feature to column, in the order of the table.
     """
 
-    sentences: tuple[str, str]
+    parts: Parts
     rows: Mapping[str, str]
+    item: str | None
     features: Mapping[str, str]
 
+    @property
+    def texts(self) -> set[str]:
+        """The columns that stay texts."""
+        used = {*self.rows.values(), *(name for part in self.parts.values() for name in part if name)}
+        return used | ({self.item} if self.item else set())
 
-def find_roles(names: Collection[str], given: Mapping[str, str], place: str) -> Roles:
-    """Say what the columns of a table are: what is given comes first, then known names.
 
-    A column that is called like a role, while another one is given for it, is left out.
+def find_roles(columns: Columns, first: DataRecord) -> Roles | None:
+    """Say what the columns of a table of pairs are; None if it holds none.
 
     Args:
-        names: Of the columns.
-        given: Role to column, as the user says; empty where nothing is said.
-        place: `file:line`, for messages.
+        columns: Of the table.
+        first: Its first record.
     """
-    for role, name in given.items():
-        if name not in names:
-            raise SuiteError(
-                f"{place}: there is no column {name!r} (--columns {role}={name}).\n"
-                f"  {suggest(name, names, 'Columns')}"
-            )
-    known = known_columns(names)
-    found = {name: name for name in ROW_NAMES if name in names}
-    found |= {**(known.roles if known else {}), **given}
-    if not {*PAIR_LABELS} <= found.keys():
-        one = next(
-            (label for label in PAIR_LABELS if label not in found and {*PAIR_LABELS} & found.keys()), None
-        )
-        lacking = f"{one} sentence" if one else "pair of sentences"
-        rated = "" if one else " Of rated sentences, call them sentence and rating."
-        raise SuiteError(
-            f"{place}: no {lacking}: there are {', '.join(map(repr, names)) or 'no columns'}.\n"
-            f"  Call the columns good and bad, or say which they are: {_USAGE}{rated}"
-        )
-    sentences = found["good"], found["bad"]
-    if sentences[0] == sentences[1]:
-        raise SuiteError(f"{place}: {sentences[0]!r} cannot be good and bad.\n  Say which they are: {_USAGE}")
-    rows = {name: found[name] for name in ROW_NAMES if name in found}
-    lang = given.get("lang")
-    apart = {*sentences, *rows.values(), *ROW_NAMES} - {given.get("cluster")}
-    if lang is not None:
-        apart |= {"lang"} - {lang}
-    features = {"lang" if name == lang else name: name for name in names if name not in apart}
-    return Roles(sentences, rows, features)
+    if (parts := _parts(columns, first)) is None:
+        return None
+    item = columns.given.get("item") or ("item" if "item" in columns.names else None)
+    used = [*(name for part in parts.values() for name in part if name), *([item] if item else [])]
+    return Roles(parts, columns.rows(), item, columns.features(used))
 
 
-def read_pairs(path: Path, stem: str, columns: Mapping[str, str]) -> Iterator[DataItem]:
-    """Read a file of pairs.
+def _parts(columns: Columns, first: DataRecord) -> Parts | None:
+    if {name for part in _COMPS.values() for name in part} <= {*columns.names} and not columns.says_pair:
+        return dict(_COMPS)
+    pair = columns.pair()
+    if pair is None:
+        return None
+    before = _prefix(columns, pair, first)
+    words = any(len(text_in(first.get(name)).split()) == 1 for name in pair)
+    if before is None and columns.known is None and not columns.says_pair and words:
+        return None  # single words, to be put into something
+    return {label: (before, name) for label, name in zip(PAIR_LABELS, pair, strict=True)}
+
+
+def _prefix(columns: Columns, pair: tuple[str, str], first: DataRecord) -> str | None:
+    """Give the column of what stands before both of a pair, where they are continuations of it."""
+    if given := [columns.given[role] for role in ("context", "prefix") if role in columns.given]:
+        return "+".join(given)
+    if columns.known is None or columns.says_pair or pair == PAIR_LABELS:
+        name = columns.of("prefix") or (None if columns.known else columns.of("context"))
+        if name and (pair == PAIR_LABELS or not _holds(first, pair, name)):
+            return name
+    return None
+
+
+def _holds(first: DataRecord, pair: tuple[str, str], prefix: str) -> bool:
+    """Whether sentences begin with a prefix that stands beside them."""
+    before = text_in(first.get(prefix))
+    return all(text_in(first.get(name)).startswith(before) for name in pair)
+
+
+def read_pairs(reading: Reading) -> tuple[Case, ...]:
+    """Read tables of pairs: two sentences a row, or two continuations of a prefix.
 
     Columns `case`, `construction`, `phenomenon` and `dependency`, where there are any, say which row of the
     table a pair belongs to; the file's name stands in for them. A case of several phenomena, and no
-    constructions, is cut into one for each. All other columns are features.
-
-    Args:
-        path: The file.
-        stem: What it is called among the files of its set.
-        columns: Role to column, as the user says (`columns.ROLES`); names that are known need not be given.
+    constructions, is cut into one for each. `item` is what pairs share; all other columns are features.
     """
-    read = _of_table if is_table(path) else _of_lines
-    records = list(read(path, columns))
+    entries = [entry for file, stem in reading.files.items() for entry in pair_entries(file, stem, reading)]
+    if any(entry.regions for entry in entries):
+        return reading.build(entries, ask_continuations(PREFERS_GOOD))
+    return reading.build(entries)
+
+
+def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+    """Read the pairs of a file."""
+    records = list(_with_roles(file, reading.how))
     rows = [table_row(record, stem, roles.rows) for _, record, roles in records]
-    phenomena: dict[str, set[str]] = {}
-    for (_, record, roles), (case, *_) in zip(records, rows, strict=True):
-        named = _text(record, roles.rows, "phenomenon")
-        phenomena.setdefault(case, set()).update([named] if named else [])
-    for (place, record, roles), row in zip(records, rows, strict=True):
-        split = len(phenomena[row[0]]) > 1 and row[0] == row[1]
-        yield _entry(place, record, roles, (f"{row[0]}_{row[2]}", *row[1:]) if split else row)
+    named = [bool(text_in(value_of(record, roles.rows.get("phenomenon")))) for _, record, roles in records]
+    good, bad = (
+        [_text(place, record, roles, label) for place, record, roles in records] for label in PAIR_LABELS
+    )
+    if are_marked(good, bad, [place for place, _, _ in records], reading):
+        good, bad = (list(map(without_mark, texts)) for texts in (good, bad))
+    split = split_rows(rows, named)
+    for (place, record, roles), row, *both in zip(records, split, good, bad, strict=True):
+        features = features_of(place, record, roles.features)
+        entries = {} if roles.item is None else {"item": text_in(value_of(record, roles.item))}
+        item = DataItem(place, row, dict(zip(PAIR_LABELS, both, strict=True)), features, entries)
+        prefixes = {label: before for label, (before, _) in roles.parts.items() if before}
+        yield (
+            _after(item, {label: _joined(record, name) for label, name in prefixes.items()})
+            if prefixes
+            else item
+        )
 
 
-def _of_lines(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
-    """Read JSON lines; each may have other names than the one before, as far as its case allows it."""
+def _after(item: DataItem, prefixes: Mapping[str, str]) -> DataItem:
+    """Put prefixes before the texts of a pair."""
+    return continued(item, {label: (prefix, item.sentences[label]) for label, prefix in prefixes.items()})
+
+
+def _joined(record: DataRecord, name: str) -> str:
+    """Give a prefix; a context and a prefix follow one another."""
+    if name in record:
+        return text_in(record[name])
+    return " ".join(filter(None, (text_in(record.get(part)) for part in parts_of(name, record))))
+
+
+def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
+    before, name = roles.parts[label]
+    text = value_of(record, name)
+    if not isinstance(text, str):
+        what = f"{name} is" if before else f"the {label} sentence is"
+        raise SuiteError(f"{place}: {what} no text, but {text!r}")
+    return text
+
+
+def _with_roles(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
+    """Give records with their roles; of JSON, each may have other names than the one before."""
     found: dict[tuple[str, ...], Roles] = {}
-    for place, record in read_jsonl(path):
-        names = tuple(record)
-        if names not in found:
-            found[names] = find_roles(names, columns, place)
-        yield place, record, found[names]
-
-
-def _of_table(path: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
-    """Read a table, whose sentences and names of rows stay texts."""
-    where, names, rows = open_table(path)
-    roles = find_roles(names, columns, where)
-    for place, record in _typed(names, rows, {*roles.sentences, *roles.rows.values()}):
-        yield place, record, roles
-
-
-def read_records(path: Path, texts: Collection[str] = ()) -> Iterator[tuple[str, DataRecord]]:
-    """Give every record of JSON lines, or row of a table with its columns typed, with its place.
-
-    Args:
-        path: The file.
-        texts: Columns of a table whose cells stay texts.
-    """
-    if not is_table(path):
-        yield from read_jsonl(path)
-        return
-    _, names, rows = open_table(path)
-    yield from _typed(names, rows, texts)
-
-
-def _typed(
-    names: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], texts: Collection[str]
-) -> Iterator[tuple[str, DataRecord]]:
-    """Give rows as records; columns become numbers or truth values if all their cells are."""
-    # Most columns hold few different cells: equal ones are kept once.
-    kept: dict[str, str] = {}
-    places, cells = [], []
-    for place, row in rows:
-        places.append(place)
-        cells.append([kept.setdefault(cell, cell) for cell in row])
-    values: list[Sequence[Feature]] = [
-        column if name in texts else as_typed(column)
-        for name, column in zip(names, zip(*cells, strict=True), strict=False)  # there may be no row
-    ]
-    for place, row_values in zip(places, zip(*values, strict=True), strict=True):
-        yield place, dict(zip(names, row_values, strict=True))
-
-
-def _entry(place: str, record: DataRecord, roles: Roles, row: TableRow) -> DataItem:
-    sentences = {label: record[name] for label, name in zip(PAIR_LABELS, roles.sentences, strict=True)}
-    for label, text in sentences.items():
-        if not isinstance(text, str):
-            raise SuiteError(f"{place}: the {label} sentence is no text, but {text!r}")
-    features = features_of(place, record, roles.features)
-    return DataItem(place, row, sentences, features)  # type: ignore[arg-type] # checked above
-
-
-def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> dict[str, Feature]:
-    """Give the features of a record.
-
-    Args:
-        place: `file:line`, for messages.
-        record: It.
-        columns: Feature to column.
-    """
-    features: dict[str, Feature] = {}
-    for feature, name in columns.items():
-        value = record[name]
-        if not isinstance(value, str | int | float | None):
-            raise SuiteError(
-                f"{place}: {name} is {value!r}.\n"
-                "  A feature is a text, a number, true or false; leave others out."
+    place, names, first = columns_of(file, how)
+    roles = _checked(find_columns(place, names, how), first)
+    found[tuple(names)] = roles
+    for at, record in read_records(file, roles.texts, how):
+        own = tuple(record)
+        if own not in found:
+            found[own] = _checked(
+                find_columns(at, own, how), record, before=any(b for b, _ in roles.parts.values())
             )
-        features[feature] = value  # type: ignore[assignment] # some sets say null
-    return features
+        yield at, record, found[own]
 
 
-def table_row(record: DataRecord, stem: str, columns: Mapping[str, str]) -> TableRow:
-    """Say where a record stands in the table; what is not said is taken from the next wider name.
-
-    Args:
-        record: It.
-        stem: Of its file.
-        columns: Each of `ROW_NAMES` that there is to its column.
-    """
-    case, construction, phenomenon, dependency = (_text(record, columns, name) for name in ROW_NAMES)
-    case = case or stem
-    return case, construction or case, phenomenon or stem, dependency
-
-
-def _text(record: DataRecord, columns: Mapping[str, str], name: str) -> str | None:
-    """Give one of the names of the row that a record stands in, or None where there is none."""
-    value = record[columns[name]] if name in columns else None
-    return None if value is None else str(value).strip() or None
-
-
-def as_typed(texts: Sequence[str]) -> Sequence[Feature]:
-    """Give a column the narrowest type that holds it: truth values, whole numbers, numbers, texts."""
-    truth = {"true": True, "false": False}
-    if all(text.lower() in truth for text in texts):
-        return [truth[text.lower()] for text in texts]
-    for kind in (int, float):
-        try:
-            return [_number(kind, text) for text in texts]
-        except ValueError:
-            continue
-    return texts
-
-
-def _number(kind: Callable[[str], int | float], text: str) -> int | float:
-    # `1_000` and `infinity` are numbers to Python alone.
-    if not text.strip().lstrip("+-").replace(".", "", 1).isdecimal():
-        raise ValueError(text)
-    value = kind(text)
-    if not (isfinite(value) if isinstance(value, float) else fits(value)):
-        raise ValueError(text)
-    return value
+def _checked(columns: Columns, first: DataRecord, before: bool = False) -> Roles:
+    roles = find_roles(columns, first)
+    if before and (roles is None or not any(prefix for prefix, _ in roles.parts.values())):
+        raise SuiteError(
+            f"{columns.place}: no prefix with two continuations: there are "
+            f"{', '.join(map(repr, columns.names))}.\n  Call the columns prefix, good and bad."
+        )
+    if roles is None:
+        raise columns.unknown()
+    return roles
 
 
 BLIMP_SOURCE = "Warstadt et al. 2020, BLiMP: The Benchmark of Linguistic Minimal Pairs for English, TACL 8"

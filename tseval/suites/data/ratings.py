@@ -12,21 +12,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError
-from tseval.formats import bare_name, fits, read_jsonl, stem_of
+from tseval.formats import bare_name, fits, read_jsonl
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.pairs import RATED, Ratings
 from tseval.questions.scored import Unigrams
-from tseval.suites.data.entries import DataItem, build_cases
-from tseval.suites.data.pairs import ROW_NAMES, read_records, table_row
+from tseval.suites.data.entries import DataItem, table_row
+from tseval.suites.data.records import columns_of, read_records
+from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, find_columns, parts_of, value_of
 from tseval.tables import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.formats import Json
     from tseval.items import Case, Feature
-    from tseval.suites.data.entries import TableRow
+    from tseval.suites.data.entries import Reading, TableRow
+    from tseval.suites.data.roles import Columns
 
 
 def standard_errors(ratings: Sequence[Mapping[str, float]]) -> list[float]:
@@ -68,11 +70,11 @@ _NAMES = {RATED, RATING, RATING_SE, N_RATINGS, RATER, ALL_RATINGS, *SHARED, *ROW
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A row of the table: a sentence with its mean rating, or with single ones by who gave them."""
+    """A row of the table: a sentence or a pair with its mean rating, or with single ones by who gave them."""
 
     place: str
     row: TableRow
-    sentence: str
+    sentences: Mapping[str, str]
     mean: float
     se: float | None
     n: int | None
@@ -81,45 +83,78 @@ class Rated:
     entries: Mapping[str, str]
 
 
-def has_ratings(columns: Iterable[str]) -> bool:
-    """Whether a table with such columns holds rated sentences."""
-    names = set(columns)
-    return RATED in names and bool(names & {RATING, ALL_RATINGS})
+def rated_columns(columns: Columns) -> dict[str, str] | None:
+    """Map what a rated sentence needs, and may have beside it, to columns; None if there are no ratings.
+
+    Of pairs, whose rating says how far the first is preferred, a user gives the rating.
+    """
+    single = RATED in columns.given or not columns.says_pair
+    texts = (RATED,) if single else PAIR_LABELS
+    rating = ALL_RATINGS if ALL_RATINGS in columns.names and RATING not in columns.given else RATING
+    found = {role: columns.of(role) for role in (*texts, rating)}
+    if not {RATED, rating} <= {*columns.names} and (item := columns.of("item")):
+        found["item"] = item
+    beside = {name: columns.given.get(name, name) for name in (*_NAMES, *columns.rows()) if name not in found}
+    found |= {
+        name: column for name, column in beside.items() if column in columns.names or name in columns.given
+    }
+    return None if None in found.values() else {role: str(name) for role, name in found.items()}
 
 
-def read_ratings(files: Sequence[Path]) -> tuple[Case, ...]:
+def read_ratings(reading: Reading) -> tuple[Case, ...]:
     """Read rated sentences into cases."""
     groups: dict[str, list[Rated]] = {}
-    for file in files:
-        for place, record in read_records(file, _NAMES):
-            rated = _rated(place, record, stem_of(file))
+    for file, stem in reading.files.items():
+        for place, record in _records(file, reading.how):
+            rated = _rated(place, record, stem)
             groups.setdefault(rated.row[0], []).append(rated)
     sentences = [one for group in groups.values() for one in _one_each(group)]
+    first = next(iter(reading.files))
     if len(sentences) < FEWEST_SENTENCES:
         raise SuiteError(
-            f"{files[0]}: holds {len(sentences)} rated sentences: for a correlation there are at least "
+            f"{first}: holds {len(sentences)} rated sentences: for a correlation there are at least "
             f"{FEWEST_SENTENCES}."
         )
     if len({one.mean for one in sentences}) == 1:
         raise SuiteError(
-            f"{files[0]}: all ratings are {sentences[0].mean:g}: nothing can go with what does not vary."
+            f"{first}: all ratings are {sentences[0].mean:g}: nothing can go with what does not vary."
         )
     return tuple(
         replace(case, question=Ratings(), features=_without_nan(case.features))
-        for case in build_cases(map(_as_item, sentences))
+        for case in reading.build(map(_as_item, sentences))
     )
 
 
+def _records(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """Give records whose columns are called like their roles."""
+    place, names, _ = columns_of(file, how)
+    columns = find_columns(place, names, how)
+    if (roles := rated_columns(columns)) is None:
+        raise columns.unknown()
+    texts = {part for name in roles.values() for part in parts_of(name, names)}
+    ignored = {*parts_of(columns.given.get("ignore", ""), names)}
+    for at, record in read_records(file, texts, how):
+        own: dict[str, Json] = {
+            role: value_of(record, name)
+            for role, name in roles.items()
+            if name in record or name not in names
+        }
+        features = {name: value for name, value in record.items() if name not in texts | ignored | own.keys()}
+        yield at, own | features
+
+
 def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
-    sentence = record.get(RATED)
-    if not isinstance(sentence, str) or not sentence.strip():
-        raise SuiteError(f"{place}: there is no sentence, but {sentence!r}")
+    sentences = {label: record[label] for label in PAIR_LABELS if label in record and RATED not in record}
+    for sentence in (sentences or {RATED: record.get(RATED)}).values():
+        if not isinstance(sentence, str) or not sentence.strip():
+            raise SuiteError(f"{place}: there is no sentence, but {sentence!r}")
+    sentences = sentences or {RATED: record[RATED]}
     single = _single(place, record)
     if single and RATING_SE in record:
         raise SuiteError(
             f"{place}: has single ratings and {RATING_SE}.\n  Leave out {RATING_SE}: it follows from them."
         )
-    features = {name: value for name, value in record.items() if name not in _NAMES}
+    features = {name: value for name, value in record.items() if name not in _NAMES and name not in sentences}
     for name, value in features.items():
         if not isinstance(value, str | int | float):
             raise SuiteError(
@@ -128,7 +163,7 @@ def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
     return Rated(
         place,
         table_row(record, stem, {name: name for name in ROW_NAMES if name in record}),
-        " ".join(sentence.split()),
+        {label: " ".join(str(sentence).split()) for label, sentence in sentences.items()},
         sum(single.values()) / len(single) if single else _number(place, RATING, record.get(RATING)),
         _se(place, record),
         _n(place, record),
@@ -190,11 +225,12 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
 
 def _one_each(group: list[Rated]) -> list[Rated]:
     """Put the ratings of each sentence of a case together; where there are means, it has one row."""
-    by_sentence: dict[str, Rated] = {}
+    by_sentence: dict[tuple[str, ...], Rated] = {}
     for one in group:
-        first = by_sentence.get(one.sentence)
+        texts = tuple(one.sentences.values())
+        first = by_sentence.get(texts)
         if first is None:
-            by_sentence[one.sentence] = one
+            by_sentence[texts] = one
             continue
         if not first.single or not one.single:
             raise SuiteError(
@@ -206,7 +242,7 @@ def _one_each(group: list[Rated]) -> list[Rated]:
             raise SuiteError(
                 f"{one.place}: {RATER} {min(again)!r} rates the sentence of {first.place} again."
             )
-        by_sentence[one.sentence] = _joined(first, one)
+        by_sentence[texts] = _joined(first, one)
     found = list(by_sentence.values())
     if not any(one.single for one in found):
         return found
@@ -242,7 +278,7 @@ def _as_item(one: Rated) -> DataItem:
         known[RATING_SE] = one.se
     if one.n is not None:
         known[N_RATINGS] = one.n
-    return DataItem(one.place, one.row, {RATED: one.sentence}, known | dict(one.features), one.entries)
+    return DataItem(one.place, one.row, one.sentences, known | dict(one.features), one.entries)
 
 
 def _without_nan(features: pa.Table) -> pa.Table:

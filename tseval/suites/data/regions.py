@@ -27,26 +27,20 @@ from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.formats import ContentError, checked, fits, parse_data, read_text, stem_of
 from tseval.items import Case, as_entries
 from tseval.questions.regions import REGION_METRICS, Prediction, Regions, parse, regions_of, with_all
-from tseval.suites.data.entries import DataItem, build_cases
-from tseval.suites.data.pairs import ROW_NAMES, features_of, read_records, table_row
+from tseval.suites.data.entries import DataItem
+from tseval.suites.data.records import read_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.questions import Question
     from tseval.questions.regions import Metric
-    from tseval.suites.data.pairs import DataRecord
+    from tseval.suites.data.entries import Reading
+    from tseval.suites.data.roles import DataRecord
 
 
-# How the columns are called: the prefix of each continuation, then the continuation, the better one first.
-PREFIXED = (
-    (("prefix", "good"), ("prefix", "bad")),
-    (("prefix_acceptable", "property_phrase"), ("prefix_unacceptable", "property_phrase")),
-)
 CONTEXT_COLUMNS = ("Context1", "Context2", "Target1", "Target2")
-# Cells that stay texts where a table holds them.
-TEXTS = {*CONTEXT_COLUMNS, *ROW_NAMES, *(name for form in PREFIXED for one in form for name in one)}
 CONTEXT_FEATURES = ("ConceptA", "ConceptB", "ContextType", "ContextDiff", "TargetDiff")
 CONTEXT_PREDICTIONS = (
     Prediction("target 1", "(2;%context 1, target 1%) < (2;%context 2, target 1%)"),
@@ -55,21 +49,9 @@ CONTEXT_PREDICTIONS = (
 PREFERS_GOOD = (Prediction("good > bad", "(2;%good%) < (2;%bad%)"),)
 
 
-def form_of(columns: Collection[str]) -> str | None:
-    """Say which reader takes records with these columns: `continuations`, `contexts`, or neither."""
-    if set(CONTEXT_COLUMNS) <= set(columns):
-        return "contexts"
-    return "continuations" if _columns(columns) else None
-
-
-def read_continuations(paths: Sequence[Path]) -> tuple[Case, ...]:
-    """Read pairs of continuations; other columns as `tseval.suites.data.pairs` has them."""
-    return build_cases(_pairs(paths), ask_continuations(PREFERS_GOOD))
-
-
-def read_contexts(paths: Sequence[Path]) -> tuple[Case, ...]:
+def read_contexts(reading: Reading) -> tuple[Case, ...]:
     """Read contexts and targets under EWoK's names; each `Domain` is a row of the table, or each file."""
-    return build_cases(_crossed(paths), ask_continuations(CONTEXT_PREDICTIONS))
+    return reading.build(_crossed(reading), ask_continuations(CONTEXT_PREDICTIONS))
 
 
 def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence[DataItem]], Question]:
@@ -77,23 +59,13 @@ def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence
 
     def ask(entries: Sequence[DataItem]) -> Question:
         lengths = {
-            label: [
-                (entry.beginnings[label], len(entry.sentences[label].split()) - entry.beginnings[label])
-                for entry in entries
-            ]
+            label: [[length for _, length in entry.regions[label]] for entry in entries]
             for label in entries[0].sentences
         }
         kind = pa.list_(pa.int64())
         return Regions(predictions, pa.table({label: pa.array(own, kind) for label, own in lengths.items()}))
 
     return ask
-
-
-def join_texts(place: str, prefix: str, continuation: str) -> tuple[str, int]:
-    """Write a prefix and its continuation as one text, with the number of words of the prefix."""
-    if not continuation.split():
-        raise SuiteError(f"{place}: there is a continuation without words")
-    return f"{prefix} {continuation}", len(prefix.split())
 
 
 def text_of(place: str, record: DataRecord, column: str) -> str:
@@ -106,54 +78,37 @@ def text_of(place: str, record: DataRecord, column: str) -> str:
     return text
 
 
-def _columns(columns: Collection[str]) -> tuple[tuple[str, str], tuple[str, str]] | None:
-    """Find what the prefix and the continuation of each label are called."""
-    return next((pair for pair in PREFIXED if {name for one in pair for name in one} <= set(columns)), None)
-
-
-def _pairs(paths: Sequence[Path]) -> Iterator[DataItem]:
-    for path in paths:
-        for place, record in read_records(path, TEXTS):
-            pair = _columns(record)
-            if pair is None:
-                found = ", ".join(map(repr, record))
-                raise SuiteError(
-                    f"{place}: no prefix with two continuations: there are {found}.\n"
-                    "  Call the columns prefix, good and bad."
-                )
-            parts = {
-                label: (text_of(place, record, before), text_of(place, record, after))
-                for label, (before, after) in zip(("good", "bad"), pair, strict=True)
-            }
-            apart = {name for one in pair for name in one} | {*ROW_NAMES}
-            features = features_of(place, record, {name: name for name in record if name not in apart})
-            row = table_row(record, stem_of(path), {name: name for name in ROW_NAMES if name in record})
-            yield _entry(DataItem(place, row, {}, features), parts)
-
-
-def _crossed(paths: Sequence[Path]) -> Iterator[DataItem]:
+def _crossed(reading: Reading) -> Iterator[DataItem]:
     # An item is asked about twice, and BabyLM's files hold each a second time, its halves exchanged.
     numbers: dict[frozenset[str], str] = {}
-    for path in paths:
-        for place, record in read_records(path, TEXTS):
+    for path, stem in reading.files.items():
+        for place, record in read_records(path, (*CONTEXT_COLUMNS, *CONTEXT_FEATURES, "Domain"), reading.how):
             context, target = (
                 [text_of(place, record, f"{what}{n}") for n in (1, 2)] for what in ("Context", "Target")
             )
             parts = {
                 f"context {c}, target {t}": (context[c - 1], target[t - 1]) for t in (1, 2) for c in (1, 2)
             }
-            name = str(record.get("Domain") or stem_of(path))
+            name = str(record.get("Domain") or stem)
             features = {n: text_of(place, record, n) for n in CONTEXT_FEATURES if record.get(n) is not None}
             number = numbers.setdefault(frozenset((*context, *target)), str(len(numbers) + 1))
             row = (name, name, "Contexts and targets", None)
-            yield _entry(DataItem(place, row, {}, features, {"item": number}), parts)
+            yield continued(DataItem(place, row, {}, features, {"item": number}), parts)
 
 
-def _entry(item: DataItem, parts: Mapping[str, tuple[str, str]]) -> DataItem:
+def continued(item: DataItem, parts: Mapping[str, tuple[str, str]]) -> DataItem:
     """Fill in the sentences of an entry from their prefixes and continuations."""
-    joined = {label: join_texts(item.place, *part) for label, part in parts.items()}
-    sentences = {label: text for label, (text, _) in joined.items()}
-    return replace(item, sentences=sentences, beginnings={label: n for label, (_, n) in joined.items()})
+    for _, continuation in parts.values():
+        if not continuation.split():
+            raise SuiteError(f"{item.place}: there is a continuation without words")
+    return replace(
+        item,
+        sentences={label: " ".join(part) for label, part in parts.items()},
+        regions={
+            label: [("prefix", len(prefix.split())), ("continuation", len(continuation.split()))]
+            for label, (prefix, continuation) in parts.items()
+        },
+    )
 
 
 SYNTAXGYM_SOURCE = "Gauthier et al. 2020, SyntaxGym, ACL demonstrations"

@@ -1,0 +1,599 @@
+"""Step two of reading a table: rows that are parts of an item become items, by the roles of their columns.
+
+    candidates     a sentence with a mask, or a prefix, and candidates: the right one first, or the answer
+    sentences      a sentence a row, its item and its label or condition beside it
+    words          a word or a region a row
+    alternating    lines by turns, the worse one first (Zorro, Huebner et al. 2021); the other way round,
+                   `alternating-good-first`
+    TEMPLATE       a column a region: `Start {Transitive|Intransitive} {,|} NP *Verb Rest` takes each
+                   alternative for a condition, and compares what stands under `*Verb`
+
+Where sentences have labels, items are pairs. Where they have conditions alone, items are designs: regions are
+compared as a formula says, or the effect of the second condition against the first is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError, quoted_text, suggest
+from tseval.suites.data.designs import as_name, ask_design, distinct_names, read_template, template_of
+from tseval.suites.data.entries import (
+    DataItem,
+    are_marked,
+    features_of,
+    split_rows,
+    table_row,
+    without_mark,
+)
+from tseval.suites.data.records import columns_of, read_records
+from tseval.suites.data.regions import PREFERS_GOOD, ask_continuations, continued
+from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, find_columns, text_in, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.formats import Json
+    from tseval.items import Case, Feature
+    from tseval.suites.data.entries import Reading, TableRow
+    from tseval.suites.data.roles import Columns, DataRecord
+
+    Pieces = tuple[tuple[str, str], ...]  # names and texts of regions
+
+
+ALTERNATING = {"alternating": (False, True), "alternating-good-first": (True, False)}
+MASK = re.compile(r"\[MASK\]|\[BLANK\]|<mask>|<blank>|\*\*\*mask\*\*\*|_{2,}", re.IGNORECASE)
+_GOOD = {good for good, _ in OPPOSITES}
+_BAD = {bad for _, bad in OPPOSITES}
+# What labels say, beside the words that a condition may have: 1, true and the like.
+_LABELS = {
+    **dict.fromkeys((*_GOOD, "1", "true", "yes", "ok", "g"), True),
+    **dict.fromkeys((*_BAD, "0", "false", "no", "*", "u"), False),
+}
+_PREFIX = ("prefix", "continuation")
+
+
+def layout_of(columns: Columns, first: DataRecord, how: Mapping[str, str]) -> str | None:
+    """Name the layout that the roles of columns imply, or None.
+
+    Args:
+        columns: Of the table.
+        first: Its first record.
+        how: What its user says.
+    """
+    if "layout" in how:
+        return "alternating" if how["layout"] in ALTERNATING else "regions"
+    if columns.of("candidates") or fills(columns, first):
+        return "candidates"
+    if _is_words(columns, first):
+        return "words"
+    if columns.of("sentence") or columns.of("target"):
+        return "sentences"
+    return "regions" if template_of(columns.names, how) else None
+
+
+def fills(columns: Columns, first: DataRecord) -> bool:
+    """Whether a pair of columns holds what is put into the sentence of a third."""
+    pair = columns.pair()
+    return pair is not None and _frame(columns, first) is not None and _frame(columns, first) not in pair
+
+
+def _is_words(columns: Columns, first: DataRecord) -> bool:
+    """Whether a row holds a word of a sentence, rather than a sentence with one of its words."""
+    if columns.of("word") is None or not (columns.of("item") or columns.of("number")):
+        return False
+    several = " " in text_in(first.get(columns.of("sentence") or ""))
+    return not several or columns.of("order") is not None or columns.of("region") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence that becomes an item together with others.
+
+    Attributes:
+        place: `file:row`.
+        row: Of the table.
+        pieces: Names and texts of its regions, in order.
+        item: Which it belongs to.
+        condition: Its condition, or nothing.
+        label: What is said of its grammaticality, or nothing.
+        features: Of its row.
+    """
+
+    place: str
+    row: TableRow
+    pieces: Pieces
+    item: str
+    condition: str
+    label: str
+    features: Mapping[str, Feature | None]
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        return " ".join(filter(None, (text for _, text in self.pieces)))
+
+    @property
+    def judged(self) -> str:
+        """What a mark of judgement stands before: the sentence, or the continuation of a prefix."""
+        return self.pieces[-1][1] if self.pieces[0][0] == "prefix" else self.text
+
+    def unmarked(self) -> Sentence:
+        """Take a mark of judgement off."""
+        at = len(self.pieces) - 1 if self.pieces[0][0] == "prefix" else 0
+        name, text = self.pieces[at]
+        return replace(self, pieces=(*self.pieces[:at], (name, without_mark(text)), *self.pieces[at + 1 :]))
+
+
+def read_sentences(reading: Reading) -> tuple[Case, ...]:
+    """Read rows of sentences, words or regions into items."""
+    found = [entry for file, stem in reading.files.items() for entry in read_entries(file, stem, reading)]
+    if not any(entry.regions for entry in found):
+        return reading.build(found)
+    if {name for own in found[0].regions.values() for name, _ in own} == {*_PREFIX}:
+        return reading.build(found, ask_continuations(PREFERS_GOOD))
+    return reading.build(found, lambda entries: ask_design(entries, reading))
+
+
+def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = False) -> list[Sentence]:
+    """Give the sentences of a file, each with its regions, before they become items.
+
+    Args:
+        file: A table.
+        stem: What it is called.
+        how: What its user says.
+        apart: Whether words of a row each are regions of their own, called like their places.
+    """
+    place, names, first = columns_of(file, how)
+    columns = find_columns(place, names, how)
+    layout = layout_of(columns, first, how)
+    if layout is None or layout == "candidates":
+        raise columns.unknown()
+    records = read_records(file, names if layout == "regions" else columns.of_items(), how)
+    if layout == "words":
+        return list(_of_words(records, columns, stem, apart))
+    if layout == "regions":
+        return list(_of_template(records, columns, stem, how))
+    return list(_of_rows(records, columns, stem))
+
+
+def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+    """Read the items of a file."""
+    how = reading.how
+    place, names, first = columns_of(file, how)
+    columns = find_columns(place, names, how)
+    if layout_of(columns, first, how) == "candidates":
+        yield from _candidates(file, stem, columns, first, reading)
+        return
+    if layout_of(columns, first, how) == "regions":
+        reading.compared = next((name for name, _, star in read_template(columns, how) if star), None)
+    sentences = sentences_in(file, stem, how)
+    if how.get("layout") in ALTERNATING:
+        sentences = _by_turns(sentences, ALTERNATING[how["layout"]], columns)
+    named = columns.rows(spelt=True).get("phenomenon") is not None
+    rows = split_rows([one.row for one in sentences], [named] * len(sentences))
+    split = zip(sentences, rows, strict=True)
+    sentences = [one if one.row == row else replace(one, row=row) for one, row in split]
+    judged = _judged(sentences, how, columns)
+    if judged is not None:
+        yield from _pairs(sentences, judged, columns, reading)
+    else:
+        yield from _conditions(sentences, columns, reading)
+
+
+def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Columns, stem: str) -> Iterator[Sentence]:
+    """Give the sentence of every row; where its critical word is numbered or named, cut into regions."""
+    before = "+".join(filter(None, (columns.of("context"), columns.of("prefix")))) or None
+    sentence = columns.of("sentence") or columns.of("target")
+    critical, roles = columns.of("critical"), _roles_of(columns)
+    features = columns.features(filter(None, [sentence, before, critical, *roles]), spelt=True)
+    rows = columns.rows(spelt=True)
+    for place, record in records:
+        text = text_in(value_of(record, sentence))
+        if not text:
+            raise SuiteError(
+                f"{place}: there is no sentence in {sentence!r}.\n  Fill it in, or take out the row."
+            )
+        pieces: Pieces = (("", text),)
+        if before is not None:
+            pieces = (
+                ("prefix", " ".join(text_in(record.get(part)) for part in before.split("+"))),
+                ("continuation", text),
+            )
+        elif critical is not None:
+            pieces = _cut(place, text, text_in(record[critical]), critical)
+        yield _sentence(place, record, columns, roles, (rows, stem, features), pieces)
+
+
+def _roles_of(columns: Columns) -> tuple[str | None, str | None, str | None]:
+    return columns.of("item"), columns.of("condition"), columns.of("label")
+
+
+def _sentence(
+    place: str,
+    record: DataRecord,
+    columns: Columns,
+    roles: Sequence[str | None],
+    about: tuple[Mapping[str, str], str, Mapping[str, str]],
+    pieces: Pieces,
+) -> Sentence:
+    item, condition, label = (text_in(value_of(record, name)) for name in roles)
+    rows, stem, features = about
+    if roles[0] is not None and not item:
+        raise SuiteError(f"{place}: there is no item in {roles[0]!r}.\n  Fill it in, or take out the row.")
+    row = table_row(record, stem, rows)
+    return Sentence(place, row, pieces, item, condition, label, features_of(place, record, features))
+
+
+def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
+    """Cut a sentence before and after its critical words: a number counts from 1, a name is looked for."""
+    words = text.split()
+    if critical.isdecimal():
+        start, length = int(critical) - (0 if "0idx" in column.lower() else 1), 1
+    else:
+        own = critical.split()
+        places = [at for at in range(len(words)) if words[at : at + len(own)] == own]
+        start, length = (places[0], len(own)) if own and len(places) == 1 else (-1, 1)
+    if not 0 <= start < len(words):
+        raise SuiteError(
+            f"{place}: {column} is {quoted_text(critical, 40)}, no word of {quoted_text(text, 60)}.\n"
+            f"  Give its number, from 1, or its words; or add --columns ignore={column}."
+        )
+    end = start + length
+    parts = ("before", words[:start]), ("critical", words[start:end]), ("after", words[end:])
+    return tuple((name, " ".join(part)) for name, part in parts)
+
+
+def _of_words(
+    records: Iterable[tuple[str, DataRecord]], columns: Columns, stem: str, apart: bool = False
+) -> Iterator[Sentence]:
+    """Put the words of each sentence together; those of one region that follow one another are one.
+
+    Where they are kept apart, each is a region that is called like its place.
+    """
+    word, region, order, number = (columns.of(role) for role in ("word", "region", "order", "number"))
+    roles, rows = _roles_of(columns), columns.rows(spelt=True)
+    keys = [number] if roles[0] is None else [*roles]
+    features = columns.features(filter(None, [word, region, order, number, *roles]), spelt=True)
+    sentences: dict[tuple[str, ...], list[tuple[str, DataRecord]]] = {}
+    for place, record in records:
+        key = (*(text_in(value_of(record, name)) for name in keys), *table_row(record, stem, rows)[:3])
+        sentences.setdefault(key, []).append((place, record))
+    running: dict[str, int] = {}
+    for words in sentences.values():
+        if order is not None:
+            words.sort(key=lambda one: _number(one[0], text_in(one[1][order]), order))
+        pieces: list[tuple[str, str]] = []
+        for at, record in words:
+            name = at if apart else text_in(value_of(record, region))
+            if pieces and pieces[-1][0] == name:
+                pieces[-1] = (name, f"{pieces[-1][1]} {text_in(value_of(record, word))}".strip())
+            else:
+                pieces.append((name, text_in(value_of(record, word))))
+        place, record = words[0]
+        same = {
+            feature: name
+            for feature, name in features.items()
+            if len({str(one[name]) for _, one in words}) == 1
+        }
+        one = _sentence(place, record, columns, roles, (rows, stem, same), tuple(pieces))
+        if roles[0] is None:  # the first sentence of each condition is about the first item, and so on
+            under = f"{one.condition} {one.label}"
+            running[under] = running.get(under, 0) + 1
+            one = replace(one, item=str(running[under]))
+        yield one
+
+
+def _number(place: str, text: str, column: str) -> int:
+    if not text.isdecimal():
+        raise SuiteError(f"{place}: {column} is no whole number, but {text!r}.\n  Correct it.")
+    return int(text)
+
+
+def _of_template(
+    records: Iterable[tuple[str, DataRecord]], columns: Columns, stem: str, how: Mapping[str, str]
+) -> Iterator[Sentence]:
+    """Write the sentences of every row: one for each choice among alternatives, which is its condition."""
+    slots = list(read_template(columns, how))
+    used = {name for _, alternatives, _ in slots for name, given in alternatives if given}
+    roles = columns.of("item"), columns.of("condition"), columns.of("label")
+    features = columns.features(filter(None, [*used, *roles]), spelt=True)
+    rows = columns.rows(spelt=True)
+    for number, (place, record) in enumerate(records, 1):
+        for chosen in product(*(alternatives for _, alternatives, _ in slots)):
+            pieces = tuple(
+                (name, text_in(record[column]) if given else column)
+                for (name, _, _), (column, given) in zip(slots, chosen, strict=True)
+            )
+            one = _sentence(place, record, columns, roles, (rows, stem, features), pieces)
+            choices = [
+                as_name(column)
+                for (_, many, _), (column, _) in zip(slots, chosen, strict=True)
+                if len(many) > 1
+            ]
+            condition = "_".join(filter(None, [one.condition, *choices]))
+            yield replace(one, item=one.item or str(number), condition=condition)
+
+
+def _by_turns(sentences: list[Sentence], order: tuple[bool, bool], columns: Columns) -> list[Sentence]:
+    """Make items of two lines that follow one another."""
+    if len(sentences) % 2:
+        last = sentences[-1].place
+        raise SuiteError(
+            f"{last}: the last of {len(sentences)} lines that alternate has no partner.\n  Add it."
+        )
+    words = {True: "good", False: "bad"}
+    return [
+        replace(one, item=str(place // 2 + 1), label=one.label or words[order[place % 2]])
+        for place, one in enumerate(sentences)
+    ]
+
+
+def _judged(sentences: Sequence[Sentence], how: Mapping[str, str], columns: Columns) -> list[bool] | None:
+    """Say which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
+    if better := how.get("better"):
+        chosen = [better in (one.label, one.condition, *_levels(one.condition)) for one in sentences]
+        if not any(chosen):
+            hint = suggest(better, {one.label or one.condition for one in sentences}, "There are")
+            raise SuiteError(f"--columns: no sentence is {better!r} (better={better}).\n  {hint}")
+        return chosen
+    if any(one.label for one in sentences):
+        judged = [_LABELS.get(one.label.lower()) for one in sentences]
+        if None in judged or len({*judged}) == 1:
+            odd = sentences[judged.index(None)] if None in judged else sentences[0]
+            raise SuiteError(
+                f"{odd.place}: {columns.of('label')} is {odd.label!r}, "
+                f"{'which is' if None in judged else 'as everywhere: it is'} neither grammatical nor not.\n"
+                "  Say which is better: --columns better=VALUE. Of ratings: "
+                f"--columns rating={columns.of('label')}."
+            )
+        return [bool(one) for one in judged]
+    levels = [[level.lower() for level in _levels(one.condition)] for one in sentences]
+    if levels and len({len(one) for one in levels}) == 1:
+        for place in range(len(levels[0])):
+            found = {one[place] for one in levels}
+            if found & _GOOD and found & _BAD and found <= _GOOD | _BAD:
+                return [one[place] in _GOOD for one in levels]
+    marked = [one.text.lstrip()[:1] in {"*", "?", "#", "%"} for one in sentences]
+    return [not mark for mark in marked] if any(marked) and not all(marked) and not levels[0] else None
+
+
+def _levels(condition: str) -> list[str]:
+    """Cut the name of a condition into the levels of its factors."""
+    return [part for part in re.split(r"[\W_]+", condition) if part]
+
+
+def _pairs(
+    sentences: Sequence[Sentence], judged: Sequence[bool], columns: Columns, reading: Reading
+) -> Iterator[DataItem]:
+    """Pair the better sentences of each item with the worse ones."""
+    if not all(one.item for one in sentences):
+        raise SuiteError(
+            f"{columns.place}: nothing says which sentences belong together.\n"
+            "  Add --columns item=NAME; or --layout alternating where they stand by turns; or correlate:\n"
+            f"  --columns rating={columns.of('label') or 'NAME'}."
+        )
+    both = list(zip(sentences, judged, strict=True))
+    bad = [one for one, better in both if not better]
+    texts = [one.judged for one in bad]
+    places = [one.place for one in bad]
+    if are_marked((one.judged for one, better in both if better), texts, places, reading):
+        sentences = [one.unmarked() for one in sentences]
+    for better, worse in _grouped(sentences, judged):
+        for pair in product(better, worse):
+            yield _item(dict(zip(PAIR_LABELS, pair, strict=True)), worse[0].item)
+
+
+def _grouped(
+    sentences: Sequence[Sentence], judged: Sequence[bool]
+) -> list[tuple[list[Sentence], list[Sentence]]]:
+    """Give the better and the worse sentences of each item; where it has several conditions, of each."""
+    fault: SuiteError | None = None
+    for key in (_and_condition, _item_alone):
+        groups: dict[tuple[object, ...], tuple[list[Sentence], list[Sentence]]] = {}
+        seen: dict[tuple[object, ...], str] = {}
+        for one, better in zip(sentences, judged, strict=True):
+            group = one.row, one.item, key(one)
+            if (again := seen.setdefault((*group, better, one.text), one.place)) != one.place:
+                raise SuiteError(
+                    f"{one.place}: the sentence of {again} again, in item {one.item}.\n  Take one out."
+                )
+            groups.setdefault(group, ([], []))[0 if better else 1].append(one)
+        wrong = next((both for both in groups.values() if min(map(len, both)) != 1), None)
+        if wrong is None:
+            return list(groups.values())
+        good, bad = wrong
+        first, lacking = (good or bad)[0], "ungrammatical" if good else "grammatical"
+        fault = SuiteError(
+            f"{first.place}: item {first.item} has no {lacking} sentence.\n  Add it, or take the item out."
+            if not (good and bad)
+            else f"{first.place}: item {first.item} has {len(good)} grammatical sentences and {len(bad)} "
+            "others.\n  Say by several columns which belong together: --columns item=NAME+NAME."
+        )
+    assert fault is not None
+    raise fault
+
+
+def _and_condition(one: Sentence) -> object:
+    return tuple(level for level in _levels(one.condition) if level.lower() not in _GOOD | _BAD)
+
+
+def _item_alone(_: Sentence) -> object:
+    return None
+
+
+def _item(chosen: Mapping[str, Sentence], item: str, whole: bool = False) -> DataItem:
+    """Make an item of its sentences; what differs among their rows is no feature of it.
+
+    Args:
+        chosen: Label to sentence.
+        item: Which it is.
+        whole: Whether sentences without regions are one each.
+    """
+    first, *others = chosen.values()
+    features = {
+        name: value
+        for name, value in first.features.items()
+        if all(other.features.get(name, value) == value for other in others)
+    }
+    if first.condition and all(other.condition == first.condition for other in others):
+        features["condition"] = first.condition
+    entry = DataItem(first.place, first.row, {}, features, {"item": item})
+    if {name for one in chosen.values() for name, _ in one.pieces} <= {*_PREFIX}:
+        return continued(
+            entry, {label: (one.pieces[0][1], one.pieces[1][1]) for label, one in chosen.items()}
+        )
+    regions = {
+        label: [(name, len(text.split())) for name, text in one.pieces] for label, one in chosen.items()
+    }
+    cut = whole or any(name for own in regions.values() for name, _ in own)
+    return replace(
+        entry, sentences={label: one.text for label, one in chosen.items()}, regions=regions if cut else {}
+    )
+
+
+def _conditions(sentences: Sequence[Sentence], columns: Columns, reading: Reading) -> Iterator[DataItem]:
+    """Make designs of items whose sentences stand under conditions."""
+    conditions = list(dict.fromkeys(one.condition for one in sentences))
+    if len(conditions) < 2 or not all(one.item for one in sentences):
+        needed = "item=NAME,condition=NAME" if len(conditions) < 2 else "item=NAME"
+        raise SuiteError(
+            f"{columns.place}: sentences, and nothing that says which should be better than which: there are "
+            f"{', '.join(map(repr, columns.names))}.\n"
+            "  Call the columns good and bad; or, of a sentence a row, add "
+            f"--columns {needed}, or label=NAME; rating=NAME to correlate; --layout alternating."
+        )
+    if not any(name for one in sentences for name, _ in one.pieces) and "predict" not in reading.how:
+        formula = f"{as_name(conditions[1])}.* > {as_name(conditions[0])}.*"
+        raise SuiteError(
+            f"{columns.place}: nothing says which of {', '.join(map(repr, conditions))} is the better one.\n"
+            f"  Add --columns better={conditions[0]}, or compare surprisals: --columns 'predict={formula}'."
+        )
+    items: dict[tuple[TableRow, str], dict[str, Sentence]] = {}
+    for one in sentences:
+        own = items.setdefault((one.row, one.item), {})
+        if again := own.get(one.condition):
+            raise SuiteError(
+                f"{one.place}: item {one.item} has its {one.condition!r} at {again.place} already.\n"
+                "  Say by several columns what an item is: --columns item=NAME+NAME."
+            )
+        own[one.condition] = one
+    names = dict(zip(conditions, distinct_names(conditions), strict=True))
+    for (_, item), own in items.items():
+        if lacking := [name for name in conditions if name not in own]:
+            place = next(iter(own.values())).place
+            raise SuiteError(
+                f"{place}: item {item} has no sentence under {lacking[0]!r}.\n  Add it, or take the item out."
+            )
+        chosen = {names[condition]: replace(own[condition], condition="") for condition in conditions}
+        yield _item(chosen, item, whole=True)
+
+
+def _frame(columns: Columns, first: DataRecord) -> str | None:
+    """Give the column of a sentence with a mask, which words are put into."""
+    name = columns.of("sentence")
+    return name if name and MASK.search(text_in(first.get(name))) else None
+
+
+def _candidates(
+    file: Path, stem: str, columns: Columns, first: DataRecord, reading: Reading
+) -> Iterator[DataItem]:
+    """Put candidates into a sentence, or behind a prefix: the right one should be more probable."""
+    frame, pair = _frame(columns, first), None if columns.of("candidates") else columns.pair()
+    before = frame or columns.of("prefix") or columns.of("context") or columns.of("sentence")
+    if before is None:
+        raise SuiteError(
+            f"{columns.place}: candidates, and no sentence to put them into.\n"
+            "  Add --columns sentence=NAME, or prefix=NAME."
+        )
+    given = [*pair] if pair else [str(columns.of("candidates"))]
+    answer, item = None if pair else columns.of("answer"), columns.of("item")
+    rows = columns.rows(spelt=True)
+    features = columns.features(filter(None, [before, *given, answer, item]), spelt=True)
+    records = list(
+        read_records(file, {before, *given, *filter(None, [answer, item]), *rows.values()}, reading.how)
+    )
+    options = [
+        (
+            place,
+            [text_in(record.get(name)) for name in pair] if pair else _options(place, record.get(given[0])),
+        )
+        for place, record in records
+    ]
+    answers = None if answer is None else [text_in(record.get(answer)) for _, record in records]
+    right = _right(options, answers, answer)
+    if answers is None and not pair:
+        reading.notes.append("the first candidate is taken for the right one")
+    for number, ((place, record), (_, texts), good) in enumerate(
+        zip(records, options, right, strict=True), 1
+    ):
+        own = features_of(place, record, features)
+        shared = text_in(value_of(record, item)) or str(number)
+        entry = DataItem(place, table_row(record, stem, rows), {}, own, {"item": shared})
+        sentence = text_in(record.get(before))
+        gaps = list(MASK.finditer(sentence))
+        if frame and len(gaps) != 1:
+            raise SuiteError(
+                f"{place}: {quoted_text(sentence)} has {len(gaps)} places to fill, not one.\n"
+                "  Write [MASK] once."
+            )
+        for wrong in (text for at, text in enumerate(texts) if at != good):
+            both = dict(zip(PAIR_LABELS, (texts[good], wrong), strict=True))
+            if frame:
+                filled = {
+                    label: sentence[: gaps[0].start()] + text + sentence[gaps[0].end() :]
+                    for label, text in both.items()
+                }
+                yield replace(entry, sentences=filled)
+            else:
+                yield continued(entry, {label: (sentence, text) for label, text in both.items()})
+
+
+def _options(place: str, given: Json) -> list[str]:
+    """Read candidates: a list, one as JSON or Python writes it, or a cell parted by | ; / or commas."""
+    found: Json = given
+    if isinstance(given, str):
+        text = given.strip()
+        if text.startswith("["):
+            try:
+                found = json.loads(text)
+            except ValueError:  # ['laughs', 'laugh'], as Python prints it
+                found = [one or other for one, other in re.findall(r"'([^']*)'|\"([^\"]*)\"", text)]
+        else:
+            mark = next((mark for mark in "|;/," if mark in text), "|")
+            found = [*text.split(mark)]
+    texts = [text_in(one) for one in found] if isinstance(found, list) else []
+    if len(texts) < 2 or not all(texts) or len({*texts}) < len(texts):
+        raise SuiteError(
+            f"{place}: {quoted_text(str(given), 60)} are not two different candidates or more.\n"
+            "  Write a list, or part them by |."
+        )
+    return texts
+
+
+def _right(
+    options: Sequence[tuple[str, list[str]]], answers: Sequence[str] | None, column: str | None
+) -> list[int]:
+    """Find the right candidate of every record: the first, the one that is the answer, or that it numbers."""
+    if answers is None:
+        return [0] * len(options)
+    if all(answer in texts for answer, (_, texts) in zip(answers, options, strict=True)):
+        return [texts.index(answer) for answer, (_, texts) in zip(answers, options, strict=True)]
+    for from_one in (0, 1):
+        numbers = [int(answer) - from_one if answer.isdecimal() else -1 for answer in answers]
+        within = all(0 <= number < len(texts) for number, (_, texts) in zip(numbers, options, strict=True))
+        if within and (from_one or min(numbers) == 0):
+            return numbers
+    place = next(
+        (place for answer, (place, texts) in zip(answers, options, strict=True) if answer not in texts),
+        options[0][0],
+    )
+    raise SuiteError(
+        f"{place}: {column} is neither one of the candidates nor its number.\n"
+        f"  Correct it; or, where the first is right, add --columns ignore={column}."
+    )

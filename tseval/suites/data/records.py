@@ -1,0 +1,243 @@
+"""Records of every format, one a row with its place: tables, JSON lines and arrays, Parquet, sheets."""
+
+from __future__ import annotations
+
+import zipfile
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError, first_line, quoted_text, suggest
+from tseval.files import beyond, limits, refuse_irregular
+from tseval.formats import (
+    UTF_8,
+    ContentError,
+    bare_name,
+    fits,
+    known_encoding,
+    parse_data,
+    read_jsonl,
+    read_lines,
+    read_text,
+)
+from tseval.suites.data.roles import columns_given
+from tseval.tables import is_table, open_table, read_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.formats import Json
+    from tseval.items import Feature
+    from tseval.suites.data.roles import DataRecord
+    from tseval.tables import Row
+
+
+Opened = tuple[str, "Sequence[str]", "Iterator[Row]"]
+
+
+def read_records(
+    path: Path, texts: Collection[str] = (), how: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, DataRecord]]:
+    """Give every record of a file with its place, `file:row`; the columns of a table are typed.
+
+    Args:
+        path: The file.
+        texts: Columns of a table whose cells stay texts.
+        how: What its user says of it (`tseval.suites.data.roles`).
+    """
+    how = how or {}
+    if not _is_of_texts(path):
+        yield from _READERS[bare_name(path).rpartition(".")[2]](path, encoding_of(how))
+        return
+    _, names, rows = _open(path, how)
+    yield from _typed(names, rows, texts)
+
+
+def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], DataRecord]:
+    """Give the place of the header, the names of the columns, and the first record; nothing of an empty file.
+
+    Of JSON they are those of its first record.
+    """
+    if _is_of_texts(path):
+        place, names, rows = _open(path, how)
+        first = next(rows, None)
+        return place, names, {} if first is None else dict(zip(names, first[1], strict=True))
+    place, record = next(read_records(path, (), how), (f"{path}:1", {}))
+    return place, list(record), record
+
+
+def json_kind(path: Path) -> str | None:
+    """Say whether a `.json` file holds records, a `table`, or a suite of SyntaxGym's, `syntaxgym`."""
+    if _listed(path, UTF_8) is not None:
+        return "table"
+    content = parse_data(read_text(path), str(path))
+    return "syntaxgym" if isinstance(content, dict) and {"items", "predictions"} & content.keys() else None
+
+
+def encoding_of(how: Mapping[str, str]) -> str:
+    """Name the encoding that a user gives, or UTF-8."""
+    return known_encoding(how["encoding"]) if "encoding" in how else UTF_8
+
+
+def _is_of_texts(path: Path) -> bool:
+    """Whether all cells of a file are texts until they are typed."""
+    return is_table(path) or bare_name(path).endswith((".txt", ".tab", ".xlsx"))
+
+
+def _open(path: Path, how: Mapping[str, str]) -> Opened:
+    """Open a table; where its columns are given by numbers, and none is called so, it has no header."""
+    if bare_name(path).endswith(".txt") and how.get("layout", "").startswith("alternating"):
+        return (
+            f"{path}:1",
+            ["sentence"],
+            ((place, [line]) for place, line in read_lines(path, encoding_of(how))),
+        )
+    opened = _sheet if bare_name(path).endswith(".xlsx") else open_table
+    encoding = how.get("sheet", "") if opened is _sheet else encoding_of(how)
+    numbers = columns_given(how)
+    if numbers and all(name.isdecimal() for name in numbers):
+        try:
+            if numbers <= {*opened(path, encoding)[1]}:
+                return opened(path, encoding)
+        except SuiteError:
+            pass  # what stands in the first row are no names
+        return opened(path, encoding, False)
+    return opened(path, encoding)
+
+
+def _typed(
+    names: Sequence[str], rows: Iterable[Row], texts: Collection[str]
+) -> Iterator[tuple[str, DataRecord]]:
+    """Give rows as records; columns become numbers or truth values if all their cells are."""
+    # Most columns hold few different cells: equal ones are kept once.
+    kept: dict[str, str] = {}
+    places, cells = [], []
+    for place, row in rows:
+        places.append(place)
+        cells.append([kept.setdefault(cell, cell) for cell in row])
+    values: list[Sequence[Feature]] = [
+        column if name in texts else as_typed(column)
+        for name, column in zip(names, zip(*cells, strict=True), strict=False)  # there may be no row
+    ]
+    for place, row_values in zip(places, zip(*values, strict=True), strict=True):
+        yield place, dict(zip(names, row_values, strict=True))
+
+
+def as_typed(texts: Sequence[str]) -> Sequence[Feature]:
+    """Give a column the narrowest type that holds it: truth values, whole numbers, numbers, texts."""
+    truth = {"true": True, "false": False}
+    if all(text.lower() in truth for text in texts):
+        return [truth[text.lower()] for text in texts]
+    for kind in (int, float):
+        try:
+            return [_number(kind, text) for text in texts]
+        except ValueError:
+            continue
+    return texts
+
+
+def _number(kind: Callable[[str], int | float], text: str) -> int | float:
+    # `1_000` and `infinity` are numbers to Python alone.
+    if not text.strip().lstrip("+-").replace(".", "", 1).isdecimal():
+        raise ValueError(text)
+    value = kind(text)
+    if not (isfinite(value) if isinstance(value, float) else fits(value)):
+        raise ValueError(text)
+    return value
+
+
+def _json_records(path: Path, encoding: str) -> Iterator[tuple[str, DataRecord]]:
+    records = _listed(path, encoding)
+    if records is None:
+        raise SuiteError(f"{path}: no list of records.\n  Write [{{...}}, {{...}}], or a record a line.")
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise SuiteError(f"{path}:{number}: no JSON object, but {quoted_text(str(record), 40)}")
+        yield f"{path}:{number}", record
+
+
+def _listed(path: Path, encoding: str) -> list[Json] | None:
+    """Give the records of a `.json` file: a list of them, alone or in an object with no other; or lines."""
+    text = read_text(path, encoding).strip()
+    first, _, more = text.partition("\n")
+    if first.startswith("{") and first.rstrip().endswith("}") and more.lstrip().startswith("{"):
+        return [record for _, record in read_jsonl(path, encoding)]
+    content = parse_data(text, str(path))
+    if isinstance(content, dict) and not {"items", "predictions", "meta"} & content.keys():
+        lists = [value for value in content.values() if isinstance(value, list) and value]
+        content = lists[0] if len(lists) == 1 else None
+    return content if isinstance(content, list) and content else None
+
+
+def _parquet_records(path: Path, _: str) -> Iterator[tuple[str, DataRecord]]:
+    try:
+        table = read_parquet(path, {}, lists=True)
+    except (OSError, ContentError) as error:
+        raise SuiteError(f"{path}: cannot be read: {first_line(error)}.") from None
+    number = 0
+    for batch in table.to_batches():
+        for record in batch.to_pylist():
+            number += 1
+            yield f"{path}:{number}", record
+
+
+_READERS: dict[str, Callable[[Path, str], Iterator[tuple[str, DataRecord]]]] = {
+    "jsonl": read_jsonl,
+    "json": _json_records,
+    "parquet": _parquet_records,
+}
+
+
+def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
+    """Open a sheet of Excel's: the one that is named, or the only one that holds anything."""
+    try:
+        from openpyxl import load_workbook  # noqa: PLC0415 - an extra
+    except ImportError:
+        fix = 'Install it: pip install "tseval[xlsx]", or save the sheet as .csv.'
+        raise SuiteError(f"{path}: openpyxl, which reads sheets, is not here.\n  {fix}") from None
+    try:
+        refuse_irregular(path)
+        with zipfile.ZipFile(path) as packed:
+            if sum(one.file_size for one in packed.infolist()) > limits().file_bytes:
+                raise beyond("file_bytes", path, "unpacks to more bytes than")
+        book = load_workbook(path, read_only=True, data_only=True)
+        sheets = {
+            sheet.title: [
+                (n, list(map(_cell, row))) for n, row in enumerate(sheet.iter_rows(values_only=True), 1)
+            ]
+            for sheet in book.worksheets
+            if not name or sheet.title == name
+        }
+    except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
+        raise SuiteError(f"{path}: no sheet that could be read ({first_line(error)}).") from None
+    if name and name not in sheets:
+        hint = suggest(name, [sheet.title for sheet in book.worksheets], "Sheets")
+        raise SuiteError(f"{path}: there is no sheet {name!r}.\n  {hint}")
+    held = {title: [row for row in rows if any(row[1])] for title, rows in sheets.items()}
+    filled = [title for title, rows in held.items() if rows]
+    if len(filled) > 1:
+        raise SuiteError(
+            f"{path}: has {len(filled)} sheets: {', '.join(filled)}.\n"
+            f"  Say which one is meant: --columns sheet={filled[0]}."
+        )
+    rows = held[filled[0]] if filled else []
+    width = max((place for _, row in rows for place, cell in enumerate(row, 1) if cell), default=0)
+    if not rows:
+        return f"{path}:1", [], iter(())
+    header = rows[0][1][:width] if headed else [str(number) for number in range(1, width + 1)]
+    if headed and ("" in header or len({*header}) < len(header)):
+        raise SuiteError(
+            f"{path}:{rows[0][0]}: every column needs a name of its own, but the header is {header}"
+        )
+    return (
+        f"{path}:{rows[0][0]}",
+        header,
+        iter((f"{path}:{number}", row[:width]) for number, row in rows[1 if headed else 0 :]),
+    )
+
+
+def _cell(value: object) -> str:
+    """Write a cell as a text; whole numbers are numbers with a point to some programs."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return "" if value is None else str(value).strip()

@@ -1,0 +1,392 @@
+"""Step one of reading a table: its columns get roles, by names that are known or as its user says.
+
+What a user says of a table is a mapping: of roles to columns (`good=Satz`), and of a few settings:
+
+    layout    how rows become items, where columns do not tell (`tseval.suites.data.layouts`)
+    predict   what should hold of the conditions of an item, a formula over surprisals of regions
+    better    which label or condition is the better one
+    encoding  of the text, where it is not UTF-8
+    sheet     of a file of Excel's
+
+A role may be given several columns: `item=topic+number` joins what they hold, `rating=first-second` is the
+difference. To name one role never drops another that is known by its name; `ignore` drops columns.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from tseval.formats import Json
+    from tseval.items import Feature
+
+    DataRecord = Mapping[str, Json] | Mapping[str, Feature]
+
+
+PAIR_LABELS = ("good", "bad")
+ROW_NAMES = ("case", "construction", "phenomenon", "dependency")
+ROLES = (
+    *PAIR_LABELS, "sentence", "prefix", "context", "target", "candidates", "item", "condition", "label",
+    "rating", "region", "word", "order", *ROW_NAMES, "cluster", "lang", "ignore",
+)  # fmt: skip
+ALIASES = {"grammatical": "good", "ungrammatical": "bad", "group": "phenomenon"}
+SETTINGS = ("layout", "predict", "better", "encoding", "sheet")
+USAGE = "--columns good=NAME,bad=NAME."
+_SENTENCES = (
+    "A sentence a row: --columns sentence=NAME,item=NAME,label=NAME. Without a header, columns are 1, 2."
+)
+_TABLES = ".jsonl, .json, .tsv, .csv, .parquet and .xlsx"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownColumns:
+    """Names of columns that are understood by themselves, where a table has them all.
+
+    Attributes:
+        roles: Role to column.
+        title: Of the published set that alone has them, or None.
+        source: Its reference.
+        besides: Columns that tell it from other sets.
+    """
+
+    roles: Mapping[str, str]
+    title: str | None = None
+    source: str | None = None
+    besides: frozenset[str] = field(default_factory=frozenset)
+
+
+# The first whose columns a table has is meant. In all of them good is what people accept.
+_KNOWN = (
+    KnownColumns(
+        {"good": "sentence_good", "bad": "sentence_bad", "case": "UID", "phenomenon": "phenomenon"},
+        "ZhoBLiMP",
+        "Liu et al. 2025, Language Models with Linguistic Minimal Pairs in Chinese, arXiv 2411.06096",
+        frozenset({"pairID"}),
+    ),
+    KnownColumns(
+        {"good": "source_sentence", "bad": "target_sentence", "case": "PID", "phenomenon": "phenomenon",
+         "dependency": "level"},
+        "RuBLiMP",
+        "Taktasheva et al. 2024, RuBLiMP: Russian Benchmark of Linguistic Minimal Pairs, EMNLP",
+    ),
+    KnownColumns(
+        {"good": "good_sentence", "bad": "bad_sentence", "case": "paradigm", "phenomenon": "phenomenon"},
+        "JBLiMP",
+        "Someya & Oseki 2023, JBLiMP: Japanese Benchmark of Linguistic Minimal Pairs, Findings of EACL",
+    ),
+    KnownColumns(
+        {"good": "good_sentence", "bad": "bad_sentence", "phenomenon": "phenomenon"},
+        "TurBLiMP",
+        "Başar et al. 2025, TurBLiMP: A Turkish Benchmark of Linguistic Minimal Pairs, arXiv 2506.13487",
+        frozenset({"critical_region"}),
+    ),
+    KnownColumns(
+        {"good": "sen", "bad": "wrong_sen"},
+        "MultiBLiMP",
+        "Jumelet, Weissweiler & Bisazza 2025, MultiBLiMP 1.0, arXiv 2504.02768",
+    ),
+    *(
+        KnownColumns({"good": good, "bad": bad})
+        for good, bad in (
+            ("good", "bad"), ("sentence_good", "sentence_bad"), ("grammatical", "ungrammatical"),
+            ("good_sentence", "bad_sentence"), ("source_sentence", "target_sentence"),
+        )
+    ),
+)  # fmt: skip
+# What tells the column of the better sentence from that of the worse one, beside words that both have.
+OPPOSITES = (
+    ("good", "bad"), ("grammatical", "ungrammatical"), ("acceptable", "unacceptable"), ("gram", "ungram"),
+    ("correct", "incorrect"), ("correct", "wrong"), ("right", "wrong"), ("valid", "invalid"),
+    ("legal", "illegal"), ("plausible", "implausible"), ("felicitous", "infelicitous"),
+    ("licensed", "unlicensed"), ("expected", "unexpected"), ("congruent", "incongruent"),
+    ("consistent", "inconsistent"), ("match", "mismatch"), ("matched", "mismatched"),
+    ("agree", "unagree"), ("agree", "disagree"), ("agreement", "disagreement"), ("wellformed", "illformed"),
+)  # fmt: skip
+_WHOLE = frozenset({"", "sentence", "sentences", "sent", "sen", "text", "stimulus", "example", "utterance"})
+_PART = frozenset(
+    {
+        "",
+        "word",
+        "verb",
+        "form",
+        "token",
+        "target",
+        "continuation",
+        "completion",
+        "ending",
+        "option",
+        "candidate",
+    }
+)
+# What columns of each role are called: words in lower case, joined by _. Behind | stands what is meant where
+# nothing before it is there.
+_SPELT = {
+    "sentence": "sentence sentences sent text stimulus stimuli sentence_text stimulus_text utterance "
+    "text_masked masked_text masked_sentence sentence_masked masked cloze",
+    "prefix": "prefix prompt preamble",
+    "context": "context",
+    "target": "target continuation completion ending",
+    "candidates": "candidates options choices completions continuations alternatives",
+    "item": "item item_id item_no item_num item_nr item_number itemid itemnum itemno itemnumber pair pair_id "
+    "pairid pair_no pair_number minimal_pair minimal_pair_id mp_id set_id",
+    "condition": "condition cond condition_name condition_id",
+    "label": "label grammaticality grammatical is_grammatical gram acceptability acceptable is_acceptable "
+    "judgment judgement well_formed | correctness correct is_correct",
+    "rating": "rating mean_rating rating_mean avg_rating average_rating acceptability_rating "
+    "mean_acceptability",
+    "region": "region region_name roi | region_number",
+    "word": "word token content region_content region_text",
+    "order": "word_index word_number word_no word_num word_id word_position word_pos token_index "
+    "token_number | position | region_number region_index",
+    "case": "case paradigm uid",
+    "phenomenon": "phenomenon group linguistic_phenomenon",
+    "answer": "answer correct_answer gold gold_answer answer_index correct_index correct label",
+    "number": "sent_index sentence_index sent_id sentence_id sent_no sentence_no sent_num sentence_num "
+    "sentence_number sentence sent",
+    "critical": "critical critical_word critical_position critical_index critical_region disamb "
+    "disambiguation disamb_position disamb_index disambiguating_word disamb_position_0idx "
+    "disamb_position_amb region",
+}
+
+
+def read_columns(text: str) -> dict[str, str]:
+    """Read `good=sen,bad=wrong_sen`."""
+    columns: dict[str, str] = {}
+    for part in text.split(","):
+        role, equals, name = (piece.strip() for piece in part.partition("="))
+        if not equals or not name:
+            raise SuiteError(f"--columns: {part.strip()!r} is not ROLE=NAME, as in good=sen,bad=wrong_sen.")
+        if role in columns:
+            raise SuiteError(
+                f"--columns names {role} twice: {columns[role]!r} and {name!r}.\n"
+                f"  Where both are meant: {role}={columns[role]}+{name}."
+            )
+        columns[role] = name
+    check_columns(columns)
+    return columns
+
+
+def check_columns(columns: Mapping[str, str]) -> None:
+    """Refuse columns for what a table does not have, and one column for both sentences."""
+    known = (*ROLES, *ALIASES, *SETTINGS)
+    for role in columns:
+        if role not in known:
+            raise SuiteError(
+                f"--columns: there is no {role!r}.\n  {suggest(role, known, 'What a column can be')}"
+            )
+    given = roles_given(columns)
+    if given.get("good") is not None and given.get("good") == given.get("bad"):
+        raise SuiteError(f"--columns: {given['good']!r} cannot be both good and bad.")
+
+
+def refuse_columns(suite: object, columns: Mapping[str, str] | None) -> None:
+    """Refuse to say what the columns of a suite are that has none."""
+    if columns:
+        raise SuiteError(f"{suite}: there are no columns to name.\n  --columns is for tables in {_TABLES}.")
+
+
+def roles_given(how: Mapping[str, str]) -> dict[str, str]:
+    """Give the roles among what a user says, to their columns."""
+    return {ALIASES.get(role, role): name for role, name in how.items() if role not in SETTINGS}
+
+
+def columns_given(how: Mapping[str, str]) -> set[str]:
+    """Name all columns that a user gives; of several joined, each."""
+    return {part for name in roles_given(how).values() for part in name.split("+")}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a table.
+
+    Attributes:
+        place: Of its header, for messages.
+        names: All.
+        given: Role to column, as the user says.
+        known: The names that are understood by themselves, or None.
+    """
+
+    place: str
+    names: Sequence[str]
+    given: Mapping[str, str]
+    known: KnownColumns | None
+
+    def of(self, role: str) -> str | None:
+        """Give the column of a role: as it is given, else by its name; None where there is none.
+
+        Raises:
+            SuiteError: Several columns could be meant.
+        """
+        if role in self.given:
+            return self.given[role]
+        taken = {part for name in self.given.values() for part in parts_of(name, self.names)}
+        free = [name for name in self.names if name not in taken]
+        ranks = ([name for name in free if _words(name) in rank] for rank in _spelt(role))
+        found = next(filter(None, ranks), [])
+        if exact := [name for name in found if name == role]:
+            return exact[0]
+        if len(found) > 1:
+            lines = " or ".join(f"--columns {role}={name}" for name in found)
+            raise SuiteError(
+                f"{self.place}: {' and '.join(map(repr, found))} could be the {role}.\n  Add {lines}."
+            )
+        return found[0] if found else None
+
+    def pair(self) -> tuple[str, str] | None:
+        """Give the columns of the better and of the worse sentence, or of what they differ in."""
+        found = {**(self.known.roles if self.known else {}), **self.given}
+        if {*PAIR_LABELS} & found.keys():
+            return (found["good"], found["bad"]) if {*PAIR_LABELS} <= found.keys() else None
+        pairs = _opposite(self.names)
+        if len(pairs) > 1:
+            lines = " or ".join(f"--columns good={good},bad={bad}" for good, bad in pairs)
+            raise SuiteError(f"{self.place}: there are several pairs of sentences.\n  Add {lines}.")
+        return pairs[0] if pairs else None
+
+    @property
+    def says_pair(self) -> bool:
+        """Whether the user names a pair."""
+        return {*PAIR_LABELS} <= {*self.given}
+
+    def unknown(self) -> SuiteError:
+        """Say that nothing is known to be asked of such a table, and what to type."""
+        one = next((label for label in PAIR_LABELS if label not in self.given), None)
+        one = one if {*PAIR_LABELS} & {*self.given} else None
+        lacking = f"{one} sentence" if one else "pair of sentences"
+        rated = "" if one else f" Of rated sentences, call them sentence and rating.\n  {_SENTENCES}"
+        if len(self.names) > 2 and not one:
+            *others, last = (name if name.isidentifier() else f'"{name}"' for name in self.names[:8])
+            rated += (
+                f"\n  A column a region: --layout '{' '.join(others)} *{last}', with {{A|B}} for conditions."
+            )
+        return SuiteError(
+            f"{self.place}: no {lacking}: there are {', '.join(map(repr, self.names)) or 'no columns'}.\n"
+            f"  Call the columns good and bad, or say which they are: {USAGE}{rated}"
+        )
+
+    def rows(self, spelt: bool = False) -> dict[str, str]:
+        """Map each of `ROW_NAMES` that there is to its column.
+
+        Args:
+            spelt: Whether other names for them are known too, where columns of pairs were always features.
+        """
+        found = {name: name for name in ROW_NAMES if name in self.names}
+        if spelt:
+            found |= {name: column for name in ROW_NAMES if (column := self.of(name)) is not None}
+        found |= {**(self.known.roles if self.known else {}), **self.given}
+        return {name: found[name] for name in ROW_NAMES if name in found}
+
+    def of_items(self) -> set[str]:
+        """Name the columns whose cells stay texts where rows are parts of items."""
+        roles = [role for role in _SPELT if role not in {"rating", "answer", "candidates"}]
+        found = {
+            name
+            for name in self.names
+            if any(_words(name) in rank for role in roles for rank in _spelt(role))
+        }
+        given = (part for name in self.given.values() for part in parts_of(name, self.names))
+        return {*found, *ROW_NAMES, *given}
+
+    def features(self, used: Iterable[str], spelt: bool = False) -> dict[str, str]:
+        """Map features to their columns: all that have no role, in the order of the table.
+
+        A column that is called like a row of the table, while another one is given for it, is left out.
+
+        Args:
+            used: Columns that have roles, beside those of rows.
+            spelt: As for `rows`.
+        """
+        lang, cluster = self.given.get("lang"), self.given.get("cluster")
+        rows = self.rows(spelt)
+        apart = {*rows.values(), *ROW_NAMES} - {cluster}
+        apart |= {part for name in used for part in parts_of(name, self.names)}
+        apart |= {*parts_of(self.given.get("ignore", ""), self.names)}
+        if lang is not None:
+            apart |= {"lang"} - {lang}
+        return {"lang" if name == lang else name: name for name in self.names if name not in apart}
+
+
+def find_columns(place: str, names: Sequence[str], how: Mapping[str, str]) -> Columns:
+    """Say what the columns of a table may be, by what is given and by known names.
+
+    Raises:
+        SuiteError: There is no column that is given.
+    """
+    given = roles_given(how)
+    for role, name in given.items():
+        for part in parts_of(name, names):
+            if part not in names:
+                said = next((said for said in how if how[said] == name), role)
+                raise SuiteError(
+                    f"{place}: there is no column {part!r} (--columns {said}={name}).\n"
+                    f"  {suggest(part, names, 'Columns')}"
+                )
+    known = next((one for one in _KNOWN if {*one.roles.values(), *one.besides} <= {*names}), None)
+    return Columns(place, names, given, known)
+
+
+def parts_of(name: str, names: Collection[str]) -> list[str]:
+    """Name the columns that one role is given: one, or several joined or subtracted."""
+    if name in names or not name:
+        return [name] if name else []
+    return name.split("+") if "+" in name or "-" not in name else name.split("-", 1)
+
+
+def value_of(record: DataRecord, column: str | None) -> Json:
+    """Give what a record has in a column, or in several; None where it has none."""
+    if column is None:
+        return None
+    if column in record:
+        return record[column]
+    parts = [record.get(part) for part in parts_of(column, record)]
+    if "+" in column:
+        return "_".join(filter(None, map(text_in, parts)))
+    try:
+        first, second = (float(part) for part in parts)  # type: ignore[arg-type] # refused if it is no number
+    except (TypeError, ValueError):
+        return None
+    return first - second
+
+
+def text_in(value: Json) -> str:
+    """Write a value as the name of an item, a condition or the like."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None else " ".join(str(value).split())
+
+
+@cache
+def _words(name: str) -> str:
+    """Write the name of a column as words in lower case: `ItemNum` as `item_num`."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return "_".join(re.findall(r"[^\W_]+", apart)).lower()
+
+
+@cache
+def _spelt(role: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(rank.split()) for rank in _SPELT.get(role, role).split("|"))
+
+
+def _opposite(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Find columns that differ in being called good and bad, or the like; those of sentences come first."""
+    found: list[tuple[str, str, str]] = []
+    by_words = {_words(name): name for name in reversed(names)}
+    for better, worse in OPPOSITES:
+        for words, name in by_words.items():
+            parts = words.split("_")
+            if better in parts:
+                other = "_".join(worse if part == better else part for part in parts)
+                if other in by_words:
+                    rest = "_".join(part for part in parts if part != better)
+                    found.append((rest, name, by_words[other]))
+    for kinds in (_WHOLE, _PART):
+        if pairs := [(good, bad) for rest, good, bad in found if rest in kinds]:
+            return sorted({*pairs}, key=lambda pair: names.index(pair[0]))
+    return []
