@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ERROR_RATE = 0.05
 Outcome = Literal["better", "worse", "equivalent", "undecided", "same verdicts"]
+SAME: Outcome = "same verdicts"
 # So many pairs are looked at together: of all pairs of many models memory would not hold the items.
 _AT_ONCE = 32
 
@@ -158,7 +159,7 @@ def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
     different = holm([one.p for one in pairs])
     within = holm([one.p_beyond(margin) for one in pairs])
     return [
-        Comparison(p, beyond, "same verdicts" if one.same else _word(one.value, p, beyond))
+        Comparison(p, beyond, SAME if one.same else _word(one.value, p, beyond))
         for one, p, beyond in zip(pairs, different, within, strict=True)
     ]
 

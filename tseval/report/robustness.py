@@ -29,7 +29,7 @@ _OF_A_ROW = (
     Field("Items", ("n_items",), format_count),
     Field("Accuracy", ("accuracy",), format_share),
     INTERVAL,
-    Field("Worth", ("n_eff",), lambda n: format_count(round(n))),
+    Field("Worth", ("n_eff",), format_worth),
     Field("Limited by", ("limit", "share", "n_entries"), lambda one: _limit(*one), "left"),
     Field("Smallest difference", ("smallest_difference",), format_share),
 )
