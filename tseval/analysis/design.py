@@ -75,12 +75,6 @@ class Factors:
         return {name: int(n) for name, n in zip(self.names, counts, strict=True) if n}
 
 
-# What the verdicts on one entry are taken to have in common when entries are weighed against each other to
-# measure how they vary: beyond 1/COMMON items, more of one entry add little.
-COMMON = 0.015
-# Where a variance is known worse than with so many degrees of freedom it still has these, unless there are
-# fewer entries: it is then no square of few terms, but a small difference of sums of many.
-FEWEST_DEGREES = 3
 # Verdicts that differ from the others say how they depend on words from two entries on.
 FEWEST_SEEN = 2
 
@@ -115,10 +109,7 @@ def _sum_by(group: NDArray[np.int64], values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Items grouped by one combination of factors, weighed so as to measure how cells vary.
-
-    If each item counted alike, a cell with many would decide alone how cells vary. So an item of a cell that
-    has n in its row counts as 1 / (1 + COMMON (n - 1)): where all cells have as many, alike.
+    """Items grouped by one combination of factors.
 
     Attributes:
         n_factors: How many factors are combined.
@@ -127,11 +118,12 @@ class Cells:
         row: (parts,), the row of each part.
         cell: (parts,), its cell.
         sizes: (parts,), the number of its items.
-        weights: (parts,), the weight of each of its items; those of all rows are alike, and add up to 1.
-        worth: How many items these are worth if every cell is wholly right or wholly wrong.
-        ratio: How much more, squared, cells weigh in the mean than they do here.
+        weights: (parts,), the weight of each of its items in the mean.
+        scale: (parts,), what makes up for taking the mean of a row from the row itself: 1 / (1 - w) for a
+            part that is w of it.
         lone: (rows,), whether a row has a single cell, and so shows nothing of how cells vary.
-        scale: (rows,), what makes up for taking the mean of a row from the row itself, as n / (n - 1) does.
+        worth: How many items these are worth if every cell is wholly right or wholly wrong.
+        df: Degrees of freedom of how cells vary: of G that are even, G - 1.
     """
 
     n_factors: int
@@ -141,14 +133,14 @@ class Cells:
     cell: NDArray[np.int64]
     sizes: Array
     weights: Array
-    worth: float
-    ratio: float
-    lone: NDArray[np.bool_]
     scale: Array
+    lone: NDArray[np.bool_]
+    worth: float
+    df: float
 
     @classmethod
     def of(cls, n_factors: int, of_item: NDArray[np.int64], rows: NDArray[np.int64]) -> Cells:
-        """Weigh the items of cells.
+        """Weigh cells.
 
         Args:
             n_factors: How many factors are combined.
@@ -159,57 +151,46 @@ class Cells:
         part, names = pd.factorize(of_item * n_rows + rows)
         sizes = np.bincount(part).astype(np.float64)
         cell, row = np.divmod(names, n_rows)
-        evened = 1 / (1 + COMMON * (sizes - 1))
-        weights = evened / (n_rows * np.bincount(row, evened * sizes))[row]
-        even = 1 / (n_rows * np.bincount(row, sizes))[row]
-        there, here = (
-            (np.bincount(cell, each * sizes) ** 2).sum() - (each**2 * sizes).sum() for each in (even, weights)
-        )
-        # Around its own mean, a row of cells that weigh w has lost 2 Σw³/Σw² - Σw² of how they vary.
-        shares = n_rows * weights * sizes
-        second, third = np.bincount(row, shares**2), np.bincount(row, shares**3)
+        of_rows = np.bincount(row, sizes)[row]
         lone = np.bincount(row) == 1
-        lost = np.where(lone, 1 / n_rows, 2 * third / second - second)
-        worth = 1 / (np.bincount(cell, even * sizes) ** 2).sum()
-        return cls(
-            n_factors, of_item, part, row, cell, sizes, weights, worth, there / here, lone, 1 / (1 - lost),
-        )  # fmt: skip
+        # Rows of a single cell are as one row together, of which each is a part.
+        shares = np.where(lone[row], 1 / n_rows, sizes / of_rows)
+        scale, weights = 1 / (1 - shares), 1 / (n_rows * of_rows)
+        worth = 1 / (np.bincount(cell, weights * sizes) ** 2).sum()
+        df = _degrees(cell, np.where(lone[row], n_rows, row), scale * weights**2 * sizes, shares)
+        return cls(n_factors, of_item, part, row, cell, sizes, weights, scale, lone, worth, df)
 
     def between(self, values: Array, square: Square) -> Array:
         """Add up the squares of how far each cell draws the mean, (items, columns) to what `square` gives."""
         sums = _sum_by(self.part, values)
-        centres = _sum_by(self.row, self.weights[:, None] * sums) * len(self.lone)
+        n_rows = len(self.lone)
+        centres = _sum_by(self.row, self.weights[:, None] * sums) * n_rows
         centres[self.lone] = centres.mean(axis=0)
-        weights = self.weights * np.sqrt(self.scale[self.row])
+        weights = self.weights * np.sqrt(self.scale)
         return square(_sum_by(self.cell, weights[:, None] * (sums - self.sizes[:, None] * centres[self.row])))
 
-    def noise(self, within: Array) -> Array:
-        """Give what `between` is if items are independent, from their variances in each row, (rows, ...)."""
-        noise: Array = np.tensordot(np.bincount(self.row, self.weights**2 * self.sizes), within, 1)
-        return noise
 
-    def degrees(self, between: Array, noise: Array) -> Array:
-        """Give the degrees of freedom of `between`: G - 1 of G cells that weigh alike.
+def _degrees(cell: NDArray[np.int64], row: NDArray[np.int64], squares: Array, shares: Array) -> float:
+    """Give the degrees of freedom of the sum of squares of cells, as if items were independent.
 
-        They depend on how much of what cells vary is of the cells, which weigh as their items do together,
-        and how much of single items.
+    The sums of cells then have the covariance K = D - BB', with D diagonal and a column of B for each row;
+    the degrees of freedom are (trace K)² / trace K².
 
-        Source: Satterthwaite 1946, "An approximate distribution of estimates of variance components",
-        Biometrics Bulletin 2(6).
-        """
-        whole = np.bincount(self.cell, self.weights * self.sizes) ** 2
-        single = np.bincount(self.cell, self.weights**2 * self.sizes)
-        of_cells = np.where(between > 0, np.maximum(between - noise, 0) / (whole - single).sum(), 1)
-        of_items = np.maximum(noise / single.sum() - of_cells, 0)
-        total = of_cells * whole.sum() + of_items * single.sum()
-        squares = (
-            of_cells**2 * (whole @ whole)
-            + 2 * of_cells * of_items * (whole @ single)
-            + of_items**2 * (single @ single)
-        )
-        cells = np.divide(total**2, squares, out=np.ones_like(total), where=squares > 0)
-        df: Array = np.maximum(cells * float((1 / self.scale).mean()), 1.0)
-        return df
+    Args:
+        cell: (parts,), the cell of each part.
+        row: (parts,), its row.
+        squares: (parts,), the variance of its sum, if it were not taken from the mean of its row.
+        shares: (parts,), its share of the row, by which that is smaller.
+
+    Source: Bell & McCaffrey 2002, "Bias reduction in standard errors for linear regression with multi-stage
+    samples", Survey Methodology 28(2), here for several rows.
+    """
+    apart = np.bincount(cell, squares)
+    within = np.zeros((len(apart), int(row.max()) + 1))
+    within[cell, row] = np.sqrt(squares * shares)
+    lost = (within**2).sum(axis=1)
+    total = (apart - lost).sum()
+    return max(float(total**2 / (apart @ (apart - 2 * lost) + ((within.T @ within) ** 2).sum())), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +205,7 @@ class Spread:
 
     variances: Array
     independent: Array
-    df: Array
+    df: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,47 +278,38 @@ class Design:
         With one factor that is drawn, the items of an entry move together; with several, the combinations of
         factors are added and subtracted in turn, as sets are when their union is counted:
 
-            V = I + Σ_A (-1)^(|A|+1) r_A (M_A - I_A)
+            V = Σ_A (-1)^(|A|+1) Σ_g (Σ_{i in g} ψ_i / √(1 - w_g))²
 
-        over the non-empty sets A of factors. I is the variance of the mean if items were independent. M_A is
-        the sum over cells of the squared distance that each draws a mean in which large cells count little
-        more than small ones (`Cells`); I_A is what M_A would be if items were independent; r_A carries over
-        how cells vary to the weights that they have in the mean. Entries are taken to be alike but for their
-        numbers of items, so that all show how far a frequent one may lie from the mean. Where all cells have
-        as many items, r_A is 1 and V that of Cameron, Gelbach & Miller.
-
-        Distances are from the mean of the row itself, and made up for by n / (n - 1), or what corresponds to
-        it for cells that weigh unlike. A row of one item or one cell shows no distance: there it is taken
-        from the mean over rows, which is rather too large.
-
-        The degrees of freedom are those of the factor that leaves V least sure, Satterthwaite's.
+        over the non-empty sets A of factors, with cells g. ψ_i is the weight of an item times its distance
+        from the mean of its row, and w_g the share that a cell has of the row: of G cells that are even,
+        1 / (1 - w) is G / (G - 1). A combination that leaves each item alone is the variance of independent
+        items. A row of one item or one cell shows no distance: there it is taken from the mean over rows,
+        which is rather too large. The degrees of freedom are those of the factor that has fewest.
 
         Args:
             values: (items, columns).
             square: `of_columns` for the mean of each, `of_pairs` for differences of any two.
 
+        Returns:
+            Variances that are never less than if items were independent.
+
         Source: Cameron, Gelbach & Miller 2011, "Robust inference with multiway clustering", JBES 29(2),
-        section 2.3, equations 2.11 and 2.13, for cells of one size; for others, decision 34.
+        section 2.3, equation 2.11; for each of its terms, Bell & McCaffrey 2002, "Bias reduction in standard
+        errors for linear regression with multi-stage samples", Survey Methodology 28(2), with independent
+        items as the working model (CR2). Decision 34 says why.
         """
         within = self._within_rows(values, square)
         n_rows = len(within)
         independent = np.tensordot(1 / (n_rows**2 * np.bincount(self.rows)), within, 1)
-        variances, measured = independent.copy(), []
+        variances = independent.copy()
         for cells in self.cells:
-            between, noise = cells.between(values, square), cells.noise(within)
-            variances += (-1) ** (cells.n_factors + 1) * cells.ratio * (between - noise)
-            if cells.n_factors == 1:
-                measured.append((cells, between, noise))
+            variances += (-1) ** (cells.n_factors + 1) * (cells.between(values, square) - independent)
         variances = np.maximum(variances, independent)
         variances[variances <= _ROUNDING * square(values) / len(values)] = 0
         n_alone = np.count_nonzero(np.bincount(self.rows) == 1)
-        df = np.full_like(variances, max(len(values) - n_rows + n_alone * (1 - 1 / n_rows), 1))
-        for cells, between, noise in measured:
-            seen = np.where(variances > 0, between, 0)
-            own = cells.degrees(seen, noise)
-            share = np.divide(variances, cells.ratio * seen, out=np.ones_like(seen), where=seen > 0)
-            df = np.minimum(df, np.maximum(np.minimum(share, 1) ** 2 * own, np.minimum(own, FEWEST_DEGREES)))
-        return Spread(variances, independent, np.round(df, 9))
+        df = max(len(values) - n_rows + n_alone * (1 - 1 / n_rows), 1)
+        df = min([df, *(cells.df for cells in self.cells if cells.n_factors == 1)])
+        return Spread(variances, independent, round(df, 9))
 
     def _within_rows(self, values: Array, square: Square) -> Array:
         """Give the variance of single items within each row, (rows, ...)."""
@@ -355,13 +327,14 @@ class Design:
         Where all verdicts are alike nothing shows how they depend on words, so this is what is assumed. It is
         the number of entries of the factor with fewest, less where some entries have more weight than others.
         """
-        return float(min(worth for _, _, worth in self._groupings()))
+        return float(min(worth for _, worth in self._groupings()))
 
     def unseen(self, values: Array) -> Array:
         """Say how much of the worst is left to assume where few verdicts differ from all others.
 
         With one of them, or with all of one entry, nothing shows how they depend on words, as if there were
-        none; from two entries on, of equal parts, they do (`FEWEST_SEEN`). What most are is seen row by row.
+        none; from two entries on, of equal parts, they do (`FEWEST_SEEN`). What most are is seen row by row,
+        and an entry of n items is as sure as √n.
 
         Args:
             values: (items, columns), from 0 to 1 or from -1 to 1.
@@ -371,8 +344,8 @@ class Design:
         """
         rare = np.abs(values - np.rint(self._of_rows(values))[self.rows])
         least: Array = np.zeros(rare.shape[1])
-        for of_item, weights, worth in self._groupings():
-            sums = _sum_by(of_item, rare * weights[:, None])
+        for of_item, worth in self._groupings():
+            sums = _sum_by(of_item, rare) / np.sqrt(np.bincount(of_item))[:, None]
             squares = (sums**2).sum(axis=0)
             n_seen = np.divide(sums.sum(axis=0) ** 2, squares, out=np.ones_like(squares), where=squares > 0)
             least = np.maximum(least, np.clip(FEWEST_SEEN - n_seen, 0, 1) / worth)
@@ -387,23 +360,17 @@ class Design:
         Returns:
             (columns, columns).
         """
-        of_rows, even = self._of_rows(values), self.weights()
-        often = of_pairs(values * np.sqrt(even)[:, None])
-        enough = max(
-            FEWEST_SEEN * np.bincount(of_item, weights).max() / (weights / even).min()
-            for of_item, weights, _ in self._groupings()
-        )
-        gaps = np.max([np.abs(row[:, None] - row) for row in of_rows], axis=0)
-        seen: NDArray[np.bool_] = (often >= enough) & (gaps < 0.5)
+        enough = FEWEST_SEEN * max(np.bincount(of_item).max() for of_item, _ in self._groupings())
+        gaps = np.max([np.abs(row[:, None] - row) for row in self._of_rows(values)], axis=0)
+        seen: NDArray[np.bool_] = (of_pairs(values) >= enough) & (gaps < 0.5)
         return seen
 
-    def _groupings(self) -> Iterator[tuple[NDArray[np.int64], Array, float]]:
-        """Group items by themselves, and by each factor: cells, weights of items as in `Cells`, and worth."""
-        weights = self.weights()
-        yield np.arange(len(weights)), weights, 1 / float((weights**2).sum())
+    def _groupings(self) -> Iterator[tuple[NDArray[np.int64], float]]:
+        """Group items by themselves, and by each factor: the cell of each item, and what cells are worth."""
+        yield np.arange(len(self.rows)), 1 / float((self.weights() ** 2).sum())
         for cells in self.cells:
             if cells.n_factors == 1:
-                yield cells.of_item, cells.weights[cells.part], cells.worth
+                yield cells.of_item, cells.worth
 
 
 def _combinations(codes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -437,15 +404,12 @@ def quantile(df: float | None) -> float:
     Args:
         df: Degrees of freedom of Student's t; None for the normal distribution.
     """
-    return Z if df is None else float(quantiles(np.float64(df)))
-
-
-def quantiles(df: Array | np.float64) -> Array:
-    """Give the numbers within ± of which 95% of Student's distributions lie, for any degrees of freedom."""
+    if df is None:
+        return Z
     from scipy.special import stdtrit  # noqa: PLC0415 - slow to import
 
-    # Last bits depend on the mathematical library; with twelve decimals tables are equal everywhere.
-    return np.round(np.asarray(stdtrit(df, 0.975)), 12)
+    # Its last bits depend on the mathematical library; with twelve decimals tables are equal everywhere.
+    return round(float(stdtrit(df, 0.975)), 12)
 
 
 def upper_tail(t: float, df: float) -> float:
@@ -504,7 +468,7 @@ def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: D
     among = design.among(decidable)
     values = correct[decidable, None].astype(np.float64)
     spread, p, n_items = among.spread(values), float(among.means(values)[0]), len(values)
-    variance, df = float(spread.variances[0]), float(spread.df[0]) if among.clusters else None
+    variance, df = float(spread.variances[0]), spread.df if among.clusters else None
     n_eff = worth(values, variance, among)
     if variance == spread.independent[0] and not among.rows.any():
         n_eff = n_items / max(1.0, n_items * float(among.unseen(values)[0]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tseval.analysis.design import of_pairs, quantile, quantiles, score_interval, upper_tail, worth
+from tseval.analysis.design import of_pairs, quantile, score_interval, upper_tail, worth
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
@@ -105,7 +105,9 @@ def differences(correct: NDArray[np.bool_], design: Design) -> list[Difference]:
     return differences_of_seeds([column[:, None] for column in correct.T], design)
 
 
-def paired_errors(values: NDArray[np.float64], design: Design) -> tuple[NDArray[np.float64], ...]:
+def paired_errors(
+    values: NDArray[np.float64], design: Design
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Estimate the standard error of the difference between any two models.
 
     Entries are drawn anew; the variance is never less than if items were independent, where it is that of
@@ -118,27 +120,25 @@ def paired_errors(values: NDArray[np.float64], design: Design) -> tuple[NDArray[
         design: Rows and entries of these items.
 
     Returns:
-        Means, (models,); of their differences, (models, models) each, the standard errors, their degrees of
-        freedom, and the standard errors if no difference had been seen.
+        Means, (models,); the standard errors of their differences, (models, models); and their degrees of
+        freedom.
     """
     means, spread = design.means(values), design.spread(values, of_pairs)
-    worst = design.fewest_words()
-    scores = np.square(quantiles(spread.df))
+    worst, score = design.fewest_words(), quantile(spread.df) ** 2
     weighted = values * design.weights()[:, None]
     often = np.clip(means[:, None] + means - 2 * (weighted.T @ values), 0, 1)
-    spare = scores / worst
-    highest = (often + spare / 2 + np.sqrt(spare * (often * (1 - often) + spare / 4))) / (1 + spare)
-    least = highest * np.eye(len(means)) / worst
+    least = np.zeros_like(often)
     pairs = np.argwhere(np.triu(~design.surely_seen(values), 1))
     for some in np.array_split(pairs, len(pairs) // _AT_ONCE + 1):
-        one, other = values[:, some[:, 0]], values[:, some[:, 1]]
-        found = design.unseen(one - other) if len(some) else np.zeros(0)
-        least[some[:, 0], some[:, 1]] = least[some[:, 1], some[:, 0]] = (
-            found * highest[some[:, 0], some[:, 1]]
-        )
-    errors = np.sqrt(np.maximum(spread.variances, least))
+        one, other = some.T
+        found = design.unseen(values[:, one] - values[:, other]) if len(some) else np.zeros(0)
+        least[one, other] = least[other, one] = found
+    highest = (
+        often + score / worst / 2 + np.sqrt(score / worst * (often * (1 - often) + score / worst / 4))
+    ) / (1 + score / worst)
+    errors = np.sqrt(np.maximum(spread.variances, least * highest))
     np.fill_diagonal(errors, 0)
-    return means, errors, spread.df, np.sqrt(scores / (worst + scores) / worst)
+    return means, errors, spread.df
 
 
 def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
@@ -226,7 +226,7 @@ def average(values: NDArray[np.float64], design: Design) -> Average | None:
     among, n_items = design.among(known), int(known.sum())
     chosen = values[known, None]
     spread, value = among.spread(chosen), float(among.means(chosen)[0])
-    se, df = sqrt(float(spread.variances[0])) or nan, float(spread.df[0])
+    se, df = sqrt(float(spread.variances[0])) or nan, spread.df
     half = quantile(df) * se
     return Average(value, se, value - half, value + half, df, n_items, among.clusters, among.fixed)
 
@@ -281,7 +281,7 @@ def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
     of_seeds, of_items = design.means(correct.astype(np.float64)), correct.mean(axis=1, keepdims=True)
     value, spread, words = float(of_seeds.mean()), float(of_seeds.std(ddof=1)), design.spread(of_items)
     of_entries, of_mean = float(words.variances[0]), spread**2 / n_seeds
-    variance, df = of_entries + of_mean, float(words.df[0])
+    variance, df = of_entries + of_mean, words.df
     if of_mean:
         mixed = quantile(df) ** 2 * of_entries + quantile(n_seeds - 1) ** 2 * of_mean
         df = float(stdtridf(0.975, sqrt(mixed / variance)))
@@ -310,7 +310,8 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     Bulletin 2(6).
     """
     values = np.stack([correct.mean(axis=1) for correct in architectures], axis=1)
-    means, of_words, df_of_words, unseen = paired_errors(values, design)
+    means, of_words, df_of_words = paired_errors(values, design)
+    unseen = sqrt(score_interval(0, worst := design.fewest_words(), quantile(df_of_words))[1] / worst)
     of_seeds, df_of_seeds = np.zeros(len(means)), np.full(len(means), np.inf)
     for place, correct in enumerate(architectures):
         if (n_seeds := correct.shape[1]) > 1:
@@ -320,9 +321,8 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     variances = of_words**2 + of_both
     fewer = np.minimum(df_of_seeds[:, None], df_of_seeds)
     squares = of_words**4 / df_of_words + of_both**2 / fewer
-    df = np.where(
-        of_both > 0, np.divide(variances**2, squares, out=df_of_words.copy(), where=squares > 0), df_of_words
-    )
+    df = np.divide(variances**2, squares, out=np.full_like(squares, df_of_words), where=squares > 0)
+    df[of_both == 0] = df_of_words
     found = []
     for one, other in combinations(range(len(architectures)), 2):
         first, second = architectures[one], architectures[other]
@@ -335,7 +335,7 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
             high=min(1.0, value + half),
             df=float(df[one, other]),
             p=min(1.0, 2 * upper_tail(abs(value) / se, float(df[one, other]))),
-            unseen=float(unseen[one, other]),
+            unseen=unseen,
             same=bool((first == first[:, :1]).all() and (second == first[:, :1]).all()),
             n_items=len(design.rows),
             clusters=design.clusters,

@@ -206,7 +206,7 @@ def _correlation(
     r = max(-1.0, min(1.0, covariance / scale))
     move = moves[2] / scale - r / 2 * (moves[0] / variances[0] + moves[1] / variances[1])
     spread = design.spread(move[:, None])
-    variance, df = float(spread.variances[0]), float(spread.df[0]) if design.clusters else None
+    variance, df = float(spread.variances[0]), spread.df if design.clusters else None
     room = 1 - r * r
     if room < _ROUNDING:
         return Correlation(round(r, _DECIMALS), 0.0, np.nan, np.nan, df)

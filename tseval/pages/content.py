@@ -188,7 +188,7 @@ def _cell(row: Mapping[Hashable, object]) -> PageCell:
         return PageCell(NONE)
     items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
     if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
-        items += f", worth {format_worth(known['n_eff'], row['fixed'])}"
+        items += f", worth {format_worth(known['n_eff'], fixed=bool(row['fixed']))}"
     return PageCell(
         text="",
         shade=shade(known["accuracy"]),

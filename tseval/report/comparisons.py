@@ -13,9 +13,9 @@ import pandas as pd
 from tseval.analysis import ROW, require_features
 from tseval.analysis.breakdowns import N
 from tseval.analysis.comparisons import DEFAULT_MARGIN, SEED_COLUMNS, against, pairwise, seed_means
+from tseval.analysis.differences import SAME
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
-from tseval.analysis.differences import SAME
 from tseval.report.document import (
     NONE,
     Field,
@@ -279,12 +279,12 @@ def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str =
         f"Differences are of accuracies, cut to 3 decimals, on the items that are decidable for {both}.",
         interval_note(rows),
         f"At an error rate of 5% over {family} (Holm): equivalent, if the difference is surely smaller than "
-        f"{margin:g}, by two one-sided tests, with words that were not drawn too; else better or worse, if it is "
-        "surely not 0; else undecided.",
+        f"{margin:g}, by two one-sided tests, for words that were not drawn too; else better or worse, if it "
+        "is surely not 0; else undecided.",
     ]
     if (rows["outcome"] == SAME).any():
         notes.append(
-            "Same verdicts: the two have the same verdict on every item, so that no interval is shown; how far "
+            "Same verdicts: the two have the same verdict on every item, and no interval is shown; how far "
             "they may differ on other words stands in csv and json."
         )
     if rows["outcome"].isna().any():

@@ -16,7 +16,7 @@ from tabulate import tabulate
 from tseval.errors import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Iterator
 
     from tseval.formats import Json
 
@@ -39,7 +39,7 @@ def format_share(value: Fraction | float, decimals: int = RUN_DECIMALS) -> str:
     return f"{floor(scaled) / scale:.{decimals}f}"
 
 
-def format_worth(n_eff: float, fixed: Collection[str] = ()) -> str:
+def format_worth(n_eff: float, *, fixed: bool = False) -> str:
     """Show how many independent items some items are worth; marked where factors of them are fixed."""
     if isnan(n_eff):
         return NONE

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 MEAN_HEADING = Line(("Mean accuracy, each row counted once",), "section")
-WORTH = Field("Worth", ("n_eff", "fixed"), lambda one: format_worth(*one))
+WORTH = Field("Worth", ("n_eff", "fixed"), lambda one: format_worth(one[0], fixed=bool(one[1])))
 # What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
 OF_A_RUN = (
     Field("Items", ("n_items",), format_count),

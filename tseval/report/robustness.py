@@ -9,7 +9,16 @@ from tseval.analysis import ROW
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
 from tseval.errors import RunError
-from tseval.report.document import NONE, Field, Grid, Line, format_count, format_interval, format_share
+from tseval.report.document import (
+    NONE,
+    Field,
+    Grid,
+    Line,
+    format_count,
+    format_interval,
+    format_share,
+    format_worth,
+)
 from tseval.report.figures import Axis, Panel, Series
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import INTERVAL, stacked, tell

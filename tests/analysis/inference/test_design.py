@@ -1,4 +1,3 @@
-from collections import Counter
 from itertools import combinations
 
 import numpy as np
@@ -15,7 +14,7 @@ from tseval.analysis.design import Design, Factors, of_pairs
 
 def spread_of_mean(values, design):
     found = design.spread(np.asarray(values, float)[:, None])
-    return float(found.variances[0]), float(found.df[0])
+    return float(found.variances[0]), found.df
 
 
 def variance_of_mean(values, design):
@@ -40,58 +39,44 @@ def by_a_plain_loop(values, rows, codes):
         centre, n = (means[row], len(own)) if len(own) > 1 else (np.mean(list(means.values())), len(names))
         within[row] = sum((values[item] - centre) ** 2 for item in own) * n / max(n - 1, 1) / len(own)
     independent = sum(within[row] / len(own) for row, own in of_row.items()) / len(names) ** 2
-    total, of_factors = independent, []
+    total = independent
+    lone = [row for row, own in of_row.items() if len(own) == 1]
+    df: float = len(values) - len(names) + len(lone) * (1 - 1 / len(names))
     for size in range(1, codes.shape[1] + 1):
         for chosen in combinations(range(codes.shape[1]), size):
             cell = cells_of(codes, chosen)
-            if len(set(cell)) == len(values):
-                continue
-            between, noise, ratio, own = one_combination(values, rows, cell, within)
-            total += (-1) ** (size + 1) * ratio * (between - noise)
-            if size == 1:
-                of_factors.append((ratio * between, own))
-    total = max(total, independent)
-    df = len(values) - len(names) + sum(len(own) == 1 for own in of_row.values()) * (1 - 1 / len(names))
-    for between, own in of_factors:
-        df = min(df, max(min(total / between, 1) ** 2 * own, min(own, 3)))
-    return total, max(df, 1)
+            if len(set(cell)) < len(values):
+                between, own = one_combination(values, rows, cell)
+                total += (-1) ** (size + 1) * (between - independent)
+                df = min(df, own) if size == 1 else df
+    return max(total, independent), max(df, 1)
 
 
-def one_combination(values, rows, cell, within):
-    """M and I of one set of factors, the ratio of squared weights, and the degrees of freedom of M."""
-    names, items = sorted(set(rows.tolist())), range(len(values))
-    n = Counter(zip(cell, rows.tolist(), strict=True))
-    evened = [1 / (1 + 0.015 * (n[cell[i], rows[i]] - 1)) for i in items]
-    weight = [evened[i] / sum(evened[j] for j in items if rows[j] == rows[i]) / len(names) for i in items]
-    even = [1 / sum(rows == rows[i]) / len(names) for i in items]
-    centre = {row: len(names) * sum(weight[i] * values[i] for i in items if rows[i] == row) for row in names}
-    over_rows, lost = np.mean(list(centre.values())), {}
-    for row in names:
-        shares = Counter()
-        for i in items:
-            if rows[i] == row:
-                shares[cell[i]] += len(names) * weight[i]
-        w = np.array(list(shares.values()))
-        lost[row] = 2 * (w**3).sum() / (w**2).sum() - (w**2).sum() if len(w) > 1 else 1 / len(names)
-        centre[row] = centre[row] if len(w) > 1 else over_rows
-    drawn, heavy, light = Counter(), Counter(), Counter()
-    for i in items:
-        drawn[cell[i]] += weight[i] * (values[i] - centre[rows[i]]) / np.sqrt(1 - lost[rows[i]])
-        heavy[cell[i]] += even[i]
-        light[cell[i]] += weight[i]
-    between = sum(one**2 for one in drawn.values())
-    noise = sum(weight[i] ** 2 * within[rows[i]] for i in items)
-    ratio = (sum(w**2 for w in heavy.values()) - sum(w**2 for w in even)) / (
-        sum(w**2 for w in light.values()) - sum(w**2 for w in weight)
-    )
-    single = Counter()
-    for i in items:
-        single[cell[i]] += weight[i] ** 2
-    of_cell = max(between - noise, 0) / sum(light[c] ** 2 - single[c] for c in light)
-    of_item = max(noise / sum(single.values()) - of_cell, 0)
-    mixed = [of_cell * light[c] ** 2 + of_item * single[c] for c in light]
-    kept = np.mean([1 - lost[row] for row in names])
-    return between, noise, ratio, max(sum(mixed) ** 2 / sum(m**2 for m in mixed) * kept, 1)
+def one_combination(values, rows, cell):
+    """The sum over the cells of one set of factors, and its degrees of freedom by whole matrices."""
+    names, n, cells = sorted(set(rows.tolist())), len(values), sorted(set(cell), key=str)
+    single = [row for row in names if len({cell[i] for i in range(n) if rows[i] == row}) == 1]
+    # What each item becomes when means are taken away: (items, items), and then how cells add them up.
+    away, add = np.zeros((n, n)), np.zeros((len(cells), n))
+    for i in range(n):
+        own = [j for j in range(n) if rows[j] == rows[i]]
+        share = sum(cell[j] == cell[i] for j in own) / len(own)
+        if rows[i] in single:
+            share = 1 / len(names)
+            for row in names:
+                same = [j for j in range(n) if rows[j] == row]
+                away[i, same] -= 1 / len(same) / len(names)
+        else:
+            away[i, own] -= 1 / len(own)
+        away[i, i] += 1
+        add[cells.index(cell[i]), i] = 1 / len(own) / len(names) / np.sqrt(1 - share)
+    between = float(((add @ away @ values) ** 2).sum())
+    # Rows of a single cell are taken together, as if they were one row.
+    alone = np.isin(rows, single)
+    for i in np.flatnonzero(alone):
+        away[i] = [(i == j) - alone[j] / sum(rows == rows[j]) / len(names) for j in range(n)]
+    covariance = add @ away @ away.T @ add.T
+    return between, np.trace(covariance) ** 2 / np.trace(covariance @ covariance)
 
 
 def test_with_one_balanced_factor_the_error_is_that_of_the_cluster_means():
@@ -149,7 +134,7 @@ def test_pairs_of_columns_have_the_variance_of_their_differences():
     design = design_of(crossed(9, 6, 5))
     both = design.spread(np.stack(columns, axis=1), of_pairs)
     for one, other in combinations(range(3), 2):
-        found = both.variances[one, other], both.df[one, other]
+        found = both.variances[one, other], both.df
         assert found == pytest.approx(spread_of_mean(columns[one] - columns[other], design), rel=1e-9)
 
 
@@ -164,15 +149,18 @@ def test_without_clustering_the_variance_is_not_below_that_of_independent_items(
     assert equal > 5  # or the floor would not have been needed
 
 
-def test_a_frequent_entry_is_taken_to_vary_as_the_others_do():
-    # 19 verbs of 20 items, and one with as many as all of these: by their spread, not by the one distance.
-    sizes = [380] + [20] * 19
-    codes = np.repeat(np.arange(20), sizes)
-    shares = np.tile([0.25, 0.75], 10)
-    values = np.concatenate([np.arange(n) < share * n for n, share in zip(sizes, shares, strict=True)])
-    found, df = spread_of_mean(values, design_of(codes[:, None]))
-    assert np.sqrt(found) == pytest.approx(0.25 * np.sqrt(0.5**2 + 0.5**2 / 19), rel=0.05)
-    assert df > 4
+def test_a_frequent_entry_leaves_few_degrees_of_freedom():
+    # Bell & McCaffrey's, by whole matrices: 19 verbs of 20 items, and one with as many as all these.
+    codes = np.repeat(np.arange(20), [380] + [20] * 19)
+    values = np.random.default_rng(0).random(760) < 0.3 + 0.4 * (codes % 2)
+    found = spread_of_mean(values, design_of(codes[:, None]))
+    shares = np.bincount(codes) / 760
+    cells = np.bincount(codes, values - values.mean()) / 760
+    scale = np.diag(1 / np.sqrt(1 - shares))
+    covariance = scale @ (np.diag(shares) - np.outer(shares, shares)) @ scale
+    df = np.trace(covariance) ** 2 / np.trace(covariance @ covariance)
+    assert found == pytest.approx((cells @ scale @ scale @ cells, df))
+    assert df < 4
 
 
 def test_items_of_which_few_share_words_are_hardly_surer_than_independent_ones():

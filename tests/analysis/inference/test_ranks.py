@@ -103,10 +103,6 @@ def test_a_model_that_is_far_below_widens_no_set_of_the_others():
     assert (with_it.low[3], with_it.high[3]) == (4, 4)
 
 
-def test_models_that_are_not_told_apart_are_tied_in_groups_that_may_overlap():
-    assert of_shares(0.45, 0.65, 0.55, 0.1, n_items=250).tied() == [(1, 2), (2, 0)]
-
-
 def test_one_model_has_one_rank():
     found = rank_sets(np.array([[True], [False]]), independent(2))
     assert (found.low, found.high, found.tied()) == ((1,), (1,), [])
