@@ -62,7 +62,7 @@ def one_combination(values, rows, cell):
         own = [j for j in range(n) if rows[j] == rows[i]]
         share = sum(cell[j] == cell[i] for j in own) / len(own)
         if rows[i] in single:
-            share = 1 / len(names)
+            share = 1.0 / len(names)
             for row in names:
                 same = [j for j in range(n) if rows[j] == row]
                 away[i, same] -= 1 / len(same) / len(names)
@@ -74,7 +74,7 @@ def one_combination(values, rows, cell):
     # Rows of a single cell are taken together, as if they were one row.
     alone = np.isin(rows, single)
     for i in np.flatnonzero(alone):
-        away[i] = [(i == j) - alone[j] / sum(rows == rows[j]) / len(names) for j in range(n)]
+        away[i] = [(i == j) - alone[j] / np.sum(rows == rows[j]) / len(names) for j in range(n)]
     covariance = add @ away @ away.T @ add.T
     return between, np.trace(covariance) ** 2 / np.trace(covariance @ covariance)
 

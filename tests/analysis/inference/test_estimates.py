@@ -477,7 +477,7 @@ def test_rank_sets_of_equal_architectures_hold_whatever_seeds_are_drawn():
 
 
 # Standard errors of a published LSTM on Marvin & Linzen, against sums of pandas over every set of three
-# factors, with the signs of Cameron, Gelbach & Miller (2011); each cell makes up for its own share of the mean.
+# factors, with the signs of Cameron, Gelbach & Miller (2011); each cell makes up for its share of the mean.
 LSTM = Path(__file__).parents[3] / "leaderboards/zoo-wide/entries/lstm"
 FACTORS = ["subject", "verb", "embedded"]
 # What is wrong in *Simple* is of one verb, and seven verbs are worth seven items at most.
