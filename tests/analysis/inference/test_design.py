@@ -73,8 +73,8 @@ def one_combination(values, rows, cell):
     between = float(((add @ away @ values) ** 2).sum())
     # Rows of a single cell are taken together, as if they were one row.
     alone = np.isin(rows, single)
-    for i in np.flatnonzero(alone):
-        away[i] = [(i == j) - alone[j] / np.sum(rows == rows[j]) / len(names) for j in range(n)]
+    for k in np.flatnonzero(alone):
+        away[k] = [(k == j) - alone[j] / np.sum(rows == rows[j]) / len(names) for j in range(n)]
     covariance = add @ away @ away.T @ add.T
     return between, np.trace(covariance) ** 2 / np.trace(covariance @ covariance)
 
