@@ -123,7 +123,7 @@ class Cells:
             part that is w of it.
         lone: (rows,), whether a row has a single cell, and so shows nothing of how cells vary.
         worth: How many items these are worth if every cell is wholly right or wholly wrong.
-        df: Degrees of freedom of how cells vary: of G that are even, G - 1.
+        df: Degrees of freedom of how cells of one factor vary: of G that are even, G - 1.
     """
 
     n_factors: int
@@ -148,7 +148,11 @@ class Cells:
             rows: (items,), the row of each item, without gaps.
         """
         n_rows = int(rows.max()) + 1
-        part, names = pd.factorize(of_item * n_rows + rows)
+        part, names = (
+            pd.factorize(of_item * n_rows + rows)
+            if n_rows > 1
+            else (of_item, np.arange(int(of_item.max()) + 1))
+        )
         sizes = np.bincount(part).astype(np.float64)
         cell, row = np.divmod(names, n_rows)
         of_rows = np.bincount(row, sizes)[row]
@@ -157,7 +161,9 @@ class Cells:
         shares = np.where(lone[row], 1 / n_rows, sizes / of_rows)
         scale, weights = 1 / (1 - shares), 1 / (n_rows * of_rows)
         worth = 1 / (np.bincount(cell, weights * sizes) ** 2).sum()
-        df = _degrees(cell, np.where(lone[row], n_rows, row), scale * weights**2 * sizes, shares)
+        df = float("inf")
+        if n_factors == 1:
+            df = _degrees(cell, np.where(lone[row], n_rows, row), scale * weights**2 * sizes, shares)
         return cls(n_factors, of_item, part, row, cell, sizes, weights, scale, lone, worth, df)
 
     def between(self, values: Array, square: Square) -> Array:
@@ -308,7 +314,7 @@ class Design:
         variances[variances <= _ROUNDING * square(values) / len(values)] = 0
         n_alone = np.count_nonzero(np.bincount(self.rows) == 1)
         df = max(len(values) - n_rows + n_alone * (1 - 1 / n_rows), 1)
-        df = min([df, *(cells.df for cells in self.cells if cells.n_factors == 1)])
+        df = min([df, *(cells.df for cells in self.cells)])
         return Spread(variances, independent, round(df, 9))
 
     def _within_rows(self, values: Array, square: Square) -> Array:
@@ -345,6 +351,8 @@ class Design:
         rare = np.abs(values - np.rint(self._of_rows(values))[self.rows])
         least: Array = np.zeros(rare.shape[1])
         for of_item, worth in self._groupings():
+            if (rare.sum(axis=0) >= FEWEST_SEEN * np.bincount(of_item).max()).all():
+                continue  # they are more than two entries have
             sums = _sum_by(of_item, rare) / np.sqrt(np.bincount(of_item))[:, None]
             squares = (sums**2).sum(axis=0)
             n_seen = np.divide(sums.sum(axis=0) ** 2, squares, out=np.ones_like(squares), where=squares > 0)
