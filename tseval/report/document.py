@@ -43,7 +43,7 @@ def format_worth(n_eff: float, *, fixed: bool = False) -> str:
     """Show how many independent items some items are worth; marked where factors of them are fixed."""
     if isnan(n_eff):
         return NONE
-    return (format_count(round(n_eff)) if n_eff >= 0.5 else "< 1") + ("*" if fixed else "")
+    return (format_count(round(n_eff)) if n_eff >= 0.5 else "< 1") + ("†" if fixed else "")
 
 
 def format_interval(ends: tuple[float, float], decimals: int = RUN_DECIMALS) -> str:

@@ -158,7 +158,7 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
         )
     if fixed:
         yield (
-            f"* Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: {', '.join(fixed)}. "
+            f"† Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: {', '.join(fixed)}. "
             "The interval and what items are worth are for these entries alone."
         )
     unknown = [run for run in runs if run.answers is not None and not run.answers.factors.names]
