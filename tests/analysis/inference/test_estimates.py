@@ -510,3 +510,21 @@ def test_the_errors_of_a_published_lstm_are_those_worked_out_apart():
         assert found.value == pytest.approx(own["correct"].mean())
         assert found.se == pytest.approx(by_pandas(own), abs=1e-6)
         assert np.rint(found.n_eff) == worth
+
+
+# Input of which little can be said: an interval that is finite and holds the accuracy, and is no point.
+@pytest.mark.parametrize("verdicts", [[1], [0], [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0], [1, 0, 1, 1, 0, 1]])
+@pytest.mark.parametrize("kind", ["one entry", "an entry each", "missing cells", "a row each"])
+def test_little_input_has_an_honest_interval(verdicts, kind):
+    n = len(verdicts)
+    codes = np.zeros(n, int) if kind == "one entry" else np.arange(n)
+    if kind == "missing cells":
+        codes[::2] = -1
+    rows = np.arange(n) if kind == "a row each" else None
+    correct, design = np.array(verdicts, bool), design_of(codes[:, None], rows)
+    found = of_all(correct, design)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert found.high - found.low > 0.2
+    (difference,) = differences(np.stack([correct, ~correct], axis=1), design)
+    assert -1 <= difference.low < difference.high <= 1
+    assert 0 < difference.p <= 1
