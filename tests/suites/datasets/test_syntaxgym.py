@@ -118,8 +118,8 @@ def test_an_interaction_two_of_whose_conditions_look_alike_is_undecidable(tmp_pa
             condition["regions"][3]["content"] = word
     differs = "(4;%mismatch_{0}%) - (4;%match_{0}%)"
     formulas = (
-        f"{differs.format('sing')} > {differs.format('plural')}",
-        "(4;%match_plural%) < (4;%match_sing%)",
+        f"{differs.format('sing')} > {differs.format('plur')}",
+        "(4;%match_plur%) < (4;%match_sing%)",
     )
     loaded = load_suite(write(tmp_path / "s.json", suite(*formulas, items=items)), tokenise=True)
     verdicts = tseval.evaluate(tseval.load_model("bundled:lstm"), loaded).verdicts.set_index("contrast")
