@@ -157,8 +157,9 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
             f"({', '.join(drawn)})."
         )
     if fixed:
+        mark = "† " if len(runs) == 1 else ""
         yield (
-            f"† Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: {', '.join(fixed)}. "
+            f"{mark}Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: {', '.join(fixed)}. "
             "The interval and what items are worth are for these entries alone."
         )
     unknown = [run for run in runs if run.answers is not None and not run.answers.factors.names]
