@@ -159,7 +159,8 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
     if fixed:
         mark = "† " if len(runs) == 1 else ""
         yield (
-            f"{mark}Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: {', '.join(fixed)}. "
+            f"{mark}Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: "
+            f"{', '.join(fixed)}. "
             "The interval and what items are worth are for these entries alone."
         )
     unknown = [run for run in runs if run.answers is not None and not run.answers.factors.names]
