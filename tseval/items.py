@@ -137,7 +137,7 @@ class Case:
         )
 
     def written(self, rules: Writing) -> Case:
-        """Give the same case in natural text, for other programs: its words are no longer what stands apart."""
+        """Give the same case in natural text, for other programs: words no longer stand apart in it."""
         texts = {label: self.sentences[label].to_pylist() for label in self.labels}
         columns = {label: [rules.write(str(text))[0] for text in column] for label, column in texts.items()}
         return replace(

@@ -112,11 +112,18 @@ def test_with_entries_a_difference_is_clustered_by_them():
     assert row["p_mcnemar"] < row["p"], "items of one verb are no independent draws"
 
 
-def test_a_model_and_itself_are_no_more_than_undecided_on_few_words_and_equivalent_on_many():
+def test_a_model_and_itself_are_said_to_have_the_same_verdicts():
     frame = verdicts(0.5)
-    assert pairwise({"a": frame, "b": frame})["outcome"].tolist() == ["undecided"]
-    many = pd.concat([frame] * 100, ignore_index=True).drop(columns=["verb.entry", "place.entry"])
-    assert pairwise({"a": many, "b": many})["outcome"].tolist() == ["equivalent"]
+    assert pairwise({"a": frame, "b": frame})["outcome"].tolist() == ["same verdicts"]
+
+
+def test_a_model_and_nearly_itself_are_undecided_on_few_words_and_equivalent_on_many():
+    one, other = verdicts(0.5), verdicts(0.5)
+    other.loc[0, "correct"] ^= True
+    assert pairwise({"a": one, "b": other})["outcome"].tolist() == ["undecided"]
+    many = [pd.concat([one] * 100, ignore_index=True).drop(columns=["verb.entry", "place.entry"])] * 2
+    many[1] = many[1].assign(correct=many[1]["correct"] ^ (many[1].index < 10))
+    assert pairwise(dict(zip("ab", many, strict=True)))["outcome"].tolist() == ["equivalent"]
 
 
 def test_a_pair_that_can_decide_nothing_together_has_no_difference_and_takes_none_from_the_others():

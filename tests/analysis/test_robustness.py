@@ -72,7 +72,7 @@ def test_the_share_of_a_single_factor_is_what_is_more_than_independence():
     row = robustness(verdicts_of(correct, codes)).rows.iloc[0]
     clusters = correct.reshape(14, 30).mean(axis=1)
     variance = clusters.var(ddof=1) / 14
-    independent = correct.mean() * (1 - correct.mean()) / len(correct)
+    independent = correct.var(ddof=1) / len(correct)
     assert row["se"] == pytest.approx(np.sqrt(variance), rel=1e-12)
     assert (row["limit"], row["n_entries"]) == ("verb", 14)
     assert row["share"] == pytest.approx(1 - independent / variance, rel=1e-12)

@@ -132,7 +132,8 @@ def test_runs_are_written_for_lme4_with_the_formula(folder):
         'verdicts <- read.csv("both.csv", check.names = FALSE, na.strings = character())\n'
         "fit <- glmer(correct ~ model * row + (1 + model | subject.entry) + (1 + model | verb.entry) "
         "+ (1 + model | first_verb.entry) + (1 | id),\n"
-        "             data = verdicts, family = binomial)\n"
+        "             data = verdicts, family = binomial,\n"
+        '             control = glmerControl(optimizer = "bobyqa"))\n'
     )
     assert "If the fit does not converge, write (1 | verb.entry) for (1 + model | verb.entry)." in done.stderr
     table = pd.read_csv(folder / "both.csv")

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -267,8 +269,23 @@ def test_entries_are_crossed_random_effects_of_each_model(opened, factors, n_row
         "library(lme4)\n"
         'verdicts <- read.csv("my file.csv", check.names = FALSE, na.strings = character())\n'
         f"fit <- glmer({formula},\n"
-        "             data = verdicts, family = binomial)\n"
+        "             data = verdicts, family = binomial,\n"
+        '             control = glmerControl(optimizer = "bobyqa"))\n'
     )
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
+def test_r_fits_what_is_printed(tmp_path):
+    run = [sys.executable, "-m", "tseval", "run", "--model", "bundled:lstm", "--suite", "marvin_linzen"]
+    made = subprocess.run([*run, "--case", "simple_agrmt", "--out", "run"], cwd=tmp_path, check=False)
+    assert made.returncode == 0
+    export = [sys.executable, "-m", "tseval", "export", "glmm", "run", "-o", "verdicts.csv"]
+    lines = subprocess.run(export, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    (tmp_path / "fit.R").write_text(lines + "cat(class(fit), nobs(fit), is.finite(fixef(fit)))\n")
+    fitted = subprocess.run(["Rscript", "fit.R"], cwd=tmp_path, check=False, capture_output=True, text=True)
+    if "there is no package called" in fitted.stderr:
+        pytest.skip("lme4 is not installed")
+    assert fitted.stdout == "glmerMod 140 TRUE", fitted.stderr
 
 
 def test_factors_of_few_entries_are_not_random_and_named(opened):

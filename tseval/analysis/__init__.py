@@ -147,7 +147,7 @@ COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
 # What tables tell of `Estimate`, besides the accuracy itself.
 _ESTIMATED = {
     **dict.fromkeys(("se", "low", "high"), "float64"),
-    "df": "Int64",
+    "df": "Float64",
     "n_eff": "float64",
     **dict.fromkeys(("clusters", "fixed"), "object"),
 }

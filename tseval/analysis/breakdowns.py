@@ -12,7 +12,6 @@ Source: Bhatt et al. 2020, Figure 2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,10 +20,8 @@ from scipy.special import expit
 
 from tseval.analysis import COUNTS, require_features
 from tseval.analysis.comparisons import ESTIMATED, count_clustered, marks, seed_means
-from tseval.analysis.design import Design, Factors, estimate, quantile
-from tseval.analysis.differences import (
-    degrees,
-)
+from tseval.analysis.design import Design, Factors, estimate
+from tseval.analysis.differences import average
 from tseval.errors import RunError, SuiteError
 from tseval.items import POSITION, WORD
 
@@ -359,11 +356,7 @@ def _interval(
     values: NDArray[np.float64], design: Design
 ) -> tuple[float, float, float] | tuple[None, None, None]:
     """Give the ends of the interval of a mean, and its standard error."""
-    n_items = len(values)
-    if n_items < 2:
+    found = average(values, design)
+    if found is None or np.isnan(found.se):
         return None, None, None
-    means, influence = design.deviations(values[:, None])
-    independent = n_items / (n_items - 1) * float((influence**2).sum())
-    se = sqrt(max(independent, float(design.covariance(influence)[0, 0])))
-    half = quantile(degrees(design)) * se
-    return max(0.0, float(means[0]) - half), min(1.0, float(means[0]) + half), se
+    return max(0.0, found.low), min(1.0, found.high), found.se

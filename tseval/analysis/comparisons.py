@@ -296,7 +296,9 @@ COMPARED = (
     "difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "margin", "outcome",
     "clusters", "fixed",
 )  # fmt: skip
-_TYPES = dict.fromkeys(("difference", "se", "low", "high", "p", "p_holm", "p_beyond", "margin"), "float64")
+_TYPES = dict.fromkeys(
+    ("difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "margin"), "float64"
+)
 _COUNTED = ("both", "only_first", "only_second", "neither")
 PAIR_COLUMNS = ("first", "second", "n_items", *COMPARED, *_COUNTED, "p_mcnemar", "p_mcnemar_holm")
 
@@ -373,10 +375,7 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
                 told.word,                one.clusters, one.fixed,
             )
         )  # fmt: skip
-    frame = pd.DataFrame(rows, columns=[*COMPARED]).astype(_TYPES)
-    # Whole numbers, where all of them are, and where there are none.
-    whole = all(one is None or float(one.df).is_integer() for one in found)
-    return frame.astype({"df": "Int64" if whole else "Float64"})
+    return pd.DataFrame(rows, columns=[*COMPARED]).astype(_TYPES)
 
 
 def _count(first: Marks, second: Marks) -> dict[str, int]:

@@ -7,20 +7,19 @@ Student's t and the normal distribution, for intervals of 95%.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tseval.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 
 # With fewer entries, nothing can be said about those that were not drawn: the factor stays fixed.
@@ -76,20 +75,143 @@ class Factors:
         return {name: int(n) for name, n in zip(self.names, counts, strict=True) if n}
 
 
+# Verdicts that differ from the others say how they depend on words from two entries on.
+FEWEST_SEEN = 2
+
+# Of the mean square; below it, a variance is what is left by rounding where all values of each row are alike.
+_ROUNDING = 1e-24
+
+Array = NDArray[np.float64]
+Square = Callable[[Array], Array]
+
+
+def of_columns(values: Array) -> Array:
+    """Add up squares, (items, columns) to (columns,).
+
+    Without a matrix product, whose last bits depend on the processor: tables of equal verdicts are equal
+    everywhere.
+    """
+    total: Array = (values**2).sum(axis=0)
+    return total
+
+
+def of_pairs(values: Array) -> Array:
+    """Add up the squares of the differences of any two columns, (items, columns) to (columns, columns)."""
+    products = values.T @ values
+    sizes = np.diag(products)
+    return np.maximum(sizes[:, None] + sizes - 2 * products, 0)
+
+
+def _sum_by(group: NDArray[np.int64], values: Array) -> Array:
+    """Add up the values of each group, (items, columns) to (groups, columns)."""
+    return np.stack([np.bincount(group, column) for column in values.T], axis=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Cells:
     """Items grouped by one combination of factors.
 
     Attributes:
-        sign: +1 for one factor, three, five ...; -1 for two, four, ...
-        of_item: (items,), the cell of each item, counted from 1; 0 where an item is alone in a cell of its
-            own.
-        n_shared: How many cells there are, besides those of items that are alone.
+        n_factors: How many factors are combined.
+        of_item: (items,), the cell of each item, counted from 0; an item without an entry is alone in one.
+        part: (items,), its cell within its row, counted from 0.
+        row: (parts,), the row of each part.
+        cell: (parts,), its cell.
+        sizes: (parts,), the number of its items.
+        weights: (parts,), the weight of each of its items in the mean.
+        scale: (parts,), what makes up for taking the mean of a row from the row itself: 1 / (1 - w) for a
+            part that is w of it.
+        lone: (rows,), whether a row has a single cell, and so shows nothing of how cells vary.
+        worth: How many items these are worth if every cell is wholly right or wholly wrong.
+        df: Degrees of freedom of how cells of one factor vary: of G that are even, G - 1.
     """
 
-    sign: int
+    n_factors: int
     of_item: NDArray[np.int64]
-    n_shared: int
+    part: NDArray[np.int64]
+    row: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    sizes: Array
+    weights: Array
+    scale: Array
+    lone: NDArray[np.bool_]
+    worth: float
+    df: float
+
+    @classmethod
+    def of(cls, n_factors: int, of_item: NDArray[np.int64], rows: NDArray[np.int64]) -> Cells:
+        """Weigh cells.
+
+        Args:
+            n_factors: How many factors are combined.
+            of_item: (items,), the cell of each item; some cell has two items or more.
+            rows: (items,), the row of each item, without gaps.
+        """
+        n_rows = int(rows.max()) + 1
+        part, names = (
+            pd.factorize(of_item * n_rows + rows)
+            if n_rows > 1
+            else (of_item, np.arange(int(of_item.max()) + 1))
+        )
+        sizes = np.bincount(part).astype(np.float64)
+        cell, row = np.divmod(names, n_rows)
+        of_rows = np.bincount(row, sizes)[row]
+        lone = np.bincount(row) == 1
+        # Rows of a single cell are as one row together, of which each is a part.
+        shares = np.where(lone[row], 1 / n_rows, sizes / of_rows)
+        scale, weights = 1 / (1 - shares), 1 / (n_rows * of_rows)
+        worth = 1 / (np.bincount(cell, weights * sizes) ** 2).sum()
+        df = float("inf")
+        if n_factors == 1:
+            df = _degrees(cell, np.where(lone[row], n_rows, row), scale * weights**2 * sizes, shares)
+        return cls(n_factors, of_item, part, row, cell, sizes, weights, scale, lone, worth, df)
+
+    def between(self, values: Array, square: Square) -> Array:
+        """Add up the squares of how far each cell draws the mean, (items, columns) to what `square` gives."""
+        sums = _sum_by(self.part, values)
+        n_rows = len(self.lone)
+        centres = _sum_by(self.row, self.weights[:, None] * sums) * n_rows
+        centres[self.lone] = centres.mean(axis=0)
+        weights = self.weights * np.sqrt(self.scale)
+        return square(_sum_by(self.cell, weights[:, None] * (sums - self.sizes[:, None] * centres[self.row])))
+
+
+def _degrees(cell: NDArray[np.int64], row: NDArray[np.int64], squares: Array, shares: Array) -> float:
+    """Give the degrees of freedom of the sum of squares of cells, as if items were independent.
+
+    The sums of cells then have the covariance K = D - BB', with D diagonal and a column of B for each row;
+    the degrees of freedom are (trace K)² / trace K².
+
+    Args:
+        cell: (parts,), the cell of each part.
+        row: (parts,), its row.
+        squares: (parts,), the variance of its sum, if it were not taken from the mean of its row.
+        shares: (parts,), its share of the row, by which that is smaller.
+
+    Source: Bell & McCaffrey 2002, "Bias reduction in standard errors for linear regression with multi-stage
+    samples", Survey Methodology 28(2), here for several rows.
+    """
+    apart = np.bincount(cell, squares)
+    within = np.zeros((len(apart), int(row.max()) + 1))
+    within[cell, row] = np.sqrt(squares * shares)
+    lost = (within**2).sum(axis=1)
+    total = (apart - lost).sum()
+    return max(float(total**2 / (apart @ (apart - 2 * lost) + ((within.T @ within) ** 2).sum())), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How sure means are, for each column or each pair of columns.
+
+    Attributes:
+        variances: Estimates of their variances; never less than `independent`.
+        independent: What these would be if items were independent.
+        df: Degrees of freedom of the estimates.
+    """
+
+    variances: Array
+    independent: Array
+    df: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +219,13 @@ class Design:
     """Items, the rows of a table that they stand in, and the lexicon entries that they share.
 
     Attributes:
-        rows: (items,), the row of each item, counted from 0. A statistic over several rows weighs each row
-            alike.
+        rows: (items,), the row of each item, counted from 0 without gaps. A statistic over several rows
+            weighs each row alike.
         factors: The entries of each item. An item that has none for a factor is its own cluster.
         clusters: Factors that are drawn, each with its number of entries.
-        fixed: Factors that have too few entries to be regarded as drawn (`FEWEST_LEVELS`).
-        cells: The items, grouped by every combination of the factors that are drawn.
+        fixed: Factors that have too few entries to be regarded as drawn (`FEWEST_LEVELS`), likewise.
+        cells: The items, grouped by every combination of the factors that are drawn in which some items share
+            a cell; the others add nothing to the variance of independent items.
     """
 
     rows: NDArray[np.int64]
@@ -123,12 +246,14 @@ class Design:
         levels = factors.levels(np.ones(n_items, bool))
         clusters = {name: n for name, n in levels.items() if n >= FEWEST_LEVELS}
         drawn = factors.keep([place for place, name in enumerate(factors.names) if name in clusters])
+        rows = np.zeros(n_items, np.int64) if rows is None else rows
+        rows = (np.cumsum(np.bincount(rows) > 0) - 1)[rows]
         return cls(
-            rows=np.zeros(n_items, np.int64) if rows is None else rows,
+            rows=rows,
             factors=factors,
             clusters=clusters,
             fixed=tuple(name for name in levels if name not in clusters),
-            cells=tuple(_combinations(drawn.codes)),
+            cells=tuple(Cells.of(n_factors, cells, rows) for n_factors, cells in _combinations(drawn.codes)),
         )
 
     @property
@@ -136,94 +261,71 @@ class Design:
         """The codes of the factors that are drawn, (items, factors)."""
         return self.factors.codes[:, [name in self.clusters for name in self.factors.names]]
 
-    @property
-    def df(self) -> int | None:
-        """Degrees of freedom, one less than the smallest factor has entries.
-
-        None where no factor is drawn, and items are independent.
-        """
-        return min(self.clusters.values()) - 1 if self.clusters else None
-
     def among(self, counted: NDArray[np.bool_]) -> Design:
         """Give the design of the items that count; without the others, a factor may have too few entries."""
         return self if counted.all() else Design.of(self.factors.take(counted), self.rows[counted])
 
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Array:
         """Weigh the items of each row alike, and the rows alike; the weights add up to 1."""
         sizes = np.bincount(self.rows)
-        return 1 / (np.count_nonzero(sizes) * sizes[self.rows])
+        return 1 / (len(sizes) * sizes[self.rows])
 
-    def deviations(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give the mean of each column, all rows weighing alike, and how far each item draws it from there.
+    def means(self, values: Array) -> Array:
+        """Give the mean of each column, all rows weighing alike, (items, columns) to (columns,)."""
+        means: Array = self._of_rows(values).mean(axis=0)
+        return means
+
+    def _of_rows(self, values: Array) -> Array:
+        return _sum_by(self.rows, values) / np.bincount(self.rows)[:, None]
+
+    def spread(self, values: Array, square: Square = of_columns) -> Spread:
+        """Estimate the variance of means over these items, entries drawn anew.
+
+        With one factor that is drawn, the items of an entry move together; with several, the combinations of
+        factors are added and subtracted in turn, as sets are when their union is counted:
+
+            V = Σ_A (-1)^(|A|+1) Σ_g (Σ_{i in g} ψ_i / √(1 - w_g))²
+
+        over the non-empty sets A of factors, with cells g. ψ_i is the weight of an item times its distance
+        from the mean of its row, and w_g the share that a cell has of the row: of G cells that are even,
+        1 / (1 - w) is G / (G - 1). A combination that leaves each item alone is the variance of independent
+        items. A row of one item or one cell shows no distance: there it is taken from the mean over rows,
+        which is rather too large. The degrees of freedom are those of the factor that has fewest.
 
         Args:
             values: (items, columns).
+            square: `of_columns` for the mean of each, `of_pairs` for differences of any two.
 
         Returns:
-            Means, (columns,), and the influence of each item, (items, columns): its weight times its distance
-            from the mean of its row.
-        """
-        sizes = np.bincount(self.rows)
-        sums = np.stack([np.bincount(self.rows, column) for column in values.T], axis=1)
-        of_rows = sums / np.maximum(sizes, 1)[:, None]
-        influence = self.weights()[:, None] * (values - of_rows[self.rows])
-        return of_rows[sizes > 0].mean(axis=0), influence
-
-    def covariance(self, influence: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Estimate the covariance of means over these items, entries drawn anew.
-
-        With one factor that is drawn, the items of an entry move together; with several, the combinations of
-        factors are added and subtracted in turn, as sets are when their union is counted. An estimate of
-        several factors need not be positive.
-
-            V = Σ_A (-1)^(|A|+1) G_A / (G_A - 1) Σ_g (Σ_{i in g} ψ_i) (Σ_{i in g} ψ_i)'
-
-        over the non-empty sets A of factors, with G_A cells g.
-
-        Args:
-            influence: ψ of `deviations`, (items, columns).
-
-        Returns:
-            (columns, columns); zeros where no factor is drawn.
+            Variances that are never less than if items were independent.
 
         Source: Cameron, Gelbach & Miller 2011, "Robust inference with multiway clustering", JBES 29(2),
-        section 2.3, equations 2.11 and 2.13.
+        section 2.3, equation 2.11; for each of its terms, Bell & McCaffrey 2002, "Bias reduction in standard
+        errors for linear regression with multi-stage samples", Survey Methodology 28(2), with independent
+        items as the working model (CR2). Decision 34 says why.
         """
-        total = np.zeros((influence.shape[1],) * 2)
-        for weight, shared, alone in self._sums(influence):
-            total += weight * (shared.T @ shared + alone.T @ alone)
-        return total
-
-    def variance(self, influence: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Estimate the variance of means over these items; never less than if items were independent.
-
-        Args:
-            influence: ψ of `deviations`, (items, columns).
-
-        Returns:
-            (columns,); the diagonal of `covariance`, but without a matrix product, whose last bits depend on
-            the processor: tables of equal verdicts are equal everywhere.
-        """
-        clustered = np.zeros(influence.shape[1])
-        for weight, shared, alone in self._sums(influence):
-            clustered += weight * ((shared**2).sum(axis=0) + (alone**2).sum(axis=0))
-        independent: NDArray[np.float64] = (influence**2).sum(axis=0)
-        return np.maximum(clustered, independent)
-
-    def _sums(
-        self, influence: NDArray[np.float64]
-    ) -> Iterator[tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
-        """Add up the influence of each cell, for every combination of factors.
-
-        Returns:
-            The weight of the combination; the sums of cells, (cells, columns); the influence of items that
-            are alone in theirs, (items, columns).
-        """
+        within = self._within_rows(values, square)
+        n_rows = len(within)
+        independent = np.tensordot(1 / (n_rows**2 * np.bincount(self.rows)), within, 1)
+        variances = independent.copy()
         for cells in self.cells:
-            alone = influence[cells.of_item == 0]
-            sums = [np.bincount(cells.of_item, column, cells.n_shared + 1)[1:] for column in influence.T]
-            n_cells = cells.n_shared + len(alone)
-            yield cells.sign * n_cells / (n_cells - 1), np.stack(sums, axis=1), alone
+            variances += (-1) ** (cells.n_factors + 1) * (cells.between(values, square) - independent)
+        variances = np.maximum(variances, independent)
+        variances[variances <= _ROUNDING * square(values) / len(values)] = 0
+        n_alone = np.count_nonzero(np.bincount(self.rows) == 1)
+        df = max(len(values) - n_rows + n_alone * (1 - 1 / n_rows), 1)
+        df = min([df, *(cells.df for cells in self.cells)])
+        return Spread(variances, independent, round(df, 9))
+
+    def _within_rows(self, values: Array, square: Square) -> Array:
+        """Give the variance of single items within each row, (rows, ...)."""
+        of_rows = self._of_rows(values)
+        n_rows, found = len(of_rows), []
+        order, ends = np.argsort(self.rows, kind="stable"), np.cumsum(np.bincount(self.rows))
+        for items, mean in zip(np.split(order, ends[:-1]), of_rows, strict=True):
+            n, centre = (len(items), mean) if len(items) > 1 else (n_rows, of_rows.mean(axis=0))
+            found.append(square(values[items] - centre) * (n / max(n - 1, 1) / len(items)))
+        return np.stack(found)
 
     def fewest_words(self) -> float:
         """Say how many items these are worth at worst: if each entry were wholly right or wholly wrong.
@@ -231,50 +333,79 @@ class Design:
         Where all verdicts are alike nothing shows how they depend on words, so this is what is assumed. It is
         the number of entries of the factor with fewest, less where some entries have more weight than others.
         """
-        weights, codes = self.weights(), self.drawn
-        worth = [1 / (weights**2).sum()]
-        for column in codes.T:
-            lone = weights[column < 0]
-            worth.append(1 / ((np.bincount(column + 1, weights)[1:] ** 2).sum() + (lone**2).sum()))
-        return float(min(worth))
+        return float(min(worth for _, worth in self._groupings()))
+
+    def unseen(self, values: Array) -> Array:
+        """Say how much of the worst is left to assume where few verdicts differ from all others.
+
+        With one of them, or with all of one entry, nothing shows how they depend on words, as if there were
+        none; from two entries on, of equal parts, they do (`FEWEST_SEEN`). What most are is seen row by row,
+        and an entry of n items is as sure as √n.
+
+        Args:
+            values: (items, columns), from 0 to 1 or from -1 to 1.
+
+        Returns:
+            (columns,), the least variance of the mean by that of a single item, 1 / `fewest_words` at most.
+        """
+        rare = np.abs(values - np.rint(self._of_rows(values))[self.rows])
+        least: Array = np.zeros(rare.shape[1])
+        for of_item, worth in self._groupings():
+            if (rare.sum(axis=0) >= FEWEST_SEEN * np.bincount(of_item).max()).all():
+                continue  # they are more than two entries have
+            sums = _sum_by(of_item, rare) / np.sqrt(np.bincount(of_item))[:, None]
+            squares = (sums**2).sum(axis=0)
+            n_seen = np.divide(sums.sum(axis=0) ** 2, squares, out=np.ones_like(squares), where=squares > 0)
+            least = np.maximum(least, np.clip(FEWEST_SEEN - n_seen, 0, 1) / worth)
+        return least
+
+    def surely_seen(self, values: Array) -> NDArray[np.bool_]:
+        """Say of which pairs of columns `unseen` is surely 0: they differ on more than two entries hold.
+
+        Args:
+            values: (items, columns), from 0 to 1.
+
+        Returns:
+            (columns, columns).
+        """
+        enough = FEWEST_SEEN * max(np.bincount(of_item).max() for of_item, _ in self._groupings())
+        gaps = np.max([np.abs(row[:, None] - row) for row in self._of_rows(values)], axis=0)
+        seen: NDArray[np.bool_] = (of_pairs(values) >= enough) & (gaps < 0.5)
+        return seen
+
+    def _groupings(self) -> Iterator[tuple[NDArray[np.int64], float]]:
+        """Group items by themselves, and by each factor: the cell of each item, and what cells are worth."""
+        yield np.arange(len(self.rows)), 1 / float((self.weights() ** 2).sum())
+        for cells in self.cells:
+            if cells.n_factors == 1:
+                yield cells.of_item, cells.worth
 
 
-def _combinations(codes: NDArray[np.int64]) -> Iterator[Cells]:
-    """Group items by every non-empty combination of factors.
+def _combinations(codes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Group items by every non-empty combination of factors in which some items share a cell.
 
-    A combination that leaves every item alone does so with any further factor too. These terms are equal but
-    for their signs and cancel out, unless there is no further factor; they are left out.
+    Returns:
+        Of how many factors it is, and the cell of each item, (items,), counted from 0.
     """
-    n_factors = codes.shape[1]
 
-    def extend(cells: Cells, first: int) -> Iterator[Cells]:
-        for place in range(first, n_factors):
-            joined = _join(cells, codes[:, place])
-            if joined.n_shared or place == n_factors - 1:
-                yield joined
-            if joined.n_shared:
-                yield from extend(joined, place + 1)
+    def extend(
+        n_factors: int, cells: NDArray[np.int64], first: int
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        for place in range(first, codes.shape[1]):
+            lone = codes[:, place] < 0
+            column = np.where(lone, codes[:, place].max() + np.cumsum(lone), codes[:, place])
+            joined, names = pd.factorize(cells * (column.max() + 1) + column)
+            if len(names) < len(codes):
+                yield n_factors + 1, joined
+                yield from extend(n_factors + 1, joined, place + 1)
 
-    yield from extend(Cells(-1, np.ones(len(codes), np.int64), 1), 0)
-
-
-def _join(cells: Cells, codes: NDArray[np.int64]) -> Cells:
-    """Split cells by one more factor; an item without an entry is alone."""
-    key = cells.of_item * (codes.max(initial=0) + 1) + codes
-    shared = (cells.of_item > 0) & (codes >= 0)
-    of_item = np.zeros(len(codes), np.int64)
-    found, names = pd.factorize(key[shared])
-    if len(names) < len(found):
-        of_item[shared] = found + 1
-        return Cells(-cells.sign, of_item, len(names))
-    return Cells(-cells.sign, of_item, 0)
+    yield from extend(0, np.zeros(len(codes), np.int64), 0)
 
 
 # Within ± this lie 95% of a standard normal distribution.
 Z = 1.959963984540054
 
 
-@cache
 def quantile(df: float | None) -> float:
     """Give the number within ± of which 95% of a distribution lie.
 
@@ -294,14 +425,6 @@ def upper_tail(t: float, df: float) -> float:
     from scipy.special import stdtr  # noqa: PLC0415 - slow to import
 
     return float(stdtr(df, -t))
-
-
-def normal_scores(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the values of a standard normal variable that are exceeded as rarely as those of t."""
-    from scipy.special import ndtri, stdtr  # noqa: PLC0415 - slow to import
-
-    rare = np.maximum(stdtr(df, -np.abs(t)), np.finfo(np.float64).tiny)
-    return np.asarray(np.copysign(ndtri(rare), t))
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +459,9 @@ def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: D
 
     Items are a sample of all that their lexicon could have made: the interval is for accuracy with other
     entries of the same kind. It is Wilson's, for as many items as these are worth, n_eff = p(1 - p) / V,
-    with the quantile of t for one less than the smallest factor has entries; never narrower than if items
-    were independent. Where all verdicts are alike V is 0, and the items are worth `Design.fewest_words`.
+    with the quantile of t for the degrees of freedom of V (`Design.spread`); never narrower than if items
+    were independent. Where all verdicts are alike V is 0, and the items are worth `Design.fewest_words`;
+    and hardly more where the few that differ are of one entry (`Design.unseen`).
 
     Args:
         correct: (items,).
@@ -350,18 +474,28 @@ def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: D
     if not decidable.any():
         return None
     among = design.among(decidable)
-    means, influence = among.deviations(correct[decidable, None].astype(np.float64))
-    p, variance = float(means[0]), float(among.variance(influence)[0])
-    independent = float((influence**2).sum(axis=0)[0])
-    n_items = len(influence)
-    if independent == 0:
-        n_eff = among.fewest_words()
-    elif variance == independent and among.rows.min() == among.rows.max():
-        n_eff = float(n_items)
-    else:
-        n_eff = p * (1 - p) / variance
-    low, high = score_interval(p, n_eff, quantile(among.df))
-    return Estimate(p, sqrt(variance), low, high, among.df, n_items, n_eff, among.clusters, among.fixed)
+    values = correct[decidable, None].astype(np.float64)
+    spread, p, n_items = among.spread(values), float(among.means(values)[0]), len(values)
+    variance, df = float(spread.variances[0]), spread.df if among.clusters else None
+    n_eff = worth(values, variance, among)
+    if variance == spread.independent[0] and not among.rows.any():
+        n_eff = n_items / max(1.0, n_items * float(among.unseen(values)[0]))
+    low, high = score_interval(p, n_eff, quantile(df))
+    return Estimate(p, sqrt(variance), low, high, df, n_items, n_eff, among.clusters, among.fixed)
+
+
+def worth(values: Array, variance: float, design: Design) -> float:
+    """Say how many independent items would give a share this variance, and as many as words allow at most.
+
+    Args:
+        values: (items, 1), how far each is right, 0 to 1.
+        variance: Of their mean; 0 where all are alike.
+        design: Rows and entries of the items.
+    """
+    if not variance:
+        return design.fewest_words()
+    p = float(design.means(values)[0])
+    return 1 / max(variance / (p * (1 - p)), float(design.unseen(values)[0]))
 
 
 def score_interval(p: float, n: float, quantile: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tseval.analysis.design import quantile, score_interval, upper_tail
+from tseval.analysis.design import of_pairs, quantile, score_interval, upper_tail, worth
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 
 ERROR_RATE = 0.05
-Outcome = Literal["better", "worse", "equivalent", "undecided"]
-# Of a variance; below it, what is left of a difference of variances is rounding.
-_ROUNDING = 1e-9
+Outcome = Literal["better", "worse", "equivalent", "undecided", "same verdicts"]
+SAME: Outcome = "same verdicts"
+# So many pairs are looked at together: of all pairs of many models memory would not hold the items.
+_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,11 @@ class Difference:
         se: Its standard error.
         low: Lower end of its 95% interval.
         high: Upper end.
-        df: Degrees of freedom of t; a whole number, but for means over seeds.
+        df: Degrees of freedom of t.
         p: Probability of a difference at least as large, in either direction, if the models were equally
             good.
+        unseen: The standard error if no entry showed a difference: what entries that were not drawn may do.
+        same: Whether the two have the same verdict on every item.
         n_items: Number of items.
         clusters: Factors whose entries are regarded as drawn, with their numbers of entries.
         fixed: Factors with too few entries for that.
@@ -49,28 +52,17 @@ class Difference:
     high: float
     df: float
     p: float
+    unseen: float
+    same: bool
     n_items: int
     clusters: dict[str, int]
     fixed: tuple[str, ...]
 
-    @classmethod
-    def of(cls, value: float, se: float, df: float, design: Design) -> Difference:
-        """Work out interval and p of a difference from its standard error."""
-        half = quantile(df) * se
-        return cls(
-            value=value,
-            se=se,
-            low=max(-1.0, value - half),
-            high=min(1.0, value + half),
-            df=df,
-            p=min(1.0, 2 * upper_tail(abs(value) / se, df)),
-            n_items=len(design.rows),
-            clusters=design.clusters,
-            fixed=design.fixed,
-        )
-
     def p_beyond(self, margin: float) -> float:
         """Test whether the difference may be as large as a margin, by two one-sided tests.
+
+        Of G entries none may be of a kind that one model lacks, though such a kind is not rare. So the
+        standard error is never taken for less than if no difference had been seen at all.
 
         Returns:
             The larger of both p: of a difference this low if it were `margin`, and this high if it were
@@ -78,9 +70,9 @@ class Difference:
 
         Source: Schuirmann 1987, "A comparison of the two one-sided tests procedure and the power approach
         for assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and
-        Biopharmaceutics.
+        Biopharmaceutics. Departure: the least standard error.
         """
-        return upper_tail((margin - abs(self.value)) / self.se, self.df)
+        return upper_tail((margin - abs(self.value)) / max(self.se, self.unseen), self.df)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +82,9 @@ class Comparison:
     Attributes:
         p_holm: `Difference.p`, corrected for the number of pairs.
         p_beyond: `Difference.p_beyond`, corrected likewise.
-        word: What this says of the first model. `equivalent` where any difference is smaller than the margin,
-            though there may be one; else `better` or `worse` where there is one; else `undecided`.
+        word: What this says of the first model. `same verdicts` where the two have no other on any item;
+            `equivalent` where any difference is smaller than the margin, though there may be one; else
+            `better` or `worse` where there is one; else `undecided`.
     """
 
     p_holm: float
@@ -109,54 +102,43 @@ def differences(correct: NDArray[np.bool_], design: Design) -> list[Difference]:
     Returns:
         One for each pair, in the order of `itertools.combinations`: the first model against all after it, ...
     """
-    means, errors, _ = paired_errors(correct, design)
-    df = degrees(design)
-    return [
-        Difference.of(float(means[one] - means[other]), float(errors[one, other]), df, design)
-        for one, other in combinations(range(len(means)), 2)
-    ]
+    return differences_of_seeds([column[:, None] for column in correct.T], design)
 
 
 def paired_errors(
-    correct: NDArray[np.bool_] | NDArray[np.float64], design: Design
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    values: NDArray[np.float64], design: Design
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Estimate the standard error of the difference between any two models.
 
     Entries are drawn anew; the variance is never less than if items were independent, where it is that of
-    the paired t-test. Where a difference is the same for all items of a row its variance shows nothing;
-    what is taken then is the variance if each entry were wholly right or wholly wrong, and models differed
-    as often as they may.
+    the paired t-test. Where no difference is seen, or those that are seen are of one entry (`Design.unseen`),
+    the variance says nothing; what is taken then is that if each entry were wholly right or wholly wrong, and
+    models differed as often as they may by Wilson's upper end.
 
     Args:
-        correct: (items, models), what each model gets right, or in which share of its seeds.
+        values: (items, models), what each model gets right, or in which share of its seeds.
         design: Rows and entries of these items.
 
     Returns:
-        Means, (models,); standard errors of their differences, (models, models), 0 on the diagonal; and a
-        covariance of the means, (models, models), from which to take how differences are correlated: the sum
-        of the clustered one, less what is negative of it, and the independent one.
+        Means, (models,); the standard errors of their differences, (models, models); and their degrees of
+        freedom.
     """
-    n_items = len(correct)
-    values = correct.astype(np.float64)
-    means, influence = design.deviations(values)
-    clustered = design.covariance(influence)
-    independent = influence.T @ influence * (n_items / max(n_items - 1, 1))
-    variances = np.maximum(of_differences(clustered), of_differences(independent))
-    sizes = np.diag(independent)
-    worst, weighted = design.fewest_words(), values * design.weights()[:, None]
-    often = means[:, None] + means - 2 * (weighted.T @ values)
-    for one, other in np.argwhere(variances <= _ROUNDING * (sizes[:, None] + sizes)):
-        share = min(max(float(often[one, other]), 0.0), 1.0)
-        variances[one, other] = score_interval(share, worst, quantile(degrees(design)))[1] / worst
-    errors = np.sqrt(variances)
+    means, spread = design.means(values), design.spread(values, of_pairs)
+    worst, score = design.fewest_words(), quantile(spread.df) ** 2
+    weighted = values * design.weights()[:, None]
+    often = np.clip(means[:, None] + means - 2 * (weighted.T @ values), 0, 1)
+    least = np.zeros_like(often)
+    pairs = np.argwhere(np.triu(~design.surely_seen(values), 1))
+    for some in np.array_split(pairs, len(pairs) // _AT_ONCE + 1):
+        one, other = some.T
+        found = design.unseen(values[:, one] - values[:, other]) if len(some) else np.zeros(0)
+        least[one, other] = least[other, one] = found
+    highest = (
+        often + score / worst / 2 + np.sqrt(score / worst * (often * (1 - often) + score / worst / 4))
+    ) / (1 + score / worst)
+    errors = np.sqrt(np.maximum(spread.variances, least * highest))
     np.fill_diagonal(errors, 0)
-    scales, axes = np.linalg.eigh(clustered)
-    return means, errors, (axes * np.maximum(scales, 0)) @ axes.T + independent
-
-
-def degrees(design: Design) -> int:
-    """Give the degrees of freedom of a difference: those of the smallest factor, or of the items."""
-    return max(len(design.rows) - 1, 1) if design.df is None else design.df
+    return means, errors, spread.df
 
 
 def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
@@ -177,7 +159,7 @@ def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
     different = holm([one.p for one in pairs])
     within = holm([one.p_beyond(margin) for one in pairs])
     return [
-        Comparison(p, beyond, _word(one.value, p, beyond))
+        Comparison(p, beyond, SAME if one.same else _word(one.value, p, beyond))
         for one, p, beyond in zip(pairs, different, within, strict=True)
     ]
 
@@ -199,19 +181,14 @@ def _word(value: float, p: float, beyond: float) -> Outcome:
     return "undecided"
 
 
-def of_differences(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the variance of the difference of any two, (columns, columns)."""
-    variances = np.diag(covariance)
-    return variances[:, None] + variances - 2 * covariance
-
-
 @dataclass(frozen=True, slots=True)
 class Average:
     """A mean over items, and how sure it is.
 
     Attributes:
         value: The mean.
-        se: Its standard error; not a number for a single item.
+        se: Its standard error; not a number where all items are alike, or there is one: nothing shows how
+            they vary.
         low: Lower end of its 95% interval, likewise.
         high: Upper end, likewise.
         df: Degrees of freedom of t.
@@ -224,7 +201,7 @@ class Average:
     se: float
     low: float
     high: float
-    df: int
+    df: float
     n_items: int
     clusters: dict[str, int]
     fixed: tuple[str, ...]
@@ -247,10 +224,9 @@ def average(values: NDArray[np.float64], design: Design) -> Average | None:
     if not known.any():
         return None
     among, n_items = design.among(known), int(known.sum())
-    means, influence = among.deviations(values[known, None])
-    independent = float((influence**2).sum()) * n_items / max(n_items - 1, 1)
-    se = nan if n_items == 1 else sqrt(max(float(among.variance(influence)[0]), independent))
-    value, df = float(means[0]), degrees(among)
+    chosen = values[known, None]
+    spread, value = among.spread(chosen), float(among.means(chosen)[0])
+    se, df = sqrt(float(spread.variances[0])) or nan, spread.df
     half = quantile(df) * se
     return Average(value, se, value - half, value + half, df, n_items, among.clusters, among.fixed)
 
@@ -289,26 +265,27 @@ def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
 
     Its variance is that between seeds, by the number of seeds, and that of each item's mean over seeds,
     clustered by entry. How seeds differ on single entries is part of both, so the interval is rather too
-    wide than too narrow. The degrees of freedom are Satterthwaite's.
+    wide than too narrow. The quantiles of both are mixed as their variances are, and the degrees of freedom
+    those that have this quantile.
 
     Args:
         correct: (items, seeds), two seeds or more.
         design: Rows and entries of the items, all decidable.
 
-    Source: Satterthwaite 1946, "An approximate distribution of estimates of variance components", Biometrics
-    Bulletin 2(6).
+    Source: Banerjee 1960, "Approximate confidence interval for linear functions of means of k populations
+    when the population variances are not equal", Sankhya 22.
     """
+    from scipy.special import stdtridf  # noqa: PLC0415 - slow to import
+
     n_seeds = correct.shape[1]
-    of_seeds, _ = design.deviations(correct.astype(np.float64))
-    means, influence = design.deviations(correct.mean(axis=1, keepdims=True))
-    value, spread = float(means[0]), float(of_seeds.std(ddof=1))
-    of_entries = float(design.variance(influence)[0])
-    of_mean = spread**2 / n_seeds
-    variance = of_entries + of_mean
-    df, n_eff = float(degrees(design)), design.fewest_words()
-    if variance:
-        df = variance**2 / (of_mean**2 / (n_seeds - 1) + of_entries**2 / df)
-        n_eff = value * (1 - value) / variance
+    of_seeds, of_items = design.means(correct.astype(np.float64)), correct.mean(axis=1, keepdims=True)
+    value, spread, words = float(of_seeds.mean()), float(of_seeds.std(ddof=1)), design.spread(of_items)
+    of_entries, of_mean = float(words.variances[0]), spread**2 / n_seeds
+    variance, df = of_entries + of_mean, words.df
+    if of_mean:
+        mixed = quantile(df) ** 2 * of_entries + quantile(n_seeds - 1) ** 2 * of_mean
+        df = float(stdtridf(0.975, sqrt(mixed / variance)))
+    n_eff = worth(of_items, variance, design)
     low, high = score_interval(value, n_eff, quantile(df))
     return SeedMean(value, tuple(map(float, of_seeds)), spread, sqrt(variance), low, high, df)
 
@@ -316,8 +293,11 @@ def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
 def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> list[Difference]:
     """Set all pairs of architectures against each other, by their means over seeds.
 
-    Intervals and tests are for other seeds and other entries. Of an architecture with one seed nothing is
-    known of others: what is told is of this very model.
+    Intervals and tests are for other seeds and other entries. The variance of a difference is that of the
+    items' means over seeds, clustered by entry, and for each of the two that between its seeds, by their
+    number. The degrees of freedom are Satterthwaite's, of entries and of the fewer seeds: with those of all
+    seeds of the two, too much is told apart where seeds differ much. Of an architecture with one seed nothing
+    is known of others: what is told is of this very model.
 
     Args:
         architectures: (items, seeds) each, what every seed gets right.
@@ -325,59 +305,41 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
 
     Returns:
         One for each pair, in the order of `itertools.combinations`: the first against all after it, ...
+
+    Source: Satterthwaite 1946, "An approximate distribution of estimates of variance components", Biometrics
+    Bulletin 2(6).
     """
-    if all(correct.shape[1] == 1 for correct in architectures):
-        return differences(np.concatenate(architectures, axis=1), design)
-    apart = SeedDifferences.of(architectures, design)
-    return [
-        Difference.of(
-            float(apart.means[one] - apart.means[other]),
-            float(apart.errors[one, other]),
-            float(apart.df[one, other]),
-            design,
+    values = np.stack([correct.mean(axis=1) for correct in architectures], axis=1)
+    means, of_words, df_of_words = paired_errors(values, design)
+    unseen = sqrt(score_interval(0, worst := design.fewest_words(), quantile(df_of_words))[1] / worst)
+    of_seeds, df_of_seeds = np.zeros(len(means)), np.full(len(means), np.inf)
+    for place, correct in enumerate(architectures):
+        if (n_seeds := correct.shape[1]) > 1:
+            of_seeds[place] = design.means(correct.astype(np.float64)).var(ddof=1) / n_seeds
+            df_of_seeds[place] = n_seeds - 1
+    of_both = of_seeds[:, None] + of_seeds
+    variances = of_words**2 + of_both
+    fewer = np.minimum(df_of_seeds[:, None], df_of_seeds)
+    squares = of_words**4 / df_of_words + of_both**2 / fewer
+    df = np.divide(variances**2, squares, out=np.full_like(squares, df_of_words), where=squares > 0)
+    df[of_both == 0] = df_of_words
+    found = []
+    for one, other in combinations(range(len(architectures)), 2):
+        first, second = architectures[one], architectures[other]
+        value, se = float(means[one] - means[other]), sqrt(variances[one, other])
+        half = quantile(float(df[one, other])) * se
+        told = Difference(
+            value=value,
+            se=se,
+            low=max(-1.0, value - half),
+            high=min(1.0, value + half),
+            df=float(df[one, other]),
+            p=min(1.0, 2 * upper_tail(abs(value) / se, float(df[one, other]))),
+            unseen=unseen,
+            same=bool((first == first[:, :1]).all() and (second == first[:, :1]).all()),
+            n_items=len(design.rows),
+            clusters=design.clusters,
+            fixed=design.fixed,
         )
-        for one, other in combinations(range(len(architectures)), 2)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class SeedDifferences:
-    """How far the means of any two architectures may be apart by their seeds and their words.
-
-    The variance of a difference is that of the items' means over seeds, clustered by entry, and for each of
-    the two that between its seeds, by their number. The degrees of freedom are Satterthwaite's, of entries
-    and of the fewer seeds: with those of all seeds of the two, too much is told apart where seeds differ
-    much.
-
-    Attributes:
-        means: (architectures,), over seeds and items.
-        errors: Standard errors of their differences, (architectures, architectures), 0 on the diagonal.
-        df: Degrees of freedom of these.
-        covariance: A covariance of the means, from which to take how differences are correlated.
-
-    Source: Satterthwaite 1946 (`mean_of_seeds`).
-    """
-
-    means: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    df: NDArray[np.float64]
-    covariance: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, architectures: Sequence[NDArray[np.bool_]], design: Design) -> SeedDifferences:
-        """Measure them on what each seed gets right, (items, seeds) for each architecture."""
-        of_items = np.stack([correct.mean(axis=1) for correct in architectures], axis=1)
-        means, of_words, covariance = paired_errors(of_items, design)
-        of_seeds, degrees_of_seeds = np.zeros(len(means)), np.full(len(means), np.inf)
-        for place, correct in enumerate(architectures):
-            if (n_seeds := correct.shape[1]) > 1:
-                accuracies, _ = design.deviations(correct.astype(np.float64))
-                of_seeds[place] = accuracies.var(ddof=1) / n_seeds
-                degrees_of_seeds[place] = n_seeds - 1
-        of_both = of_seeds[:, None] + of_seeds
-        np.fill_diagonal(of_both, 0)
-        variances = of_words**2 + of_both
-        fewer = np.minimum(degrees_of_seeds[:, None], degrees_of_seeds)
-        squares = of_words**4 / degrees(design) + of_both**2 / fewer
-        df = np.divide(variances**2, squares, out=np.ones_like(squares), where=squares > 0)
-        return cls(means, np.sqrt(variances), df, covariance + np.diag(of_seeds))
+        found.append(told)
+    return found

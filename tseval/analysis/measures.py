@@ -118,7 +118,7 @@ def _averages(verdicts: pd.DataFrame, bits: NDArray[np.float64], by: Sequence[st
         own = group == place
         one = average(bits[own], Design.of(factors.take(own)))
         rows.append(_NONE if one is None else tuple(getattr(one, name) for name in AVERAGED))
-    told = pd.DataFrame(rows, columns=[*AVERAGED]).astype({"df": "Int64"})
+    told = pd.DataFrame(rows, columns=[*AVERAGED]).astype({"df": "Float64"})
     return pd.concat([verdicts.loc[keys, [*by]].reset_index(drop=True), told], axis=1)
 
 
@@ -140,19 +140,21 @@ class Correlation:
         low: Lower end of its 95% interval; not a number where the correlation is perfect, as nothing shows
             then how far it could vary.
         high: Upper end.
+        df: Degrees of freedom of t; None for the normal quantile, where items are independent.
     """
 
     value: float
     se: float
     low: float
     high: float
+    df: float | None
 
 
 def pearson(x: Values, y: Values, design: Design) -> Correlation | None:
     """Correlate two measures.
 
     Each item moves the correlation by ψ = z_x z_y - r (z_x² + z_y²) / 2, z in standard deviations. The
-    variance is that of a mean of ψ, clustered (`Design.variance`), never less than that of independent
+    variance is that of a mean of ψ, clustered (`Design.spread`), never less than that of independent
     items, and on Fisher's scale, atanh r, never less than 1/(n - 3); there the interval is symmetric.
 
     Args:
@@ -203,14 +205,15 @@ def _correlation(
     scale = sqrt(variances[0]) * sqrt(variances[1])
     r = max(-1.0, min(1.0, covariance / scale))
     move = moves[2] / scale - r / 2 * (moves[0] / variances[0] + moves[1] / variances[1])
-    variance = float(design.variance(move[:, None] / n_items)[0])
+    spread = design.spread(move[:, None])
+    variance, df = float(spread.variances[0]), spread.df if design.clusters else None
     room = 1 - r * r
     if room < _ROUNDING:
-        return Correlation(round(r, _DECIMALS), 0.0, np.nan, np.nan)
+        return Correlation(round(r, _DECIMALS), 0.0, np.nan, np.nan, df)
     fisher = np.inf if n_items == FEWEST_PAIRED else 1 / sqrt(n_items - FEWEST_PAIRED)
-    half = quantile(design.df) * max(sqrt(variance) / room, fisher)
-    numbers = r, sqrt(variance), tanh(atanh(r) - half), tanh(atanh(r) + half)
-    return Correlation(*(round(number, _DECIMALS) for number in numbers))
+    half = quantile(df) * max(sqrt(variance) / room, fisher)
+    low, high = (round(tanh(atanh(r) + end), _DECIMALS) for end in (-half, half))
+    return Correlation(round(r, _DECIMALS), round(sqrt(variance), _DECIMALS), low, high, df)
 
 
 def _in_reach(values: Values) -> Values:
@@ -304,12 +307,14 @@ def _row(verdicts: pd.DataFrame, factors: Factors) -> dict[str, object]:
     scores, ratings, errors = (found[name].to_numpy() for name in ("score", "rating", "error"))
     design = Design.of(factors.take(~verdicts["undecidable"].to_numpy(bool)))
     told: dict[str, object] = {"n_items": len(verdicts), "n_undecidable": len(verdicts) - len(found)}
+    known = []
     for name, correlation in CORRELATIONS.items():
         one = correlation(scores, ratings, design) if len(scores) >= FEWEST_PAIRED else None
         parts = (None,) * 4 if one is None else (one.value, one.low, one.high, one.se)
+        known += [] if one is None or one.df is None else [one.df]
         told |= dict(zip((name, f"{name}_low", f"{name}_high", f"{name}_se"), parts, strict=True))
     return told | {
-        "df": design.df,
+        "df": min(known, default=None),
         "ceiling": noise_ceiling(ratings, errors),
         "clusters": design.clusters,
         "fixed": design.fixed,

@@ -10,18 +10,12 @@ and 3.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tseval.analysis.design import normal_scores
-from tseval.analysis.differences import (
-    ERROR_RATE,
-    SeedDifferences,
-    degrees,
-    of_differences,
-    paired_errors,
-)
+from tseval.analysis.differences import ERROR_RATE, differences_of_seeds, holm
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,9 +25,8 @@ if TYPE_CHECKING:
     from tseval.analysis.design import Design
 
 
-_SET_DRAWS = 10_000
 _MEAN_DRAWS = 1_000
-# The same table gives the same sets, whatever the order of its columns.
+# The same table gives the same intervals, whatever the order of its columns.
 _SEED = 0
 
 
@@ -54,19 +47,31 @@ class RankSets:
     better: NDArray[np.bool_]
 
     def tied(self) -> list[tuple[int, ...]]:
-        """Group neighbours of whom no two are told apart, best first; a model may be in several groups."""
-        order = np.argsort(-self.means, kind="stable")
-        apart = (self.better | self.better.T)[np.ix_(order, order)]
+        """Group models of whom no two are told apart, best first; a model may be in several groups.
+
+        Every pair that is not told apart stands in a group, and no group could take in one more model.
+
+        Source: Bron & Kerbosch 1973, "Algorithm 457: finding all cliques of an undirected graph",
+        Communications of the ACM 16(9).
+        """
+        order = [int(model) for model in np.argsort(-self.means, kind="stable")]
+        place = {model: at for at, model in enumerate(order)}
+        apart = self.better | self.better.T
+        near = {
+            model: {other for other in order if other != model and not apart[model, other]} for model in order
+        }
         groups: list[tuple[int, ...]] = []
-        end = 0
-        for start in range(len(order)):
-            stop = start + 1
-            while stop < len(order) and not apart[start : stop + 1, start : stop + 1].any():
-                stop += 1
-            if stop > max(end, start + 1):
-                groups.append(tuple(int(model) for model in order[start:stop]))
-            end = max(end, stop)
-        return groups
+
+        def extend(group: set[int], others: set[int], done: set[int]) -> None:
+            if not others and not done and len(group) > 1:
+                groups.append(tuple(sorted(group, key=place.__getitem__)))
+            hub = max(others | done, key=lambda model: len(near[model] & others), default=None)
+            for model in others - near[hub] if hub is not None else ():
+                extend(group | {model}, others & near[model], done & near[model])
+                others, done = others - {model}, done | {model}
+
+        extend(set(), set(order), set())
+        return sorted(groups, key=lambda group: [place[model] for model in group])
 
 
 def rank_sets(correct: NDArray[np.bool_], design: Design) -> RankSets:
@@ -76,80 +81,38 @@ def rank_sets(correct: NDArray[np.bool_], design: Design) -> RankSets:
         correct: (items, models), what each model gets right.
         design: Rows and entries of the items; over several rows, models are ranked by their means.
     """
-    means, errors, covariance = paired_errors(correct, design)
-    return ranks_that_may_be(means, errors, covariance, degrees(design))
+    return ranks_of_seeds([column[:, None] for column in correct.T], design)
 
 
-def ranks_that_may_be(
-    means: NDArray[np.float64], errors: NDArray[np.float64], covariance: NDArray[np.float64], df: float | None
-) -> RankSets:
-    """Find the ranks that models may have from the standard errors of their differences.
+def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> RankSets:
+    """Find the ranks that architectures may have by their means over seeds.
 
-    For any two models it is tested whether the first is better. The critical value is the quantile of the
-    largest of all these statistics if all models were equally good, by simulation; once some models are
-    told apart, it is that of the others, until nothing changes. A model's best rank is after all that are
-    better than it, its worst before all that are worse.
+    Models are told apart as in a table of pairs: by the p of each difference, corrected by Holm for the
+    number of pairs. A model's best rank is after all that are better than it, its worst before all that are
+    worse. The ranks hold for other seeds and other entries; of an architecture with one seed nothing is known
+    of others: its rank is that of this very model.
 
     Args:
-        means: (models,).
-        errors: Standard errors of the differences, (models, models).
-        covariance: Of the means, (models, models); how differences are correlated is taken from it.
-        df: Degrees of freedom of t; None for the normal distribution.
+        architectures: (items, seeds) each, what every seed gets right.
+        design: Rows and entries of the items.
+
+    Source: Mogstad et al. 2024, section 3. Departure: Holm's correction for their simulated one, which takes
+    all differences to be known with the same few degrees of freedom.
     """
-    n_models = len(means)
-    order = np.lexsort((np.diag(covariance), -means))
-    drawn, spread = _equally_good(covariance[np.ix_(order, order)], df)
-    gaps, scale = ((means[:, None] - means)[np.ix_(order, order)], errors[np.ix_(order, order)])
-    statistics = np.divide(gaps, scale, out=np.zeros_like(gaps), where=scale > 0)
-    pairs = ~np.eye(n_models, dtype=bool)
-    untold = pairs.copy()
-    while untold.any():
-        critical = np.quantile(_largest(drawn, spread, untold), 1 - ERROR_RATE)
-        found = untold & (statistics > critical)
-        if not found.any():
-            break
-        untold &= ~found
-    place = np.argsort(order)
-    better = (pairs & ~untold)[np.ix_(place, place)]
+    n_models = len(architectures)
+    means = np.array([design.means(correct.mean(axis=1)[:, None])[0] for correct in architectures])
+    pairs = differences_of_seeds(architectures, design)
+    better = np.zeros((n_models, n_models), bool)
+    told = zip(combinations(range(n_models), 2), pairs, holm([one.p for one in pairs]), strict=True)
+    for (one, other), difference, p in told:
+        better[one, other] = p < ERROR_RATE and difference.value > 0
+        better[other, one] = p < ERROR_RATE and difference.value < 0
     return RankSets(
         means=means,
         low=tuple(int(n) for n in 1 + better.sum(axis=0)),
         high=tuple(int(n) for n in n_models - better.sum(axis=1)),
         better=better,
     )
-
-
-def _equally_good(
-    covariance: NDArray[np.float64], df: float | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Draw means of models that are equally good.
-
-    Returns:
-        (draws, models), in units that make differences distributed as t, and the standard deviations of the
-        differences, (models, models).
-    """
-    n_models = len(covariance)
-    random = np.random.default_rng(_SEED)
-    # Models whose verdicts never vary have no correlation to go by; so little moves no other.
-    covariance = covariance + np.eye(n_models) * (1e-6 * covariance.trace() + 1e-100)
-    scales, axes = np.linalg.eigh(covariance)
-    root = (axes * np.sqrt(np.maximum(scales, 0))) @ axes.T
-    drawn = random.standard_normal((_SET_DRAWS, n_models)) @ root
-    if df is not None:
-        drawn /= np.sqrt(random.chisquare(df, _SET_DRAWS) / df)[:, None]
-    return drawn, np.sqrt(np.maximum(of_differences(covariance), 0))
-
-
-def _largest(
-    drawn: NDArray[np.float64], spread: NDArray[np.float64], pairs: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Give the largest standardised difference of the given pairs, for every draw."""
-    largest = np.full(len(drawn), -np.inf)
-    for model, others in enumerate(pairs):
-        if others.any():
-            gaps = (drawn[:, [model]] - drawn[:, others]) / spread[model, others]
-            np.maximum(largest, gaps.max(axis=1), out=largest)
-    return largest
 
 
 _AT_ONCE = 100
@@ -270,26 +233,3 @@ def _mean_ranks(rows: Sequence[_Row], chunks: Iterable[_Draws]) -> NDArray[np.fl
             ranks = ranks + 1 + (right[:, None, :] > right[:, :, None]).sum(axis=2)
         found.append(ranks / len(rows))
     return np.concatenate(found)
-
-
-def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> RankSets:
-    """Find the ranks that architectures may have by their means over seeds.
-
-    They hold for other seeds and other entries. As the degrees of freedom of differences are others for every
-    pair, each statistic is turned into the normal score of its probability. Of an architecture with one seed
-    nothing is known of others: its rank is that of this very model.
-
-    Args:
-        architectures: (items, seeds) each, what every seed gets right.
-        design: Rows and entries of the items.
-
-    Source: Mogstad et al. 2024 (`rank_sets`).
-    """
-    if all(correct.shape[1] == 1 for correct in architectures):
-        return rank_sets(np.concatenate(architectures, axis=1), design)
-    apart = SeedDifferences.of(architectures, design)
-    gaps = apart.means[:, None] - apart.means
-    t = np.divide(gaps, apart.errors, out=np.zeros_like(gaps), where=apart.errors > 0)
-    scores = normal_scores(t, apart.df)
-    errors = np.divide(gaps, scores, out=apart.errors.copy(), where=scores != 0)
-    return ranks_that_may_be(apart.means, errors, apart.covariance, None)

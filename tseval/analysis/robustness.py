@@ -183,13 +183,13 @@ def _shares(items: _Items, whole: Estimate) -> Iterator[tuple[str, float]]:
     """
     if whole.se == 0:
         return
-    _, influence = Design.of(items.factors).deviations(items.correct[:, None].astype(np.float64))
-    independent = float((influence**2).sum())
+    values = items.correct[:, None].astype(np.float64)
+    independent = float(Design.of(items.factors.keep([])).spread(values).variances[0])
     yield ITEMS, min(independent / whole.se**2, 1.0)
     for place, name in enumerate(items.factors.names):
         if name in whole.clusters:
-            alone = Design.of(items.factors.keep([place])).covariance(influence)
-            yield name, min(max(float(alone[0, 0]) - independent, 0.0) / whole.se**2, 1.0)
+            alone = float(Design.of(items.factors.keep([place])).spread(values).variances[0])
+            yield name, min((alone - independent) / whole.se**2, 1.0)
 
 
 def _of_entries(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tseval.report.table import Table
 
 
-OUTCOMES = ("better", "worse", "equivalent", "undecided")
+OUTCOMES = ("better", "worse", "equivalent", "undecided", "same verdicts")
 # The difference and the ends of its interval, in thousandths, and the place of its word in `OUTCOMES`.
 Cell = tuple[int, int, int, int] | None
 
@@ -188,7 +188,7 @@ def _cell(row: Mapping[Hashable, object]) -> PageCell:
         return PageCell(NONE)
     items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
     if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
-        items += f", worth {format_worth(known['n_eff'])}"
+        items += f", worth {format_worth(known['n_eff'], fixed=bool(row['fixed']))}"
     return PageCell(
         text="",
         shade=shade(known["accuracy"]),

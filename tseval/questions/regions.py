@@ -19,6 +19,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain, combinations
 from math import isinf
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -203,6 +204,15 @@ def _signed(comparison: Operation) -> Iterator[tuple[int, Region]]:
             waiting += (sign if node.operator == "+" else -sign, node.right), (sign, node.left)
 
 
+def interactions_of(node: Node) -> Iterator[list[str]]:
+    """Give the conditions of every comparison of differences, `b.x - a.x > d.x - c.x` and the like."""
+    for part in parts_of(node):
+        if isinstance(part, Operation) and part.operator in LEVELS[1]:
+            operators = {one.operator for one in parts_of(part) if isinstance(one, Operation)}
+            if "-" in operators:
+                yield sorted({region.condition for region in regions_of(part)})
+
+
 def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np.bool_]:
     """Evaluate a formula for many items at once.
 
@@ -298,8 +308,9 @@ class Regions(Question):
         """Evaluate the formula of every prediction, and tell the surprisals that it is evaluated from.
 
         The scores of a single comparison are its two sides, with the sign that makes the better one greater;
-        a combination of several has none. Items whose conditions all look alike to the model are undecidable,
-        and so are those that ask for first words where the model leaves unscored in what they differ.
+        a combination of several has none. Items whose conditions all look alike to the model are undecidable;
+        so are those of an interaction two of whose conditions do, as it then asks something else; and so are
+        those that ask for first words where the model leaves unscored in what they differ.
         """
 
         @cache  # formulas, their two sides, and both parts of a difference ask for the same regions
@@ -325,6 +336,8 @@ class Regions(Question):
         looks = np.stack([scored.looks[rows[condition]] for condition in conditions])
         undecidable = (looks == looks[0]).all(axis=0) & (len(looks) > 1)
         undecidable |= self._unknown(formula, scored, rows, surprisal)
+        for one, other in chain.from_iterable(combinations(own, 2) for own in interactions_of(formula)):
+            undecidable |= scored.looks[rows[one]] == scored.looks[rows[other]]
         apart = scored.begin_apart(*(rows[condition] for condition in conditions))
         if apart.any():
             undecidable |= apart & np.any([self._begins(region) for region in regions_of(formula)], axis=0)

@@ -13,14 +13,17 @@ import pandas as pd
 from tseval.analysis import ROW, require_features
 from tseval.analysis.breakdowns import N
 from tseval.analysis.comparisons import DEFAULT_MARGIN, SEED_COLUMNS, against, pairwise, seed_means
+from tseval.analysis.differences import SAME
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import (
+    NONE,
     Field,
     Grid,
     Line,
     format_count,
     format_difference,
+    format_interval,
     format_probability,
     format_rank_set,
     with_spread,
@@ -196,13 +199,17 @@ def _records(found: SeedTable) -> pd.DataFrame:
     return in_full(frames)
 
 
+_APART_BY = Field(
+    "95% interval", ("low", "high", "outcome"),
+    lambda one: NONE if one[2] == SAME else format_interval(one[:2]),
+)  # fmt: skip
 _PAIR = Field("Pair", ("first", "second"), " / ".join, "left")
 _ITEMS = Field("Items", ("n_items",), format_count)
 _APART = (
     _PAIR,
     _ITEMS,
     Field("Difference", ("difference",), format_difference),
-    INTERVAL,
+    _APART_BY,
     Field("p", ("p",), format_probability),
     Field("Holm", ("p_holm",), format_probability),
     Field("Beyond margin", ("p_beyond",), format_probability),
@@ -272,8 +279,14 @@ def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str =
         f"Differences are of accuracies, cut to 3 decimals, on the items that are decidable for {both}.",
         interval_note(rows),
         f"At an error rate of 5% over {family} (Holm): equivalent, if the difference is surely smaller than "
-        f"{margin:g}, by two one-sided tests; else better or worse, if it is surely not 0; else undecided.",
+        f"{margin:g}, by two one-sided tests, for words that were not drawn too; else better or worse, if it "
+        "is surely not 0; else undecided.",
     ]
+    if (rows["outcome"] == SAME).any():
+        notes.append(
+            "Same verdicts: the two have the same verdict on every item, and no interval is shown; how far "
+            "they may differ on other words stands in csv and json."
+        )
     if rows["outcome"].isna().any():
         notes.append(f"Where no item is decidable for {both} there is no difference to tell.")
     return notes
@@ -297,7 +310,11 @@ def _grid_comparisons(title: str, fields: Sequence[Field], rows: pd.DataFrame) -
 
 
 _OF_THE_REFERENCE = Field("", ("accuracy", "spread"), with_spread)
-_OF_A_MODEL = (Field("", ("difference",), format_difference), INTERVAL, Field("", ("outcome",), align="left"))
+_OF_A_MODEL = (
+    Field("", ("difference",), format_difference),
+    _APART_BY,
+    Field("", ("outcome",), align="left"),
+)
 
 
 def differences_table(

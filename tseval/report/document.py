@@ -39,9 +39,11 @@ def format_share(value: Fraction | float, decimals: int = RUN_DECIMALS) -> str:
     return f"{floor(scaled) / scale:.{decimals}f}"
 
 
-def format_worth(n_eff: float) -> str:
-    """Show how many independent items some items are worth."""
-    return format_count(round(n_eff)) if n_eff >= 0.5 else "< 1"
+def format_worth(n_eff: float, *, fixed: bool = False) -> str:
+    """Show how many independent items some items are worth; marked where factors of them are fixed."""
+    if isnan(n_eff):
+        return NONE
+    return (format_count(round(n_eff)) if n_eff >= 0.5 else "< 1") + ("†" if fixed else "")
 
 
 def format_interval(ends: tuple[float, float], decimals: int = RUN_DECIMALS) -> str:

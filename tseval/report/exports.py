@@ -440,7 +440,9 @@ def in_r(model: MixedModel, file: str) -> str:
     read = f"verdicts <- read.csv({_text(file)}, check.names = FALSE, na.strings = character())"
     if not model.is_mixed:
         return f"{read}\nfit <- glm({model.formula}, data = verdicts, family = binomial)\n"
-    fit = f"fit <- glmer({model.formula},\n             data = verdicts, family = binomial)"
+    fit = f"fit <- glmer({model.formula},\n             data = verdicts, family = binomial,\n"
+    # The default optimiser warns of models near chance that it has not converged.
+    fit += '             control = glmerControl(optimizer = "bobyqa"))'
     return f"library(lme4)\n{read}\n{fit}\n"
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 MEAN_HEADING = Line(("Mean accuracy, each row counted once",), "section")
-WORTH = Field("Worth", ("n_eff",), format_worth)
+WORTH = Field("Worth", ("n_eff", "fixed"), lambda one: format_worth(one[0], fixed=bool(one[1])))
 # What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
 OF_A_RUN = (
     Field("Items", ("n_items",), format_count),
@@ -55,8 +55,9 @@ EFFECTS = (
     Field("Effect (bits)", ("effect",), format_difference),
     Field("95% interval", ("effect_low", "effect_high"), format_interval),
 )
-RECORDED = dict.fromkeys([*COUNTS, *(name for field in OF_A_RUN for name in field.names), "se", "df"])
 FACTORS = ["clusters", "fixed"]
+_OF_A_ROW = [name for field in OF_A_RUN for name in field.names if name not in FACTORS]
+RECORDED = dict.fromkeys([*COUNTS, *_OF_A_ROW, "se", "df"])
 SPREAD = "spread"  # of means over seeds alone
 OF_RANKS = ("rank", "rank_low", "rank_high")
 

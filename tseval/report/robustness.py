@@ -9,7 +9,16 @@ from tseval.analysis import ROW
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
 from tseval.errors import RunError
-from tseval.report.document import NONE, Field, Grid, Line, format_count, format_interval, format_share
+from tseval.report.document import (
+    NONE,
+    Field,
+    Grid,
+    Line,
+    format_count,
+    format_interval,
+    format_share,
+    format_worth,
+)
 from tseval.report.figures import Axis, Panel, Series
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import INTERVAL, stacked, tell
@@ -29,7 +38,7 @@ _OF_A_ROW = (
     Field("Items", ("n_items",), format_count),
     Field("Accuracy", ("accuracy",), format_share),
     INTERVAL,
-    Field("Worth", ("n_eff",), lambda n: format_count(round(n))),
+    Field("Worth", ("n_eff",), format_worth),
     Field("Limited by", ("limit", "share", "n_entries"), lambda one: _limit(*one), "left"),
     Field("Smallest difference", ("smallest_difference",), format_share),
 )

@@ -164,7 +164,12 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
             f"({', '.join(drawn)})."
         )
     if fixed:
-        yield (f"Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: {', '.join(fixed)}.")
+        mark = "† " if len(runs) == 1 else ""
+        yield (
+            f"{mark}Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: "
+            f"{', '.join(fixed)}. "
+            "The interval and what items are worth are for these entries alone."
+        )
     unknown = [run for run in runs if run.answers is not None and not run.answers.factors.names]
     if unknown:
         of = "" if len(runs) == 1 else f"{', '.join(run.heading for run in unknown)}: "

@@ -9,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2groups
 
-from tseval.analysis.design import Design, Factors
+from tseval.analysis.design import Design, Factors, of_pairs
+
+
+def spread_of_mean(values, design):
+    found = design.spread(np.asarray(values, float)[:, None])
+    return float(found.variances[0]), found.df
 
 
 def variance_of_mean(values, design):
-    _, influence = design.deviations(np.asarray(values, float)[:, None])
-    return float(design.covariance(influence)[0, 0])
+    return spread_of_mean(values, design)[0]
 
 
 def cells_of(codes, chosen):
@@ -26,21 +30,53 @@ def cells_of(codes, chosen):
 
 
 def by_a_plain_loop(values, rows, codes):
-    """Equations 2.11 and 2.13 of Cameron, Gelbach & Miller 2011, one item at a time."""
-    n_rows = len(set(rows.tolist()))
-    means = {row: values[rows == row].mean() for row in set(rows.tolist())}
-    sizes = {row: (rows == row).sum() for row in means}
-    total = 0.0
+    """The equation of `Design.spread` and the degrees of freedom, one item at a time."""
+    names, items = sorted(set(rows.tolist())), range(len(values))
+    of_row = {row: [item for item in items if rows[item] == row] for row in names}
+    means = {row: np.mean([values[item] for item in own]) for row, own in of_row.items()}
+    within = {}
+    for row, own in of_row.items():
+        centre, n = (means[row], len(own)) if len(own) > 1 else (np.mean(list(means.values())), len(names))
+        within[row] = sum((values[item] - centre) ** 2 for item in own) * n / max(n - 1, 1) / len(own)
+    independent = sum(within[row] / len(own) for row, own in of_row.items()) / len(names) ** 2
+    total = independent
+    lone = [row for row, own in of_row.items() if len(own) == 1]
+    df: float = len(values) - len(names) + len(lone) * (1 - 1 / len(names))
     for size in range(1, codes.shape[1] + 1):
         for chosen in combinations(range(codes.shape[1]), size):
-            sums = {}
-            for item, cell in enumerate(cells_of(codes, chosen)):
-                row = rows[item]
-                share = (values[item] - means[row]) / (n_rows * sizes[row])
-                sums[cell] = sums.get(cell, 0.0) + share
-            g = len(sums)
-            total += (-1) ** (size + 1) * g / (g - 1) * sum(value**2 for value in sums.values())
-    return total
+            cell = cells_of(codes, chosen)
+            if len(set(cell)) < len(values):
+                between, own = one_combination(values, rows, cell)
+                total += (-1) ** (size + 1) * (between - independent)
+                df = min(df, own) if size == 1 else df
+    return max(total, independent), max(df, 1)
+
+
+def one_combination(values, rows, cell):
+    """The sum over the cells of one set of factors, and its degrees of freedom by whole matrices."""
+    names, n, cells = sorted(set(rows.tolist())), len(values), sorted(set(cell), key=str)
+    single = [row for row in names if len({cell[i] for i in range(n) if rows[i] == row}) == 1]
+    # What each item becomes when means are taken away: (items, items), and then how cells add them up.
+    away, add = np.zeros((n, n)), np.zeros((len(cells), n))
+    for i in range(n):
+        own = [j for j in range(n) if rows[j] == rows[i]]
+        share = sum(cell[j] == cell[i] for j in own) / len(own)
+        if rows[i] in single:
+            share = 1.0 / len(names)
+            for row in names:
+                same = [j for j in range(n) if rows[j] == row]
+                away[i, same] -= 1 / len(same) / len(names)
+        else:
+            away[i, own] -= 1 / len(own)
+        away[i, i] += 1
+        add[cells.index(cell[i]), i] = 1 / len(own) / len(names) / np.sqrt(1 - share)
+    between = float(((add @ away @ values) ** 2).sum())
+    # Rows of a single cell are taken together, as if they were one row.
+    alone = np.isin(rows, single)
+    for k in np.flatnonzero(alone):
+        away[k] = [(k == j) - alone[j] / np.sum(rows == rows[j]) / len(names) for j in range(n)]
+    covariance = add @ away @ away.T @ add.T
+    return between, np.trace(covariance) ** 2 / np.trace(covariance @ covariance)
 
 
 def test_with_one_balanced_factor_the_error_is_that_of_the_cluster_means():
@@ -51,16 +87,16 @@ def test_with_one_balanced_factor_the_error_is_that_of_the_cluster_means():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_one_factor_agrees_with_statsmodels(seed):
-    values, codes = draw_items((11, 7), (1.0, 0.5), per_cell=3, keep=0.6, seed=seed)
+def test_one_factor_of_even_entries_agrees_with_statsmodels(seed):
+    values, codes = draw_items((11, 7), (1.0, 0.5), per_cell=3, seed=seed)
     fitted = sm.OLS(values.astype(float), np.ones(len(values))).fit()
     expected = float(cov_cluster(fitted, codes[:, 0])[0, 0])
     assert variance_of_mean(values, design_of(codes[:, :1])) == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_two_factors_agree_with_statsmodels(seed):
-    values, codes = draw_items((11, 7), (1.0, 0.5), per_cell=3, keep=0.6, seed=seed)
+def test_two_factors_of_even_entries_agree_with_statsmodels(seed):
+    values, codes = draw_items((11, 7), (1.0, 0.5), per_cell=3, seed=seed)
     fitted = sm.OLS(values.astype(float), np.ones(len(values))).fit()
     expected = float(cov_cluster_2groups(fitted, codes[:, 0], codes[:, 1])[0][0, 0])
     assert variance_of_mean(values, design_of(codes)) == pytest.approx(expected, rel=1e-10)
@@ -74,7 +110,7 @@ def test_any_number_of_factors_and_rows_agrees_with_a_plain_loop(levels, missing
     codes = np.where(random.random(codes.shape) < missing, -1, codes)
     rows = random.integers(0, 3, len(values))
     expected = by_a_plain_loop(values.astype(float), rows, codes)
-    assert variance_of_mean(values, design_of(codes, rows)) == pytest.approx(expected, rel=1e-10)
+    assert spread_of_mean(values, design_of(codes, rows)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_factors_that_never_meet_in_an_item_add_up():
@@ -83,7 +119,7 @@ def test_factors_that_never_meet_in_an_item_add_up():
     rows = np.tile([0, 1], len(codes) // 2)
     codes = np.where(np.stack([rows == 0, rows == 1], axis=1), codes, -1)
     expected = by_a_plain_loop(values.astype(float), rows, codes)
-    assert variance_of_mean(values, design_of(codes, rows)) == pytest.approx(expected, rel=1e-10)
+    assert spread_of_mean(values, design_of(codes, rows)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_two_names_of_one_factor_count_once():
@@ -93,26 +129,55 @@ def test_two_names_of_one_factor_count_once():
     assert variance_of_mean(values, design_of(twice)) == pytest.approx(once, rel=1e-12)
 
 
-def test_the_covariance_gives_the_variance_of_every_difference():
-    first, codes = draw_items((9, 6, 5), (1.0, 0.5, 0.5))
-    second, _ = draw_items((9, 6, 5), (1.0, 0.5, 0.5), seed=7)
-    design = design_of(codes)
-    _, influence = design.deviations(np.stack([first, second], axis=1).astype(float))
-    both = design.covariance(influence)
-    gap = first.astype(float) - second
-    assert both[0, 0] + both[1, 1] - 2 * both[0, 1] == pytest.approx(variance_of_mean(gap, design), rel=1e-10)
+def test_pairs_of_columns_have_the_variance_of_their_differences():
+    columns = [draw_items((9, 6, 5), (1.0, 0.5, 0.5), seed=seed)[0].astype(float) for seed in (0, 7, 8)]
+    design = design_of(crossed(9, 6, 5))
+    both = design.spread(np.stack(columns, axis=1), of_pairs)
+    for one, other in combinations(range(3), 2):
+        found = both.variances[one, other], both.df
+        assert found == pytest.approx(spread_of_mean(columns[one] - columns[other], design), rel=1e-9)
 
 
 def test_without_clustering_the_variance_is_not_below_that_of_independent_items():
-    below = 0
+    equal = 0
     for seed in range(40):
         values, codes = draw_items((8, 7, 6), (0.0, 0.0, 0.0), seed=seed)
-        design = design_of(codes)
-        _, influence = design.deviations(values[:, None].astype(float))
-        independent = values.mean() * (1 - values.mean()) / len(values)
-        below += design.covariance(influence)[0, 0] < independent
-        assert design.variance(influence)[0] >= independent * (1 - 1e-12)
-    assert below > 5  # or the floor would not have been needed
+        independent = values.mean() * (1 - values.mean()) / (len(values) - 1)
+        found = variance_of_mean(values, design_of(codes))
+        assert found >= independent * (1 - 1e-12)
+        equal += found == pytest.approx(independent)
+    assert equal > 5  # or the floor would not have been needed
+
+
+def test_a_frequent_entry_leaves_few_degrees_of_freedom():
+    # Bell & McCaffrey's, by whole matrices: 19 verbs of 20 items, and one with as many as all these.
+    codes = np.repeat(np.arange(20), [380] + [20] * 19)
+    values = np.random.default_rng(0).random(760) < 0.3 + 0.4 * (codes % 2)
+    found = spread_of_mean(values, design_of(codes[:, None]))
+    shares = np.bincount(codes) / 760
+    cells = np.bincount(codes, values - values.mean()) / 760
+    scale = np.diag(1 / np.sqrt(1 - shares))
+    covariance = scale @ (np.diag(shares) - np.outer(shares, shares)) @ scale
+    df = np.trace(covariance) ** 2 / np.trace(covariance @ covariance)
+    assert found == pytest.approx((cells @ scale @ scale @ cells, df))
+    assert df < 4
+
+
+def test_items_of_which_few_share_words_are_hardly_surer_than_independent_ones():
+    names = np.full((2000, 1), -1)
+    names[:10, 0] = np.repeat(np.arange(5), 2)
+    values = np.random.default_rng(0).random(2000) < 0.7
+    variance, df = spread_of_mean(values, design_of(names))
+    assert variance == pytest.approx(values.var(ddof=1) / 2000, rel=0.01)
+    assert df > 1000
+
+
+def test_rows_of_one_word_each_are_no_surer_than_one_row_of_these_words():
+    rows = np.repeat(np.arange(6), 20)
+    values = np.concatenate([np.arange(20) < right for right in (18, 10, 6, 16, 12, 14)])
+    together = spread_of_mean(values, design_of(rows[:, None]))
+    assert spread_of_mean(values, design_of(rows[:, None], rows)) == pytest.approx(together)
+    assert together == pytest.approx((np.var([18, 10, 6, 16, 12, 14], ddof=1) / 20**2 / 6, 5))
 
 
 def test_factors_with_fewer_than_five_entries_stay_fixed_and_are_named():
@@ -120,7 +185,6 @@ def test_factors_with_fewer_than_five_entries_stay_fixed_and_are_named():
     design = design_of(codes, names=("said", "verb", "speaker", "subject"))
     assert design.fixed == ("said", "speaker")
     assert design.clusters == {"verb": 5, "subject": 6}
-    assert design.df == 4
     values = np.random.default_rng(0).random(len(codes))
     both = design_of(codes[:, [1, 3]])
     assert variance_of_mean(values, design) == variance_of_mean(values, both)
@@ -133,9 +197,9 @@ def test_a_factor_that_no_item_has_is_neither_drawn_nor_fixed():
 
 def test_without_factors_items_are_independent():
     design = Design.of(Factors.of(pd.DataFrame(index=range(7))))
-    assert (design.clusters, design.fixed, design.df) == ({}, (), None)
-    _, influence = design.deviations(np.array([[1.0], [0], [0], [1], [1], [0], [1]]))
-    assert design.variance(influence)[0] == pytest.approx(4 / 7 * 3 / 7 / 7)
+    assert (design.clusters, design.fixed) == ({}, ())
+    found = spread_of_mean([1, 0, 0, 1, 1, 0, 1], design)
+    assert found == pytest.approx((4 / 7 * 3 / 7 / 6, 6))
     assert design.fewest_words() == pytest.approx(7)
 
 
@@ -156,11 +220,11 @@ def test_entries_that_hold_most_of_the_weight_are_worth_less():
 
 
 def test_rows_weigh_alike_whatever_their_size():
-    rows = np.array([0, 0, 0, 2])
-    design = design_of(np.zeros((4, 0), int), rows)
-    means, influence = design.deviations(np.array([[1.0], [1], [0], [0]]))
-    assert means[0] == pytest.approx((2 / 3 + 0) / 2)
-    assert influence[:, 0] == pytest.approx([1 / 18, 1 / 18, -2 / 18, 0])
+    rows = np.array([0, 0, 0, 2, 2])
+    values = np.array([[1.0], [1], [0], [0], [0]])
+    design = design_of(np.zeros((5, 0), int), rows)
+    assert design.means(values)[0] == pytest.approx((2 / 3 + 0) / 2)
+    assert spread_of_mean(values[:, 0], design) == pytest.approx(((2 / 9 * 3 / 2 / 3 + 0) / 4, 3))
 
 
 @given(

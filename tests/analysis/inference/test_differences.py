@@ -83,6 +83,39 @@ def test_models_with_the_same_verdicts_may_still_differ_on_other_words():
     assert found.high == -found.low == pytest.approx(t * np.sqrt(t**2 / (10 + t**2) / 10))
 
 
+def test_a_single_verdict_that_differs_changes_next_to_nothing():
+    # 14 verbs of 200 items, all right: one verb in five that a model lacks would be missed once in twenty.
+    codes = np.repeat(np.arange(14), 200)[:, None]
+    correct = np.ones((2800, 3), bool)
+    correct[5, 1] = False
+    alike, flipped, _ = differences(correct[:, [0, 2, 1]], design_of(codes))
+    assert alike.same
+    assert not flipped.same
+    assert (flipped.low, flipped.high) == pytest.approx((alike.low, alike.high), abs=0.001)
+    assert alike.high == pytest.approx(0.289, abs=0.0005)
+    assert [one.word for one in compare([alike, flipped], 0.02)] == ["same verdicts", "undecided"]
+
+
+def test_models_are_hardly_ever_equivalent_where_one_lacks_words():
+    # The second model guesses on one verb in twenty: a difference of .025, more than the margin.
+    random, wrong = np.random.default_rng(0), 0
+    codes = np.repeat(np.arange(14), 100)
+    for _ in range(200):
+        lacking = random.random(14) < 0.05
+        chance = np.where(lacking[codes], 0.5, 1.0)
+        correct = np.stack([np.ones(1400, bool), random.random(1400) < chance], axis=1)
+        found = differences(correct, design_of(codes[:, None]))
+        wrong += compare(found, 0.02)[0].word == "equivalent"
+    assert wrong <= 10
+
+
+def test_always_right_beside_never_right_in_one_row_and_the_same_in_another_is_no_sure_difference():
+    rows, codes = np.repeat([0, 1], 50), np.tile(np.repeat(np.arange(5), 10), 2)[:, None]
+    (found,) = differences(np.stack([rows == 0, rows < 0], axis=1), design_of(codes, rows))
+    assert (found.value, found.low < found.value < found.high) == (0.5, True)
+    assert 0 < found.p < 1
+
+
 def test_one_item_tells_no_models_apart():
     (found,) = differences(np.array([[True, False]]), independent(1))
     assert (found.value, found.low, found.high) == (1, -1, 1)

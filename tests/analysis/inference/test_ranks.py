@@ -1,54 +1,80 @@
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
 from drawn_items import crossed, design_of, draw_items
-from scipy.stats import rankdata, studentized_range
+from scipy.stats import rankdata, ttest_rel
+from statsmodels.stats.multitest import multipletests
 
 from tseval.analysis.differences import differences
-from tseval.analysis.ranks import mean_rank_intervals, rank_sets, ranks_that_may_be
-
-
-def of_independent(means, errors, df=None):
-    """Rank sets of models whose means were estimated apart from one another."""
-    covariance = np.diag(np.square(errors))
-    variances = np.diag(covariance)
-    gaps = np.sqrt(variances[:, None] + variances - 2 * covariance)
-    return ranks_that_may_be(np.asarray(means, float), gaps, covariance, df)
+from tseval.analysis.ranks import RankSets, mean_rank_intervals, rank_sets
 
 
 def independent(n_items):
     return design_of(np.zeros((n_items, 0), int))
 
 
+def of_shares(*shares, n_items=400):
+    return rank_sets(np.random.default_rng(0).random((n_items, len(shares))) < shares, independent(n_items))
+
+
 def test_models_far_apart_have_one_rank_each():
-    found = of_independent([0.2, 0.9, 0.5], [0.01] * 3)
+    found = of_shares(0.2, 0.9, 0.5)
     assert (found.low, found.high) == ((3, 1, 2), (3, 1, 2))
     assert found.tied() == []
 
 
 def test_equal_models_may_have_any_rank():
-    found = of_independent([0.5] * 4, [0.01] * 4)
+    found = of_shares(0.5, 0.5, 0.5, 0.5)
     assert (found.low, found.high) == ((1,) * 4, (4,) * 4)
-    assert found.tied() == [(0, 1, 2, 3)]
+    assert sorted(*found.tied()) == [0, 1, 2, 3]
 
 
-def test_the_sets_are_those_that_the_authors_program_prints():
-    # csranks (R) on its page of `csranks()`: x <- seq(1, 3, length = 10); sd <- rep(0.2, 10); csranks(x, sd).
-    # There, too, a higher value has a better rank.
-    found = of_independent(np.linspace(1, 3, 10), [0.2] * 10)
-    assert found.low == (7, 6, 5, 4, 3, 2, 1, 1, 1, 1)
-    assert found.high == (10, 10, 10, 10, 9, 8, 7, 6, 5, 4)
+def test_models_are_told_apart_where_holms_correction_of_their_pairs_does():
+    # An authority of its own: scipy's paired t-test and statsmodels' correction.
+    correct = np.random.default_rng(3).random((500, 6)) < np.linspace(0.5, 0.75, 6)
+    pairs = list(combinations(range(6), 2))
+    tests = [
+        ttest_rel(correct[:, one].astype(float), correct[:, other].astype(float)) for one, other in pairs
+    ]
+    told, *_ = multipletests([test.pvalue for test in tests], 0.05, "holm")
+    better = np.zeros((6, 6), bool)
+    for (one, other), test, apart in zip(pairs, tests, told, strict=True):
+        first, second = (one, other) if test.statistic > 0 else (other, one)
+        better[first, second] = apart
+    found = rank_sets(correct, independent(500))
+    assert (found.better == better).all()
+    assert 0 < better.sum() < 15
+    assert found.low == tuple(1 + better.sum(axis=0))
+    assert found.high == tuple(6 - better.sum(axis=1))
 
 
-@pytest.mark.parametrize("df", [None, 6, 30])
-def test_the_first_step_tells_models_apart_where_the_studentized_range_does(df):
-    critical = studentized_range.ppf(0.95, 5, df or np.inf) / np.sqrt(2)
-    for factor, apart in ((0.96, False), (1.04, True)):
-        # Four equal models and one that is better by a little less, or more, than the critical difference.
-        gap = factor * critical * np.sqrt(2) * 0.01
-        found = of_independent([0.5 + gap, 0.5, 0.5, 0.5, 0.5], [0.01] * 5, df)
-        assert bool(found.better[0].any()) == apart
+def every_group(better):
+    """The largest groups of models of whom no two are told apart, by trying all groups."""
+    n = len(better)
+    apart = better | better.T
+    free = [
+        set(group)
+        for size in range(2, n + 1)
+        for group in combinations(range(n), size)
+        if not apart[np.ix_(group, group)].any()
+    ]
+    return [group for group in free if not any(group < other for other in free)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ties_are_all_largest_groups_of_models_that_are_not_told_apart(seed):
+    random = np.random.default_rng(seed)
+    better = np.triu(random.random((8, 8)) < 0.4, 1)
+    found = RankSets(-np.arange(8.0), (1,) * 8, (8,) * 8, better).tied()
+    assert all(list(group) == sorted(group) for group in found)
+    assert sorted(map(sorted, found)) == sorted(map(sorted, every_group(better)))
+
+
+def test_a_pair_that_is_not_told_apart_stands_in_a_group_though_they_are_no_neighbours():
+    correct = np.zeros((400, 3), bool)
+    correct[:280, 0] = correct[12:280, 1] = correct[np.random.default_rng(1).permutation(400)[:264], 2] = True
+    assert rank_sets(correct, independent(400)).tied() == [(0, 2), (1, 2)]
 
 
 def test_of_two_models_the_sets_are_those_of_the_t_test():
@@ -58,41 +84,7 @@ def test_of_two_models_the_sets_are_those_of_the_t_test():
         correct, design = np.stack([first, second], axis=1), design_of(codes)
         (pair,) = differences(correct, design)
         found = rank_sets(correct, design)
-        if abs(pair.p - 0.05) > 0.004:  # else the simulated quantile may lie on either side
-            assert (found.low[0] == found.high[0]) == (pair.p < 0.05)
-
-
-def step_down(means, covariance, draws, seed):
-    """Romano & Wolf's step-down over ordered pairs, pair by pair, from draws of its own."""
-    noise = np.random.default_rng(seed).multivariate_normal(np.zeros(len(means)), covariance, draws)
-    spread = {
-        (j, k): np.sqrt(covariance[j, j] + covariance[k, k] - 2 * covariance[j, k])
-        for j, k in permutations(range(len(means)), 2)
-    }
-    left, told = set(spread), set()
-    while left:
-        critical = np.quantile(
-            np.max([(noise[:, j] - noise[:, k]) / spread[j, k] for j, k in left], axis=0), 0.95
-        )
-        found = {(j, k) for j, k in left if means[j] - means[k] > critical * spread[j, k]}
-        if not found:
-            break
-        left, told = left - found, told | found
-    return told
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_sets_are_those_of_a_plain_step_down_with_other_draws(seed):
-    random = np.random.default_rng(seed)
-    root = random.standard_normal((6, 6)) * 0.02
-    covariance = (root @ root.T + np.eye(6) * 1e-4).astype(np.float64)
-    means = (0.5 + np.arange(6) * 0.05).astype(np.float64)
-    variances = np.diag(covariance)
-    errors = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0)).astype(np.float64)
-    found = ranks_that_may_be(means, errors, covariance, None)
-    assert {(int(j), int(k)) for j, k in np.argwhere(found.better)} == step_down(
-        means, covariance, 200_000, 99
-    )
+        assert (found.low[0] == found.high[0]) == (pair.p < 0.05)
 
 
 def test_the_order_of_the_columns_does_not_matter():
@@ -109,11 +101,6 @@ def test_a_model_that_is_far_below_widens_no_set_of_the_others():
     with_it, without = rank_sets(correct, independent(400)), rank_sets(correct[:, :3], independent(400))
     assert (with_it.low[:3], with_it.high[:3]) == (without.low, without.high)
     assert (with_it.low[3], with_it.high[3]) == (4, 4)
-
-
-def test_neighbours_that_are_not_told_apart_are_tied_in_groups_that_may_overlap():
-    found = of_independent([0.5, 0.7, 0.6, 0.3], [0.03] * 4)
-    assert found.tied() == [(1, 2), (2, 0)]
 
 
 def test_one_model_has_one_rank():

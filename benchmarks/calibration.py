@@ -1,0 +1,282 @@
+"""Do intervals hold and tests err as often as they say, where entries are uneven, rows small, models many?
+
+Entries have effects on the logit scale, drawn anew each time; numbers of items are those of the design. Of
+two equally good models half of an entry's effect is the same. The accuracy that should be held is that over
+all entries there could be. Each design is drawn with several accuracies and strengths of words (`SETTINGS`);
+printed are the lowest and the highest share of intervals that hold, the largest share of equal models that
+are told apart at 5%, and the mean width by that of an oracle that knows the variance: where words matter at a
+middling accuracy, and the widest of all.
+
+    python benchmarks/calibration.py
+    python benchmarks/calibration.py --draws 200 --only designs
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+from coverage import SHARED, logistic
+from scipy.special import stdtrit
+from tabulate import tabulate
+
+from tseval.analysis.design import Design, Factors, Z, estimate, score_interval
+from tseval.analysis.differences import differences, mean_of_seeds
+from tseval.analysis.ranks import rank_sets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+# Constant and strength of words, in logits: accuracies of about .05, .57, .57, .56, .91, .99.
+SETTINGS = ((-3.2, 0.7), (0.3, 0.0), (0.3, 0.5), (0.3, 1.0), (2.5, 0.7), (4.6, 0.7))
+MIDDLING = SETTINGS[2:4]
+# How many verbs (by lemma) have how many of 2,000 items drawn from each set: one verb has 1,077, one 262, ...
+VERBS = {
+    "verbs of agreement": "1077 262 46 20 19 16*2 12*2 11*2 10*2 9 8*3 7*2 6*4 5*4 4*14 3*20 2*43 1*185",
+    "verbs of agreement_craft": (
+        "864 172 75 58 53 38 35 29 19 18*2 17*3 16 15 14 13 12*2 11*3 10*2 9*2 8 7*6 6*7 5*11 4*9 3*20 2*35 "
+        "1*104"
+    ),
+    "verbs of agreement_parsed": ("1050 251 44 34 14 13 11*4 10*4 9*4 8*2 7*3 6*8 5*5 4*11 3*22 2*38 1*178"),
+}
+# Of mean_of_seeds and its kin: how many seeds, how far apart in logits, and the constant.
+SEEDS = (*product((2, 3, 5), (0.1, 1.0), (0.3,)), *product((2, 3, 5), (1.5,), (4.6,)))
+
+
+def one_factor(sizes: list[int]) -> Design:
+    """Make a row of items of one factor whose entries have so many items."""
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    return Design.of(Factors(("verb",), codes[:, None]))
+
+
+def zipf(n_entries: int, n_items: int) -> list[int]:
+    """Give numbers of items that fall off as one over the rank."""
+    shares = 1 / np.arange(1, n_entries + 1)
+    return [int(n) for n in np.maximum(1, np.round(n_items * shares / shares.sum()))]
+
+
+def parsed(text: str) -> list[int]:
+    """Read numbers of items: `12*2` for two entries of twelve."""
+    pairs = (part.partition("*") for part in text.split())
+    return [int(n) for n, _, times in pairs for _ in range(int(times or 1))]
+
+
+def crossed(*levels: int, kept: float = 1.0) -> Design:
+    """Cross factors; a random part of the items is kept."""
+    codes = np.stack([axis.ravel() for axis in np.indices(levels)], axis=1)
+    chosen = np.random.default_rng(0).random(len(codes)) < kept
+    return Design.of(Factors(tuple("abcdef"[: len(levels)]), codes[chosen]))
+
+
+def rows_of(n_rows: int, n_items: int, n_own: int | None = None) -> Design:
+    """Make small rows: of verbs from a common lexicon of 14, or each of so many verbs of its own."""
+    rows = np.repeat(np.arange(n_rows), n_items)
+    if n_own is None:
+        codes = np.random.default_rng(0).integers(0, 14, len(rows))
+    else:
+        codes = rows * n_own + np.tile(np.arange(n_items) % n_own, n_rows)
+    return Design.of(Factors(("verb",), codes[:, None]), rows)
+
+
+@cache
+def designs() -> dict[str, Design]:
+    """Give the designs by name."""
+    found = {f"even, {g} × {n}": one_factor([n] * g) for g, n in ((8, 50), (17, 40), (50, 10))}
+    found |= {f"Zipf, {g} entries": one_factor(zipf(g, n)) for g, n in ((8, 400), (20, 800), (200, 2000))}
+    found |= {f"one of {g} has half": one_factor([20 * (g - 1)] + [20] * (g - 1)) for g in (8, 20, 50)}
+    found |= {name: one_factor(parsed(text)) for name, text in VERBS.items()}
+    found |= {"crossed 14 × 20": crossed(14, 20), "crossed 20 × 14 × 10": crossed(20, 14, 10, kept=0.3)}
+    found |= {f"20 rows of {n}": rows_of(20, n) for n in (5, 3, 2)}
+    found |= {f"20 rows, {n} own words": rows_of(20, 10, n) for n in (5, 3, 2, 1)}
+    return found
+
+
+def draw(
+    design: Design, setting: tuple[float, float], better: NDArray[np.float64], random: Generator
+) -> NDArray[np.bool_]:
+    """Draw entries, and the verdicts of models that are better by some logits, (items, models)."""
+    constant, strength = setting
+    codes = design.factors.codes
+    logits = np.full((len(codes), len(better)), constant) + better
+    for column in codes.T:
+        # Of several factors each has its part of the variance.
+        shape = int(column.max()) + 1, len(better)
+        shared, own = random.standard_normal((shape[0], 1)), random.standard_normal(shape)
+        effects = np.sqrt(SHARED) * shared + np.sqrt(1 - SHARED) * own
+        logits += strength / np.sqrt(codes.shape[1]) * effects[column]
+    return random.random(logits.shape) < logistic(logits)
+
+
+def truth(constant: float, strength: float) -> float:
+    """Give the accuracy over all entries there could be."""
+    points, weights = np.polynomial.hermite_e.hermegauss(99)
+    return float(logistic(constant + strength * points) @ weights / weights.sum())
+
+
+def of_designs(draws: int, seed: int) -> Iterator[list[object]]:
+    """Try accuracies and differences of equal models."""
+    for name, design in designs().items():
+        everything = np.ones(len(design.rows), bool)
+        held, told, wide = {}, {}, {}
+        for setting in SETTINGS:
+            random, true = np.random.default_rng(seed), truth(*setting)
+            ends, points, apart = [], [], 0
+            for _ in range(draws):
+                correct = draw(design, setting, np.zeros(2), random)
+                one = estimate(correct[:, 0], everything, design)
+                ends.append((one.low, one.high))
+                points.append(one.value)
+                apart += differences(correct, design)[0].p < 0.05
+            low, high = np.array(ends).T
+            held[setting] = ((low <= true) & (true <= high)).mean()
+            told[setting] = apart / draws
+            wide[setting] = (high - low).mean() / (2 * Z * np.std(points))
+        middling = max(wide[setting] for setting in MIDDLING)
+        yield [
+            name, f"{min(held.values()):.3f}", f"{max(held.values()):.3f}", f"{max(told.values()):.3f}",
+            f"{middling:.2f}", f"{max(wide.values()):.2f}",
+        ]  # fmt: skip
+
+
+def of_models(draws: int, seed: int) -> Iterator[list[object]]:
+    """Try rank sets of equal models, all of which should hold together."""
+    design = one_factor([40] * 17)
+    for n_models in (3, 10, 25, 50):
+        random, held = np.random.default_rng(seed), 0
+        for _ in range(draws):
+            found = rank_sets(draw(design, (0.3, 0.5), np.zeros(n_models), random), design)
+            held += not found.better.any()
+        yield [n_models, f"{held / draws:.3f}"]
+
+
+def of_seeds(draws: int, seed: int) -> Iterator[list[object]]:
+    """Try means over seeds."""
+    design = crossed(14, 20)
+    for n_seeds, spread, constant in SEEDS:
+        random, held, width = np.random.default_rng(seed), 0, []
+        true = truth(constant, float(np.hypot(0.7, spread)))
+        for _ in range(draws):
+            correct = draw(design, (constant, 0.7), spread * random.standard_normal(n_seeds), random)
+            found = mean_of_seeds(correct, design)
+            held += found.low <= true <= found.high
+            width.append(found.high - found.low)
+        yield [n_seeds, spread, f"{true:.2f}", f"{held / draws:.3f}", f"{np.mean(width):.3f}"]
+
+
+def rivals(
+    sizes: list[int], right: NDArray[np.float64]
+) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
+    """Try other estimators of one factor on many draws: the name, and the ends of an interval for each draw.
+
+    Args:
+        sizes: (entries,), the number of items of each.
+        right: (entries, draws), how many of these are right.
+
+    Source: Bell & McCaffrey 2002, "Bias reduction in standard errors for linear regression with multi-stage
+    samples", Survey Methodology 28(2), for independent items as the working model.
+    """
+    n = np.array(sizes, float)
+    w, shares = n / n.sum(), right / n[:, None]
+    p = w @ shares
+    sums = w[:, None] * (shares - p)
+    plain = len(n) / (len(n) - 1) * (sums**2).sum(axis=0)
+    effective = 1 / (w @ w)
+    # Of items that are independent the sums have the covariance W - ww', and CR2 divides them by 1 - w.
+    independent = np.diag(w) - np.outer(w, w)
+    scaled = independent / np.sqrt(np.outer(1 - w, 1 - w))
+    bell = np.trace(scaled) ** 2 / (scaled**2).sum()
+    corrected = (sums**2 / (1 - w)[:, None]).sum(axis=0)
+    for name, variance, df in (
+        ("entries - 1", plain, len(n) - 1),
+        ("1/Σw² - 1", plain, max(effective - 1, 1)),
+        ("CR2, Bell & McCaffrey", corrected, max(bell, 1)),
+    ):
+        q = stdtrit(df, 0.975)
+        known = np.where(variance > 0, p * (1 - p) / np.where(variance > 0, variance, 1), effective)
+        n_eff = np.minimum(known, n.sum())
+        yield (
+            name,
+            *np.array(
+                [
+                    score_interval(float(one), float(worth), float(q))
+                    for one, worth in zip(p, n_eff, strict=True)
+                ]
+            ).T,
+        )
+
+
+def flips(sizes: list[int], gaps: NDArray[np.float64], random: Generator) -> float:
+    """Give the share of draws in which the signs of entries, flipped at random, tell two models apart.
+
+    Args:
+        sizes: (entries,), the number of items of each.
+        gaps: (entries, draws), how many more are right for the one model than for the other.
+        random: Of the signs.
+    """
+    signs = random.choice((-1.0, 1.0), (999, len(sizes)))
+    return float(((np.abs(signs @ gaps) >= np.abs(gaps.sum(axis=0)) - 1e-9).mean(axis=0) < 0.05).mean())
+
+
+def of_rivals(draws: int, seed: int) -> Iterator[list[object]]:
+    """Try other estimators on designs of one factor in one row, two equal models each."""
+    for name, design in designs().items():
+        if len(design.clusters) > 1 or design.rows.any():
+            continue
+        codes = design.factors.codes[:, 0]
+        sizes = np.bincount(codes).tolist()
+        found: dict[str, list[tuple[float, float]]] = {}
+        flipped = []
+        for setting in SETTINGS:
+            random, true = np.random.default_rng(seed), truth(*setting)
+            drawn = np.stack([draw(design, setting, np.zeros(2), random) for _ in range(draws)], axis=2)
+            right = np.stack(
+                [
+                    np.add.reduceat(one, np.flatnonzero(np.diff(codes, prepend=-1)), 0)
+                    for one in drawn.transpose(1, 0, 2).astype(float)
+                ]
+            )
+            sd = (right[0].sum(axis=0) / len(codes)).std()
+            for rival, low, high in rivals(sizes, right[0]):
+                hold = ((low <= true) & (true <= high)).mean()
+                found.setdefault(rival, []).append((hold, (high - low).mean() / (2 * Z * sd)))
+            flipped.append(flips(sizes, right[0] - right[1], random))
+        cells = []
+        for of_one in found.values():
+            cells += [f"{min(hold for hold, _ in of_one):.3f}", f"{max(of_one[2][1], of_one[3][1]):.2f}"]
+        yield [name, *cells, f"{max(flipped):.3f}"]
+
+
+TABLES: dict[str, tuple[Callable[[int, int], Iterator[list[object]]], list[str]]] = {
+    "designs": (
+        of_designs,
+        ["design", "holds, lowest", "highest", "equal told apart", "width by oracle", "widest"],
+    ),
+    "models": (of_models, ["equal models", "all rank sets hold"]),
+    "seeds": (of_seeds, ["seeds", "spread, logits", "true accuracy", "interval holds", "width"]),
+    "rivals": (
+        of_rivals,
+        ["design", "entries - 1", "width", "1/Σw² - 1", "width", "CR2", "width", "sign flips"],
+    ),
+}
+
+
+@click.command(help="Simulate where intervals are hard to get right.")
+@click.option("--draws", type=click.IntRange(min=1), default=1_000, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers.")
+@click.option("--only", type=click.Choice(list(TABLES)), multiple=True, help="Some of the tables.")
+def main(draws: int, seed: int, only: tuple[str, ...]) -> None:
+    """Print the tables of docs/statistics.md and of decision 34."""
+    for name in only or TABLES:
+        rows, headings = TABLES[name]
+        click.echo(tabulate(list(rows(draws, seed)), headings, "pipe", disable_numparse=True))
+        click.echo()
+
+
+if __name__ == "__main__":
+    main()
