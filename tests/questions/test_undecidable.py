@@ -65,7 +65,7 @@ def test_an_interaction_of_conditions_that_look_alike_is_undecidable(tmp_path):
         ("trans_nocomma.np > intrans_nocomma.critical", [True, False]),
         (
             "trans_nocomma.np - trans_comma.critical > intrans_nocomma.critical - intrans_comma.np",
-            [False, False],
+            [True, False],
         ),
         ("trans_nocomma.np + trans_comma.np > intrans_comma.np + intrans_nocomma.np", [True, False]),
         ("trans_nocomma.np + trans_comma.np > intrans_comma.np + intrans_comma.np", [False, False]),

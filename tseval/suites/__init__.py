@@ -358,7 +358,8 @@ def _load(
     refuse_exclusion(spec, exclude)
     key = suite_key(path) if complete else None
     if key is not None and (cached := load_cached(key)) is not None and _is_genuine(cached):
-        return replace(cached, writing=read_folder(path).writing)  # of the file: digests do not cover it
+        # Rules of writing are read from the file: no digest covers what a cache says of them.
+        return cached if cached.writing else replace(cached, writing=read_folder(path).writing)
 
     from tseval.suites.grammar.expand import check_size, choose_rows, expand  # noqa: PLC0415 - brings Jinja and YAML along
 

@@ -208,7 +208,6 @@ def refused(folder, *arguments, text="text.txt", output="t.conllu", model=MODEL)
     [
         ("text.txt", "caf\xe9\n".encode("latin-1"),
          "text.txt: not UTF-8 text (invalid continuation byte at byte 3)"),
-        ("text.txt", GOOD.encode("utf-16"), "text.txt: not UTF-8 text"),
         ("text.txt", b"", "text.txt: is empty"),
         ("text.txt", b"\n \n\t\n", "text.txt: is empty"),
         ("text.txt.gz", CUT, "text.txt.gz: cannot be read (Compressed file ended"),
