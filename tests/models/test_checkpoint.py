@@ -417,7 +417,7 @@ def test_it_beats_chance_clearly_on_simple_agreement():
     suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt", "sent_comp"])
     table = tseval.evaluate(tseval.load_model("bundled:lstm"), suite).table()
     assert (table["accuracy"] > 0.9).all(), table
-    # The lower ends of the 95% intervals, for other subjects and verbs: in one row all errors are of one verb.
+    # The lower ends of the 95% intervals, for other words: in one row all errors are of one verb.
     assert table["low"].tolist()[0] > 0.45, table
     assert table["low"].tolist()[1] > 0.8, table
 

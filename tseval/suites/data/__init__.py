@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
     from tseval.items import Case
     from tseval.suites.data.entries import DataItem
-    from tseval.suites.data.roles import NamedColumns
+    from tseval.suites.data.roles import Header
 
 
 # Of two files of one name the first kind is read.
@@ -272,7 +272,7 @@ def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
     return found
 
 
-def _is_blimp(file: Path, columns: NamedColumns) -> bool:
+def _is_blimp(file: Path, columns: Header) -> bool:
     published = columns.known is not None and columns.known.title is not None
     return not (is_table(file) or columns.given or published) and {"UID", "pairID"} <= {*columns.names}
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tseval.questions import Question
     from tseval.suites.data.entries import DataItem, Reading
-    from tseval.suites.data.roles import NamedColumns
+    from tseval.suites.data.roles import Header
 
 
 # Regions that are compared where nothing else is said.
@@ -64,7 +64,7 @@ def template_of(names: Sequence[str], how: Mapping[str, str]) -> str | None:
 
 
 def read_template(
-    columns: NamedColumns, how: Mapping[str, str]
+    columns: Header, how: Mapping[str, str]
 ) -> Iterator[tuple[str, list[tuple[str, bool]], bool]]:
     """Read a template: each region's name, what may stand there, and whether it is compared."""
     template = template_of(columns.names, how) or ""

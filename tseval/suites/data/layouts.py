@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tseval.formats import Json
     from tseval.items import Case, Feature
     from tseval.suites.data.entries import Reading, TableRow
-    from tseval.suites.data.roles import DataRecord, NamedColumns
+    from tseval.suites.data.roles import DataRecord, Header
 
     Pieces = tuple[tuple[str, str], ...]  # names and texts of regions
 
@@ -58,7 +58,7 @@ _LABELS = {
 _PREFIX = ("prefix", "continuation")
 
 
-def layout_of(columns: NamedColumns, first: DataRecord, how: Mapping[str, str]) -> str | None:
+def layout_of(columns: Header, first: DataRecord, how: Mapping[str, str]) -> str | None:
     """Name the layout that the roles of columns imply, or None.
 
     Args:
@@ -77,13 +77,13 @@ def layout_of(columns: NamedColumns, first: DataRecord, how: Mapping[str, str]) 
     return "regions" if template_of(columns.names, how) else None
 
 
-def fills(columns: NamedColumns, first: DataRecord) -> bool:
+def fills(columns: Header, first: DataRecord) -> bool:
     """Whether a pair of columns holds what is put into the sentence of a third."""
     pair = columns.pair()
     return pair is not None and _frame(columns, first) is not None and _frame(columns, first) not in pair
 
 
-def _is_words(columns: NamedColumns, first: DataRecord) -> bool:
+def _is_words(columns: Header, first: DataRecord) -> bool:
     """Whether a row holds a word of a sentence, rather than a sentence with one of its words."""
     if columns.of("word") is None or not (columns.of("item") or columns.of("number")):
         return False
@@ -186,9 +186,7 @@ def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
         yield from _conditions(sentences, columns, reading)
 
 
-def _of_rows(
-    records: Iterable[tuple[str, DataRecord]], columns: NamedColumns, stem: str
-) -> Iterator[Sentence]:
+def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str) -> Iterator[Sentence]:
     """Give the sentence of every row; where its critical word is numbered or named, cut into regions."""
     before = "+".join(filter(None, (columns.of("context"), columns.of("prefix")))) or None
     sentence = columns.of("sentence") or columns.of("target")
@@ -212,14 +210,14 @@ def _of_rows(
         yield _sentence(place, record, columns, roles, (rows, stem, features), pieces)
 
 
-def _roles_of(columns: NamedColumns) -> tuple[str | None, str | None, str | None]:
+def _roles_of(columns: Header) -> tuple[str | None, str | None, str | None]:
     return columns.of("item"), columns.of("condition"), columns.of("label")
 
 
 def _sentence(
     place: str,
     record: DataRecord,
-    columns: NamedColumns,
+    columns: Header,
     roles: Sequence[str | None],
     about: tuple[Mapping[str, str], str, Mapping[str, str]],
     pieces: Pieces,
@@ -252,7 +250,7 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
 
 
 def _of_words(
-    records: Iterable[tuple[str, DataRecord]], columns: NamedColumns, stem: str, apart: bool = False
+    records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str, apart: bool = False
 ) -> Iterator[Sentence]:
     """Put the words of each sentence together; those of one region that follow one another are one.
 
@@ -298,7 +296,7 @@ def _number(place: str, text: str, column: str) -> int:
 
 
 def _of_template(
-    records: Iterable[tuple[str, DataRecord]], columns: NamedColumns, stem: str, how: Mapping[str, str]
+    records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str, how: Mapping[str, str]
 ) -> Iterator[Sentence]:
     """Write the sentences of every row: one for each choice among alternatives, which is its condition."""
     slots = list(read_template(columns, how))
@@ -322,7 +320,7 @@ def _of_template(
             yield replace(one, item=one.item or str(number), condition=condition)
 
 
-def _by_turns(sentences: list[Sentence], order: tuple[bool, bool], columns: NamedColumns) -> list[Sentence]:
+def _by_turns(sentences: list[Sentence], order: tuple[bool, bool], columns: Header) -> list[Sentence]:
     """Make items of two lines that follow one another."""
     if len(sentences) % 2:
         last = sentences[-1].place
@@ -336,9 +334,7 @@ def _by_turns(sentences: list[Sentence], order: tuple[bool, bool], columns: Name
     ]
 
 
-def _judged(
-    sentences: Sequence[Sentence], how: Mapping[str, str], columns: NamedColumns
-) -> list[bool] | None:
+def _judged(sentences: Sequence[Sentence], how: Mapping[str, str], columns: Header) -> list[bool] | None:
     """Say which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
     if better := how.get("better"):
         chosen = [better in (one.label, one.condition, *_levels(one.condition)) for one in sentences]
@@ -373,7 +369,7 @@ def _levels(condition: str) -> list[str]:
 
 
 def _pairs(
-    sentences: Sequence[Sentence], judged: Sequence[bool], columns: NamedColumns, reading: Reading
+    sentences: Sequence[Sentence], judged: Sequence[bool], columns: Header, reading: Reading
 ) -> Iterator[DataItem]:
     """Pair the better sentences of each item with the worse ones."""
     if not all(one.item for one in sentences):
@@ -461,7 +457,7 @@ def _item(chosen: Mapping[str, Sentence], item: str, whole: bool = False) -> Dat
     )
 
 
-def _conditions(sentences: Sequence[Sentence], columns: NamedColumns, reading: Reading) -> Iterator[DataItem]:
+def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading) -> Iterator[DataItem]:
     """Make designs of items whose sentences stand under conditions."""
     conditions = list(dict.fromkeys(one.condition for one in sentences))
     if len(conditions) < 2 or not all(one.item for one in sentences):
@@ -498,14 +494,14 @@ def _conditions(sentences: Sequence[Sentence], columns: NamedColumns, reading: R
         yield _item(chosen, item, whole=True)
 
 
-def _frame(columns: NamedColumns, first: DataRecord) -> str | None:
+def _frame(columns: Header, first: DataRecord) -> str | None:
     """Give the column of a sentence with a mask, which words are put into."""
     name = columns.of("sentence")
     return name if name and MASK.search(text_in(first.get(name))) else None
 
 
 def _candidates(
-    file: Path, stem: str, columns: NamedColumns, first: DataRecord, reading: Reading
+    file: Path, stem: str, columns: Header, first: DataRecord, reading: Reading
 ) -> Iterator[DataItem]:
     """Put candidates into a sentence, or behind a prefix: the right one should be more probable."""
     frame, pair = _frame(columns, first), None if columns.of("candidates") else columns.pair()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tseval.items import Case, Feature
     from tseval.questions import Score
     from tseval.suites.data.entries import Reading, TableRow
-    from tseval.suites.data.roles import DataRecord, NamedColumns
+    from tseval.suites.data.roles import DataRecord, Header
 
 
 # Each label to the column of what stands before its text, if there is one, and to that of the text.
@@ -74,7 +74,7 @@ class Roles:
         return used | ({self.item} if self.item else set())
 
 
-def find_roles(columns: NamedColumns, first: DataRecord) -> Roles | None:
+def find_roles(columns: Header, first: DataRecord) -> Roles | None:
     """Say what the columns of a table of pairs are; None if it holds none.
 
     Args:
@@ -88,7 +88,7 @@ def find_roles(columns: NamedColumns, first: DataRecord) -> Roles | None:
     return Roles(parts, columns.rows(), item, columns.features(used))
 
 
-def _parts(columns: NamedColumns, first: DataRecord) -> Parts | None:
+def _parts(columns: Header, first: DataRecord) -> Parts | None:
     if {name for part in _COMPS.values() for name in part} <= {*columns.names} and not columns.says_pair:
         return dict(_COMPS)
     pair = columns.pair()
@@ -101,7 +101,7 @@ def _parts(columns: NamedColumns, first: DataRecord) -> Parts | None:
     return {label: (before, name) for label, name in zip(PAIR_LABELS, pair, strict=True)}
 
 
-def _prefix(columns: NamedColumns, pair: tuple[str, str], first: DataRecord) -> str | None:
+def _prefix(columns: Header, pair: tuple[str, str], first: DataRecord) -> str | None:
     """Give the column of what stands before both of a pair, where they are continuations of it."""
     if given := [columns.given[role] for role in ("context", "prefix") if role in columns.given]:
         return "+".join(given)
@@ -190,7 +190,7 @@ def _with_roles(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, DataR
         yield at, record, found[own]
 
 
-def _checked(columns: NamedColumns, first: DataRecord, before: bool = False) -> Roles:
+def _checked(columns: Header, first: DataRecord, before: bool = False) -> Roles:
     roles = find_roles(columns, first)
     if before and (roles is None or not any(prefix for prefix, _ in roles.parts.values())):
         raise SuiteError(

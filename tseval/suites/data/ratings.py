@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tseval.formats import Json
     from tseval.items import Case, Feature
     from tseval.suites.data.entries import Reading, TableRow
-    from tseval.suites.data.roles import NamedColumns
+    from tseval.suites.data.roles import Header
 
 
 def standard_errors(ratings: Sequence[Mapping[str, float]]) -> list[float]:
@@ -83,7 +83,7 @@ class Rated:
     entries: Mapping[str, str]
 
 
-def rated_columns(columns: NamedColumns) -> dict[str, str] | None:
+def rated_columns(columns: Header) -> dict[str, str] | None:
     """Map what a rated sentence needs, and may have beside it, to columns; None if there are no ratings.
 
     Of pairs, whose rating says how far the first is preferred, a user gives the rating.

@@ -203,7 +203,7 @@ def columns_given(how: Mapping[str, str]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedColumns:
+class Header:
     """The columns of a table.
 
     Attributes:
@@ -313,7 +313,7 @@ class NamedColumns:
         return {"lang" if name == lang else name: name for name in self.names if name not in apart}
 
 
-def find_columns(place: str, names: Sequence[str], how: Mapping[str, str]) -> NamedColumns:
+def find_columns(place: str, names: Sequence[str], how: Mapping[str, str]) -> Header:
     """Say what the columns of a table may be, by what is given and by known names.
 
     Raises:
@@ -329,7 +329,7 @@ def find_columns(place: str, names: Sequence[str], how: Mapping[str, str]) -> Na
                     f"  {suggest(part, names, 'Columns')}"
                 )
     known = next((one for one in _KNOWN if {*one.roles.values(), *one.besides} <= {*names}), None)
-    return NamedColumns(place, names, given, known)
+    return Header(place, names, given, known)
 
 
 def parts_of(name: str, names: Collection[str]) -> list[str]:
