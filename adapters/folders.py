@@ -26,12 +26,13 @@ OTHER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tok
                "added_tokens.json", "*.model", "*.tiktoken", "*.py")  # fmt: skip
 
 
+POINTER, POINTER_BYTES = b"version https://git-lfs.github.com/spec/", 1_024
 PICKLED_WEIGHTS = "*_model*.bin"  # of a model, or of an adapter to one
 TOKENIZER = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "*.vocab", "merges.txt")
 
 
 def refuse_hostile(where: str, folder: Path) -> None:
-    """Refuse a folder that holds pipes or devices before transformers waits for them, or hostile pickles.
+    """Refuse a folder of pipes or devices before transformers waits for them, pointers, or hostile pickles.
 
     Torch's own reader executes nothing in a pickle of weights, but takes any memory that it asks for.
 
@@ -43,6 +44,15 @@ def refuse_hostile(where: str, folder: Path) -> None:
         for path in folder.iterdir():
             if path.exists() and not path.is_file() and not path.is_dir():
                 raise ModelError(f"{where}: holds {path.name!r}, which is not a regular file")
+            if (
+                path.is_file()
+                and path.stat().st_size < POINTER_BYTES
+                and path.read_bytes().startswith(POINTER)
+            ):
+                raise ModelError(
+                    f"{where}: {path.name} is not the file but what Git LFS left in its place.\n"
+                    "  Fetch it there: git lfs pull."
+                )
             if path.is_file() and path.match(PICKLED_WEIGHTS):
                 try:
                     read_object(path, frozenset(), STATE_LIMITS)

@@ -138,6 +138,7 @@ def _follow_file(where: str, tokenizer: PreTrainedTokenizerBase, path: Path, tex
     file = Tokenizer.from_file(str(path))
     file.no_truncation()
     file.no_padding()
+    file.encode_special_tokens = tokenizer.backend_tokenizer.encode_special_tokens  # as its user has set it
     _drops_merges(file)
     added = list(map(str, file.get_added_tokens_decoder().values()))[:MOST_ADDED]
     texts = [*texts, *(f"a {token} b{token}" for token in added)]

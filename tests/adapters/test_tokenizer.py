@@ -87,6 +87,26 @@ def test_a_file_with_other_special_tokens_than_its_class_is_refused(tmp_path):
         open_model(f"hf:{tmp_path}")
 
 
+def test_special_tokens_that_a_text_spells_are_split_where_the_configuration_says_so(tmp_path):
+    save_causal(tmp_path)
+    edit(tmp_path / "tokenizer_config.json", split_special_tokens=True)
+    model: Any = open_model(f"hf:{tmp_path}")
+    (row,) = scorer_for(model).score(pa.array(["the <|endoftext|> laughs ."])).to_pylist()
+    file = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    file.encode_special_tokens = True
+    ids = file.encode("the <|endoftext|> laughs .").ids
+    assert 0 not in ids
+    assert row["logprob"] == pytest.approx(plain(tmp_path, ids), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_file_that_git_lfs_has_not_fetched_is_named(tmp_path, name):
+    save_causal(tmp_path)
+    (tmp_path / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 538\n")
+    with pytest.raises(ModelError, match=rf"{name} is not the file but what Git LFS left in its place"):
+        open_model(f"hf:{tmp_path}")
+
+
 @pytest.mark.parametrize("save", [save_causal, save_masked])
 def test_dropout_that_was_left_in_a_file_is_left_out_and_said(tmp_path, save):
     if save is save_causal:
