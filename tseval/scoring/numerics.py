@@ -552,5 +552,7 @@ def out_of_memory(error: BaseException) -> bool:
     """Tell lack of memory, on either kind of device, from other faults."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    # torch's CPU allocator raises a plain RuntimeError, and so does what passes on the error of a device.
-    return any(said in str(error) for said in ("allocate memory", "out of memory"))
+    # torch's CPU allocator raises a plain RuntimeError, so does what passes on the error of a device, and
+    # oneDNN where there is no room for what it compiles.
+    said = str(error)
+    return any(one in said for one in ("allocate memory", "out of memory", "could not create a primitive"))
