@@ -63,9 +63,9 @@ def open_tokenizer(
         notes.append("the tokenizer's dropout, which is for training, is left out")
     texts = [*TEXTS, *_draw(tokenizer)]
     path = _find(source, "tokenizer.json", places)
-    if path is not None and tokenizer.is_fast and not has_own_code(tokenizer):
+    if path is not None and splits_by_backend(tokenizer):
         notes += _follow_file(where, tokenizer, path, texts)
-    if _pieces(tokenizer, texts) != _pieces(tokenizer, texts):
+    if pieces_of(tokenizer, texts) != pieces_of(tokenizer, texts):
         raise ModelError(
             f"{where}: its tokenizer gives other pieces each time it splits the same text.\n"
             "  What is left to chance there is for training: save the tokenizer without it."
@@ -73,16 +73,13 @@ def open_tokenizer(
     return tokenizer, notes
 
 
-def has_own_code(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Tell whether a tokenizer's class is not one of transformers, so that any step may be its own."""
-    return not type(tokenizer).__module__.startswith("transformers.models.") and not type(
-        tokenizer
-    ).__module__.startswith("transformers.tokenization")
-
-
 def splits_by_backend(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Tell whether the library `tokenizers` alone makes the pieces, and says where they stand."""
-    return bool(tokenizer.is_fast) and not has_own_code(tokenizer)
+    """Tell whether the library `tokenizers` alone makes the pieces, and says where they stand.
+
+    Of a class that is not one of transformers, any step may be its own.
+    """
+    known = ("transformers.models.", "transformers.tokenization")
+    return bool(tokenizer.is_fast) and type(tokenizer).__module__.startswith(known)
 
 
 def form_read(tokenizer: PreTrainedTokenizerBase) -> str:
@@ -119,13 +116,13 @@ def _drops_merges(backend: Tokenizer) -> bool:
 
 
 def _draw(tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """Make up texts of a tokenizer's own pieces, and of the tokens that were added to it."""
+    """Make up texts of tokens from all over the vocabulary."""
     draw = np.random.default_rng(0)
     ids = draw.choice(len(tokenizer), (DRAWN, LENGTH)).tolist()
     return [tokenizer.decode(some, clean_up_tokenization_spaces=False) for some in ids]
 
 
-def _pieces(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
+def pieces_of(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
     """Split texts as the tokenizer itself does, special tokens left out."""
     encoded = tokenizer(list(texts), add_special_tokens=False, verbose=False)
     return cast("list[list[int]]", encoded["input_ids"])
@@ -143,13 +140,13 @@ def _follow_file(where: str, tokenizer: PreTrainedTokenizerBase, path: Path, tex
     added = list(map(str, file.get_added_tokens_decoder().values()))[:MOST_ADDED]
     texts = [*texts, *(f"a {token} b{token}" for token in added)]
     expected = [one.ids for one in file.encode_batch(texts, add_special_tokens=False)]
-    found = _pieces(tokenizer, texts)
+    found = pieces_of(tokenizer, texts)
     differ = [text for text, one, other in zip(texts, found, expected, strict=True) if one != other]
     if not differ:
         return []
     ids = tokenizer.all_special_ids
     cast("Any", tokenizer)._tokenizer = file
-    if tokenizer.all_special_ids != ids or _pieces(tokenizer, texts) != expected:
+    if tokenizer.all_special_ids != ids or pieces_of(tokenizer, texts) != expected:
         raise ModelError(
             f"{where}: tokenizer.json and {type(tokenizer).__name__} of tokenizer_config.json give different "
             f"pieces, as of {differ[0]!r}.\n"

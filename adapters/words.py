@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.adapters.tokenizer import splits_by_backend
+from tseval.adapters.tokenizer import pieces_of, splits_by_backend
 from tseval.errors import ModelError
 from tseval.scoring.protocol import Encoded
 
@@ -82,13 +82,12 @@ class Pieces:
             )
         self.tokenizer = tokenizer
         self.leading_space, self._writing = leading_space, writing
-        self.keeps_space, self._trims = white_space != "single", white_space != "all"
+        self._white_space = white_space
         self._seen: dict[bytes, tuple[str, bool]] = {}
 
     def writing(self, rules: Writing) -> Pieces:
         """Give pieces of the same vocabulary, of sentences that are written as natural text."""
-        white_space = "single" if not self.keeps_space else "kept" if self._trims else "all"
-        return Pieces(self.tokenizer, self.leading_space, white_space, rules)
+        return Pieces(self.tokenizer, self.leading_space, self._white_space, rules)
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces."""
@@ -123,7 +122,11 @@ class Pieces:
             prefix = " " if self.leading_space else ""
             near = np.flatnonzero(may_exceed(sentences, longest - n_special))
             texts = [prefix + text for text in self._texts(sentences.take(pa.array(near, pa.int64())))[0]]
-            found[near] = [len(ids) + n_special > longest for ids in self._ids(texts)] if texts else False
+            found[near] = (
+                [len(ids) + n_special > longest for ids in pieces_of(self.tokenizer, texts)]
+                if texts
+                else False
+            )
         return found
 
     def words_of_tokenizer(self, sentences: pa.StringArray) -> np.ndarray | None:
@@ -172,17 +175,13 @@ class Pieces:
         split = pc.utf8_split_whitespace(trimmed)
         lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
         texts = cast("pa.StringArray", pc.binary_join(split, " "))
-        if self.keeps_space:
-            texts = trimmed if self._trims else sentences
+        if self._white_space != "single":
+            texts = trimmed if self._white_space == "kept" else sentences
         found = [str(text) for text in texts.to_pylist()]
         if self._writing is None:
             return found, lengths, None
         written = [self._writing.write(text) for text in found]
         return [text for text, _ in written], lengths, [starts for _, starts in written]
-
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        encoded = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)
-        return cast("list[list[int]]", encoded["input_ids"])
 
     def _encodings(self, texts: Sequence[str]) -> list[Encoding]:
         prefix = " " if self.leading_space else ""
@@ -204,7 +203,7 @@ class Pieces:
         joined = "".join(f" {text}" for text in texts)
         sizes = np.array([len(text) + 1 for text in texts])
         text_starts = np.cumsum(sizes) - sizes + (0 if self.leading_space else 1)
-        if self.keeps_space:
+        if self._white_space != "single":
             return tokens, _pieces_beside_white_space(joined, np.repeat(text_starts, counts), spans)
         if starts is None:
             begins = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32) == ord(" ")
@@ -227,7 +226,7 @@ class Pieces:
         pieces: list[int] = []
         for text, own in zip(texts, starts or map(_after_spaces, texts), strict=True):
             beginnings = [prefix + text[:end] for end in [*own[1:], len(text)]]
-            ids = self._ids(beginnings)
+            ids = pieces_of(self.tokenizer, beginnings)
             reached = np.minimum(np.maximum.accumulate([len(one) for one in ids]), len(ids[-1]))
             pieces += np.diff(reached, prepend=0).tolist()
             tokens += ids[-1]
