@@ -36,7 +36,7 @@ from tseval.adapters.words import (
 from tseval.errors import ModelError
 from tseval.scoring.numerics import (
     NOTHING_GAINED,
-    Bfloat16Matrix,
+    NarrowMatrix,
     Rerouted,
     chosen_logits,
     fast_products,
@@ -70,8 +70,8 @@ ARGUMENTS = ("bos", "eos", "leading_space", "words", "white_space")  # all other
 class ModelProducts:
     """How the products of a model are made: by the quicker library, and in its own type but for the logits.
 
-    A model in bfloat16 would round its logits to eight binary digits, and probable words would tie. Its
-    output matrix is kept once more, in the order in which the processor multiplies.
+    A model in bfloat16 would round its logits to eight binary digits, and probable words would tie. On a CPU
+    its output matrix is kept once more, in the order in which the processor multiplies.
 
     Args:
         model: On its device.
@@ -80,15 +80,18 @@ class ModelProducts:
     def __init__(self, model: PreTrainedModel) -> None:
         self._device = model.device
         output = model.get_output_embeddings()
-        is_plain = type(output) is nn.Linear and output.weight.device.type == "cpu"
-        self._output = output.weight if is_plain and output.weight.dtype == torch.bfloat16 else None
-        self._matrix: Bfloat16Matrix | None = None
+        narrow = {"cpu": (torch.bfloat16,), "cuda": (torch.bfloat16, torch.float16)}
+        is_plain = type(output) is nn.Linear and output.weight.dtype in narrow.get(
+            output.weight.device.type, ()
+        )
+        self._output = output.weight if is_plain else None
+        self._matrix: NarrowMatrix | None = None
 
     @property
-    def output(self) -> Bfloat16Matrix | None:
-        """The output matrix, if its numbers are bfloat16 and lie on the CPU."""
+    def output(self) -> NarrowMatrix | None:
+        """The output matrix, if its numbers are narrow and a product of them gives float32 here."""
         if self._matrix is None and self._output is not None:
-            self._matrix = Bfloat16Matrix(self._output)
+            self._matrix = NarrowMatrix(self._output)
         return self._matrix
 
     def rerouted(self) -> AbstractContextManager[object]:
@@ -120,6 +123,9 @@ def no_gain(arguments: Mapping[str, str], device: torch.device) -> list[str]:
 class CausalModel:
     """A causal language model, ready to score tries of pieces.
 
+    Attributes:
+        encodes_aside: Whether sentences may be split into pieces in one thread while another scores.
+
     Args:
         opened: What was read.
         bos: `auto`, `tokenizer`, `true`, `false`, `none`, or tokens of the vocabulary.
@@ -128,6 +134,8 @@ class CausalModel:
         white_space: Between words, `single` spaces; `kept` as it is there; or `all` of a text as it is.
         eos: `true` if the end of a sentence is scored, with its last token; else `false`.
     """
+
+    encodes_aside = True
 
     def __init__(
         self,
@@ -323,15 +331,20 @@ class CausalModel:
             batches = path_batches(contexts, batch_tokens)
         score = self._tiled_head if method.tiled_head else self._own_head
         belongs = torch.from_numpy(parts)
+        found: list[Tensor] = []
+        nodes: list[np.ndarray] = []
         for batch in batches:
             row, target = contexts.targets_of(batch.contexts[batch.asked])
             asked, rows, targets = (
                 torch.from_numpy(array).to(self.model.device)
-                for array in (batch.asked, row, contexts.targets[target])
+                for array in (np.flatnonzero(batch.asked), row, contexts.targets[target])
             )
             inputs = self._inputs(contexts, batch, method.packed)
             with self._products.rerouted():
-                result[contexts.nodes[target]] = score(inputs, asked, rows, targets, belongs).cpu().numpy()
+                found.append(score(inputs, asked, rows, targets, belongs))
+            nodes.append(contexts.nodes[target])
+        if found:  # fetched once: a GPU would have nothing to do while the next batch is laid out
+            result[np.concatenate(nodes)] = torch.cat(found).cpu().numpy()
         return result
 
     def _inputs(self, contexts: Contexts, batch: Batch, packed: bool) -> dict[str, Tensor]:
@@ -351,7 +364,7 @@ class CausalModel:
         self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities through the output matrix of what the layers below give."""
-        hidden = self.model.base_model(**inputs)[0]
+        hidden = self.model.base_model(**inputs)[0].flatten(0, 1)
         return self.head(hidden[asked.to(hidden.device)], rows, targets, parts)
 
     def head(self, hidden: Tensor, rows: Tensor, targets: Tensor, parts: Tensor) -> Tensor:
@@ -368,7 +381,7 @@ class CausalModel:
         self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities from the logits that the model's own forward pass gives."""
-        logits = self.opened.logits(inputs)
+        logits = self.opened.logits(inputs).flatten(0, 1)
         logits = logits[asked.to(logits.device)].float()
         rows, targets = rows.to(logits.device), targets.to(logits.device)
         chosen, parts = logits[rows, targets], of_length(parts.to(logits.device), logits.shape[1])

@@ -33,8 +33,8 @@ from tseval.models.state_files import holds_gpt, is_foreign
 from tseval.models.states import open_state
 from tseval.scoring.numerics import (
     NOTHING_GAINED,
-    Bfloat16Matrix,
     Bfloat16Products,
+    NarrowMatrix,
     Rerouted,
     best_words,
     bfloat16_logprobs,
@@ -128,12 +128,17 @@ class OfWords:
 class NativeModel(OfWords):
     """A checkpoint on a device, ready to be advanced prefix by prefix.
 
+    Attributes:
+        encodes_aside: As of `CausalModel`.
+
     Args:
         name: For file names and headings.
         checkpoint: What was read.
         device: Where to compute.
         precision: Type of the operands of large products; sums and states are float32.
     """
+
+    encodes_aside = True
 
     def __init__(
         self, name: str, checkpoint: Checkpoint, device: torch.device, precision: ScoringPrecision = "float32"
@@ -146,7 +151,7 @@ class NativeModel(OfWords):
         self._products: Bfloat16Products | None = None
         if precision == "bfloat16":
             self._products = Bfloat16Products(self.model.layers.parameters())
-            self._output = Bfloat16Matrix(self.model.output.weight)
+            self._output = NarrowMatrix(self.model.output.weight)
             if not has_fast_products(device):
                 self.warnings.append(NOTHING_GAINED)
         protocol: dict[str, Json] = {

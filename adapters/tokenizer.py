@@ -61,7 +61,7 @@ def open_tokenizer(
     notes = []
     if tokenizer.is_fast and _drops_merges(tokenizer.backend_tokenizer):
         notes.append("the tokenizer's dropout, which is for training, is left out")
-    texts = [*TEXTS, *_draw(tokenizer)]
+    texts = [*TEXTS, *draw_texts(tokenizer, DRAWN, LENGTH)]
     path = _find(source, "tokenizer.json", places)
     if path is not None and splits_by_backend(tokenizer):
         notes += _follow_file(where, tokenizer, path, texts)
@@ -115,10 +115,10 @@ def _drops_merges(backend: Tokenizer) -> bool:
     return drops
 
 
-def _draw(tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """Make up texts of tokens from all over the vocabulary."""
+def draw_texts(tokenizer: PreTrainedTokenizerBase, n: int, length: int) -> list[str]:
+    """Make up texts of so many tokens from all over the vocabulary."""
     draw = np.random.default_rng(0)
-    ids = draw.choice(len(tokenizer), (DRAWN, LENGTH)).tolist()
+    ids = draw.choice(len(tokenizer), (n, length)).tolist()
     return [tokenizer.decode(some, clean_up_tokenization_spaces=False) for some in ids]
 
 

@@ -19,7 +19,8 @@ between spaces. Departure: every white space ends a word, line breaks too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -27,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.adapters.tokenizer import pieces_of, splits_by_backend
+from tseval.adapters.tokenizer import TEXTS, draw_texts, pieces_of, splits_by_backend
 from tseval.errors import ModelError
 from tseval.scoring.protocol import Encoded
 
@@ -41,6 +42,30 @@ if TYPE_CHECKING:
 
 WHITE_SPACE = ("single", "kept", "all")  # what is left of it in a sentence
 NOTHING = "∅"  # what a model sees of a word that its tokenizer drops
+REACHES_OVER = re.compile(r"[^\sĠĊĉċČč▁][ Ġ▁]")  # a letter and a space behind it, in one piece
+BEFORE = "a"  # a word that others stand behind
+
+
+@dataclass(frozen=True, slots=True)
+class SplitUp:
+    """Sentences in pieces.
+
+    Attributes:
+        tokens: Of all sentences one after the other, (tokens,) int64.
+        pieces: Number of tokens of each word, (words,) int64.
+        lengths: Words of each sentence, (sentences,) int64.
+        joined: Which words have no space before them; None where all but first ones have.
+    """
+
+    tokens: np.ndarray
+    pieces: np.ndarray
+    lengths: np.ndarray
+    joined: np.ndarray | None
+
+    def equals(self, other: SplitUp) -> bool:
+        """Tell whether another has the same pieces of the same words."""
+        pairs = (self.tokens, other.tokens), (self.pieces, other.pieces)
+        return all(np.array_equal(one, two) for one, two in pairs)
 
 
 def may_exceed(sentences: pa.StringArray, most: int) -> np.ndarray:
@@ -82,8 +107,11 @@ class Pieces:
             )
         self.tokenizer = tokenizer
         self.leading_space, self._writing = leading_space, writing
+        self._inside = None if writing is None else replace(writing, capital=False)  # within a sentence
         self._white_space = white_space
         self._seen: dict[bytes, tuple[str, bool]] = {}
+        self._chunks: dict[tuple[str, bool], tuple[np.ndarray, np.ndarray]] = {}
+        self._by_chunk = white_space == "single" and self._by_backend and self._chunks_are_apart()
 
     def writing(self, rules: Writing) -> Pieces:
         """Give pieces of the same vocabulary, of sentences that are written as natural text."""
@@ -91,13 +119,12 @@ class Pieces:
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces."""
-        texts, lengths, starts = self._texts(sentences)
-        split_up = self._by_offsets if self._by_backend else self._by_beginnings
-        tokens, pieces = split_up(texts, starts)
+        split = self._split(sentences)
+        tokens, pieces, lengths = split.tokens, split.pieces, split.lengths
         first_words = np.cumsum(lengths) - lengths
         empty = np.flatnonzero(np.add.reduceat(pieces, first_words) == 0)
         if len(empty):
-            raise ModelError(f"the tokenizer leaves nothing of the sentence {texts[empty[0]]!r}")
+            raise ModelError(f"the tokenizer leaves nothing of the sentence {str(sentences[empty[0]])!r}")
         words, unknown = self._words_seen(tokens, pieces)
         seen = pa.ListArray.from_arrays(pa.array(np.append(first_words, len(pieces)), pa.int32()), words)
         return Encoded(
@@ -106,8 +133,104 @@ class Pieces:
             lengths=lengths,
             n_unknown=np.add.reduceat(unknown.astype(np.int32), first_words),
             pieces=pieces,
-            joined=None if starts is None else _are_joined(texts, starts),
+            joined=split.joined,
         )
+
+    def _split(self, sentences: pa.StringArray) -> SplitUp:
+        """Give the pieces of sentences."""
+        found = self._each_chunk_once(sentences) if self._by_chunk else None
+        return found or self._whole(sentences)
+
+    def _whole(self, sentences: pa.StringArray) -> SplitUp:
+        """Split each sentence as a whole."""
+        texts, lengths, starts = self._texts(sentences)
+        split_up = self._by_offsets if self._by_backend else self._by_beginnings
+        tokens, pieces = split_up(texts, starts)
+        return SplitUp(tokens, pieces, lengths, None if starts is None else _are_joined(texts, starts))
+
+    def _chunks_are_apart(self) -> bool:
+        """Tell whether what stands between spaces is split in the same way whatever stands beside it.
+
+        Made-up sentences, of words from all over the vocabulary, must show no difference.
+        """
+        words = " ".join(one for text in draw_texts(self.tokenizer, 200, 1) for one in text.split()).split()
+        texts = [*TEXTS, *(" ".join(words[at : at + 8]) for at in range(0, len(words), 8))]
+        sample = pa.array([text for text in texts if text.strip()], pa.string())
+        whole, found = self._whole(sample), self._each_chunk_once(sample)
+        return found is None or whole.equals(found)
+
+    def _each_chunk_once(self, sentences: pa.StringArray) -> SplitUp | None:
+        """Do what `_whole` does, with each distinct chunk between spaces once; None where that cannot be."""
+        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
+        words = split.flatten().dictionary_encode()
+        lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
+        distinct = cast("list[str]", words.dictionary.to_pylist())
+        if any(self._reaches_out(word) for word in distinct):
+            return None
+        first = np.zeros(len(words), dtype=np.bool_)
+        first[np.cumsum(lengths) - lengths] = True
+        chunks, begins, joined = words, np.arange(len(words)), None
+        if self._writing is not None:
+            close = self._writing.are_close(distinct)
+            if close is None:
+                return None
+            before, after = (one[words.indices.to_numpy()] for one in close)
+            joined = (before | np.append(False, after[:-1])) & ~first
+            begins = np.flatnonzero(~joined)
+            lists = pa.ListArray.from_arrays(
+                pa.array(np.append(begins, len(words)), pa.int32()), words.cast(pa.string())
+            )
+            chunks = pc.binary_join(lists, " ").dictionary_encode()
+        keys, which = np.unique(chunks.indices.to_numpy() * 2 + first[begins], return_inverse=True)
+        texts = cast("list[str]", chunks.dictionary.to_pylist())
+        found = self._pieces_of_chunks([(texts[key // 2], bool(key % 2)) for key in keys.tolist()])
+        tokens, pieces = (_repeat([one[part] for one in found], which) for part in (0, 1))
+        return SplitUp(tokens, pieces, lengths, joined)
+
+    def _pieces_of_chunks(self, chunks: list[tuple[str, bool]]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Give the pieces of chunks, and how many each word has; each chunk is split once in a run.
+
+        Args:
+            chunks: Words with nothing between them in the text, and whether they begin a sentence; all
+                others are split behind the word `BEFORE`, since a tokenizer may treat beginnings otherwise.
+        """
+        for is_first in (True, False):
+            new = [text for text, first in chunks if first == is_first and (text, first) not in self._chunks]
+            if not new:
+                continue
+            writing = self._writing if is_first or self._writing is None else self._inside
+            written = [(text, [0]) if writing is None else writing.write(text) for text in new]
+            texts = [text if is_first else f"{BEFORE} {text}" for text, _ in written]
+            starts = [own for _, own in written]
+            if not is_first:
+                starts = [[0, len(BEFORE), *(len(BEFORE) + 1 + place for place in own[1:])] for own in starts]
+            tokens, pieces = self._by_offsets(texts, starts)
+            ends = np.cumsum([len(own) for own in starts])
+            counts = np.split(pieces, ends[:-1])
+            ids = np.split(tokens, np.cumsum([one.sum() for one in counts])[:-1])
+            for text, own, of_words in zip(new, ids, counts, strict=True):
+                others = 0 if is_first else of_words[0]
+                self._chunks[text, is_first] = own[others:], of_words[0 if is_first else 1 :]
+        return [self._chunks[chunk] for chunk in chunks]
+
+    def _reaches_out(self, word: str) -> bool:
+        """Tell whether some piece may begin within a word and end beyond it."""
+        word = word.lower()
+        return not self._firsts.isdisjoint(word) and any(part in word for part in self._reaching)
+
+    @cached_property
+    def _reaching(self) -> list[str]:
+        """Added tokens, which are found in a text before it is split, and what pieces have before a space.
+
+        In lower case: a text may be brought to it before added tokens are looked for.
+        """
+        found = (REACHES_OVER.search(piece) for piece in self.tokenizer.get_vocab())
+        added = (token.content for token in self.tokenizer.added_tokens_decoder.values())
+        return [part.lower() for part in (*added, *(one[0][:-1] for one in found if one)) if part]
+
+    @cached_property
+    def _firsts(self) -> set[str]:
+        return {part[0] for part in self._reaching}
 
     def too_long(self, sentences: pa.StringArray, longest: int | None, n_special: int) -> np.ndarray:
         """Tell which sentences have more tokens than a model reads, (sentences,) bool.
@@ -251,6 +374,15 @@ class Pieces:
                 text = "".join(self.tokenizer.convert_ids_to_tokens(ids)).replace(" ", "_") or NOTHING
             self._seen[word] = text, unknown
         return self._seen[word]
+
+
+def _repeat(values: list[np.ndarray], which: np.ndarray) -> np.ndarray:
+    """Join the arrays of a list, each as often as it is named, in the order in which it is."""
+    sizes = np.array([len(one) for one in values])
+    own, of_each = np.cumsum(sizes) - sizes, sizes[which]
+    shift = np.repeat(own[which] - (np.cumsum(of_each) - of_each), of_each)
+    joined: np.ndarray = np.concatenate(values)[np.arange(len(shift)) + shift]
+    return joined
 
 
 def _are_joined(texts: list[str], starts: list[list[int]]) -> np.ndarray:

@@ -1,146 +1,578 @@
-"""Check tseval on this machine's GPU (or any accelerator that torch reports), and print a page to paste.
+"""Is everything right on this machine's GPU, and how fast? One page of Markdown, and the same as JSON.
 
-All device tests on it, log-probabilities against the CPU's, sentences and training tokens per second, peak
-memory. `make gpu-check` starts it; without an accelerator it says so and ends with status 2.
+Needs torch with CUDA and what tseval itself needs; neither the boards' evidence nor the tests. lm-eval and
+minicons are compared where they are installed. Every number is measured beside its rival in one process, on
+the same sentences of Marvin & Linzen (2018); models have random weights, on which speed does not depend.
 
-    python benchmarks/gpu_check.py --sample 2000 --vocabulary 50000
+    scores      each architecture and kind of model: log-probabilities on the CPU and there
+    output      the output layer in bfloat16 against float64, of the same numbers
+    speed       sentences per second, and what else scores them
+    training    losses of a recorded step and of a plain one; tokens per second
+    memory      what is scored, and learnt, while most of the device is taken
+    commands    whole runs, by their parts
+
+Ends with status 1, and the lines that failed, if anything differs from the CPU by more than rounding.
+
+    python benchmarks/gpu_check.py                                  # some 5 minutes on an H100
+    python benchmarks/gpu_check.py --only speed --only training
+    python benchmarks/gpu_check.py --device cpu --small --out DIR   # a rehearsal, of tiny models
 """
 
 from __future__ import annotations
 
+import datetime
+import gc
+import json
+import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
-from functools import partial
+import traceback
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
+import pyarrow as pa
 import torch
+from hf import causal_tokenizer, even_sentences
+from score import make_checkpoint, score_batch
 from tabulate import tabulate
+from train import WINDOWS, Around, TorchLSTM, plain_step
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 import tseval
+from tseval.adapters.hf import open_causal
+from tseval.adapters.native import NativeModel
+from tseval.models import Vocabulary
+from tseval.models.cells import CELLS
+from tseval.models.checkpoint import Checkpoint, load_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.scoring.numerics import accelerator
-from tseval.training.corpus import Columns, columns
+from tseval.scoring.engine import score_all
+from tseval.scoring.numerics import NarrowMatrix, accelerator, log_normaliser
+from tseval.scoring.scorers import scorer_for
+from tseval.training.corpus import Columns
 from tseval.training.loop import TrainingState
 from tseval.training.settings import Schedule, Settings
+from tseval.verdicts import sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tseval.scoring.protocol import Model
-
-ROOT = Path(__file__).parents[1]
-ARCHITECTURES = ("lstm", "drnn", "onlstm")
-WINDOWS = 30  # of training that are measured, after a third as many that are not
+PARTS = ("scores", "output", "speed", "training", "memory", "commands")
+PEERS = {"lm-eval": "lm_eval", "minicons": "minicons"}
 
 
-def describe(device: torch.device) -> str:
+@dataclass
+class Page:
+    """What was found.
+
+    Attributes:
+        device: Where.
+        small: Whether models are tiny, for a rehearsal.
+        rows: Of each part, as they are printed.
+        failures: A line for each number that is not right.
+    """
+
+    device: torch.device
+    small: bool
+    rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, part: str, **row: object) -> None:
+        """Add a row to a part, and say so."""
+        self.rows.setdefault(part, []).append(row)
+        click.echo(f"{part}: " + ", ".join(f"{name} {value}" for name, value in row.items()), err=True)
+
+    def hold(self, part: str, what: str, found: float, limit: float) -> None:
+        """Add a difference that must not exceed a limit."""
+        right = bool(found <= limit)  # so is no NaN
+        self.add(part, what=what, largest_difference=f"{found:.1e}", limit=f"{limit:.0e}", right=right)
+        if not right:
+            self.failures.append(f"{part}: {what} differs by {found:.1e}, more than {limit:.0e}")
+
+    def markdown(self) -> str:
+        """Lay out the page."""
+        verdict = "Everything holds." if not self.failures else "\n".join(f"- **{f}**" for f in self.failures)
+        parts = [f"# The check on {machine(self.device)}\n", verdict]
+        if self.device.type == "cpu":
+            parts.append("This is a rehearsal on a CPU, of tiny models: its speeds say nothing of a GPU.")
+        for part, rows in self.rows.items():
+            parts.append(f"\n## {part.capitalize()}\n")
+            parts.append(tabulate(rows, headers="keys", tablefmt="github", disable_numparse=True))
+        return "\n".join(parts) + "\n"
+
+
+def machine(device: torch.device) -> str:
     """Name the machine's parts, as the reader of a result wants to know them."""
-    module = torch.get_device_module(device)
-    name = module.get_device_name() if hasattr(module, "get_device_name") else device.type
-    return f"{name}, torch {torch.__version__}, Python {platform.python_version()}, {platform.system()}"
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    cuda = f" + CUDA {torch.version.cuda}" if device.type == "cuda" else ""
+    day = datetime.datetime.now(datetime.UTC).date()
+    return f"{name}, torch {torch.__version__}{cuda}, Python {platform.python_version()}, {day}"
 
 
-def device_tests(device: torch.device) -> str:
-    """Run the device tests on the real device alone; give the last line that pytest says."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "tests/devices",
-        "-k",
-        device.type,
-        "-p",
-        "no:cacheprovider",
-    ]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if result.returncode:
-        click.echo(result.stdout + result.stderr, err=True)
-    return (result.stdout.strip().splitlines() or ["pytest did not start"])[-1].strip("= ")
+def tidy(device: torch.device) -> None:
+    """Give back what is no longer needed, and begin to count memory anew."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
-def timed(device: torch.device, action: Callable[[], object]) -> tuple[float, str]:
-    """Do something; give its seconds, and the device's highest memory meanwhile where torch tells it."""
-    module = torch.get_device_module(device)
-    tells = device.type != "cpu" and hasattr(module, "max_memory_allocated")
-    if tells:
-        module.reset_peak_memory_stats()
+def timed(device: torch.device, action: Callable[[], object]) -> float:
+    """Give the seconds that something takes, the device's included."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
     began = time.perf_counter()
     action()
-    if device.type != "cpu":
-        module.synchronize()
-    seconds = time.perf_counter() - began
-    return seconds, f"{module.max_memory_allocated() / 2**20:,.0f}" if tells else "–"
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - began
 
 
-def scoring(device: torch.device, sample: int) -> list[list[object]]:
-    """Score a sample of Marvin & Linzen with the bundled model on the CPU and there."""
-    suite = tseval.load_suite("marvin_linzen", sample=sample)
-    small = tseval.load_suite("marvin_linzen", limit=5)
-    rows: list[list[object]] = []
-    logprobs, correct = [], []
-    for where in (torch.device("cpu"), device):
-        model = tseval.load_model("bundled:lstm", device=where.type)
-        tseval.evaluate(model, small)  # what is made on first use is made here
-        runs: list[tseval.Run] = []
-
-        def score(model: Model = model, runs: list[tseval.Run] = runs) -> None:
-            runs.append(tseval.evaluate(model, suite))
-
-        seconds, peak = timed(where, score)
-        sentences = runs[0].load_sentences()
-        logprobs.append(sentences["logprob"].to_numpy())
-        correct.append(runs[0].load_verdicts()["correct"].to_numpy(zero_copy_only=False))
-        rows.append([where.type, f"{len(sentences):,}", f"{len(sentences) / seconds:,.0f}", peak, "", ""])
-    rows[1][4:] = [f"{np.abs(logprobs[1] - logprobs[0]).max():.1e}", int((correct[0] != correct[1]).sum())]
-    return rows
+def peak(device: torch.device) -> str:
+    """Give the most memory of the device, in MB, since `tidy`."""
+    return f"{torch.cuda.max_memory_allocated() / 2**20:,.0f}" if device.type == "cuda" else "–"
 
 
-def training(device: torch.device, vocabulary: int) -> list[list[object]]:
-    """Train each architecture for some windows, in float32 and with bfloat16, on random words."""
-    rows: list[list[object]] = []
-    for arch in ARCHITECTURES:
-        for precision in ("float32", "bfloat16"):
-            settings = Settings(batch=64, window=35, precision=precision, epochs=1)
-            torch.manual_seed(0)
-            words = torch.randint(vocabulary, (settings.batch * (settings.window * 2 * WINDOWS + 1),))
-            schedule = Schedule(settings, Columns(columns(words, settings.batch), settings.window))
-            model = LanguageModel(Sizes(arch, vocabulary, 650, 650, 2, 0.2)).to(device).train()
-            state = TrainingState(model, schedule)
+def spread(sentences: pa.StringArray, number: int) -> pa.StringArray:
+    """Take sentences, evenly spaced; all if there are no more."""
+    places = np.unique(np.linspace(0, len(sentences) - 1, min(number, len(sentences))).astype(int))
+    return sentences.take(pa.array(places))
 
-            def advance(windows: int, state: TrainingState = state) -> None:
-                for _ in range(windows):
-                    state.advance()
-                state.read_losses()
 
-            advance(WINDOWS // 3)
-            seconds, peak = timed(device, partial(advance, WINDOWS))
-            rate = WINDOWS * settings.batch * settings.window / seconds
-            rows.append([arch, precision, f"{rate:,.0f}", peak])
-    return rows
+def logprobs_of(model: Any, sentences: pa.StringArray) -> np.ndarray:
+    """Score sentences, (sentences,)."""
+    found: np.ndarray = score_all(scorer_for(model), sentences).table["logprob"].to_numpy()
+    return found
+
+
+def save_causal(
+    path: Path, kind: str, sizes: tuple[int, int, int], vocabulary: int, dtype: torch.dtype
+) -> Path:
+    """Save a GPT-2 or a Llama with random weights, and a tokenizer that knows the words of the suite."""
+    layers, hidden, heads = sizes
+    ids = {"bos_token_id": 0, "eos_token_id": 0, "vocab_size": vocabulary}
+    torch.manual_seed(0)
+    if kind == "gpt2":
+        model = GPT2LMHeadModel(GPT2Config(n_layer=layers, n_embd=hidden, n_head=heads, **ids))
+    else:
+        shape = {"num_hidden_layers": layers, "hidden_size": hidden, "num_attention_heads": heads}
+        shape |= {
+            "intermediate_size": 8 * hidden // 3,
+            "num_key_value_heads": heads,
+            "tie_word_embeddings": True,
+        }
+        with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+            model = LlamaForCausalLM(LlamaConfig(**shape, **ids))
+    model.to(dtype).save_pretrained(path)
+    causal_tokenizer(vocabulary).save_pretrained(path)
+    return path
+
+
+def native(
+    arch: str, vocabulary: Vocabulary, hidden: int, device: torch.device, **options: Any
+) -> NativeModel:
+    """Make a recurrent model with random weights of an architecture, on a device."""
+    torch.manual_seed(0)
+    model = LanguageModel(Sizes(arch, len(vocabulary), hidden, hidden, 2)).eval()
+    return NativeModel(arch, Checkpoint(model, vocabulary, arch, {}, None), device, **options)
+
+
+def check_scores(page: Page, folder: Path) -> None:
+    """Compare log-probabilities of sentences with the CPU's."""
+    cpu, everything = torch.device("cpu"), sentences_of(tseval.load_suite("marvin_linzen"))
+    sample = spread(everything, 200 if page.small else 20_000)
+    for precision, limit in (("float32", 1e-4), ("bfloat16", 0.02)):
+        models = [
+            tseval.load_model("bundled:lstm", {"precision": precision}, where.type)
+            if precision != "float32"
+            else tseval.load_model("bundled:lstm", device=where.type)
+            for where in (cpu, page.device)
+        ]
+        one, two = (logprobs_of(model, sample) for model in models)
+        page.hold("scores", f"bundled:lstm, {precision}, a sentence", np.abs(one - two).max(), limit)
+    runs = [
+        tseval.evaluate(
+            tseval.load_model("bundled:lstm", device=where.type),
+            tseval.load_suite("marvin_linzen", sample=10 if page.small else 500),
+        )
+        for where in (cpu, page.device)
+    ]
+    one, two = (run.load_verdicts()["correct"].to_numpy(zero_copy_only=False) for run in runs)
+    page.hold("scores", f"bundled:lstm, verdicts of {len(one):,}", float((one != two).sum()), 0)
+    words = Vocabulary(
+        ("<eos>", "<unk>", *sorted({w for s in sample.to_pylist() for w in s.split()})), lowercase=True
+    )
+    few = spread(everything, 100 if page.small else 3_000)
+    for arch in CELLS:
+        one, two = (
+            logprobs_of(native(arch, words, 32 if page.small else 200, where), few)
+            for where in (cpu, page.device)
+        )
+        page.hold("scores", f"{arch}, a sentence", np.abs(one - two).max(), 2e-4)
+    for kind in ("gpt2", "llama"):
+        path = save_causal(
+            folder / f"scores-{kind}", kind, (2, 64, 2) if page.small else (4, 256, 4), 8_000, torch.float32
+        )
+        one, two = (logprobs_of(open_causal(str(path), {}, where.type), few) for where in (cpu, page.device))
+        page.hold("scores", f"{kind}, a sentence", np.abs(one - two).max(), 5e-4)
+
+
+def check_output(page: Page, _: Path) -> None:
+    """Compare the output layer in narrow types with float64, of the same numbers."""
+    rows, hidden, vocabulary = (64, 32, 1_000) if page.small else (2_048, 768, 50_257)
+    torch.manual_seed(0)
+    states = torch.randn(rows, hidden, device=page.device)
+    weight = torch.randn(vocabulary, hidden, device=page.device) / hidden**0.5 * 3
+    for dtype in (torch.bfloat16, torch.float16):
+        low, matrix = states.to(dtype), weight.to(dtype)
+        found = log_normaliser(low.float(), NarrowMatrix(matrix), None).double()
+        expected = torch.logsumexp(low.double() @ matrix.double().t(), 1)
+        name = f"log-normaliser, {str(dtype).removeprefix('torch.')}"
+        limit = 1e-3 if dtype == torch.bfloat16 or page.device.type == "cuda" else 1e-2
+        page.hold("output", name, float((found - expected).abs().max()), limit)
+
+
+def speed_of(
+    page: Page, what: str, n: int, action: Callable[[], object], rival: float | None = None
+) -> float:
+    """Measure the better of two times; give sentences or tokens per second."""
+    tidy(page.device)
+    rate = n / min(timed(page.device, action) for _ in range(2))
+    ratio = "" if rival is None else f"{rate / rival:.1f}"
+    page.add("speed", what=what, per_second=f"{rate:,.0f}", times_the_rival=ratio, peak_mb=peak(page.device))
+    return rate
+
+
+def measure_speed(page: Page, folder: Path) -> None:
+    """Measure scoring beside what else scores the same."""
+    path, device = folder / "lstm.pt", page.device
+    make_checkpoint(path, *((2_000, 32, 32, 2) if page.small else (50_000, 650, 650, 2)))
+    sentences = sentences_of(tseval.load_suite("marvin_linzen"))
+    sentences = spread(sentences, 300) if page.small else sentences
+    for precision in ("float32", "bfloat16"):
+        model = NativeModel("lstm", load_checkpoint(path), device, precision)
+        logprobs_of(model, sentences.slice(0, 16_384))
+        rival = padded_lstm(page, model, sentences, precision)
+        speed_of(
+            page,
+            f"LSTM 2×650, V = 50,000, {precision}",
+            len(sentences),
+            lambda m=model: logprobs_of(m, sentences),
+            rival,
+        )
+    del model
+    shapes = {
+        "gpt2": ("GPT-2 small", (2, 64, 2) if page.small else (12, 768, 12), 50_257),
+        "smol": ("Llama 135M", (2, 64, 2) if page.small else (30, 576, 9), 49_152),
+        "llama": ("Llama 1.3B", (2, 64, 2) if page.small else (24, 2_048, 16), 32_000),
+    }
+    texts = even_sentences(64 if page.small else 8_192)
+    for kind, (name, sizes, vocabulary) in shapes.items():
+        for dtype in (torch.float32, torch.bfloat16):
+            if kind == "llama" and dtype == torch.float32:
+                continue
+            short = str(dtype).removeprefix("torch.")
+            path = save_causal(
+                folder / f"{kind}-{short}", kind, sizes, 3_000 if page.small else vocabulary, dtype
+            )
+            rival = fastest_peer(page, f"{name}, {short}", path, texts, short)
+            model = open_causal(str(path), {"dtype": short}, device.type)
+            strings = pa.array(texts, pa.string())
+            logprobs_of(model, strings)
+            speed_of(
+                page, f"{name}, {short}", len(texts), lambda m=model, s=strings: logprobs_of(m, s), rival
+            )
+            if kind == "gpt2" and not page.small:
+                everything = sentences_of(tseval.load_suite("marvin_linzen"))
+                speed_of(
+                    page,
+                    f"{name}, {short}, the whole suite",
+                    len(everything),
+                    lambda m=model, s=everything: logprobs_of(m, s),
+                )
+            del model
+
+
+def padded_lstm(page: Page, model: NativeModel, sentences: pa.StringArray, precision: str) -> float:
+    """Score with the fused layers, in padded batches of 1,024 sentences sorted by length."""
+    encoded = model.encode(sentences)
+    order = np.argsort(encoded.lengths, kind="stable")
+    ids = [[0, *one.tolist()] for one in np.split(encoded.tokens, np.cumsum(encoded.lengths)[:-1])]
+    rows = [ids[i] for i in order]
+    starts = np.linspace(0, max(0, len(rows) - 1_024), 2 if page.small else 24).astype(int)
+    batches = [rows[start : start + 1_024] for start in starts]
+    low = precision == "bfloat16"
+
+    def score() -> None:
+        with torch.device(page.device), torch.autocast(page.device.type, torch.bfloat16, enabled=low):
+            for batch in batches:
+                score_batch(model.model, batch)
+
+    score()
+    return speed_of(page, f"  padded batches, {precision}", sum(map(len, batches)), score)
+
+
+def fastest_peer(page: Page, what: str, path: Path, texts: list[str], dtype: str) -> float | None:
+    """Score with lm-eval and minicons, where they are, and compare; give the fastest."""
+    speeds = []
+    strings = pa.array(texts, pa.string())
+    ours = logprobs_of(open_causal(str(path), {"dtype": dtype, "bos": "true"}, page.device.type), strings)
+    for name, module in PEERS.items():
+        if not find_spec(module) or (name == "minicons" and (dtype != "float32" or "GPT" not in what)):
+            continue
+        score = (peer_lm_eval if name == "lm-eval" else peer_minicons)(str(path), page, dtype)
+        score(texts[:512])
+        found: list[float] = []
+        speeds.append(
+            speed_of(page, f"  {name}: {what}", len(texts), lambda s=score, f=found: f.extend(s(texts)))
+        )
+        difference = np.abs(np.array(found[: len(texts)]) - ours).max()
+        if dtype == "float32":
+            page.hold("scores", f"{what} against {name}, a sentence", difference, 1e-3)
+        del score
+    return max(speeds, default=None)
+
+
+def peer_lm_eval(path: str, page: Page, dtype: str) -> Callable[[list[str]], list[float]]:
+    """Score by lm-evaluation-harness, in batches of 512."""
+    from lm_eval.api.instance import Instance  # noqa: PLC0415  compared only where it is
+    from lm_eval.models.huggingface import HFLM  # noqa: PLC0415
+
+    size = 16 if page.small else 512
+    model = HFLM(path, device=page.device.type, dtype=dtype, softmax_dtype="float32", batch_size=size)
+
+    def score(texts: list[str]) -> list[float]:
+        requests = [
+            Instance(request_type="loglikelihood", doc={}, arguments=("", text), idx=0) for text in texts
+        ]
+        return [one for one, _ in model.loglikelihood(requests, disable_tqdm=True)]
+
+    return score
+
+
+def peer_minicons(path: str, page: Page, _: str) -> Callable[[list[str]], list[float]]:
+    """Score by minicons, in batches of 512, shortest first."""
+    from minicons.scorer import IncrementalLMScorer  # noqa: PLC0415  compared only where it is
+
+    model = IncrementalLMScorer(path, device=page.device.type, dtype=torch.float32)
+
+    def score(texts: list[str]) -> list[float]:
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i].split()))
+        found = np.empty(len(texts))
+        for first in range(0, len(order), 512):
+            some = order[first : first + 512]
+            found[some] = model.sequence_score(
+                [texts[i] for i in some], reduction=lambda row: row.sum().item(), bos_token=True
+            )
+        return found.tolist()
+
+    return score
+
+
+def text_of(vocabulary: int, settings: Settings, windows: int) -> torch.Tensor:
+    """Draw words after Zipf's law, (time, batch)."""
+    torch.manual_seed(0)
+    often = 1 / (torch.arange(vocabulary) + 5.0)
+    n_words = (windows * settings.window + 1) * settings.batch
+    return torch.multinomial(often, n_words, replacement=True).view(-1, settings.batch)
+
+
+def state_of(
+    page: Page, arch: str, precision: str, graph: bool, dropout: float, windows: int
+) -> TrainingState:
+    """Prepare a training: 650 units, 50,000 words, batches of 64 columns."""
+    hidden, vocabulary = (32, 500) if page.small else (650, 50_000)
+    settings = Settings(batch=8 if page.small else 64, window=35, precision=precision, epochs=1)  # type: ignore[arg-type]
+    text = text_of(vocabulary, settings, windows)
+    torch.manual_seed(0)
+    model = LanguageModel(Sizes(arch, vocabulary, hidden, hidden, 2, dropout)).to(page.device).train()
+    return TrainingState(model, Schedule(settings, Columns(text, settings.window)), graph=graph)
+
+
+def check_training(page: Page, _: Path) -> None:
+    """Compare recorded steps with plain ones, and measure both beside nn.LSTM."""
+    n = 12
+    for arch in CELLS:
+        losses = []
+        for graph in (False, True):
+            state = state_of(page, arch, "float32", graph, 0.0, n)
+            for _ in range(n):
+                state.advance()
+            losses.append(torch.stack(state._unread)[:, 0].double().cpu())
+            how = what_step(state)
+            del state
+            tidy(page.device)
+        page.hold(
+            "training",
+            f"{arch}: losses of {n} windows, {how}",
+            float((losses[0] - losses[1]).abs().max()),
+            2e-3,
+        )
+    rival = measure_training(page, "nn.LSTM", None)
+    for arch in ("lstm", "drnn", "onlstm"):
+        plain = measure_training(page, arch, rival, graph=False)
+        measure_training(page, arch, rival, graph=True, plain=plain)
+
+
+def what_step(state: TrainingState) -> str:
+    """Say whether a step was recorded, and how many layers were compiled."""
+    learner = state.learner
+    return f"{'recorded' if learner.graph else 'plain'}, {learner.n_fused} layers compiled"
+
+
+def measure_training(
+    page: Page, arch: str, rival: float | None, graph: bool = False, plain: float | None = None
+) -> float:
+    """Measure tokens per second of training in bfloat16, after windows that are not measured."""
+    tidy(page.device)
+    windows, how = (6 if page.small else 60), "plain"
+    if arch == "nn.LSTM":
+        hidden, vocabulary = (32, 500) if page.small else (650, 50_000)
+        settings = Settings(batch=8 if page.small else 64, window=35, precision="bfloat16", epochs=1)
+        sizes = Sizes("lstm", vocabulary, hidden, hidden, 2, 0.2)
+        model = Around(sizes, TorchLSTM(sizes)).to(page.device).train()
+        schedule = Schedule(settings, Columns(text_of(vocabulary, settings, WINDOWS), settings.window))
+        step = plain_step(model, schedule, torch.bfloat16)
+        for _ in range(windows // 3):
+            step()
+        seconds = timed(page.device, lambda: [step() for _ in range(windows)])
+    else:
+        state = state_of(page, arch, "bfloat16", graph, 0.2, 3 * windows)
+        settings = state.settings
+        began = time.perf_counter()
+        for _ in range(windows // 3):
+            state.advance()
+        state.read_losses()
+        prepared = time.perf_counter() - began
+        seconds = timed(page.device, lambda: [state.advance() for _ in range(windows)])
+        how = f"{what_step(state)}, {prepared:.0f} s to begin"
+    rate = windows * settings.batch * settings.window / seconds
+    page.add(
+        "training", what=f"{arch}, bfloat16", tokens_per_second=f"{rate:,.0f}", how=how,
+        times_nn_lstm="" if rival is None else f"{rate / rival:.2f}",
+        times_plain="" if plain is None else f"{rate / plain:.1f}", peak_mb=peak(page.device),
+    )  # fmt: skip
+    return rate
+
+
+def check_memory(page: Page, folder: Path) -> None:
+    """Score and learn while all but little of the device is taken."""
+    if page.device.type != "cuda":
+        return
+    path = save_causal(folder / "memory", "gpt2", (12, 768, 12), 50_257, torch.float32)
+    sentences = spread(sentences_of(tseval.load_suite("marvin_linzen")), 20_000)
+    model = open_causal(str(path), {}, "cuda")
+    expected = logprobs_of(model, sentences)
+    free = torch.cuda.mem_get_info
+    tidy(page.device)
+    taken = torch.empty(free()[0] - 500 * 2**20, dtype=torch.uint8, device=page.device)
+    scorer = scorer_for(model)
+    found = score_all(scorer, sentences).table["logprob"].to_numpy()
+    page.hold(
+        "memory",
+        f"scores with 500 MB free ({'; '.join(scorer.warnings)})",
+        np.abs(found - expected).max(),
+        5e-4,
+    )
+    if not any("out of memory" in one for one in scorer.warnings):
+        page.failures.append("memory: nothing ran out of memory, so that nothing was tried")
+    del taken, model, scorer
+    losses = []
+    for short in (False, True):
+        tidy(page.device)
+        state = state_of(page, "lstm", "float32", graph=False, dropout=0.0, windows=6)
+        state.advance()
+        taken = torch.empty(
+            max(1, free()[0] - 400 * 2**20) if short else 1, dtype=torch.uint8, device=page.device
+        )
+        torch.cuda.empty_cache()
+        for _ in range(5):
+            state.advance()
+        losses.append(torch.stack(state._unread)[:, 0].double().cpu())
+        notes = "; ".join(state.learner.notes)
+        del state, taken
+    page.hold(
+        "memory", f"losses with 400 MB free ({notes})", float((losses[0] - losses[1]).abs().max()), 2e-3
+    )
+
+
+def run_commands(page: Page, folder: Path) -> None:
+    """Run whole commands, and read their parts from the manifest."""
+    path = save_causal(
+        folder / "gpt2", "gpt2", (2, 64, 2) if page.small else (12, 768, 12), 50_257, torch.float32
+    )
+    environment = os.environ | {"HF_HUB_OFFLINE": "1"}
+    for what in ("bundled:lstm", f"hf:{path}"):
+        out = folder / what.partition(":")[0]
+        command = [sys.executable, "-m", "tseval", "run", "--model", what, "--suite", "marvin_linzen"]
+        command += ["--device", page.device.type, "--out", str(out), "--quiet"]
+        command += ["--limit", "3"] if page.small else []
+        began = time.perf_counter()
+        result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        seconds = time.perf_counter() - began
+        if result.returncode:
+            page.failures.append(f"commands: {what} ended with {result.returncode}: {result.stderr[-300:]}")
+            continue
+        timings = json.loads(next(out.rglob("manifest.json")).read_text())["timings"]
+        page.add(
+            "commands",
+            what=f"tseval run --model {what.partition(':')[0]}:…",
+            seconds=f"{seconds:.1f}",
+            parts=json.dumps(timings),
+        )
+
+
+WORK = {
+    "scores": check_scores,
+    "output": check_output,
+    "speed": measure_speed,
+    "training": check_training,
+    "memory": check_memory,
+    "commands": run_commands,
+}
 
 
 @click.command(help=__doc__)
-@click.option("--sample", default=500, show_default=True, help="Items of each case that are scored.")
-@click.option("--vocabulary", default=10_000, show_default=True, help="Words of the models that are trained.")
-def main(sample: int, vocabulary: int) -> None:
-    """Print the page."""
-    device = accelerator()
+@click.option("--device", "name", default="auto", show_default=True)
+@click.option("--small", is_flag=True, help="Tiny models, for a rehearsal.")
+@click.option("--only", multiple=True, type=click.Choice(PARTS), help="These parts alone.")
+@click.option("--out", default=Path("docs/gpu"), type=click.Path(path_type=Path), show_default=True)
+def main(name: str, small: bool, only: tuple[str, ...], out: Path) -> None:
+    """Write the page."""
+    device = accelerator() if name == "auto" else torch.device(name)
     if device is None:
         click.echo("gpu-check: torch reports no accelerator on this machine; nothing was checked", err=True)
         sys.exit(2)
-    tests = device_tests(device)
-    click.echo(f"## gpu-check\n\n{describe(device)}\n\nDevice tests: {tests}\n")
-    heads = ["device", "sentences", "per second", "peak MB", "largest difference (nats)", "other verdicts"]
-    click.echo(tabulate(scoring(device, sample), heads, tablefmt="github", disable_numparse=True) + "\n")
-    heads = ["training", "precision", "tokens per second", "peak MB"]
-    click.echo(tabulate(training(device, vocabulary), heads, tablefmt="github", disable_numparse=True))
-    sys.exit(0 if "passed" in tests and "failed" not in tests and "error" not in tests else 1)
+    page = Page(torch.device(device.type), small)
+    out.mkdir(parents=True, exist_ok=True)
+    seconds = {}
+    for part in only or PARTS:
+        began = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                WORK[part](page, Path(folder))
+            except Exception:  # the other parts are worth their results
+                page.failures.append(f"{part}: {traceback.format_exc().strip()}")
+        tidy(device)
+        seconds[part] = round(time.perf_counter() - began, 1)
+        (out / "check.md").write_text(page.markdown(), "utf-8")
+        found = {
+            "machine": machine(device),
+            "seconds": seconds,
+            "parts": page.rows,
+            "failures": page.failures,
+        }
+        (out / "check.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    click.echo(page.markdown())
+    for failure in page.failures:
+        click.echo(failure, err=True)
+    sys.exit(1 if page.failures else 0)
 
 
 if __name__ == "__main__":

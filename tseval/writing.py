@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
+import numpy as np
+
 from tseval.errors import SuiteError, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # In what form a model reads the sentences of a grammar: as it was trained, as people write, or tokens.
 Form = Literal["auto", "natural", "tokenised"]
@@ -57,6 +59,19 @@ class Writing:
                 opened ^= {token}
             close = opens or token in self.close_after
         return text, starts
+
+    def are_close(self, tokens: Sequence[str]) -> tuple[np.ndarray, np.ndarray] | None:
+        """Tell which tokens have no space before them, and which none behind them, (tokens,) bool each.
+
+        None where it depends on more than the token: of quotes, and where no spaces stand between words.
+        """
+        if not self.spaces or any(token in self.quotes for token in tokens):
+            return None
+        before, after = (
+            np.array([token in rules for token in tokens], dtype=np.bool_)
+            for rules in (self.close_before, self.close_after)
+        )
+        return before, after
 
     def extended(self, given: Mapping[str, object], where: str) -> Writing:
         """Add what a suite says of its own words.

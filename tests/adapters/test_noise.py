@@ -14,7 +14,7 @@ from tseval.adapters.hf import CausalModel
 from tseval.adapters.methods import ALL_METHODS, LENGTH, choose_method
 from tseval.adapters.pretrained import Pretrained, fuse_activations
 from tseval.errors import ModelError
-from tseval.scoring.numerics import Bfloat16Matrix
+from tseval.scoring.numerics import NarrowMatrix
 
 DTYPES = ("float32", "bfloat16", "float16")
 OVERFLOWS = ("gemma3", "float16")
@@ -98,7 +98,7 @@ class WrongTile(CausalModel):
         whole, matrix = layer.weight, self._products._matrix
         moved = torch.cat((whole[4096:8192], whole[4096:]))
         layer.weight = torch.nn.Parameter(moved, requires_grad=False)
-        self._products._matrix = None if matrix is None else Bfloat16Matrix(moved)
+        self._products._matrix = None if matrix is None else NarrowMatrix(moved)
         try:
             return super().head(hidden, rows, targets, parts)
         finally:

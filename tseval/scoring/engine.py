@@ -8,6 +8,7 @@ between two sentences is exactly the computation that both would have done.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -93,18 +94,22 @@ def score_all(
     n_done, n_resumed = 0, 0
     if progress:
         progress(0, len(sentences))
-    for i, shard in enumerate(shards(sentences, ASKED_SHARD if asked else None)):
-        part = saved.load_part(i) if saved else None
-        if part is None:
-            part = _score(scorer, shard, asked, n_done)
-            if saved:
-                saved.save_part(i, part)
-        else:
-            n_resumed += part.table.num_rows
-        parts.append(part)
-        n_done += len(shard)
-        if progress:
-            progress(n_done, len(sentences))
+    cut = shards(sentences, ASKED_SHARD if asked else None)
+    with ThreadPoolExecutor(1) as thread:
+        for i, shard in enumerate(cut):
+            part = saved.load_part(i) if saved else None
+            if part is None:
+                if i + 1 < len(cut):
+                    scorer.encode_ahead(cut[i + 1], thread)
+                part = _score(scorer, shard, asked, n_done)
+                if saved:
+                    saved.save_part(i, part)
+            else:
+                n_resumed += part.table.num_rows
+            parts.append(part)
+            n_done += len(shard)
+            if progress:
+                progress(n_done, len(sentences))
     table = pa.concat_tables([part.table for part in parts])
     return Scored(table, sum(part.n_contexts for part in parts), n_resumed)
 

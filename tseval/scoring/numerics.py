@@ -168,20 +168,29 @@ def _library() -> tuple[Kernel, Callable[[bool], None]] | None:
 
 def has_fast_products(device: torch.device) -> bool:
     """Tell whether operands in bfloat16 are multiplied faster than in float32 on a device."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)  # type: ignore[no-untyped-call]
     return device.type == "cpu" and bool(torch.backends.mkldnn.enabled) and _library() is not None
 
 
-class Bfloat16Matrix:
-    """A matrix, rounded to bfloat16, that rows are multiplied with.
+class NarrowMatrix:
+    """A matrix of numbers of 16 bits that rows are multiplied with, sums and results in float32.
 
     Args:
-        weight: (outputs, columns), of any type of float; it is copied.
+        weight: (outputs, columns), of any type of float. It is rounded to bfloat16; float16 stays as it is on
+            a GPU, and matrices there that are narrow already are not copied.
+
+    Attributes:
+        dtype: What operands are rounded to.
+        is_blocked: Whether the kernel of the CPU multiplies.
     """
 
     def __init__(self, weight: Tensor) -> None:
         self.shape = weight.shape
-        self.is_fast = has_fast_products(weight.device)
-        self._held = _blocks(weight) if self.is_fast else weight.to(torch.bfloat16)
+        fast, on_gpu = has_fast_products(weight.device), weight.device.type == "cuda"
+        self.is_blocked, self._is_wide = fast and not on_gpu, fast and on_gpu
+        self.dtype = weight.dtype if self._is_wide and weight.dtype == torch.float16 else torch.bfloat16
+        self._held = _blocks(weight) if self.is_blocked else weight.to(self.dtype)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -192,7 +201,7 @@ class Bfloat16Matrix:
         """Give x Wᵀ + b for outputs [first, stop) of W.
 
         Args:
-            inputs: (rows, columns), bfloat16, or float32 to be rounded.
+            inputs: (rows, columns), narrow, or float32 to be rounded.
             bias: (stop - first,), float32, or None.
             first: A multiple of `BLOCK`.
             stop: None for all that follow.
@@ -201,8 +210,11 @@ class Bfloat16Matrix:
             (rows, stop - first), float32.
         """
         stop = len(self) if stop is None else min(stop, len(self))
-        inputs = inputs.to(torch.bfloat16)
-        if not self.is_fast:
+        inputs = inputs.to(self.dtype)
+        if self._is_wide:
+            product = torch.mm(inputs, self._held[first:stop].t(), out_dtype=torch.float32)
+            return product if bias is None else product.add_(bias)
+        if not self.is_blocked:
             return linear(inputs.float(), self._held[first:stop].float(), bias)
         blocks = self._held[first // BLOCK : -(-stop // BLOCK)]
         result = torch.empty(len(inputs), len(blocks) * BLOCK)
@@ -277,7 +289,7 @@ class Bfloat16Products:
     """
 
     def __init__(self, weights: Iterable[Tensor]) -> None:
-        self._lasting: dict[int, Bfloat16Matrix | None] = {weight.data_ptr(): None for weight in weights}
+        self._lasting: dict[int, NarrowMatrix | None] = {weight.data_ptr(): None for weight in weights}
 
     def linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """Give x Wᵀ + b, as `torch.nn.functional.linear` does, (..., columns) to (..., outputs)."""
@@ -285,11 +297,11 @@ class Bfloat16Products:
         product = matrix.product(inputs.reshape(-1, inputs.shape[-1]), bias)
         return product.reshape(*inputs.shape[:-1], len(matrix))
 
-    def _matrix(self, weight: Tensor) -> Bfloat16Matrix:
+    def _matrix(self, weight: Tensor) -> NarrowMatrix:
         place = weight.data_ptr()
         matrix = self._lasting.get(place)
         if matrix is None or matrix.shape != weight.shape:
-            matrix = Bfloat16Matrix(weight)
+            matrix = NarrowMatrix(weight)
             if place in self._lasting:
                 self._lasting[place] = matrix
         return matrix
@@ -339,26 +351,26 @@ DENSE = 4
 
 
 def _tiles(
-    hidden: Tensor, weight: Tensor | Bfloat16Matrix, bias: Tensor | None
+    hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor | None
 ) -> Iterator[tuple[int, Tensor]]:
     """Give the logits of a tile of the vocabulary at a time, (rows, words), with its first word id."""
     at_once = TILE_LOGITS.get(hidden.device.type, LOGITS_ON_ACCELERATOR)
-    if isinstance(weight, Bfloat16Matrix):
-        at_once = BFLOAT16_TILE if weight.is_fast else at_once
+    if isinstance(weight, NarrowMatrix):
+        at_once = BFLOAT16_TILE if weight.is_blocked else at_once
         width = max(BLOCK, at_once // max(1, len(hidden)) // BLOCK * BLOCK)
-        inputs = hidden.bfloat16()
+        inputs = hidden.to(weight.dtype)
     else:
         width = max(1, at_once // max(1, len(hidden)))
     for first in range(0, len(weight), width):
         words = slice(first, first + width)
         part = None if bias is None else bias[words].to(hidden.dtype)
-        if isinstance(weight, Bfloat16Matrix):
+        if isinstance(weight, NarrowMatrix):
             yield first, weight.product(inputs, part, first, first + width)
         else:
             yield first, linear(hidden, weight[words].to(hidden.dtype), part)
 
 
-def log_normaliser(hidden: Tensor, weight: Tensor | Bfloat16Matrix, bias: Tensor | None) -> Tensor:
+def log_normaliser(hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor | None) -> Tensor:
     """Logarithm of the softmax's denominator, log Σ_v exp(w_v · h + b_v), for every row.
 
     The sum runs over tiles of the vocabulary, each scaled by its own maximum, so that nothing overflows.
@@ -376,7 +388,7 @@ def log_normaliser(hidden: Tensor, weight: Tensor | Bfloat16Matrix, bias: Tensor
 
 
 def log_sums(
-    hidden: Tensor, weight: Tensor | Bfloat16Matrix, bias: Tensor | None, parts: Tensor
+    hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor | None, parts: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Give the same logarithm, and that of the sum over parts of the vocabulary only.
 
@@ -393,7 +405,7 @@ def log_sums(
     """
     total = hidden.new_full((len(hidden),), float("-inf"))
     shares = hidden.new_full((len(hidden), len(parts)), float("-inf"))
-    scale = _quick_scale_ if isinstance(weight, Bfloat16Matrix) else _scale_
+    scale = _quick_scale_ if isinstance(weight, NarrowMatrix) else _scale_
     for first, logits in _tiles(hidden, weight, bias):
         one, several = _log_sums_of(*scale(logits), parts[:, first : first + logits.shape[1]])
         total, shares = torch.logaddexp(total, one), torch.logaddexp(shares, several)
@@ -483,7 +495,7 @@ def chosen_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, words: Te
 
 
 def bfloat16_logprobs(
-    hidden: Tensor, layer: nn.Linear, low: Bfloat16Matrix, rows: Tensor, words: Tensor
+    hidden: Tensor, layer: nn.Linear, low: NarrowMatrix, rows: Tensor, words: Tensor
 ) -> Tensor:
     """Log-probabilities of words after rows, with the products of the normaliser in bfloat16.
 

@@ -44,6 +44,7 @@ from tseval.scoring.trie import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from concurrent.futures import Executor, Future
 
     from tseval.questions.pairs import Asked, Asks
     from tseval.scoring.protocol import (
@@ -91,6 +92,8 @@ class Scorer(ABC):
         self._noted: list[str] = noted if isinstance(noted, list) else []
         self._particular = model if isinstance(model, ParticularModel) else None
         self._bounded = model if isinstance(model, BoundedModel) else None
+        self._aside: bool = getattr(model, "encodes_aside", False)
+        self._ahead: dict[int, Future[Encoded]] = {}  # by the identity of the sentences
         self.unreadable: str = getattr(model, "unreadable", f"longer than {self.card.name} reads")
 
     @property
@@ -159,8 +162,17 @@ class Scorer(ABC):
             without tokens of its own), (tokens,) float32, in nats.
         """
 
+    def encode_ahead(self, sentences: pa.StringArray, thread: Executor) -> None:
+        """Begin to encode sentences that will be scored next, if the model allows that while it scores."""
+        if self._aside:
+            self._ahead[id(sentences)] = thread.submit(self._encode, sentences)
+
     def encoded(self, sentences: pa.StringArray) -> Encoded:
         """Bring sentences to the model's vocabulary."""
+        ahead = self._ahead.pop(id(sentences), None)
+        return self._encode(sentences) if ahead is None else ahead.result()
+
+    def _encode(self, sentences: pa.StringArray) -> Encoded:
         raise ModelError(
             f"{self.card.name} gives one number for a sentence, and says nothing of its tokens.\n"
             "  Normalise by words: --normalise words."
@@ -304,8 +316,7 @@ class RecurrentScorer(Scorer):
             table = table.append_column(name, pa.ListArray.from_arrays(offsets, values))
         return table
 
-    def encoded(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the model's vocabulary."""
+    def _encode(self, sentences: pa.StringArray) -> Encoded:
         encoded = self._model.encode(sentences)
         refuse_misencoded(encoded, sentences, self.card.name)
         return encoded
@@ -358,7 +369,7 @@ class SentenceScorer(Scorer):
         seen, n_unknown = self._seen(sentences, texts)
         return Encoded(seen, np.empty(0), lengths, n_unknown), words
 
-    def encoded(self, sentences: pa.StringArray) -> Encoded:
+    def _encode(self, sentences: pa.StringArray) -> Encoded:
         """Give the words; they are the tokens."""
         texts = [str(text) for text in sentences.to_pylist()]
         seen, n_unknown = self._seen(sentences, texts)
@@ -452,8 +463,7 @@ class TokenScorer(Scorer):
             f"{_named(sentences)}"
         )
 
-    def encoded(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the model's vocabulary."""
+    def _encode(self, sentences: pa.StringArray) -> Encoded:
         refuse_empty(sentences)
         encoded = self._model.encode(sentences)
         refuse_misencoded(encoded, sentences, self.card.name)

@@ -233,8 +233,8 @@ def build_trie(tokens: np.ndarray, lengths: np.ndarray, shared: bool = True) -> 
     return Trie(tuple(levels), paths)
 
 
-# Rows advanced together: enough for full speed of a matrix product, few enough to stay in the cache.
-CONTEXTS_AT_ONCE = 1_000
+# Rows advanced together: enough for full speed of a matrix product, few enough to stay in a CPU's cache.
+CONTEXTS_AT_ONCE, CONTEXTS_ON_ACCELERATOR = 1_000, 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,16 +260,17 @@ def visit(model: RecurrentModel, trie: Trie, block: int | None = None) -> Iterat
     Args:
         model: Advanced once for each context.
         trie: Of the encoded sentences.
-        block: Contexts at a time; None for `CONTEXTS_AT_ONCE`.
+        block: Contexts at a time; None for what suits the device of the states.
     """
     state = model.start()
+    at_once = CONTEXTS_AT_ONCE if state[0].device.type == "cpu" else CONTEXTS_ON_ACCELERATOR
     first = trie.levels[0]
     n_nodes = len(first.tokens)
     yield Visit(state, first.parents, slice(0, n_nodes), first.tokens)
     parent_row = np.zeros(1, dtype=np.int64)  # row of `state` that holds a node of the level before
     for level, following in zip(trie.levels, trie.levels[1:], strict=False):
         states: list[PrefixState] = []
-        for inner, children in _blocks(level, following, block or CONTEXTS_AT_ONCE):
+        for inner, children in _blocks(level, following, block or at_once):
             here = model.advance(take(state, parent_row[level.parents[inner]]), level.tokens[inner])
             # Positions in the level become rows of this block: children of the first inner node are row 0.
             rows = np.searchsorted(inner, following.parents[children])
