@@ -27,9 +27,15 @@ if TYPE_CHECKING:
         matrix: Tensor | None  # W in the type of the products
         has_bias: bool
         n_columns: int  # that the words feed
-        drives: Sequence[Tensor]
+        drives: Tensor
         states: list[Tensors]  # before the first word and after each
-        recalled: Sequence[Tensor]  # their first tensors in the type of the products
+        recalled: Tensor  # their first tensors in the type of the products
+
+    class FusedContext(Context):
+        """What it needs of a loop by kernels: of each word tensors of its own."""
+
+        drives: list[Tensor]  # type: ignore[assignment]
+        recalled: list[Tensor]  # type: ignore[assignment]
 
 
 aten = torch.ops.aten  # torch's operations by name, those of gradients among them
@@ -163,16 +169,14 @@ class _Window(torch.autograd.Function):
 
 
 class Kernels:
-    """The element-wise part of a cell's loop, compiled: what is left of a word are one product and few kernels.
+    """The element-wise part of a cell's loop, compiled: a word is then one product and a kernel or a few.
 
     Args:
         cell: Whose loop it is.
     """
 
     def __init__(self, cell: Recurrence) -> None:
-        def advance(
-            word: Tensor, product: Tensor | None, state: Tensors
-        ) -> tuple[Tensor, Tensor, Tensors]:
+        def advance(word: Tensor, product: Tensor | None, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
             """Give the drive, the new state's first tensor in the type of the products, and the new state."""
             drive = F.pad(word.to(state[0].dtype), (cell.drive_size - word.shape[1], 0))
             if product is not None:
@@ -181,10 +185,14 @@ class Kernels:
             return drive, after[0].to(word.dtype), after
 
         def retreat(
-            drive: Tensor, before: Tensors, after: Tensors, slopes: Tensors, output: Tensor,
-            product: Tensor | None, totals: Tensors, low: torch.dtype,
+            at: tuple[Tensor, Tensors, Tensors], slopes: Tensors, output: Tensor, product: Tensor | None,
+            totals: Tensors, low: torch.dtype,
         ) -> tuple[Tensor, Tensors, Tensors]:  # fmt: skip
-            """Give derivatives by the drive, in the type of the products, by the state, by the parameters."""
+            """Give derivatives by the drive, in the type of the products, by the state, by the parameters.
+
+            What the loss owes to the new state came by its own way, by the output and by the next product.
+            """
+            drive, before, after = at
             first, *others = slopes
             first = (first if product is None else first + product) + output
             found = cell.update_backward(drive.clone(), before, after, (first, *others))
@@ -210,7 +218,7 @@ class _FusedWindow(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Context, cell: Recurrence, projected: Tensor, weight: Tensor | None, bias: Tensor | None,
+        ctx: FusedContext, cell: Recurrence, projected: Tensor, weight: Tensor | None, bias: Tensor | None,
         *tensors: Tensor,
     ) -> tuple[Tensor, ...]:  # fmt: skip
         assert cell.kernels is not None, "no kernels"
@@ -231,7 +239,7 @@ class _FusedWindow(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Context, outputs: Tensor, *after: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FusedContext, outputs: Tensor, *after: Tensor) -> tuple[Tensor | None, ...]:
         cell, matrix, states, low = ctx.cell, ctx.matrix, ctx.states, ctx.recalled[0].dtype
         assert cell.kernels is not None, "no kernels"
         rows = 0 if matrix is None else len(matrix)
@@ -243,16 +251,16 @@ class _FusedWindow(torch.autograd.Function):
         slopes: Tensors = after
         for t in reversed(range(len(outputs))):
             by_drive, slopes, totals = cell.kernels.retreat(
-                ctx.drives[t], states[t], states[t + 1], slopes, outputs[t], product, totals, low
+                (ctx.drives[t], states[t], states[t + 1]), slopes, outputs[t], product, totals, low
             )
             by_drives.append(by_drive)
             product = None if matrix is None else by_drive[:, :rows] @ matrix
         by_words = torch.stack(by_drives[::-1])
         by_weight = by_bias = None
-        if matrix is not None:
+        if product is not None:
             slopes = slopes[0] + product, *slopes[1:]
             by_products = by_words[..., :rows].flatten(0, 1)
-            recalled = torch.stack([*ctx.recalled[:-1]]).flatten(0, 1)
+            recalled = torch.stack(ctx.recalled[:-1]).flatten(0, 1)
             by_weight = (by_products.t() @ recalled).to(outputs.dtype)
             by_bias = column_sums(by_products).to(outputs.dtype) if ctx.has_bias else None
         by_projected = by_words[..., cell.drive_size - ctx.n_columns :]
