@@ -159,7 +159,7 @@ class Learner:
         if parts > self._parts:
             self._parts = parts
             self.notes.append(
-                f"memory ran out: from now on windows are learnt from in parts of {-(-columns // parts)} columns, "
+                f"memory ran out: windows are now learnt from {-(-columns // parts)} columns at a time, "
                 "whose gradients are added up. That takes longer; what is learnt is the same."
             )
         return result
