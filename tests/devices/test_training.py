@@ -147,7 +147,7 @@ def test_a_training_out_of_memory_says_so_and_goes_on_from_what_it_saved(tmp_pat
         "with more memory free, or on another --device, add --resume to go on. If it never fits, remove it "
         "and lower --batch or --hidden."
     )
-    heard = Quiet()
+    heard, machine.shortages = Quiet(), []
     assert_near(train(path, NAME, resume=True, listener=heard, **cut), whole, 0.0)
     assert heard.started[0] > 0, "it began anew"
 

@@ -197,8 +197,8 @@ class Learner:
 
     def _record(self, aside: torch.cuda.Stream, window: Window, before: State) -> None:
         """Record a step; nothing is learnt meanwhile. What cannot be recorded stays with plain steps."""
-        words, targets = (torch.empty_like(one, device=self.device) for one in (window.words, window.targets))
-        state = tuple(torch.empty_like(tensor) for tensor in before)
+        words, targets = (torch.zeros_like(one, device=self.device) for one in (window.words, window.targets))
+        state = tuple(torch.zeros_like(tensor) for tensor in before)
         rate = torch.zeros((), device=self.device)
         graph, random = torch.cuda.CUDAGraph(), torch.cuda.get_rng_state(self.device)
         gc.collect()  # what dies in the middle of a recording would disturb it
