@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from tseval.errors import first_line
-from tseval.models.cells.cell import AdditiveCell
+from tseval.models.cells.cell import AdditiveCell, FusedCell
 from tseval.models.cells.window import Kernels
 from tseval.scoring.numerics import empty_caches, out_of_memory
 from tseval.training.corpus import Window
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from torch.optim import Optimizer
 
-    from tseval.models.cells.cell import State
+    from tseval.models.cells.cell import Cell, State
     from tseval.models.network import LanguageModel
     from tseval.training.settings import Settings
 
@@ -293,10 +293,11 @@ def _repair_random(device: torch.device, state: Tensor) -> None:
 
 
 def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
-    """Compile the loops of those cells that are read word by word, if torch can.
+    """Compile the loops of cells that are read word by word, if torch can.
 
-    A cell keeps its plain loop where nothing can be compiled, for lack of a compiler above all, or where
-    the gradient becomes another.
+    These are also those that torch has a layer for, where products are in bfloat16: with it, that layer would
+    keep its state in bfloat16 too. A cell stays as it is where nothing can be compiled, for lack of a compiler
+    above all, or where the gradient becomes another.
 
     Args:
         model: In training.
@@ -307,7 +308,12 @@ def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
         How many layers have compiled loops.
     """
     device = next(model.parameters()).device
-    cells = [cell for cell in model.cells if isinstance(cell, AdditiveCell)]
+    narrow = low is not torch.float32
+    cells = [
+        cell
+        for cell in model.cells
+        if isinstance(cell, AdditiveCell) or (narrow and isinstance(cell, FusedCell) and not cell.projection)
+    ]
     with torch.random.fork_rng([device] if device.type == "cuda" else []), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a compiler has advice for whoever calls it
         for cell in cells:
@@ -322,7 +328,7 @@ def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
     return sum(cell.kernels is not None for cell in cells)
 
 
-def _trial_gradient(cell: AdditiveCell, batch: int, low: torch.dtype) -> Tensor:
+def _trial_gradient(cell: Cell, batch: int, low: torch.dtype) -> Tensor:
     """Give the gradient of something after a few random words, the same every time, (parameters,)."""
     device = next(cell.parameters()).device
     torch.manual_seed(0)
