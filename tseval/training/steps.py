@@ -296,8 +296,8 @@ def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
     """Compile the loops of cells that are read word by word, if torch can.
 
     These are also those that torch has a layer for, where products are in bfloat16: with it, that layer would
-    keep its state in bfloat16 too. A cell stays as it is where nothing can be compiled, for lack of a compiler
-    above all, or where the gradient becomes another.
+    keep its state in bfloat16 too. A cell stays as it is where nothing can be compiled, most of all for lack of
+    a compiler, or where the gradient becomes another.
 
     Args:
         model: In training.
