@@ -45,12 +45,16 @@ class Quiet:
 
     def __init__(self, at_validation=None):
         self.at_validation, self.started, self.validations = at_validation or {}, None, []
+        self.notes = []
 
     def start(self, done, total):
         self.started = done, total
 
     def read(self, step, done, loss):
         pass
+
+    def noted(self, line):
+        self.notes.append(line)
 
     def validated(self, step, perplexity, kept):
         self.validations.append((step, perplexity, kept))

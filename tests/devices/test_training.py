@@ -15,8 +15,15 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import Classifier, LanguageModel, Sizes
 from tseval.training.classifier import Examples, train_classifier
-from tseval.training.language_model import Destination, EarlyEvaluation, accuracy_path, train_language_model
-from tseval.training.settings import ClassifierSettings, Settings
+from tseval.training.language_model import (
+    Destination,
+    EarlyEvaluation,
+    accuracy_path,
+    train_language_model,
+    windows_of,
+)
+from tseval.training.loop import TrainingState
+from tseval.training.settings import ClassifierSettings, Schedule, Settings
 
 NOISELESS = {"eirnn": {"sigma": 0.0}}
 MANNERS: dict[str, Any] = {
@@ -131,7 +138,7 @@ def test_a_training_out_of_memory_says_so_and_goes_on_from_what_it_saved(tmp_pat
     cut = {"validate_every": 5, "epochs": 2, "dropout": 0.3}
     whole = train(tmp_path / "validated.pt", NAME, **cut)
     assert whole[0] <= expected[0] * 1.01  # the same course, looked at more often
-    shortage = Quiet({10: lambda: machine.run_short(seed=0, times=1, apart=100)})
+    shortage = Quiet({10: lambda: machine.run_short(seed=0, times=99, apart=20)})
     path = tmp_path / "short.pt"
     with pytest.raises(TrainingError) as error:
         train(path, NAME, listener=shortage, **cut)
@@ -140,9 +147,62 @@ def test_a_training_out_of_memory_says_so_and_goes_on_from_what_it_saved(tmp_pat
         "with more memory free, or on another --device, add --resume to go on. If it never fits, remove it "
         "and lower --batch or --hidden."
     )
-    heard = Quiet()
+    heard, machine.shortages = Quiet(), []
     assert_near(train(path, NAME, resume=True, listener=heard, **cut), whole, 0.0)
     assert heard.started[0] > 0, "it began anew"
+
+
+def steps(short, arch="drnn", dropout=0.0, parts=1, **settings):
+    """Learn from three windows on the device in software, in the second in parts or with shortages.
+
+    Shortages are counted in operations, each from the one before. Gives loss and norm of each window, the
+    weights, and what was noted.
+    """
+    how = Settings(batch=4, window=6, learning_rate=0.01, clip=1.0, **settings)
+    torch.manual_seed(how.seed)
+    model = LanguageModel(Sizes(arch, len(WORDS), 10, 10, 1, dropout, False, NOISELESS.get(arch, {}))).to(
+        NAME
+    )
+    state = TrainingState(model, Schedule(how, windows_of((stream(48), stream(12)), WORDS, how)[0]))
+    found, learn = [], state.learner.learn
+
+    def noted(*arguments):
+        found.append(learn(*arguments))
+        return found[-1]
+
+    state.learner.learn = noted  # type: ignore[method-assign]
+    for number in range(3):
+        MACHINE.shortages = [*short] if number == 1 else []
+        if number == 1:
+            state.learner._parts = parts
+        state.advance()
+    assert not MACHINE.shortages, "memory did not run out so often"
+    weights = [parameter.detach().to("cpu").tolist() for parameter in model.parameters()]
+    return [pair.tolist() for pair in found], weights, state.learner.notes
+
+
+@pytest.mark.parametrize("settings", [{}, {"whole_lines": True}, {"optimiser": "sgd"}])
+@pytest.mark.parametrize("arch", ["drnn", "lstm", "urn"])
+@pytest.mark.parametrize(("short", "columns"), [([20], 2), ([10, 20], 1)])
+def test_a_window_out_of_memory_is_learnt_from_in_parts(machine, settings, arch, short, columns):
+    expected, found = steps([], arch, **settings), steps(short, arch, **settings)
+    assert expected[2] == []
+    assert found[2] == [
+        f"memory ran out: windows are now learnt from {columns} columns at a time, whose gradients are added "
+        "up. That takes longer; what is learnt is the same."
+    ]
+    torch.testing.assert_close(found[0], expected[0], rtol=1e-5, atol=0)
+    torch.testing.assert_close(found[1], expected[1], rtol=0, atol=1e-4)
+
+
+def test_an_attempt_that_failed_takes_no_random_numbers(machine):
+    expected, found = steps([], dropout=0.3, parts=2), steps([20], dropout=0.3)
+    assert found[:2] == expected[:2]
+
+
+def test_a_single_column_that_does_not_fit_is_out_of_memory(machine):
+    with pytest.raises(torch.OutOfMemoryError):
+        steps([20, 20, 20])
 
 
 @pytest.mark.parametrize("apart", [1, 30, 200])

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import torch
 
-from tseval.models.cells import CELLS
+from tseval.models.cells import CELLS, window
 from tseval.models.cells.cell import LEAST_UNITS, AdditiveCell, FusedCell
-from tseval.models.cells.window import read_window
+from tseval.models.cells.window import Kernels, read_window
 
 TIME, BATCH, INPUT, HIDDEN = 5, 3, 4, 6
 RELU = {"activation": "relu"}
@@ -25,6 +25,12 @@ def by_window(cell: Any, x, state):
     return read_window(cell, cell.project(x), weight, bias, state)
 
 
+def by_kernels(cell: Any, x, state):
+    """Likewise, as on a GPU."""
+    cell.kernels = Kernels(cell)
+    return by_window(cell, x, state)
+
+
 def by_steps(cell, x, state):
     outputs = []
     for word in cell.project(x):
@@ -34,7 +40,8 @@ def by_steps(cell, x, state):
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_a_window_read_at_once_has_the_outputs_and_gradients_of_single_steps(variant):
+def test_a_window_read_at_once_has_the_outputs_and_gradients_of_single_steps(variant, monkeypatch):
+    monkeypatch.setattr(window, "_compiled", lambda function: function)
     arch, options = variant
     torch.manual_seed(4)
     cell = CELLS[arch](INPUT, HIDDEN, **options).double()
@@ -44,7 +51,7 @@ def test_a_window_read_at_once_has_the_outputs_and_gradients_of_single_steps(var
     with torch.no_grad():
         _, start = cell(torch.randn_like(x), cell.initial_state(BATCH))
     found = []
-    for read in (by_window, by_steps):
+    for read in (by_steps, by_window, by_kernels):
         cell.zero_grad()
         torch.manual_seed(5)  # for the noise of the EIRNN
         inputs = [x.clone().requires_grad_(), *(tensor.clone().requires_grad_() for tensor in start)]
@@ -52,8 +59,9 @@ def test_a_window_read_at_once_has_the_outputs_and_gradients_of_single_steps(var
         loss = (outputs * weight).sum() + sum(tensor.square().sum() for tensor in after)
         loss.backward()
         found.append([outputs, *after, *(t.grad for t in inputs), *(p.grad for p in cell.parameters())])
-    for ours, theirs in zip(*found, strict=True):
-        torch.testing.assert_close(ours, theirs)
+    for theirs, *ours in zip(*found, strict=True):
+        for one in ours:
+            torch.testing.assert_close(one, theirs)
 
 
 @pytest.mark.parametrize("name", BY_WINDOW)

@@ -341,6 +341,10 @@ class Bar:
             self.console.out(f"step {step}, {done / self.total:.1%}: {rate}")
             self.line_at = now
 
+    def noted(self, line: str) -> None:
+        """Hear of something unusual."""
+        self.console.out(line)
+
     def validated(self, step: int, value: float, kept: bool) -> None:
         """Hear of a validation."""
         mark = "saved" if kept else "not better"

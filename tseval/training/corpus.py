@@ -333,6 +333,19 @@ class Window:
         flat = outputs.flatten(0, 1)
         return flat if self.rows is None else flat[self.rows]
 
+    def columns(self, first: int, stop: int) -> Window:
+        """Give the columns from `first` to before `stop`, or to the last, alone."""
+        batch = self.words.shape[1]
+        words = self.words[:, first:stop]
+        if self.rows is None:
+            targets = self.targets.view(-1, batch)[:, first:stop].flatten()
+            return Window(words, targets, None, self.fresh)
+        column = self.rows % batch
+        inside = (first <= column) & (column < stop)
+        column, rows = column[inside], self.rows[inside]
+        where = (rows - column) // batch * words.shape[1] + column - first
+        return Window(words, self.targets[inside], where, self.fresh)
+
 
 class Windows(Protocol):
     """A text, one window after the other."""

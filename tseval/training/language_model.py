@@ -250,6 +250,9 @@ class Listener(Protocol):
     def read(self, step: int, done: int, loss: float) -> None:
         """Hear that so many windows and tokens are done, the newest at this mean loss (nats)."""
 
+    def noted(self, line: str) -> None:
+        """Hear of something unusual that makes the run slower."""
+
     def validated(self, step: int, value: float, kept: bool) -> None:
         """Hear of the perplexity after a step, or a classifier's accuracy after an epoch; `kept` if saved."""
 
@@ -284,6 +287,8 @@ def train_language_model(
     with enough_memory(run.resume), stop_signals() as stopping:
         while course.step < schedule.steps:
             state.advance()
+            while state.learner.notes:
+                listener.noted(state.learner.notes.pop(0))
             if time.monotonic() - read_at >= READ_EVERY and (loss := state.read_losses()) is not None:
                 listener.read(course.step, schedule.tokens(course.step), loss)
                 read_at = time.monotonic()

@@ -22,7 +22,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
-from torch.nn.utils import clip_grad_norm_
 
 from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
@@ -43,6 +42,7 @@ from tseval.scoring.numerics import (
 )
 from tseval.training.corpus import STREAM_BLOCK
 from tseval.training.settings import SGD, Adam, ClassifierSettings, Precision, Schedule, Settings
+from tseval.training.steps import Learner, random_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -133,16 +133,9 @@ def snapshot(model: Network, optimiser: Optimizer, course: Course) -> dict[str, 
         "weights": model.state_dict(),
         "optimiser": optimiser.state_dict(),
         "random": torch.get_rng_state(),
-        "random_there": _random_there(device),
+        "random_there": random_there(device),
         "course": asdict(course),
     }
-
-
-def _random_there(device: torch.device) -> dict[str, Tensor]:
-    """Give the state of the random numbers of a device, by its kind; a CPU's have a place of their own."""
-    if device.type == "cpu":
-        return {}
-    return {device.type: torch.get_device_module(device.type).get_rng_state(device)}
 
 
 def take_up(content: Mapping[str, object], model: Network, optimiser: Optimizer, course: Course) -> None:
@@ -447,45 +440,48 @@ def product_type(precision: Precision, device: torch.device) -> torch.dtype:
     return torch.float32 if imitated else cast("torch.dtype", getattr(torch, precision))
 
 
+LEAST_COMPILED = 300  # windows of a run whose loops are compiled, which takes half a minute
+
+
 class TrainingState:
     """A model in training, with all that decides how it goes on.
 
     Args:
         model: On the device to train on.
         schedule: What happens when, and the training text.
+        graph: Whether a step on CUDA is recorded as a graph, its loops compiled before. None: it is, but a
+            short run is not worth a compilation.
     """
 
-    def __init__(self, model: LanguageModel, schedule: Schedule) -> None:
+    def __init__(self, model: LanguageModel, schedule: Schedule, graph: bool | None = None) -> None:
         settings = schedule.settings
         self.model, self.schedule, self.settings = model, schedule, settings
         self.device = next(model.parameters()).device
         kinds = {"adam": Adam, "sgd": SGD}
         self.optimiser = kinds[settings.optimiser](model.parameters(), lr=settings.learning_rate, fused=True)
-        self.carried = model.initial_state(settings.batch)
         self._low = product_type(settings.precision, self.device)
+        graphed = self.device.type == "cuda" and graph is not False
+        long = graph or schedule.steps >= LEAST_COMPILED
+        fused = self._low if graphed and long and not settings.compiled else None
+        self.learner = Learner(model, self.optimiser, settings, self._loss, graphed, fused)
         self.course = LanguageCourse()
         self._unread: list[Tensor] = []
         self._clock = time.monotonic()
 
     def advance(self) -> None:
         """Learn from one more window of text."""
-        settings, course, low = self.settings, self.course, self._low
-        text = self.schedule.text
-        window = text.read(course.step % text.n_windows, self.device)
-        before = self.model.initial_state(window.words.shape[1]) if window.fresh else self.carried
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.rate
+        text, course = self.schedule.text, self.course
+        window = text.read(course.step % text.n_windows, self.learner.reads_on)
+        self._unread.append(self.learner.learn(window, self.rate))
+        course.step += 1
+
+    def _loss(self, window: Window, before: State) -> tuple[Tensor, State]:
+        low = self._low
         with torch.autocast(self.device.type, low, enabled=low is not torch.float32):
             outputs, after = self.model(window.words, before)
         hidden, output = window.predicting(outputs).float(), self.model.output
         loss = cross_entropy(hidden, output.weight, output.bias, window.targets, low)
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = clip_grad_norm_(self.model.parameters(), settings.clip)
-        self.optimiser.step()
-        self.optimiser.zero_grad()
-        self.carried = tuple(tensor.detach().float() for tensor in after)
-        self._unread.append(torch.stack((loss.detach(), norm)))
-        course.step += 1
+        return loss, tuple(tensor.detach().float() for tensor in after)
 
     @property
     def rate(self) -> float:
@@ -533,13 +529,13 @@ class TrainingState:
     def content(self) -> dict[str, object]:
         """Give everything that `restore` needs, as tensors and plain data."""
         self.read_losses()
-        return {**snapshot(self.model, self.optimiser, self.course), "carried": list(self.carried)}
+        return {**snapshot(self.model, self.optimiser, self.course), "carried": list(self.learner.carried)}
 
     def restore(self, content: Mapping[str, object]) -> None:
         """Become the run that `content` was taken from; parts that do not fit raise errors of many kinds."""
         take_up(content, self.model, self.optimiser, self.course)
         carried = cast("list[Tensor]", content["carried"])
-        self.carried = tuple(tensor.to(self.device) for tensor in carried)
+        self.learner.start_over(tuple(tensor.to(self.device) for tensor in carried))
 
 
 OVERFLOW = 700.0  # nats whose exponential is too large for a float

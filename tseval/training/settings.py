@@ -57,8 +57,8 @@ class Settings:
         initial_range: Word vectors start uniform within ± this. The word language models that the papers
             build on have 0.1; gated cells under Adam leave the unigram distribution sooner with 1.
         seed: For initial weights and dropout.
-        precision: Type of the matrix products, on a GPU torch's fused layers (SRN, GRU, LSTM) excepted;
-            weights, sums, state and the optimiser stay in float32.
+        precision: Type of the matrix products, on a GPU torch's fused layers (SRN, GRU, LSTM) excepted where
+            they are not compiled; weights, sums, state and the optimiser stay in float32.
         stored: Type of the weights on disk.
         validate_every: Windows between validations, besides the ends of epochs and of the run.
         log_every: Windows between points of the learning curve.

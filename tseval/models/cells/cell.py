@@ -15,6 +15,8 @@ from tseval.models.cells.window import read_window
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tseval.models.cells.window import Kernels
+
 State = tuple[Tensor, ...]
 Option = bool | int | float | str
 LEAST_UNITS = 2**12  # of a whole batch, from which on a window is read by `read_window`
@@ -38,12 +40,14 @@ class Cell(nn.Module):
             in a window.
         later_options: Options that the cell got when there were checkpoints of it. At their default they
             leave no trace in a model's sizes, so that fingerprints and resume files stay what they were.
+        kernels: What a training on a GPU advances by, word by word; None for plain operations.
     """
 
     name: ClassVar[str]
     n_states: ClassVar[int] = 1
     costly_projection: ClassVar[bool] = False
     later_options: ClassVar[tuple[str, ...]] = ()
+    kernels: Kernels | None = None
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -187,7 +191,7 @@ class AdditiveCell(Cell):
         adds up.
         """
         weight, device = self.recurrent_weight(), projected.device.type
-        if by_window(projected, state):
+        if by_window(self, projected, state):
             return read_window(self, projected, weight, None, state)
         if weight is not None and torch.is_autocast_enabled(device):
             weight = weight.to(torch.get_autocast_dtype(device))
@@ -199,12 +203,14 @@ class AdditiveCell(Cell):
         return torch.stack(outputs), state
 
 
-def by_window(x: Tensor, state: State) -> bool:
-    """Tell whether `read_window` is the way: for gradients, with narrow products, on a CPU.
+def by_window(cell: Cell, x: Tensor, state: State) -> bool:
+    """Tell whether `read_window` is the way: for gradients, with narrow products on a CPU, or with kernels.
 
-    On a GPU, or with small layers, its many operations take longer than what they save.
+    On a GPU without them, or with small layers, its many operations take longer than what they save.
     """
-    return is_narrow(x) and torch.is_grad_enabled() and state[0].numel() >= LEAST_UNITS
+    if not torch.is_grad_enabled():
+        return False
+    return cell.kernels is not None or (is_narrow(x) and state[0].numel() >= LEAST_UNITS)
 
 
 def is_narrow(x: Tensor) -> bool:
@@ -251,7 +257,7 @@ class FusedCell(Cell):
         Torch's layer is in float32 under autocast too: it would keep its state in the low type as well, with
         which an LSTM learns word frequencies and no more (perplexity 494, not 241, after 450,000 tokens).
         """
-        if by_window(x, state) and not self.projection:
+        if by_window(self, x, state) and not self.projection:
             return read_window(self, self.project(x), *self.recurrent(), state)
         if not self.fused:
             return super().forward(x, state)

@@ -124,7 +124,7 @@ class GRU(FusedCell):
         self.derive_(slopes[0] - by_h, n, x_n)
         aten.sigmoid_backward.grad_input(by_z, z, grad_input=z)
         by_r = x_n * h_n
-        torch.mul(x_n, r, out=h_n)
+        h_n.copy_(x_n).mul_(r)
         aten.sigmoid_backward.grad_input(by_r, r, grad_input=r)
         return drive, (by_h,), ()
 

@@ -7,14 +7,16 @@ and the gradient of the recurrent weights is a single product over the whole win
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from torch.autograd.function import FunctionCtx
 
@@ -28,6 +30,12 @@ if TYPE_CHECKING:
         drives: Tensor
         states: list[Tensors]  # before the first word and after each
         recalled: Tensor  # their first tensors in the type of the products
+
+    class FusedContext(Context):
+        """What it needs of a loop by kernels: of each word tensors of its own."""
+
+        drives: list[Tensor]  # type: ignore[assignment]
+        recalled: list[Tensor]  # type: ignore[assignment]
 
 
 aten = torch.ops.aten  # torch's operations by name, those of gradients among them
@@ -49,6 +57,11 @@ class Recurrence(Protocol):
     @property
     def drive_size(self) -> int:
         """Width of the drive."""
+        ...
+
+    @property
+    def kernels(self) -> Kernels | None:
+        """What the loop advances by; None for plain operations."""
         ...
 
     @property
@@ -95,7 +108,8 @@ def read_window(
     Returns:
         Outputs, (time, batch, hidden), and the state after the window, float32.
     """
-    outputs, *after = _Window.apply(cell, projected, weight, bias, *state, *cell.update_parameters)  # type: ignore[no-untyped-call]
+    way = _Window if cell.kernels is None else _FusedWindow
+    outputs, *after = way.apply(cell, projected, weight, bias, *state, *cell.update_parameters)  # type: ignore[no-untyped-call]
     return outputs, tuple(after)
 
 
@@ -121,7 +135,7 @@ class _Window(torch.autograd.Function):
             drive[:, alone:] = word
             if matrix is not None:
                 recall.copy_(state[0])
-                drive[:, :rows] += torch.nn.functional.linear(recall, matrix, added)
+                drive[:, :rows] += F.linear(recall, matrix, added)
             state = cell.update(drive, state)
             states.append(state)
         ctx.cell, ctx.matrix, ctx.has_bias = cell, matrix, bias is not None
@@ -152,6 +166,105 @@ class _Window(torch.autograd.Function):
             by_weight = (by_products.t() @ ctx.recalled.flatten(0, 1)).to(drives.dtype)
             by_bias = column_sums(by_products).to(drives.dtype) if ctx.has_bias else None
         return None, by_projected, by_weight, by_bias, *slopes, *by_parameters
+
+
+class Kernels:
+    """The element-wise part of a cell's loop, compiled: a word is then one product and a kernel or a few.
+
+    Args:
+        cell: Whose loop it is.
+    """
+
+    def __init__(self, cell: Recurrence) -> None:
+        def advance(word: Tensor, product: Tensor | None, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
+            """Give the drive, the new state's first tensor in the type of the products, and the new state."""
+            drive = F.pad(word.to(state[0].dtype), (cell.drive_size - word.shape[1], 0))
+            if product is not None:
+                drive = drive + F.pad(product, (0, cell.drive_size - product.shape[1]))
+            after = cell.update(drive, state)
+            return drive, after[0].to(word.dtype), after
+
+        def retreat(
+            at: tuple[Tensor, Tensors, Tensors], slopes: Tensors, output: Tensor, product: Tensor | None,
+            totals: Tensors, low: torch.dtype,
+        ) -> tuple[Tensor, Tensors, Tensors]:  # fmt: skip
+            """Give derivatives by the drive, in the type of the products, by the state, by the parameters.
+
+            What the loss owes to the new state came by its own way, by the output and by the next product.
+            """
+            drive, before, after = at
+            first, *others = slopes
+            first = (first if product is None else first + product) + output
+            found = cell.update_backward(drive.clone(), before, after, (first, *others))
+            totals = tuple(total + part for total, part in zip(totals, found[2], strict=True))
+            return found[0].to(low), found[1], totals
+
+        self.advance, self.retreat = _compiled(advance), _compiled(retreat)
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function for the shapes of one training.
+
+    Torch keeps what it compiled with the function's code, and gives up on code that it compiled often: here
+    the code of each cell is its own. Random numbers stay those of plain operations.
+    """
+    plain = cast("FunctionType", function)
+    own = FunctionType(plain.__code__.replace(), plain.__globals__, closure=plain.__closure__)
+    return torch.compile(own, fullgraph=True, dynamic=False, options={"fallback_random": True})
+
+
+class _FusedWindow(torch.autograd.Function):
+    """As `_Window`, by a cell's kernels."""
+
+    @staticmethod
+    def forward(
+        ctx: FusedContext, cell: Recurrence, projected: Tensor, weight: Tensor | None, bias: Tensor | None,
+        *tensors: Tensor,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        assert cell.kernels is not None, "no kernels"
+        state, low = tensors[: cell.n_states], projected.dtype
+        matrix = None if weight is None else weight.to(low)
+        added = None if bias is None else bias.to(low)
+        drives, recalled, states = [], [state[0].to(low)], [state]
+        with torch.autocast(projected.device.type, enabled=False):
+            for word in projected.unbind():
+                product = None if matrix is None else F.linear(recalled[-1], matrix, added)
+                drive, recall, state = cell.kernels.advance(word, product, state)
+                drives.append(drive)
+                recalled.append(recall)
+                states.append(state)
+        ctx.cell, ctx.matrix, ctx.has_bias, ctx.n_columns = cell, matrix, bias is not None, projected.shape[2]
+        ctx.drives, ctx.states, ctx.recalled = drives, states, recalled
+        return torch.stack([after[0] for after in states[1:]]), *(tensor.clone() for tensor in state)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FusedContext, outputs: Tensor, *after: Tensor) -> tuple[Tensor | None, ...]:
+        cell, matrix, states, low = ctx.cell, ctx.matrix, ctx.states, ctx.recalled[0].dtype
+        assert cell.kernels is not None, "no kernels"
+        rows = 0 if matrix is None else len(matrix)
+        outputs = outputs.contiguous()
+        # What the word after the last has: nothing.
+        product = None if matrix is None else torch.zeros_like(ctx.recalled[0])
+        totals = tuple(torch.zeros_like(parameter) for parameter in cell.update_parameters)
+        by_drives: list[Tensor] = []
+        slopes: Tensors = after
+        for t in reversed(range(len(outputs))):
+            by_drive, slopes, totals = cell.kernels.retreat(
+                (ctx.drives[t], states[t], states[t + 1]), slopes, outputs[t], product, totals, low
+            )
+            by_drives.append(by_drive)
+            product = None if matrix is None else by_drive[:, :rows] @ matrix
+        by_words = torch.stack(by_drives[::-1])
+        by_weight = by_bias = None
+        if product is not None:
+            slopes = slopes[0] + product, *slopes[1:]
+            by_products = by_words[..., :rows].flatten(0, 1)
+            recalled = torch.stack(ctx.recalled[:-1]).flatten(0, 1)
+            by_weight = (by_products.t() @ recalled).to(outputs.dtype)
+            by_bias = column_sums(by_products).to(outputs.dtype) if ctx.has_bias else None
+        by_projected = by_words[..., cell.drive_size - ctx.n_columns :]
+        return None, by_projected, by_weight, by_bias, *slopes, *totals
 
 
 def column_sums(matrix: Tensor) -> Tensor:

@@ -1,0 +1,340 @@
+"""How a model learns from one window: in parts where memory is short, on CUDA as one graph.
+
+A step is thousands of small operations, and a GPU would wait for each to be sent to it. CUDA records them
+once and repeats them at a word: what is recorded reads and writes the same memory every time, must not wait
+for the device, and is not computed while it is recorded.
+"""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+
+from tseval.errors import first_line
+from tseval.models.cells.cell import AdditiveCell, FusedCell
+from tseval.models.cells.window import Kernels
+from tseval.scoring.numerics import empty_caches, out_of_memory
+from tseval.training.corpus import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torch.optim import Optimizer
+
+    from tseval.models.cells.cell import Cell, State
+    from tseval.models.network import LanguageModel
+    from tseval.training.settings import Settings
+
+WARM_UPS = 3  # steps before one is recorded: in the first, libraries and optimiser make what they keep
+TRIAL_WORDS = 3
+TRIAL_ERROR = 0.05  # of the gradient's length, to which products in bfloat16 add up differently
+
+
+def random_there(device: torch.device) -> dict[str, Tensor]:
+    """Give the state of the random numbers of a device, by its kind; a CPU's have a place of their own."""
+    if device.type == "cpu":
+        return {}
+    return {device.type: torch.get_device_module(device.type).get_rng_state(device)}
+
+
+class Learner:
+    """A model that learns from one window after the other.
+
+    Args:
+        model: On the device to train on.
+        optimiser: Of its weights.
+        settings: How to train.
+        loss: Gives the mean loss of a window, nats, and the state after it, for the state before it.
+        graphed: Whether steps are to be a CUDA graph.
+        low: Type of the products if the loops of cells are to be compiled before, otherwise None.
+
+    Attributes:
+        carried: State after the newest window, each (batch, hidden), float32.
+        notes: Lines for the user, each about something that happened since they were last taken away.
+        graph: What is repeated for windows of the usual shape, once there is one.
+        n_fused: Layers whose loops were compiled.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        optimiser: Optimizer,
+        settings: Settings,
+        loss: Callable[[Window, State], tuple[Tensor, State]],
+        graphed: bool,
+        low: torch.dtype | None,
+    ) -> None:
+        self.model, self.optimiser, self.settings, self._loss = model, optimiser, settings, loss
+        self.device = next(model.parameters()).device
+        self.carried = model.initial_state(settings.batch)
+        self.notes: list[str] = []
+        self.graph: StepGraph | None = None
+        self.n_fused = 0
+        # Lines are of all lengths. How many distinct words a window has, nobody knows beforehand.
+        varied = settings.whole_lines or any(cell.costly_projection for cell in model.cells)
+        self._graphed, self._low = graphed and not varied, low
+        self._parts, self._warm_ups = 1, WARM_UPS
+        self._aside = torch.cuda.Stream(self.device) if self._graphed else None  # type: ignore[no-untyped-call]
+
+    @property
+    def reads_on(self) -> torch.device:
+        """Where `learn` wants its windows: what CUDA copies by itself nobody waits for."""
+        return torch.device("cpu") if self.device.type == "cuda" else self.device
+
+    def learn(self, window: Window, rate: float) -> Tensor:
+        """Learn from one more window.
+
+        Args:
+            window: On the device `reads_on`.
+            rate: Learning rate.
+
+        Returns:
+            Mean loss and norm of the gradient, (2,), on the device of the model.
+        """
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        before = self.model.initial_state(window.words.shape[1]) if window.fresh else self.carried
+        usual = window.rows is None and window.words.shape == (self.settings.window, self.settings.batch)
+        if self._aside is None or not usual or not self._graphed or self._parts > 1:
+            return self._step(self._moved(window), before)
+        if self._low is not None:
+            self.n_fused = fuse_loops(self.model, self.settings.batch, self._low)
+            self._low = None
+        if self.graph is None and not self._warm_ups:
+            self._record(self._aside, window, before)
+        if self.graph is not None:
+            result = self.graph.replay(window, before, rate)
+            self.carried = self.graph.state
+            return result
+        self._warm_ups -= 1
+        # The gradient's nodes and the libraries' memory belong to the stream on which they were made.
+        with _beside(self._aside):
+            return self._step(self._moved(window), before)
+
+    def start_over(self, carried: State) -> None:
+        """Forget the graph, whose memory is no longer that of the optimiser, and go on from a state."""
+        self.carried, self.graph, self._warm_ups = carried, None, WARM_UPS
+
+    def _moved(self, window: Window) -> Window:
+        if self.device.type != "cuda":
+            return window
+        words, targets, rows = (
+            None if one is None else one.pin_memory().to(self.device, non_blocking=True)
+            for one in (window.words, window.targets, window.rows)
+        )
+        assert words is not None
+        assert targets is not None
+        return Window(words, targets, rows, window.fresh)
+
+    def _step(self, window: Window, before: State) -> Tensor:
+        """Learn from a window, in as few parts as memory suffices for."""
+        random, there = torch.get_rng_state(), random_there(self.device)
+        parts, columns = self._parts, window.words.shape[1]
+        while True:
+            try:
+                loss, after = self._gradients(window, before, parts)
+                break
+            except (MemoryError, RuntimeError) as error:
+                if not out_of_memory(error) or (parts >= columns and self.graph is None):
+                    raise
+            # Here the error is gone, and with it what the failed attempt still held.
+            self.optimiser.zero_grad()
+            torch.set_rng_state(random)
+            for kind, state in there.items():
+                torch.get_device_module(kind).set_rng_state(state, self.device)
+            if self.graph is not None:
+                self.start_over(self.carried)
+            else:
+                parts = min(2 * parts, columns)
+            empty_caches()
+        result = self._update(loss)
+        self.carried = after
+        if parts > self._parts:
+            self._parts = parts
+            self.notes.append(
+                f"memory ran out: windows are now learnt from {-(-columns // parts)} columns at a time, "
+                "whose gradients are added up. That takes longer; what is learnt is the same."
+            )
+        return result
+
+    def _gradients(self, window: Window, before: State, parts: int) -> tuple[Tensor, State]:
+        """Add the gradients of a window's parts to those of the weights; give the loss and the new state."""
+        if parts == 1:
+            return self._gradients_of_part(window, before, 1.0)
+        losses, states = [], []
+        columns = window.words.shape[1]
+        width = -(-columns // parts)
+        for first in range(0, columns, width):
+            part = window.columns(first, first + width)
+            share = len(part.targets) / len(window.targets)
+            beginning = tuple(tensor[first : first + width] for tensor in before)
+            loss, after = self._gradients_of_part(part, beginning, share)
+            losses.append(loss)
+            states.append(after)
+        return torch.stack(losses).sum(), tuple(torch.cat(one) for one in zip(*states, strict=True))
+
+    def _gradients_of_part(self, part: Window, before: State, share: float) -> tuple[Tensor, State]:
+        """As `_gradients`; a part counts by its share of the predictions."""
+        loss, after = self._loss(part, before)
+        if share != 1:
+            loss = loss * share
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach(), after
+
+    def _update(self, loss: Tensor) -> Tensor:
+        """Change the weights by their gradients; give what `learn` does."""
+        norm = clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        return torch.stack((loss, norm))
+
+    def _record(self, aside: torch.cuda.Stream, window: Window, before: State) -> None:
+        """Record a step; nothing is learnt meanwhile. What cannot be recorded stays with plain steps."""
+        words, targets = (torch.zeros_like(one, device=self.device) for one in (window.words, window.targets))
+        state = tuple(torch.zeros_like(tensor) for tensor in before)
+        rate = torch.zeros((), device=self.device)
+        graph, random = torch.cuda.CUDAGraph(), torch.cuda.get_rng_state(self.device)
+        gc.collect()  # what dies in the middle of a recording would disturb it
+        try:
+            # The outer `stream` is for recordings that fail: they leave theirs entered.
+            with (
+                torch.cuda.stream(aside),
+                _rate_in(self.optimiser, rate),
+                torch.cuda.graph(graph, stream=aside),
+            ):
+                loss, after = self._gradients(Window(words, targets, None, fresh=False), state, 1)
+                result = self._update(loss)
+                for old, new in zip(state, after, strict=True):
+                    old.copy_(new)
+            self.graph = StepGraph(graph, words, targets, state, rate, result)
+        except Exception as error:  # whatever it is, plain steps do without it
+            self._graphed = False
+            _repair_random(self.device, random)
+            # What the end of a failed recording raises says nothing about the cause.
+            cause = error.__context__ if isinstance(error.__context__, RuntimeError) else error
+            self.notes.append(
+                f"the steps of this training cannot be recorded as a CUDA graph ({first_line(cause)}). They "
+                "are made one operation after the other, which takes longer."
+            )
+        self.optimiser.zero_grad()
+
+
+@dataclass(frozen=True, slots=True)
+class StepGraph:
+    """A recorded step, and the memory by which it is told what to learn from.
+
+    Attributes:
+        graph: The recording.
+        words: Word ids, (time, batch).
+        targets: The words that follow, (time * batch,).
+        state: State before the window, and once it is learnt from, after it.
+        rate: Learning rate, a scalar.
+        result: Mean loss and norm of the gradient, (2,).
+    """
+
+    graph: torch.cuda.CUDAGraph
+    words: Tensor
+    targets: Tensor
+    state: State
+    rate: Tensor
+    result: Tensor
+
+    def replay(self, window: Window, before: State, rate: float) -> Tensor:
+        """Learn from a window, on the CPU; give a copy of the result."""
+        self.words.copy_(window.words.pin_memory(), non_blocking=True)
+        self.targets.copy_(window.targets.pin_memory(), non_blocking=True)
+        for old, new in zip(self.state, before, strict=True):
+            if old is not new:
+                old.copy_(new)
+        self.rate.fill_(rate)
+        self.graph.replay()
+        return self.result.clone()
+
+
+@contextmanager
+def _beside(aside: torch.cuda.Stream) -> Iterator[None]:
+    """Work on another stream, after all that was begun and before all that follows."""
+    main = torch.cuda.current_stream(aside.device)
+    aside.wait_stream(main)
+    with torch.cuda.stream(aside):
+        yield
+    main.wait_stream(aside)
+
+
+@contextmanager
+def _rate_in(optimiser: Optimizer, rate: Tensor) -> Iterator[None]:
+    """Let an optimiser read its learning rate from the device."""
+    held = [dict(group) for group in optimiser.param_groups]
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+        if "capturable" in group:
+            group["capturable"] = True
+    try:
+        yield
+    finally:
+        for group, before in zip(optimiser.param_groups, held, strict=True):
+            group.update(before)
+
+
+def _repair_random(device: torch.device, state: Tensor) -> None:
+    """Give a device's random numbers back, which after a failed recording wait for its end."""
+    with suppress(RuntimeError):
+        fresh = torch.Generator(device)
+        fresh.set_state(state)
+        place = torch.cuda.current_device() if device.index is None else device.index
+        torch.cuda.default_generators[place].graphsafe_set_state(fresh.graphsafe_get_state())
+
+
+def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
+    """Compile the loops of cells that are read word by word, if torch can.
+
+    These are also those that torch has a layer for, where products are in bfloat16: with it, that layer would
+    keep its state in bfloat16 too. A cell stays as it is where nothing can be compiled, most of all for lack of
+    a compiler, or where the gradient becomes another.
+
+    Args:
+        model: In training.
+        batch: Columns of a window.
+        low: Type of the products.
+
+    Returns:
+        How many layers have compiled loops.
+    """
+    device = next(model.parameters()).device
+    narrow = low is not torch.float32
+    cells = [
+        cell
+        for cell in model.cells
+        if isinstance(cell, AdditiveCell) or (narrow and isinstance(cell, FusedCell) and not cell.projection)
+    ]
+    with torch.random.fork_rng([device] if device.type == "cuda" else []), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a compiler has advice for whoever calls it
+        for cell in cells:
+            try:
+                plain = _trial_gradient(cell, batch, low)
+                cell.kernels = Kernels(cell)
+                error = (_trial_gradient(cell, batch, low) - plain).norm() / plain.norm()
+                if not error <= TRIAL_ERROR:
+                    cell.kernels = None
+            except Exception:  # of a compiler, or for lack of one
+                cell.kernels = None
+    return sum(cell.kernels is not None for cell in cells)
+
+
+def _trial_gradient(cell: Cell, batch: int, low: torch.dtype) -> Tensor:
+    """Give the gradient of something after a few random words, the same every time, (parameters,)."""
+    device = next(cell.parameters()).device
+    torch.manual_seed(0)
+    x = torch.randn(TRIAL_WORDS, batch, cell.input_size, device=device)
+    with torch.autocast(device.type, low, enabled=low is not torch.float32):
+        outputs, after = cell(x, cell.initial_state(batch))
+    total = torch.stack([tensor.float().square().sum() for tensor in (outputs, *after)]).sum()
+    found = torch.autograd.grad(total, list(cell.parameters()), materialize_grads=True)
+    return torch.cat([gradient.flatten() for gradient in found])
