@@ -80,7 +80,7 @@ def state(monkeypatch):
         model = LanguageModel(Sizes(arch, len(WORDS), 10, 10, 2, dropout))
         text, _ = windows_of((stream(48), stream(12)), WORDS, how)
         one = TrainingState(model, Schedule(how, text))
-        one.learner = Learner(model, one.optimiser, how, one._loss, recorded, None)
+        one.learner = Learner(model, one.optimiser, how, one.learner._loss, recorded, None)
         made.append(one)
         return one
 
@@ -175,3 +175,17 @@ def test_a_cell_that_cannot_be_compiled_keeps_its_plain_loop(state, monkeypatch)
     assert fuse_loops(one.model, 4, torch.float32) == 0
     assert torch.equal(torch.get_rng_state(), random)
     assert [cell.kernels for cell in one.model.cells] == [None, None]
+
+
+def test_a_loop_that_fails_after_its_trial_becomes_a_plain_one(state, monkeypatch):
+    expected = losses(state(False), 3)
+
+    class Failing:
+        def advance(self, *_):
+            raise RuntimeError("no more registers")
+
+    one = state(False)
+    one.model.cells[1].kernels = Failing()
+    one.learner.n_fused = 1
+    assert losses(one, 3) == expected
+    assert one.model.cells[1].kernels is None

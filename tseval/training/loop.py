@@ -15,6 +15,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
@@ -440,6 +441,24 @@ def product_type(precision: Precision, device: torch.device) -> torch.dtype:
     return torch.float32 if imitated else cast("torch.dtype", getattr(torch, precision))
 
 
+def window_loss(
+    model: LanguageModel, low: torch.dtype, window: Window, before: State
+) -> tuple[Tensor, State]:
+    """Give the mean loss of a window, nats, and the state after it, float32.
+
+    Args:
+        model: In training.
+        low: Type of the products.
+        window: On the device of the model.
+        before: The state before it.
+    """
+    with torch.autocast(window.words.device.type, low, enabled=low is not torch.float32):
+        outputs, after = model(window.words, before)
+    hidden, output = window.predicting(outputs).float(), model.output
+    loss = cross_entropy(hidden, output.weight, output.bias, window.targets, low)
+    return loss, tuple(tensor.detach().float() for tensor in after)
+
+
 LEAST_COMPILED = 300  # windows of a run whose loops are compiled, which takes half a minute
 
 
@@ -459,11 +478,13 @@ class TrainingState:
         self.device = next(model.parameters()).device
         kinds = {"adam": Adam, "sgd": SGD}
         self.optimiser = kinds[settings.optimiser](model.parameters(), lr=settings.learning_rate, fused=True)
-        self._low = product_type(settings.precision, self.device)
+        low = product_type(settings.precision, self.device)
         graphed = self.device.type == "cuda" and graph is not False
         long = graph or schedule.steps >= LEAST_COMPILED
-        fused = self._low if graphed and long and not settings.compiled else None
-        self.learner = Learner(model, self.optimiser, settings, self._loss, graphed, fused)
+        fused = low if graphed and long and not settings.compiled else None
+        self.learner = Learner(
+            model, self.optimiser, settings, partial(window_loss, model, low), graphed, fused
+        )
         self.course = LanguageCourse()
         self._unread: list[Tensor] = []
         self._clock = time.monotonic()
@@ -474,14 +495,6 @@ class TrainingState:
         window = text.read(course.step % text.n_windows, self.learner.reads_on)
         self._unread.append(self.learner.learn(window, self.rate))
         course.step += 1
-
-    def _loss(self, window: Window, before: State) -> tuple[Tensor, State]:
-        low = self._low
-        with torch.autocast(self.device.type, low, enabled=low is not torch.float32):
-            outputs, after = self.model(window.words, before)
-        hidden, output = window.predicting(outputs).float(), self.model.output
-        loss = cross_entropy(hidden, output.weight, output.bias, window.targets, low)
-        return loss, tuple(tensor.detach().float() for tensor in after)
 
     @property
     def rate(self) -> float:

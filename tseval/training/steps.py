@@ -142,14 +142,19 @@ class Learner:
                 loss, after = self._gradients(window, before, parts)
                 break
             except (MemoryError, RuntimeError) as error:
-                if not out_of_memory(error) or (parts >= columns and self.graph is None):
+                short = out_of_memory(error)
+                if (parts >= columns and self.graph is None) if short else not self.n_fused:
                     raise
             # Here the error is gone, and with it what the failed attempt still held.
             self.optimiser.zero_grad()
             torch.set_rng_state(random)
             for kind, state in there.items():
                 torch.get_device_module(kind).set_rng_state(state, self.device)
-            if self.graph is not None:
+            if not short:  # a compiler that did well when it was tried
+                self.n_fused = 0
+                for cell in self.model.cells:
+                    cell.kernels = None
+            elif self.graph is not None:
                 self.start_over(self.carried)
             else:
                 parts = min(2 * parts, columns)
@@ -296,8 +301,8 @@ def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
     """Compile the loops of cells that are read word by word, if torch can.
 
     These are also those that torch has a layer for, where products are in bfloat16: with it, that layer would
-    keep its state in bfloat16 too. A cell stays as it is where nothing can be compiled, most of all for lack of
-    a compiler, or where the gradient becomes another.
+    keep its state in bfloat16 too. A cell stays as it is where there is no compiler, or where the gradient
+    becomes another.
 
     Args:
         model: In training.
