@@ -46,6 +46,7 @@ from tseval.scoring.numerics import (
     log_sums,
     log_sums_exp_,
     of_length,
+    on_device,
 )
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import attends, build_trie, contexts_of, packed_batches, path_batches
@@ -94,9 +95,15 @@ class ModelProducts:
             self._matrix = NarrowMatrix(self._output)
         return self._matrix
 
-    def rerouted(self) -> AbstractContextManager[object]:
-        """Let all products inside be made so, whatever modules the model consists of."""
-        return fast_products(self._device) if self._output is None else Rerouted(self._linear)
+    def rerouted(self, whole: bool) -> AbstractContextManager[object]:
+        """Let all products inside be made so, whatever modules the model consists of.
+
+        Args:
+            whole: Whether the output layer is one of them. Of all others a GPU makes what it would anyway.
+        """
+        if self._output is None or (self._device.type == "cuda" and not whole):
+            return fast_products(self._device)
+        return Rerouted(self._linear)
 
     def _linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         if self._output is None or weight.data_ptr() != self._output.data_ptr() or self.output is None:
@@ -336,11 +343,11 @@ class CausalModel:
         for batch in batches:
             row, target = contexts.targets_of(batch.contexts[batch.asked])
             asked, rows, targets = (
-                torch.from_numpy(array).to(self.model.device)
+                on_device(array, self.model.device)
                 for array in (np.flatnonzero(batch.asked), row, contexts.targets[target])
             )
             inputs = self._inputs(contexts, batch, method.packed)
-            with self._products.rerouted():
+            with self._products.rerouted(whole=not method.tiled_head):
                 found.append(score(inputs, asked, rows, targets, belongs))
             nodes.append(contexts.nodes[target])
         if found:  # fetched once: a GPU would have nothing to do while the next batch is laid out
@@ -351,13 +358,13 @@ class CausalModel:
         """Lay out a batch; plain rows need no positions."""
         device = self.model.device
         numbers = np.maximum(batch.contexts, 0)
-        inputs = self.opened.inputs(torch.from_numpy(contexts.tokens[numbers]).to(device))
+        inputs = self.opened.inputs(on_device(contexts.tokens[numbers], device))
         if packed:
-            may = torch.from_numpy(attends(contexts, batch)).to(device)[:, None]
+            may = attends(contexts, batch, device)[:, None]
             # Added to the scores of attention: nothing where it may look, the least number elsewhere.
             mask = torch.zeros(may.shape, dtype=self.model.dtype, device=device)
             inputs["attention_mask"] = mask.masked_fill_(~may, torch.finfo(mask.dtype).min)
-            inputs["position_ids"] = torch.from_numpy(contexts.depths[numbers]).to(device)
+            inputs["position_ids"] = on_device(contexts.depths[numbers], device)
         return inputs
 
     def _tiled_head(

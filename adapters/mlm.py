@@ -236,7 +236,7 @@ class MaskedModel:
         column = torch.from_numpy(places + len(self.before))
         row = torch.arange(len(copies))
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        with self._products.rerouted():
+        with self._products.rerouted(whole=True):
             if not self.head_at_masks:
                 logits = self.opened.logits(inputs)
                 return logits[row.to(logits.device), column.to(logits.device)].float()

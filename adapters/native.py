@@ -41,6 +41,7 @@ from tseval.scoring.numerics import (
     fast_products,
     has_fast_products,
     log_normaliser,
+    on_device,
     pair_logits,
     pick_device,
 )
@@ -49,7 +50,7 @@ from tseval.scoring.protocol import Encoded, ModelCard
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from torch import nn
+    from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from tseval.formats import Json
@@ -200,24 +201,26 @@ class NativeModel(OfWords):
         """Read one more word in every row; each distinct word is projected once."""
         distinct, which = np.unique(tokens, return_inverse=True)
         with fast_products(self.device):
-            projected = self.model.project(torch.from_numpy(distinct).to(self.device))
+            projected = self.model.project(on_device(distinct, self.device))
         with fast_products(self.device) if self._products is None else Rerouted(self._products.linear):
-            return self.model.step(projected[torch.from_numpy(which).to(self.device)], state)
+            return self.model.step(projected[on_device(which, self.device)], state)
 
-    def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Give log-probabilities of next words, (words,) float32, in nats.
+    def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray | Tensor:
+        """Give log-probabilities of next words, (words,) float32, in nats; they stay on a GPU.
 
         Logits of the whole vocabulary never exist at once.
         """
         hidden, output = self.model.top(state), self.model.output
-        row, token = (torch.from_numpy(index).to(self.device) for index in (rows, tokens))
+        row, token = (on_device(index, self.device) for index in (rows, tokens))
         if self._products is None:
             logits = pair_logits(hidden, output.weight, output.bias, row, token)
             logprobs = logits - log_normaliser(hidden, output.weight, output.bias)[row]
         else:
             logprobs = bfloat16_logprobs(hidden, output, self._output, row, token)
-        result: np.ndarray = logprobs.cpu().numpy()
-        return result
+        if self.device.type == "cpu":
+            result: np.ndarray = logprobs.numpy()
+            return result
+        return logprobs
 
     def best_tokens(self, state: State) -> np.ndarray:
         """Give the most probable next word of every row, (rows,) int64."""

@@ -180,7 +180,7 @@ class Pieces:
             lists = pa.ListArray.from_arrays(
                 pa.array(np.append(begins, len(words)), pa.int32()), words.cast(pa.string())
             )
-            chunks = pc.binary_join(lists, " ").dictionary_encode()
+            chunks = cast("pa.StringArray", pc.binary_join(lists, " ")).dictionary_encode()
         keys, which = np.unique(chunks.indices.to_numpy() * 2 + first[begins], return_inverse=True)
         texts = cast("list[str]", chunks.dictionary.to_pylist())
         found = self._pieces_of_chunks([(texts[key // 2], bool(key % 2)) for key in keys.tolist()])

@@ -31,9 +31,10 @@ import tempfile
 import time
 import traceback
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 import numpy as np
@@ -64,6 +65,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PARTS = ("scores", "output", "speed", "training", "memory", "commands")
+TINY = (2, 64, 2)
+BOTH = (torch.float32, torch.bfloat16)
+# Kind, name, layers with width and heads, vocabulary, types; the second is as SmolLM2-135M.
+MODELS = (
+    ("gpt2", "GPT-2 small", (12, 768, 12), 50_257, BOTH),
+    ("llama", "Llama 135M", (30, 576, 9), 49_152, BOTH),
+    ("llama", "Llama 1.3B", (24, 2_048, 16), 32_000, BOTH[1:]),
+)
 PEERS = {"lm-eval": "lm_eval", "minicons": "minicons"}
 
 
@@ -88,7 +97,7 @@ class Page:
         self.rows.setdefault(part, []).append(row)
         click.echo(f"{part}: " + ", ".join(f"{name} {value}" for name, value in row.items()), err=True)
 
-    def hold(self, part: str, what: str, found: float, limit: float) -> None:
+    def hold(self, part: str, what: str, found: float | np.floating, limit: float) -> None:
         """Add a difference that must not exceed a limit."""
         right = bool(found <= limit)  # so is no NaN
         self.add(part, what=what, largest_difference=f"{found:.1e}", limit=f"{limit:.0e}", right=right)
@@ -217,7 +226,7 @@ def check_scores(page: Page, folder: Path) -> None:
         page.hold("scores", f"{arch}, a sentence", np.abs(one - two).max(), 2e-4)
     for kind in ("gpt2", "llama"):
         path = save_causal(
-            folder / f"scores-{kind}", kind, (2, 64, 2) if page.small else (4, 256, 4), 8_000, torch.float32
+            folder / f"scores-{kind}", kind, TINY if page.small else (4, 256, 4), 8_000, torch.float32
         )
         one, two = (logprobs_of(open_causal(str(path), {}, where.type), few) for where in (cpu, page.device))
         page.hold("scores", f"{kind}, a sentence", np.abs(one - two).max(), 5e-4)
@@ -229,13 +238,12 @@ def check_output(page: Page, _: Path) -> None:
     torch.manual_seed(0)
     states = torch.randn(rows, hidden, device=page.device)
     weight = torch.randn(vocabulary, hidden, device=page.device) / hidden**0.5 * 3
-    for dtype in (torch.bfloat16, torch.float16):
+    for dtype in (torch.bfloat16, torch.float16)[: 2 if page.device.type == "cuda" else 1]:
         low, matrix = states.to(dtype), weight.to(dtype)
         found = log_normaliser(low.float(), NarrowMatrix(matrix), None).double()
         expected = torch.logsumexp(low.double() @ matrix.double().t(), 1)
         name = f"log-normaliser, {str(dtype).removeprefix('torch.')}"
-        limit = 1e-3 if dtype == torch.bfloat16 or page.device.type == "cuda" else 1e-2
-        page.hold("output", name, float((found - expected).abs().max()), limit)
+        page.hold("output", name, float((found - expected).abs().max()), 1e-3)
 
 
 def speed_of(
@@ -256,46 +264,26 @@ def measure_speed(page: Page, folder: Path) -> None:
     sentences = sentences_of(tseval.load_suite("marvin_linzen"))
     sentences = spread(sentences, 300) if page.small else sentences
     for precision in ("float32", "bfloat16"):
-        model = NativeModel("lstm", load_checkpoint(path), device, precision)
-        logprobs_of(model, sentences.slice(0, 16_384))
-        rival = padded_lstm(page, model, sentences, precision)
-        speed_of(
-            page,
-            f"LSTM 2×650, V = 50,000, {precision}",
-            len(sentences),
-            lambda m=model: logprobs_of(m, sentences),
-            rival,
-        )
-    del model
-    shapes = {
-        "gpt2": ("GPT-2 small", (2, 64, 2) if page.small else (12, 768, 12), 50_257),
-        "smol": ("Llama 135M", (2, 64, 2) if page.small else (30, 576, 9), 49_152),
-        "llama": ("Llama 1.3B", (2, 64, 2) if page.small else (24, 2_048, 16), 32_000),
-    }
+        lstm = NativeModel("lstm", load_checkpoint(path), device, precision)
+        logprobs_of(lstm, sentences.slice(0, 16_384))
+        rival = padded_lstm(page, lstm, sentences, precision)
+        score = partial(logprobs_of, lstm, sentences)
+        speed_of(page, f"LSTM 2×650, V = 50,000, {precision}", len(sentences), score, rival)
+    del lstm, score
     texts = even_sentences(64 if page.small else 8_192)
-    for kind, (name, sizes, vocabulary) in shapes.items():
-        for dtype in (torch.float32, torch.bfloat16):
-            if kind == "llama" and dtype == torch.float32:
-                continue
-            short = str(dtype).removeprefix("torch.")
-            path = save_causal(
-                folder / f"{kind}-{short}", kind, sizes, 3_000 if page.small else vocabulary, dtype
-            )
-            rival = fastest_peer(page, f"{name}, {short}", path, texts, short)
+    strings = pa.array(texts, pa.string())
+    for kind, name, sizes, vocabulary, types in MODELS:
+        for dtype in types:
+            short, what = str(dtype).removeprefix("torch."), f"{name}, {str(dtype).removeprefix('torch.')}"
+            shape = (TINY, 3_000) if page.small else (sizes, vocabulary)
+            path = save_causal(folder / f"{name}-{short}", kind, *shape, dtype)
+            peer = fastest_peer(page, what, path, texts, short)
             model = open_causal(str(path), {"dtype": short}, device.type)
-            strings = pa.array(texts, pa.string())
             logprobs_of(model, strings)
-            speed_of(
-                page, f"{name}, {short}", len(texts), lambda m=model, s=strings: logprobs_of(m, s), rival
-            )
+            speed_of(page, what, len(texts), partial(logprobs_of, model, strings), peer)
             if kind == "gpt2" and not page.small:
-                everything = sentences_of(tseval.load_suite("marvin_linzen"))
-                speed_of(
-                    page,
-                    f"{name}, {short}, the whole suite",
-                    len(everything),
-                    lambda m=model, s=everything: logprobs_of(m, s),
-                )
+                score = partial(logprobs_of, model, sentences)
+                speed_of(page, f"{what}, all sentences", len(sentences), score)
             del model
 
 
@@ -312,7 +300,7 @@ def padded_lstm(page: Page, model: NativeModel, sentences: pa.StringArray, preci
     def score() -> None:
         with torch.device(page.device), torch.autocast(page.device.type, torch.bfloat16, enabled=low):
             for batch in batches:
-                score_batch(model.model, batch)
+                score_batch(cast("LanguageModel", model.model), batch)
 
     score()
     return speed_of(page, f"  padded batches, {precision}", sum(map(len, batches)), score)
@@ -328,11 +316,8 @@ def fastest_peer(page: Page, what: str, path: Path, texts: list[str], dtype: str
             continue
         score = (peer_lm_eval if name == "lm-eval" else peer_minicons)(str(path), page, dtype)
         score(texts[:512])
-        found: list[float] = []
-        speeds.append(
-            speed_of(page, f"  {name}: {what}", len(texts), lambda s=score, f=found: f.extend(s(texts)))
-        )
-        difference = np.abs(np.array(found[: len(texts)]) - ours).max()
+        speeds.append(speed_of(page, f"  {name}: {what}", len(texts), partial(score, texts)))
+        difference = np.abs(np.array(score(texts)) - ours).max()
         if dtype == "float32":
             page.hold("scores", f"{what} against {name}, a sentence", difference, 1e-3)
         del score
@@ -402,7 +387,7 @@ def check_training(page: Page, _: Path) -> None:
         losses = []
         for graph in (False, True):
             state = state_of(page, arch, "float32", graph, 0.0, n)
-            for _ in range(n):
+            for _window in range(n):
                 state.advance()
             losses.append(torch.stack(state._unread)[:, 0].double().cpu())
             how = what_step(state)
@@ -469,44 +454,37 @@ def check_memory(page: Page, folder: Path) -> None:
     sentences = spread(sentences_of(tseval.load_suite("marvin_linzen")), 20_000)
     model = open_causal(str(path), {}, "cuda")
     expected = logprobs_of(model, sentences)
-    free = torch.cuda.mem_get_info
-    tidy(page.device)
-    taken = torch.empty(free()[0] - 500 * 2**20, dtype=torch.uint8, device=page.device)
+    taken = all_but(500, page.device)
     scorer = scorer_for(model)
     found = score_all(scorer, sentences).table["logprob"].to_numpy()
-    page.hold(
-        "memory",
-        f"scores with 500 MB free ({'; '.join(scorer.warnings)})",
-        np.abs(found - expected).max(),
-        5e-4,
-    )
-    if not any("out of memory" in one for one in scorer.warnings):
+    said = "; ".join(scorer.warnings)
+    page.hold("memory", f"scores with 500 MB free ({said})", np.abs(found - expected).max(), 5e-4)
+    if "out of memory" not in said:
         page.failures.append("memory: nothing ran out of memory, so that nothing was tried")
     del taken, model, scorer
     losses = []
     for short in (False, True):
-        tidy(page.device)
         state = state_of(page, "lstm", "float32", graph=False, dropout=0.0, windows=6)
         state.advance()
-        taken = torch.empty(
-            max(1, free()[0] - 400 * 2**20) if short else 1, dtype=torch.uint8, device=page.device
-        )
-        torch.cuda.empty_cache()
+        taken = all_but(400, page.device) if short else torch.empty(0)
         for _ in range(5):
             state.advance()
         losses.append(torch.stack(state._unread)[:, 0].double().cpu())
         notes = "; ".join(state.learner.notes)
         del state, taken
-    page.hold(
-        "memory", f"losses with 400 MB free ({notes})", float((losses[0] - losses[1]).abs().max()), 2e-3
-    )
+    worst = float((losses[0] - losses[1]).abs().max())
+    page.hold("memory", f"losses with 400 MB free ({notes})", worst, 2e-3)
+
+
+def all_but(megabytes: int, device: torch.device) -> torch.Tensor:
+    """Take all memory of a device but so much."""
+    tidy(device)
+    return torch.empty(torch.cuda.mem_get_info()[0] - megabytes * 2**20, dtype=torch.uint8, device=device)
 
 
 def run_commands(page: Page, folder: Path) -> None:
     """Run whole commands, and read their parts from the manifest."""
-    path = save_causal(
-        folder / "gpt2", "gpt2", (2, 64, 2) if page.small else (12, 768, 12), 50_257, torch.float32
-    )
+    path = save_causal(folder / "gpt2", "gpt2", TINY if page.small else (12, 768, 12), 50_257, torch.float32)
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}
     for what in ("bundled:lstm", f"hf:{path}"):
         out = folder / what.partition(":")[0]

@@ -550,7 +550,7 @@ def test_logits_are_products_of_the_last_hidden_states_in_float32(tmp_path, mann
     found = model.logprobs_by(model.method, trie, 1024)[trie.paths]
     # The hidden states are bfloat16 in both; attention adds in another order, which may move one of them.
     assert np.abs(found - expected.numpy()).max() < 0.02
-    with torch.inference_mode(), model._products.rerouted():
+    with torch.inference_mode(), model._products.rerouted(whole=True):
         own = model.model.lm_head(hidden.bfloat16())
     assert own.dtype == torch.float32
     torch.testing.assert_close(own.double(), logits, rtol=1e-6, atol=1e-5)

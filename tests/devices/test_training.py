@@ -170,7 +170,7 @@ def steps(short, arch="drnn", dropout=0.0, parts=1, **settings):
         found.append(learn(*arguments))
         return found[-1]
 
-    state.learner.learn = noted  # type: ignore[method-assign]
+    state.learner.learn = noted
     for number in range(3):
         MACHINE.shortages = [*short] if number == 1 else []
         if number == 1:

@@ -153,7 +153,7 @@ def test_tokens_that_are_no_logprobs_are_told_with_a_sentence(tmp_path, given):
 @pytest.mark.parametrize(
     "given",
     [
-        lambda _: None, lambda n: [-1.0] * n, torch.zeros, lambda n: np.zeros(n + 1),
+        lambda _: None, lambda n: [-1.0] * n, lambda n: torch.zeros(n + 1), lambda n: np.zeros(n + 1),
         lambda n: np.full(n, 2.0), lambda n: np.full(n, math.nan), lambda n: np.full(n, None),
     ],
 )  # fmt: skip

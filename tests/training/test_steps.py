@@ -75,7 +75,7 @@ def state(monkeypatch):
 
     def make(recorded, arch="drnn", dropout=0.0, **settings):
         chosen = {"batch": 4, "window": 6, "learning_rate": 0.01, "clip": 1.0, "schedule": "cosine"}
-        how = Settings(**chosen | settings)
+        how = Settings(**chosen | settings)  # type: ignore[arg-type] # each of its own kind
         torch.manual_seed(how.seed)
         model = LanguageModel(Sizes(arch, len(WORDS), 10, 10, 2, dropout))
         text, _ = windows_of((stream(48), stream(12)), WORDS, how)

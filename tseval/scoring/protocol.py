@@ -167,8 +167,8 @@ class RecurrentModel(Protocol):
         """
         ...
 
-    def logprobs(self, state: PrefixState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Give log-probabilities of next words, in nats.
+    def logprobs(self, state: PrefixState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray | Tensor:
+        """Give log-probabilities of next words, in nats; on a GPU a tensor may stay where it is.
 
         Args:
             state: One row for each prefix.

@@ -16,15 +16,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
+from torch import Tensor
 
 from tseval.errors import ModelError
-from tseval.scoring.numerics import empty_caches, out_of_memory
+from tseval.scoring.numerics import empty_caches, on_device, out_of_memory
 from tseval.scoring.protocol import (
     Encoded,
     as_array,
@@ -285,20 +286,39 @@ def visit(model: RecurrentModel, trie: Trie, block: int | None = None) -> Iterat
 
 def node_logprobs(model: RecurrentModel, trie: Trie) -> np.ndarray:
     """Compute the log-probability of every node given its context, (nodes,) float32, in nats."""
-    return np.concatenate([logprobs_after(model, v.state, v.rows, v.tokens) for v in visit(model, trie)])
+    found = [_given_after(model, v.state, v.rows, v.tokens) for v in visit(model, trie)]
+    if all(isinstance(one, Tensor) for one in found):  # fetched once: a GPU would wait for every next visit
+        logprobs: np.ndarray = torch.cat(cast("list[Tensor]", found)).cpu().numpy()
+        return logprobs
+    return np.concatenate([_fetched(one) for one in found])
 
 
 def logprobs_after(
     model: RecurrentModel, state: PrefixState, rows: np.ndarray, tokens: np.ndarray
 ) -> np.ndarray:
-    """Compute the log-probabilities of words after contexts, as `RecurrentModel.logprobs` gives them."""
+    """Compute the log-probabilities of words after contexts, (words,) float32, in nats."""
+    return _fetched(_given_after(model, state, rows, tokens))
+
+
+def _given_after(
+    model: RecurrentModel, state: PrefixState, rows: np.ndarray, tokens: np.ndarray
+) -> np.ndarray | Tensor:
+    """Let a model give log-probabilities of words, and make sure of them; a tensor stays where it is."""
     given = model.logprobs(state, rows, tokens)
+    if isinstance(given, Tensor) and given.shape == (len(tokens),) and given.is_floating_point():
+        return given
     return as_array(given, len(tokens), model.card.name, "log-probabilities of words after their contexts")
+
+
+def _fetched(given: np.ndarray | Tensor) -> np.ndarray:
+    """Bring numbers to the CPU."""
+    array: np.ndarray = given.cpu().numpy() if isinstance(given, Tensor) else given
+    return array
 
 
 def take(state: PrefixState, rows: np.ndarray) -> PrefixState:
     """Gather the rows of a state."""
-    index = torch.from_numpy(rows).to(state[0].device)
+    index = on_device(rows, state[0].device)
     return tuple(tensor[index] for tensor in state)
 
 
@@ -451,17 +471,17 @@ def packed_batches(contexts: Contexts, width: int, batch_tokens: int) -> Iterato
         yield Batch(table, table >= np.array(starts[first : first + at_once])[:, None])
 
 
-def attends(contexts: Contexts, batch: Batch) -> np.ndarray:
+def attends(contexts: Contexts, batch: Batch, device: torch.device) -> Tensor:
     """Tell which places each place of a row may attend to: its beginnings and itself.
 
     Returns:
-        (rows, width, width) bool: row, from, to. Padding attends to itself alone.
+        (rows, width, width) bool, on the device: row, from, to. Padding attends to itself alone.
     """
-    numbers = batch.contexts
-    ends = np.where(numbers == PADDING, PADDING, contexts.ends[numbers])
+    numbers = on_device(batch.contexts, device)
+    ends = on_device(np.where(batch.contexts == PADDING, PADDING, contexts.ends[batch.contexts]), device)
     here, there = numbers[:, :, None], numbers[:, None, :]
-    seen: np.ndarray = (there <= here) & (here < ends[:, None, :])
-    return seen | np.eye(numbers.shape[1], dtype=bool)
+    seen = (there <= here) & (here < ends[:, None, :])
+    return seen | torch.eye(numbers.shape[1], dtype=torch.bool, device=device)
 
 
 def path_batches(contexts: Contexts, batch_tokens: int) -> Iterator[Batch]:

@@ -29,7 +29,7 @@ from tseval.scoring.protocol import (
     WordModel,
 )
 from tseval.scoring.scorers import scorer_for
-from tseval.scoring.trie import pieces_of, take
+from tseval.scoring.trie import logprobs_after, pieces_of, take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -116,7 +116,7 @@ def _word_by_word(model: RecurrentModel, sentences: Sequence[str]) -> Numbers:
     state = take(model.start(), np.zeros(len(sentences), dtype=np.int64))
     for place in range(int(encoded.lengths.max())):
         words = encoded.tokens[starts[reading] + place]
-        values = model.logprobs(state, np.arange(len(reading)), words)
+        values = logprobs_after(model, state, np.arange(len(reading)), words)
         for sentence, value in zip(reading, values, strict=True):
             found[sentence][place] = value
         going_on = np.flatnonzero(encoded.lengths[reading] > place + 1)
@@ -590,7 +590,8 @@ def distribution(subject: Subject) -> Finding:
     state = take(model.start(), np.zeros(2, dtype=np.int64))
     totals = []
     for token in encoded.tokens[:4]:
-        values = model.logprobs(state, np.repeat([0, 1], size), np.tile(words, 2)).astype(np.float64)
+        after = np.repeat([0, 1], size), np.tile(words, 2)
+        values = logprobs_after(model, state, *after).astype(np.float64)
         totals += [np.array([np.log(np.exp(row).sum())]) for row in values.reshape(2, size)]
         state = model.advance(state, np.full(2, token))
     return subject.compare([subject.sentences[0]] * len(totals), totals, [np.zeros(1)] * len(totals))
