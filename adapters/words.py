@@ -44,6 +44,7 @@ WHITE_SPACE = ("single", "kept", "all")  # what is left of it in a sentence
 NOTHING = "∅"  # what a model sees of a word that its tokenizer drops
 REACHES_OVER = re.compile(r"[^\sĠĊĉċČč▁][ Ġ▁]")  # a letter and a space behind it, in one piece
 BEFORE = "a"  # a word that others stand behind
+HELD = 64  # sentences of a shard that are split in both ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,12 @@ class SplitUp:
         """Tell whether another has the same pieces of the same words."""
         pairs = (self.tokens, other.tokens), (self.pieces, other.pieces)
         return all(np.array_equal(one, two) for one, two in pairs)
+
+
+def sample_of(sentences: pa.StringArray, most: int) -> pa.StringArray:
+    """Take sentences evenly from all, no more than so many."""
+    places = np.arange(0, len(sentences), max(1, -(-len(sentences) // most)))
+    return sentences.take(pa.array(places, pa.int64()))
 
 
 def may_exceed(sentences: pa.StringArray, most: int) -> np.ndarray:
@@ -111,7 +118,8 @@ class Pieces:
         self._white_space = white_space
         self._seen: dict[bytes, tuple[str, bool]] = {}
         self._chunks: dict[tuple[str, bool], tuple[np.ndarray, np.ndarray]] = {}
-        self._by_chunk = white_space == "single" and self._by_backend and self._chunks_are_apart()
+        self._by_chunk = white_space == "single" and self._by_backend
+        self._by_chunk = self._by_chunk and self._chunks_are_apart(self._made_up())
 
     def writing(self, rules: Writing) -> Pieces:
         """Give pieces of the same vocabulary, of sentences that are written as natural text."""
@@ -138,6 +146,8 @@ class Pieces:
 
     def _split(self, sentences: pa.StringArray) -> SplitUp:
         """Give the pieces of sentences."""
+        if self._by_chunk:
+            self._by_chunk = self._chunks_are_apart(sample_of(sentences, HELD))
         found = self._each_chunk_once(sentences) if self._by_chunk else None
         return found or self._whole(sentences)
 
@@ -148,16 +158,19 @@ class Pieces:
         tokens, pieces = split_up(texts, starts)
         return SplitUp(tokens, pieces, lengths, None if starts is None else _are_joined(texts, starts))
 
-    def _chunks_are_apart(self) -> bool:
-        """Tell whether what stands between spaces is split in the same way whatever stands beside it.
+    def _chunks_are_apart(self, sample: pa.StringArray) -> bool:
+        """Tell whether sentences show no difference if each chunk between spaces is split by itself.
 
-        Made-up sentences, of words from all over the vocabulary, must show no difference.
+        A tokenizer may split by what stands beyond a space. So it is asked of made-up sentences, of words
+        from all over the vocabulary, of some of all sentences of a run, and of some of each shard.
         """
-        words = " ".join(one for text in draw_texts(self.tokenizer, 200, 1) for one in text.split()).split()
-        texts = [*TEXTS, *(" ".join(words[at : at + 8]) for at in range(0, len(words), 8))]
-        sample = pa.array([text for text in texts if text.strip()], pa.string())
         whole, found = self._whole(sample), self._each_chunk_once(sample)
         return found is None or whole.equals(found)
+
+    def _made_up(self) -> pa.StringArray:
+        words = " ".join(one for text in draw_texts(self.tokenizer, 200, 1) for one in text.split()).split()
+        texts = [*TEXTS, *(" ".join(words[at : at + 8]) for at in range(0, len(words), 8))]
+        return pa.array([text for text in texts if text.strip()], pa.string())
 
     def _each_chunk_once(self, sentences: pa.StringArray) -> SplitUp | None:
         """Do what `_whole` does, with each distinct chunk between spaces once; None where that cannot be."""
@@ -240,6 +253,7 @@ class Pieces:
             longest: Tokens that the model reads at most, if there is a limit.
             n_special: Number of special tokens that are added to a sentence.
         """
+        self._split(sample_of(sentences, 8 * HELD))  # here are all of a run: see `_chunks_are_apart`
         found = np.zeros(len(sentences), dtype=np.bool_)
         if longest is not None:
             prefix = " " if self.leading_space else ""

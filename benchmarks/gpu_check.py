@@ -31,7 +31,7 @@ import tempfile
 import time
 import traceback
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PARTS = ("scores", "output", "speed", "training", "memory", "commands")
-TINY = (2, 64, 2)
+TINY, VOCABULARY = (2, 64, 2), 8_000
 BOTH = (torch.float32, torch.bfloat16)
 # Kind, name, layers with width and heads, vocabulary, types; the second is as SmolLM2-135M.
 MODELS = (
@@ -73,6 +73,7 @@ MODELS = (
     ("llama", "Llama 135M", (30, 576, 9), 49_152, BOTH),
     ("llama", "Llama 1.3B", (24, 2_048, 16), 32_000, BOTH[1:]),
 )
+tokenizer_of = cache(causal_tokenizer)
 PEERS = {"lm-eval": "lm_eval", "minicons": "minicons"}
 
 
@@ -179,7 +180,7 @@ def save_causal(
         with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
             model = LlamaForCausalLM(LlamaConfig(**shape, **ids))
     model.to(dtype).save_pretrained(path)
-    causal_tokenizer(vocabulary).save_pretrained(path)
+    tokenizer_of(vocabulary).save_pretrained(path)
     return path
 
 
@@ -226,7 +227,7 @@ def check_scores(page: Page, folder: Path) -> None:
         page.hold("scores", f"{arch}, a sentence", np.abs(one - two).max(), 2e-4)
     for kind in ("gpt2", "llama"):
         path = save_causal(
-            folder / f"scores-{kind}", kind, TINY if page.small else (4, 256, 4), 8_000, torch.float32
+            folder / f"scores-{kind}", kind, TINY if page.small else (4, 256, 4), VOCABULARY, torch.float32
         )
         one, two = (logprobs_of(open_causal(str(path), {}, where.type), few) for where in (cpu, page.device))
         page.hold("scores", f"{kind}, a sentence", np.abs(one - two).max(), 5e-4)
@@ -272,10 +273,10 @@ def measure_speed(page: Page, folder: Path) -> None:
     del lstm, score
     texts = even_sentences(64 if page.small else 8_192)
     strings = pa.array(texts, pa.string())
-    for kind, name, sizes, vocabulary, types in MODELS:
+    for kind, name, sizes, vocabulary, types in MODELS[: 1 if page.small else None]:
         for dtype in types:
             short, what = str(dtype).removeprefix("torch."), f"{name}, {str(dtype).removeprefix('torch.')}"
-            shape = (TINY, 3_000) if page.small else (sizes, vocabulary)
+            shape = (TINY, VOCABULARY) if page.small else (sizes, vocabulary)
             path = save_causal(folder / f"{name}-{short}", kind, *shape, dtype)
             peer = fastest_peer(page, what, path, texts, short)
             model = open_causal(str(path), {"dtype": short}, device.type)
@@ -382,8 +383,8 @@ def state_of(
 
 def check_training(page: Page, _: Path) -> None:
     """Compare recorded steps with plain ones, and measure both beside nn.LSTM."""
-    n = 12
-    for arch in CELLS:
+    n = 6 if page.small else 12
+    for arch in ("lstm", "drnn") if page.small else CELLS:
         losses = []
         for graph in (False, True):
             state = state_of(page, arch, "float32", graph, 0.0, n)
@@ -400,7 +401,7 @@ def check_training(page: Page, _: Path) -> None:
             2e-3,
         )
     rival = measure_training(page, "nn.LSTM", None)
-    for arch in ("lstm", "drnn", "onlstm"):
+    for arch in ("lstm",) if page.small else ("lstm", "drnn", "onlstm"):
         plain = measure_training(page, arch, rival, graph=False)
         measure_training(page, arch, rival, graph=True, plain=plain)
 
@@ -466,14 +467,16 @@ def check_memory(page: Page, folder: Path) -> None:
     for short in (False, True):
         state = state_of(page, "lstm", "float32", graph=False, dropout=0.0, windows=6)
         state.advance()
-        taken = all_but(400, page.device) if short else torch.empty(0)
+        taken = all_but(200, page.device) if short else torch.empty(0)
         for _ in range(5):
             state.advance()
         losses.append(torch.stack(state._unread)[:, 0].double().cpu())
         notes = "; ".join(state.learner.notes)
         del state, taken
     worst = float((losses[0] - losses[1]).abs().max())
-    page.hold("memory", f"losses with 400 MB free ({notes})", worst, 2e-3)
+    page.hold("memory", f"losses with 200 MB free ({notes})", worst, 2e-3)
+    if "memory ran out" not in notes:
+        page.failures.append("memory: no window was learnt from in parts, so that nothing was tried")
 
 
 def all_but(megabytes: int, device: torch.device) -> torch.Tensor:
@@ -484,7 +487,8 @@ def all_but(megabytes: int, device: torch.device) -> torch.Tensor:
 
 def run_commands(page: Page, folder: Path) -> None:
     """Run whole commands, and read their parts from the manifest."""
-    path = save_causal(folder / "gpt2", "gpt2", TINY if page.small else (12, 768, 12), 50_257, torch.float32)
+    shape = (TINY, VOCABULARY) if page.small else ((12, 768, 12), 50_257)
+    path = save_causal(folder / "gpt2", "gpt2", *shape, torch.float32)
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}
     for what in ("bundled:lstm", f"hf:{path}"):
         out = folder / what.partition(":")[0]

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from tseval.adapters import LiveModel
     from tseval.questions.pairs import Asked
+    from tseval.report.document import Document
+    from tseval.report.table import Table
     from tseval.runs import RunWriter
     from tseval.scoring.protocol import Model, ModelCard
     from tseval.scoring.scorers import Scorer
@@ -58,6 +60,7 @@ class Plan:
         asked: What is asked inside them, if anything.
         too_long: Sentences that the model cannot read: what would compare them is undecidable.
         lengths: What scores are normalised by, one row for each sentence; None where they are not.
+        seconds: That it took to make the plan.
     """
 
     key: RunKey
@@ -68,6 +71,7 @@ class Plan:
     asked: Asked | None
     too_long: pa.StringArray
     lengths: pa.Table | None = None
+    seconds: float = 0.0
 
 
 def run_key(model: Model, suite: Suite, score: Score | Normalised | None = None) -> RunKey:
@@ -166,19 +170,23 @@ def carry_out(
     if out is None:
         return _score_and_judge(plan, None, progress)
     with start_run(out, plan.key, resume) as writer:
-        if not writer.complete:
-            _write(plan, writer, progress)
+        document = None if writer.complete else _write(plan, writer, progress)
+        if document is not None:
             # Arrow keeps what the tables had: a process that makes many runs would take more than for one.
             pa.default_memory_pool().release_unused()
-    return read_run(out)
+    return replace(read_run(out), document=document)
 
 
-def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] | None) -> None:
-    """Do what is planned, into a directory."""
+def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] | None) -> Document | Table:
+    """Do what is planned, into a directory; give the table."""
     run = _score_and_judge(plan, writer, progress)
+    started = time.monotonic()
     table = document_of([run])
     tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
-    writer.finish(run.manifest, run.load_sentences(), run.load_verdicts(), tables)
+    timings = replace(run.manifest.timings, table_seconds=round(time.monotonic() - started, 3))
+    manifest = replace(run.manifest, timings=timings)
+    writer.finish(manifest, run.load_sentences(), run.load_verdicts(), tables)
+    return table
 
 
 def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = None) -> Plan:
@@ -188,6 +196,7 @@ def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = Non
         SuiteError: As `evaluate` does.
         ModelError: As `evaluate` does, but for scores that are not finite.
     """
+    started = time.monotonic()
     normalised = score if isinstance(score, Normalised) else None
     key = run_key(model, suite, score)
     _check_card(model.card, key)
@@ -208,7 +217,8 @@ def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = Non
     if len(too_long) and (asked or not len(sentences)):
         raise _too_long(scorer, too_long, "  Take a model that reads longer sentences, or shorten them.")
     lengths = None if normalised is None else lengths_of(scorer, sentences, normalised)
-    return Plan(key, suite, model.card, scorer, sentences, asked, too_long, lengths)
+    seconds = round(time.monotonic() - started, 3)
+    return Plan(key, suite, model.card, scorer, sentences, asked, too_long, lengths, seconds)
 
 
 def refuse_too_long(model: Model, suite: Suite) -> None:
@@ -301,7 +311,7 @@ def _score_and_judge(
         suite=describe_suite(plan.suite),
         model=plan.card,
         device=str(plan.card.details.get("device", "unknown")),
-        timings=Timings(round(scored_at - started, 3), round(judged_at - scored_at, 3)),
+        timings=Timings(round(scored_at - started, 3), round(judged_at - scored_at, 3), plan.seconds),
         counts=count_run(plan.suite, scored, verdicts, left_out),
         warnings=(*_warnings(plan, scored.table, verdicts, left_out), *plan.scorer.warnings),
         versions=software(),

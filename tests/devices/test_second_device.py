@@ -1,7 +1,10 @@
 """The second device in software refuses what a GPU would, and the package finds it as it finds a GPU."""
 
+import json
+import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,3 +41,35 @@ def test_without_an_accelerator_gpu_check_says_so_in_one_line():
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr == "gpu-check: torch reports no accelerator on this machine; nothing was checked\n"
+
+
+def test_the_check_of_a_gpu_is_rehearsed_on_a_cpu(tmp_path):
+    program = Path(__file__).parents[2] / "benchmarks" / "gpu_check.py"
+    command = [sys.executable, program, "--device", "cpu", "--small", "--out", tmp_path]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    page, found = (tmp_path / "check.md").read_text(), json.loads((tmp_path / "check.json").read_text())
+    assert page == result.stdout.removesuffix("\n")
+    assert "Everything holds." in page
+    assert "This is a rehearsal on a CPU" in page
+    assert found["failures"] == []
+    assert {*found["parts"]} == {"scores", "output", "speed", "training", "commands"}
+    against_others = [row["what"] for row in found["parts"]["scores"] if "against" in row["what"]]
+    assert len(against_others) == len([name for name in ("lm_eval", "minicons") if find_spec(name)])
+
+
+def test_the_check_of_a_gpu_ends_with_the_lines_that_fail(tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text(
+        "import gpu_check, torch\n"
+        "gpu_check.log_normaliser = lambda hidden, *_: hidden.sum(1)\n"
+        "gpu_check.main()\n"
+    )
+    command = [sys.executable, broken, "--device", "cpu", "--small", "--only", "output", "--out", tmp_path]
+    path = Path(__file__).parents[2] / "benchmarks"
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(path)}
+    )
+    assert result.returncode == 1
+    assert "output: log-normaliser, bfloat16 differs by" in result.stderr.splitlines()[-1]
+    assert "- **output: log-normaliser" in (tmp_path / "check.md").read_text()

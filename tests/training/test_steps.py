@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -96,7 +97,7 @@ def losses(state, windows):
     return pairs
 
 
-MANNERS = {
+MANNERS: dict[str, dict[str, Any]] = {
     "adam": {}, "sgd": {"optimiser": "sgd", "learning_rate": 0.5}, "dropped": {"dropout": 0.3},
     "fresh": {"fresh_state": True}, "bfloat16": {"precision": "bfloat16"},
 }  # fmt: skip

@@ -67,7 +67,8 @@ def document_of(
             raise RunError("people stand beside the accuracies of a run, and there is none.\n  Name a run.")
         return build_table(sources, by, [read_humans(human, runs[0])])
     if not rated:
-        return build_table(sources, by)
+        made = None if len(sources) > 1 or by or isinstance(sources[0], Board) else sources[0].document
+        return made or build_table(sources, by)
     if other := [source for source in sources if source not in rated]:
         raise RunError(
             f"{rated[0].name} has correlations with ratings and {other[0].name} accuracies, so one table "

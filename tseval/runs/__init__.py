@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tseval.analysis import Correctness
+    from tseval.report.document import Document
+    from tseval.report.table import Table
     from tseval.scoring.protocol import ModelCard
 
 
@@ -49,6 +51,7 @@ class Run:
         load_sentences: Gives the scored sentences.
         load_verdicts: Gives the verdicts.
         path: The run's directory, as it was named; None where there is none.
+        document: Its own table, laid out, where that was made just now.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Run:
     load_sentences: Callable[[], pa.Table]
     load_verdicts: Callable[[], pa.Table]
     path: Path | None = None
+    document: Document | Table | None = None
 
     def __repr__(self) -> str:
         key, n_sentences = self.manifest.key, self.manifest.counts.sentences

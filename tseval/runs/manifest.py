@@ -205,10 +205,19 @@ class SuiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Seconds by the clock that a run took; of a resumed one, since it was resumed."""
+    """Seconds by the clock that a run took, by its parts; of a resumed one, since it was resumed.
+
+    Attributes:
+        scoring_seconds: Of the sentences.
+        verdict_seconds: Of all that is asked.
+        planning_seconds: What is to be scored, and whether it can be.
+        table_seconds: The table, with its intervals.
+    """
 
     scoring_seconds: float
     verdict_seconds: float
+    planning_seconds: float = 0.0
+    table_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import pickle
 import sys
 import warnings
 from collections import OrderedDict
+from copy import deepcopy
 from pathlib import Path
 
 import torch
@@ -129,7 +130,8 @@ def main(folder):
             save(f"protocol{protocol}-{form}", make(tied=True), form, protocol)
         save(f"flat-{form}", flatten(make("GRU")), form)
         model = make()
-        save(f"parallel-{form}", model, form, wrapped=nn.DataParallel(model, dim=1))
+        # Where there is a GPU, the wrapper moves what it wraps.
+        save(f"parallel-{form}", model, form, wrapped=nn.DataParallel(deepcopy(model), dim=1).cpu())
         save(f"extended-{form}", make(cls=Extended), form)
         torch.save(Renamed(), folder / f"renamed-{form}.pt", _use_new_zipfile_serialization=is_zip)
         state = make().state_dict()
