@@ -168,8 +168,11 @@ class Pieces:
         return found is None or whole.equals(found)
 
     def _made_up(self) -> pa.StringArray:
-        words = " ".join(one for text in draw_texts(self.tokenizer, 200, 1) for one in text.split()).split()
-        texts = [*TEXTS, *(" ".join(words[at : at + 8]) for at in range(0, len(words), 8))]
+        """Make up sentences of words from all over the vocabulary, but for those that are never split alone."""
+        drawn = " ".join(one for text in draw_texts(self.tokenizer, 200, 1) for one in text.split())
+        words = [word for word in drawn.split() if not self._reaches_out(word)]
+        texts = [" ".join(words[at : at + 8]) for at in range(0, len(words), 8)]
+        texts += [text for text in TEXTS if not any(map(self._reaches_out, text.split()))]
         return pa.array([text for text in texts if text.strip()], pa.string())
 
     def _each_chunk_once(self, sentences: pa.StringArray) -> SplitUp | None:
