@@ -168,7 +168,7 @@ class Pieces:
         return found is None or whole.equals(found)
 
     def _made_up(self) -> pa.StringArray:
-        """Make up sentences of words from all over the vocabulary, but for those that are never split alone."""
+        """Make up sentences of words from all over the vocabulary, as far as they are split alone."""
         drawn = " ".join(one for text in draw_texts(self.tokenizer, 200, 1) for one in text.split())
         words = [word for word in drawn.split() if not self._reaches_out(word)]
         texts = [" ".join(words[at : at + 8]) for at in range(0, len(words), 8)]
