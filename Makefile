@@ -103,7 +103,7 @@ check: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# On a machine with a GPU: all device tests on it, equality with the CPU, speed, memory; a page to paste.
+# On a machine with a GPU: equality with the CPU, speed, memory, training; writes docs/gpu.
 gpu-check: setup
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python benchmarks/gpu_check.py
 
