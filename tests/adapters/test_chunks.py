@@ -84,12 +84,12 @@ def lookbehind():
     return bpe(CORPUS, split)
 
 
-KINDS = [byte_level, marked, reaching, prefixed, word_piece, unigram, greedy, lookbehind]
+TOKENIZERS = [byte_level, marked, reaching, prefixed, word_piece, unigram, greedy, lookbehind]
 
 
 @pytest.mark.parametrize("writing", [None, "english"])
 @pytest.mark.parametrize("leading_space", [False, True])
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", TOKENIZERS, ids=lambda kind: kind.__name__)
 def test_pieces_are_those_of_whole_sentences(kind, leading_space, writing):
     backend = kind()
     rules = LANGUAGES[writing] if writing else None
