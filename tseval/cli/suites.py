@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.console import busy, progress_bar
-from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, QUIET
+from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.files import read_bytes, write_output
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from tseval.suites.lint import LintFinding
 
 
-@click.group(invoke_without_command=True, help="List the suites.")
+@click.group(
+    cls=Group, purposes={"Published": ("fetch",)}, invoke_without_command=True, help="List the suites."
+)
 @click.pass_context
 def suites_command(context: click.Context) -> None:
     """List the bundled suites with their sizes, those that can be fetched, and formal languages."""
@@ -101,8 +103,10 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 
 
 @click.command(help="Write out the items of a suite.")
-@click.argument("suite")
-@click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case; may be repeated.")
+@click.argument("suite", type=SUITE)
+@click.option(
+    "--case", "cases", type=CASE, multiple=True, metavar="NAME", help="Only this case; may be repeated."
+)
 @click.option("--format", "format_", type=click.Choice(["tsv", "jsonl", "parquet"]), default="tsv",
               show_default=True,
               help="tsv: the case, then the sentences in label order (and the features of strings of "
@@ -113,7 +117,7 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 @COLUMNS_OPTION
 @click.option("--text", type=click.Choice(["tokenised", "natural"]), default="tokenised", show_default=True,
               help="the author laughs . or The author laughs.")  # fmt: skip
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Default: print.")
+@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Default: print.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def expand_command(
     suite: str, cases: tuple[str, ...], format_: str, limit: int | None, sample: int | None, seed: int,
@@ -164,7 +168,7 @@ _BUNDLED = "bundled:"
 
 
 @click.command(help="Check grammars and data sets.")
-@click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
+@click.argument("suites", type=SUITE, nargs=-1, required=True, metavar="SUITE...")
 @click.option(
     "--vocab",
     metavar="FILE or MODEL",
@@ -227,15 +231,15 @@ def _bundled(name: str) -> Path:
     return known[name]
 
 
-@click.group()
+@click.group(cls=Group, purposes={"Suites": ("lm-eval",), "Runs": ("glmm", "eee")})
 def export_command() -> None:
     """Write suites and runs for other tools."""
 
 
 @export_command.command("lm-eval")
-@click.argument("suite")
+@click.argument("suite", type=SUITE)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR"
+    "-o", "--out", "output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR"
 )
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
@@ -262,9 +266,14 @@ def lm_eval(
 
 
 @export_command.command("glmm")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.csv"
+    "-o",
+    "--out",
+    "output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE.csv",
 )
 @QUIET
 def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
@@ -288,7 +297,8 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
 @click.argument("run", type=FILE)
 @click.option(
     "-o",
-    "--output",
+    "--out",
+    "output",
     type=FILE,
     metavar="FILE.json|DIR",
     help="A file, or a folder in which the record gets the place that it has in the store.",
