@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tseval.report import Format
     from tseval.report.document import Document
     from tseval.report.table import Table
+    from tseval.report.trajectories import Training
     from tseval.sweeps import UnitState, Watcher
 
 
@@ -303,7 +304,13 @@ def print_or_write(content: Document | Table, form: Format = "md", output: Path 
         write_text(output, render(content, form))
 
 
-def say_without_moment(runs: Iterable[str], over: str) -> None:
-    """Name the runs that a trajectory leaves out, on standard error."""
-    for run in runs:
+def say_what_does_not_join(left_out: Iterable[str], trainings: Sequence[Training], over: str) -> None:
+    """Name the runs that a trajectory leaves out, and those that join no other, on standard error."""
+    for run in left_out:
         click.echo(f"{run}: not known at which {over} of a training its model was, left out", err=True)
+    alone = [training.name for training in trainings if len(training.runs) == 1]
+    if alone and len(trainings) > 1:
+        joined = (
+            "runs join where name, sizes, words and protocol of the models are the same but for the number"
+        )
+        click.echo(f"one run each, which is no course: {', '.join(alone)}; {joined}", err=True)

@@ -217,7 +217,7 @@ COUNT = click.IntRange(min=1)
 # too long to import while a shell completes a line; a test compares them.
 SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choices", "mean"])
 FORMAT_NAMES = click.Choice(["md", "csv", "json", "latex"])
-CLOCK_NAMES = click.Choice(["step", "tokens"])
+CLOCK_NAMES = click.Choice(["step", "tokens", "epoch"])
 FORMAT = click.option("--format", "form", type=FORMAT_NAMES, default="md", show_default=True,
                       help="Of what is printed, or written.")  # fmt: skip
 JSON_FORMAT = click.option("--json", "form", flag_value="json", help="As --format json.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from tseval.cli.console import busy, print_or_write, say_without_moment
+from tseval.cli.console import busy, print_or_write, say_what_does_not_join
 from tseval.cli.options import (
     BY,
     CASE,
@@ -104,7 +104,7 @@ def _over(sources: tuple[str, ...], over: Clock, by: tuple[str, ...]) -> Documen
 
     opened = open_runs(sources)
     trainings, left_out = find_trainings(opened, over, by)
-    say_without_moment(left_out, over)
+    say_what_does_not_join(left_out, trainings, over)
     return over_steps(opened, trainings, over)
 
 
@@ -310,7 +310,7 @@ def trajectory_command(over: Clock, **given: Any) -> None:
     with busy(ANALYSING):
         opened = asked.open()
         trainings, left_out = find_trainings(opened, over)
-        say_without_moment(left_out, over)
+        say_what_does_not_join(left_out, trainings, over)
         found = rises(opened, trainings, over)
         asked.draw(lambda: trajectory_panels(trainings, over), "TRAJECTORIES")
     asked.write(found)
