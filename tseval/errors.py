@@ -45,7 +45,12 @@ class GrammarError(TsevalError):
         path: The file, if there is one.
         line: The line in that file, counted from 1.
         fix: What the author can do about it.
+
+    Attributes:
+        others: What else is wrong with the same file.
     """
+
+    others: tuple[GrammarError, ...] = ()
 
     def __init__(
         self, message: str, path: Path | str | None = None, line: int | None = None, fix: str | None = None

@@ -6,6 +6,7 @@ import io
 import sys
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -14,14 +15,13 @@ import click
 
 from tseval.cli.console import busy, progress_bar
 from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group
-from tseval.errors import ModelError, SuiteError, suggest
+from tseval.errors import ModelError, SuiteError, counted, suggest
 from tseval.files import read_bytes, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tseval.items import Case
-    from tseval.suites.lint import LintFinding
 
 
 @click.group(
@@ -185,18 +185,20 @@ def lint_command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, 
     knows = None if vocab is None else _known_words(vocab)
     paths = [find_suite(suite) for suite in suites]
     with busy(f"checking {', '.join(suites)}"):
-        findings: list[LintFinding] = []
+        found = []
         for path in paths:
-            if is_data(path):
-                findings += lint_data(path, knows, columns)
-            else:
+            if not is_data(path):
                 refuse_columns(path, columns)
-                findings += lint(path, knows)
+            found.append(lint_data(path, knows, columns) if is_data(path) else lint(path, knows))
+    findings = list(chain.from_iterable(found))
     for finding in findings:
         click.echo(str(finding))
-    if any(finding.severity != "note" for finding in findings):
+    items = counted(sum(one.n_items for one in found), "item")
+    severe = [finding for finding in findings if finding.severity != "note"]
+    how_many = counted(len(severe), "finding") if severe else "Notes only" if findings else "No findings"
+    click.echo(f"{how_many} in {items}.", err=True)
+    if severe:
         sys.exit(1)
-    click.echo("Notes only." if findings else "No findings.", err=True)
 
 
 def _known_words(spec: str) -> Callable[[str], bool]:

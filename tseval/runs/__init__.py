@@ -253,7 +253,7 @@ Clock = Literal["step", "tokens", "epoch"]
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
 
 # How names say a moment: `checkpoint-500`, `drnn_step1000`, `step143000-tokens300B`, `ckpt.5k`; `epoch3`.
-_MARKS: dict[Clock, re.Pattern[str]] = {
+_MARKS = {
     clock: re.compile(rf"(?<![^\W_])(?:{words})[-_.=]?(\d{{1,12}})(k?)(?![^\W_])", re.IGNORECASE)
     for clock, words in (
         ("step", "global[-_]?step|steps?|checkpoint|ckpt|iter(?:ation)?"),

@@ -17,8 +17,9 @@ import math
 import os
 import random
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from tseval.suites.grammar.source import (
     YamlDocument,
     YamlValue,
     describe,
+    gathered,
     load_lexicon,
     parse_yaml,
     read_grammar_text,
@@ -40,7 +42,7 @@ from tseval.suites.grammar.source import (
 from tseval.suites.grammar.template import Sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.slots import Slot
     from tseval.suites.grammar.source import YamlDocument, YamlValue
     from tseval.suites.grammar.template import Code
+
+
+ENGLISH = "english"
 
 
 def read_factors(
@@ -248,6 +253,7 @@ GRAMMAR_KEYS = (
     *_ROW_KEYS,
     "source",
     "lexicon",
+    "language",
     "slots",
     "draw",
     "features",
@@ -321,38 +327,38 @@ class Grammar:
         return tuple(self.sentences)
 
 
-def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None) -> Grammar:
+def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, language: str = ENGLISH) -> Grammar:
     """Read and check a grammar file; nothing is rendered yet.
 
     Args:
         path: The `.jinja` file.
         lexicons: Lexicons already read, by path; shared by the grammars of a suite.
+        language: Of the suite; English words are inflected by rule. The grammar may state another.
     """
     front, body, body_line = _split_front_matter(path)
     document = parse_yaml(front, path, 2)
     document.check_keys(GRAMMAR_KEYS)
-    lexicon = _lexicon(document, front, {} if lexicons is None else lexicons)
+    english = (document.text("language") or language).casefold() == ENGLISH
+    lexicon = _lexicon(document, front, {} if lexicons is None else lexicons, english)
     slots = read_slots(document, lexicon)
     sentences = Sentences(body, path, body_line, [slot.name for slot in slots])
     _check_names(document, slots, sentences)
-    return Grammar(
-        path=path,
-        name=path.stem,
-        construction=_required(document, "construction"),
-        phenomenon=_required(document, "phenomenon"),
-        dependency=_dependency(document),
-        source=document.text("source"),
-        lexicon=lexicon,
-        slots=slots,
-        draw=read_draw(document, slots, sentences),
-        sentences=sentences.fragments(),
-        features=_features(document, sentences),
-        factors=read_factors(document, slots, sentences),
-        contrasts=read_contrasts(document, tuple(sentences.labels)),
-        experiment=read_experiment(document, tuple(sentences.labels)),
-        expect=_expect(document, tuple(sentences.labels)),
-        document=document,
-    )
+    labels = tuple(sentences.labels)
+    parts: dict[str, Callable[[], Any]] = {
+        "construction": partial(_required, document, "construction"),
+        "phenomenon": partial(_required, document, "phenomenon"),
+        "dependency": partial(_dependency, document),
+        "source": partial(document.text, "source"),
+        "draw": partial(read_draw, document, slots, sentences),
+        "sentences": sentences.fragments,
+        "features": partial(_features, document, sentences),
+        "factors": partial(read_factors, document, slots, sentences),
+        "contrasts": partial(read_contrasts, document, labels),
+        "experiment": partial(read_experiment, document, labels),
+        "expect": partial(_expect, document, labels),
+    }
+    read = dict(zip(parts, gathered(parts.values()), strict=True))
+    return Grammar(path=path, name=path.stem, lexicon=lexicon, slots=slots, document=document, **read)
 
 
 def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tuple[Contrast, ...] | None:
@@ -400,10 +406,12 @@ def _split_front_matter(path: Path) -> tuple[str, str, int]:
     raise GrammarError("the front matter does not end.", path, 1, "Close it with a line '---'.")
 
 
-def _lexicon(document: YamlDocument, front: str, lexicons: dict[Path, Lexicon]) -> Lexicon | None:
+def _lexicon(
+    document: YamlDocument, front: str, lexicons: dict[Path, Lexicon], english: bool
+) -> Lexicon | None:
     if isinstance(document.data.get("lexicon"), dict):
         # Read again: in a lexicon, every scalar is a word.
-        return read_lexicon(parse_yaml(front, document.path, 2, words=True).part("lexicon"))
+        return read_lexicon(parse_yaml(front, document.path, 2, words=True).part("lexicon"), english)
     name = document.text("lexicon")
     if name is None:
         return None
@@ -417,7 +425,7 @@ def _lexicon(document: YamlDocument, front: str, lexicons: dict[Path, Lexicon]) 
             f"there is no lexicon {name!r}.", "lexicon", fix="It must lie beside the grammar."
         )
     if path not in lexicons:
-        lexicons[path] = load_lexicon(path)
+        lexicons[path] = load_lexicon(path, english)
     return lexicons[path]
 
 

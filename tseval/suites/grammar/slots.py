@@ -7,12 +7,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tseval.errors import GrammarError, suggest
-from tseval.suites.grammar.source import NUMBERS, Lexicon, Word, YamlDocument, YamlValue, describe, find_class
+from tseval.suites.grammar.source import (
+    NUMBERS,
+    Lexicon,
+    Word,
+    YamlDocument,
+    YamlValue,
+    describe,
+    find_class,
+    gathered,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,11 +149,14 @@ def skip_taken(slots: Sequence[Slot], codes: dict[str, NDArray[np.int64]]) -> di
 def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, ...]:
     """Read the `slots` of a grammar's front matter."""
     slots: dict[str, Slot] = {}
-    for name, value in document.mapping("slots").items():
+
+    def read(name: str, value: YamlValue) -> None:
         if not _NAME.fullmatch(name) or name in TAKEN_NAMES:
             fix = "Use letters, digits and underscores, and no word of the template language."
             raise document.error(f"a slot cannot be called {name!r}.", "slots", name, fix=fix)
         slots[name] = _read_slot(document, name, value, lexicon, slots)
+
+    gathered(partial(read, name, value) for name, value in document.mapping("slots").items())
     if not slots:
         raise document.error("there are no slots.", "slots", fix="Add 'slots:' with 'name: class' lines.")
     return tuple(slots.values())
@@ -230,7 +243,8 @@ def _numbered(
             raise document.error(message, "slots", name, "number", fix=fix)
         return words, 1
     numbers = NUMBERS if number is None else (str(number),)
-    return tuple(word.inflected(each) for word in words for each in numbers), len(numbers)
+    inflected = gathered(partial(word.inflected, each) for word in words for each in numbers)
+    return tuple(inflected), len(numbers)
 
 
 def _repeat(document: YamlDocument, name: str, repeat: YamlValue) -> int | None:
