@@ -41,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.evidence": NUMBERS,
     "tseval.analysis": {"numpy", "pandas", "scipy"},
     "tseval.runs": NUMBERS | {"pandas"},
-    "tseval.report": NUMBERS | {"matplotlib", "pandas", "tabulate", "yaml"},
+    "tseval.report": NUMBERS | {"matplotlib", "pandas", "tabulate", "wcwidth", "yaml"},
     "tseval.evaluation": NUMBERS,
     "tseval.testing": NUMBERS | {"torch"},
     "tseval.lm_eval_tasks": NUMBERS | {"lm_eval"},

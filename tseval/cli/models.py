@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 import click
-from tabulate import tabulate
 
-from tseval.cli.console import busy, progress_bar, unguarded
+from tseval.cli.console import busy, print_table, progress_bar, unguarded
 from tseval.cli.options import (
     COLUMNS_OPTION,
     COUNT,
@@ -50,16 +49,17 @@ def models_command() -> None:
 
     with busy("opening adapters"):
         kinds = [(name, _opened_by(entry)) for name, entry in adapters().items()]
-    click.echo(tabulate(kinds, ["adapter", "opened by"]))
+    print_table(kinds, ["adapter", "opened by"])
     click.echo()
     rows = []
     for name, path in bundled_checkpoints().items():
         checkpoint = load_checkpoint(path)
         sizes, perplexity = checkpoint.model.sizes, checkpoint.validation_perplexity
-        rows.append((f"bundled:{name}", sizes.arch, sizes.vocabulary, sizes.embedding, sizes.hidden,
-                     sizes.layers, "–" if perplexity is None else f"{perplexity:.1f}"))  # fmt: skip
-    headings = ["model", "architecture", "words", "embedding", "hidden", "layers", "perplexity"]
-    click.echo(tabulate(rows, headings))
+        numbers = sizes.vocabulary, sizes.embedding, sizes.hidden, sizes.layers
+        known = "–" if perplexity is None else f"{perplexity:.1f}"
+        rows.append((f"bundled:{name}", sizes.arch, *map(str, numbers), known))
+    headings = ["model", "arch", "words", "embedding", "hidden", "layers", "perplexity"]
+    print_table(rows, headings, ["left", "left", *["right"] * 5])
 
 
 def _opened_by(entry: EntryPoint) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 from click.shell_completion import CompletionItem, split_arg_string
 
-from tseval.cli.console import busy
+from tseval.cli.console import WHOLE, busy
 from tseval.errors import ModelError, SuiteError, reason, suggest
 from tseval.files import bounded_lines, open_limited
 
@@ -232,6 +232,9 @@ TEXT = click.option("--text", type=click.Choice(["auto", "natural", "tokenised"]
                     show_default=True,
                     help="Form of a grammar's sentences: natural (The author laughs.), tokenised (the author "
                          "laughs .), or as the model was trained.")  # fmt: skip
+VERBOSE = click.option("-v", "--verbose", "whole_signatures", is_flag=True, expose_value=False,
+                       callback=lambda context, _option, given: context.meta.update({WHOLE: given}),
+                       help="Show signatures whole on a terminal, as files have them.")  # fmt: skip
 QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
 
 

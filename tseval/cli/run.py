@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -28,6 +29,7 @@ from tseval.cli.options import (
     SCORE_NAMES,
     SUITE,
     TEXT,
+    VERBOSE,
     Examples,
     model_options,
     open_chosen,
@@ -107,6 +109,7 @@ how_sentences_are_compared = take_all([
 @click.option("-o", "--out", type=FILE, help="Directory for the run.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
+@VERBOSE
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
     sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...],
@@ -199,7 +202,7 @@ def _score(
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | None) -> None:
     """Print the table, and on standard error what was read, where the run is and what it took."""
-    from tseval.cli.console import print_or_write
+    from tseval.cli.console import print_or_write, screen_of
     from tseval.report import document_of
 
     with busy("making the table", quiet):
@@ -211,9 +214,15 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | N
         click.echo(read, err=True)
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds
     took = f"{counts.sentences:,} sentences, {counts.contexts:,} contexts, {seconds:.1f} s"
-    click.echo(f"{took}\n{path}\n{run.manifest.signature}", err=True)
+    click.echo(f"{took}\n{path}", err=True)
+    if screen_of(sys.stdout) is None:  # on a terminal it stands below the table
+        click.echo(run.manifest.signature, err=True)
     for warning in run.manifest.warnings:
         click.echo(f"warning: {warning}", err=True)
+    if sys.stderr.isatty():
+        beside = run.manifest.suite.name == "marvin_linzen" and run.manifest.suite.complete and not run.rated
+        then = f"table {quote(str(path))} bhatt2020" if beside else f"report {quote(str(path))} -o page.html"
+        click.echo(f"next: tseval {then}", err=True)
 
 
 @click.command()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.console import busy, progress_bar
+from tseval.cli.console import busy, print_table, progress_bar
 from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group
 from tseval.errors import ModelError, SuiteError, counted, suggest
 from tseval.files import read_bytes, write_output
@@ -32,8 +32,6 @@ def suites_command(context: click.Context) -> None:
     """List the bundled suites with their sizes, those that can be fetched, and formal languages."""
     if context.invoked_subcommand is not None:
         return
-    from tabulate import tabulate
-
     from tseval.files import data_folder
     from tseval.suites import available_suites, bundled_sizes, load_suite
     from tseval.suites.data.catalogue import CATALOGUE, ELSEWHERE
@@ -48,7 +46,7 @@ def suites_command(context: click.Context) -> None:
             sizes.append((name, title, len(suite.cases), suite.n_items, suite.n_contrasts))
     rows = [(name, title, *(f"{count:,}" for count in counts)) for name, title, *counts in sizes]
     headings, align = ("name", "title", "cases", "items", "contrasts"), ("left", "left", *["right"] * 3)
-    click.echo(tabulate(rows, headings, colalign=align, disable_numparse=True))
+    print_table(rows, headings, align)
     absent = [
         (name, published.title, f"{published.n_cases:,}", f"{published.n_items:,}", published.licence)
         for name, published in CATALOGUE.items() if name not in here
@@ -56,13 +54,13 @@ def suites_command(context: click.Context) -> None:
     if absent:
         click.echo("\nTo download with tseval suites fetch NAME:\n")
         headings, align = ("name", "title", "cases", "items", "licence"), (*align[:4], "left")
-        click.echo(tabulate(absent, headings, colalign=align, disable_numparse=True))
+        print_table(absent, headings, align)
     click.echo("\nTo download with git clone ADDRESS, and to open with --suite ./FOLDER:\n")
     away = [(other.address, other.title, other.licence) for other in ELSEWHERE.values()]
-    click.echo(tabulate(away, ("address", "title", "licence"), disable_numparse=True))
+    print_table(away, ("address", "title", "licence"))
     click.echo("\nFormal languages, drawn when they are used:\n")
     languages = [(usage(name), kind.source.partition(", ")[0]) for name, kind in FORMAL_LANGUAGES.items()]
-    click.echo(tabulate(languages, ("name and settings", "source"), disable_numparse=True))
+    print_table(languages, ("name and settings", "source"))
 
 
 @suites_command.command()

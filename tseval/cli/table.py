@@ -21,6 +21,7 @@ from tseval.cli.options import (
     MARGIN_OPTION,
     RUN,
     SUITE,
+    VERBOSE,
     Group,
     take_all,
 )
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
               help="What people get right, beside the models: a table of case,accuracy or case,accuracy,n.",
 )  # fmt: skip
 @click.option("-o", "--out", "output", type=FILE, help="Write to a file.")
+@VERBOSE
 @click.pass_context
 def table_command(
     context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
@@ -120,6 +122,7 @@ run_options = take_all([
     FORMAT,
     JSON_FORMAT,
     click.option("-o", "--out", "output", type=NEW_FILE, metavar="FILE", help="Write the numbers to a file."),
+    VERBOSE,
 ])  # fmt: skip
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
                       help="Draw into a .svg or .png file; may be repeated.")  # fmt: skip
