@@ -32,6 +32,7 @@ COMMANDS = {
     ),
     "table": ("table", "Print runs and published boards side by side, with ranks."),
     "report": ("table", "Write runs as a web page: the table, any two models compared, single items."),
+    "cite": ("table", "Write what a paper needs: BibTeX, a paragraph on methods, the table in LaTeX."),
     "verify": ("run", "Check that runs are whole, follow from suite and evidence, and can be."),
     "board": ("board", "Keep a leaderboard: a folder of entries that anyone can check."),
     "analyze": (
@@ -66,7 +67,7 @@ COMMANDS = {
 
 PURPOSES = {
     "Score models": ("run", "sweep", "babylm", "pair", "surprisal"),
-    "Read results": ("table", "report", "analyze", "board", "export"),
+    "Read results": ("table", "report", "analyze", "cite", "board", "export"),
     "Trust them": ("verify", "check-model", "lint"),
     "Find or make suites": ("suites", "expand", "data"),
     "Find or make models": ("models", "train", "convert", "oracle"),

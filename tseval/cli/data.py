@@ -127,7 +127,7 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
 @JSON_FORMAT
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Write the numbers to a file.")
 @click.option("--figure", "figures", type=FILE, multiple=True, metavar="FILE",
-              help="Draw bars into a .svg or .png file; may be repeated.")  # fmt: skip
+              help="Draw bars into a .svg, .pdf or .png file; may be repeated.")  # fmt: skip
 def count_command(
     tables: tuple[Path, ...], splits: tuple[str, ...], form: Format, output: Path | None,
     figures: tuple[Path, ...],

@@ -1,4 +1,4 @@
-"""Commands that show runs: table, analyze, report."""
+"""Commands that show runs: table, analyze, report, cite."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ run_options = take_all([
     VERBOSE,
 ])  # fmt: skip
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
-                      help="Draw into a .svg or .png file; may be repeated.")  # fmt: skip
+                      help="Draw into a .svg, .pdf or .png file; may be repeated.")  # fmt: skip
 
 SEEDS_TOGETHER = click.option(
     "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
@@ -369,3 +369,32 @@ def report_command(sources: tuple[str, ...], output: Path, suite: str | None, ti
         lacking = write_report(sources, output, suite, title)
     if lacking is not None:
         click.echo(f"{output}: no items: {lacking}. Name the suite with --suite.", err=True)
+
+
+PAPER_FILES = ("references.bib", "methods.tex", "table.tex")
+
+
+@click.command("cite")
+@click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
+@click.option("--intervals", is_flag=True, help="Put intervals beside accuracies in the table.")
+@click.option("-o", "--out", "output", type=FILE, metavar="DIR",
+              help=f"Write {', '.join(PAPER_FILES)} to a folder, instead of printing them.")  # fmt: skip
+def cite_command(runs: tuple[str, ...], intervals: bool, output: Path | None) -> None:
+    """Write what a paper needs: BibTeX, a paragraph on methods, the table in LaTeX.
+
+    Cited are the software, the suite and the methods that were used; the paragraph says what the signatures
+    of the runs say. Citations are natbib's, the table's rules booktabs'.
+    """
+    from tseval.boards.sources import open_runs
+    from tseval.files import write_text
+    from tseval.report.paper import write_up
+
+    with busy("reading runs"):
+        paper = write_up(open_runs(runs), intervals=intervals)
+    if output is None:
+        click.echo(str(paper), nl=False)
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(PAPER_FILES, (paper.references, paper.methods, paper.table), strict=True):
+        write_text(output / name, text)
+        click.echo(output / name, err=True)

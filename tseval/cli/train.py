@@ -160,7 +160,7 @@ def lm_command(
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=FILE)
-@click.option("-o", "--out", type=FILE, required=True, help="Figure to write (.svg or .png).")
+@click.option("-o", "--out", type=FILE, required=True, help="Figure to write (.svg, .pdf or .png).")
 @click.option(
     "--error", is_flag=True, help="Draw error on the --eval-suite against the training loss instead."
 )

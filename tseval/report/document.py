@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import zip_longest
 from math import ceil, floor, isnan, trunc
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -302,7 +303,21 @@ def latex(text: str) -> str:
     return SPECIAL.sub(lambda match: ESCAPED[match[0]], plain(text))
 
 
-def _tabular(grid: Grid) -> Iterator[str]:
+def as_latex_float(grid: Grid, caption: str, label: str) -> str:
+    """Write a grid as a floating table with caption and label; of several models the best is bold.
+
+    Args:
+        grid: Accuracies; fields that are joined to others say more of these.
+        caption: In LaTeX.
+        label: Behind `tab:`.
+    """
+    inside = "\n".join(_tabular(grid, bold=sum(not field.joined for field in grid.fields[1:]) > 1))
+    caption, label = rf"\caption{{{caption}}}", rf"\label{{tab:{label}}}"
+    start, end = "\\begin{table}[t]\n\\centering", r"\end{table}"
+    return "\n".join([PREAMBLE, start, inside, caption, label, end]) + "\n"
+
+
+def _tabular(grid: Grid, bold: bool = False) -> Iterator[str]:
     """Write a grid line by line; space before each section but the first."""
     yield rf"\begin{{tabular}}{{{''.join(field.align[0] for field in grid.fields)}}}"
     yield r"\toprule"
@@ -311,18 +326,30 @@ def _tabular(grid: Grid) -> Iterator[str]:
     for place, line in enumerate(grid.lines):
         if line.kind == "section" and place:
             yield r"\addlinespace"
-        yield _row(_cells(grid, line))
+        yield _row(_cells(grid, line, bold))
     yield r"\bottomrule"
     yield r"\end{tabular}"
 
 
-def _cells(grid: Grid, line: Line) -> list[str]:
+def _cells(grid: Grid, line: Line, bold: bool) -> list[str]:
     """Give the cells of a line; the label of a section or a group stands across all columns."""
     label, *others = map(latex, grid.texts(line))
     if line.kind == "row":
-        return [label, *others]
+        values = [_measured(*pair) for pair in zip(grid.fields[1:], line.cells[1:], strict=False)]
+        known = [value for value in values if value is not None] if bold else []
+        best = max(known, default=None)
+        marked = zip_longest(others, values)
+        return [label, *(rf"\textbf{{{one}}}" if known and value == best else one for one, value in marked)]
     font = r"\textbf" if line.kind == "section" else r"\textit"
     return [rf"\multicolumn{{{len(grid.fields)}}}{{l}}{{{font}{{{label}}}}}"]
+
+
+def _measured(field: Field, cell: object) -> Fraction | float | None:
+    """Give what was measured, a mean before its spread; nothing for what says more of another field."""
+    value = cell[0] if isinstance(cell, tuple) else cell
+    if field.joined or not isinstance(value, (int, float, Fraction)):
+        return None
+    return None if isnan(value) else value
 
 
 def _row(cells: list[str]) -> str:
