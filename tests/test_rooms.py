@@ -42,7 +42,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.analysis": {"numpy", "pandas", "scipy"},
     "tseval.runs": NUMBERS | {"pandas"},
     "tseval.report": NUMBERS | {"matplotlib", "pandas", "tabulate", "wcwidth", "yaml"},
-    "tseval.evaluation": NUMBERS,
+    "tseval.evaluation": NUMBERS | {"IPython"},
     "tseval.testing": NUMBERS | {"torch"},
     "tseval.lm_eval_tasks": NUMBERS | {"lm_eval"},
     "tseval.callbacks": {"torch", "transformers"},

@@ -17,7 +17,7 @@ import pandas as pd
 from tabulate import tabulate
 from wcwidth import wcswidth
 
-from tseval.errors import plain
+from tseval.errors import as_html, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -183,6 +183,14 @@ class Document:
     content: Mapping[str, object]
     notes: Sequence[str]
     signatures: Sequence[tuple[str, str]]
+
+    def _repr_html_(self) -> str:
+        tables = [
+            as_html(grid.title, [field.heading for field in grid.fields], map(grid.texts, grid.lines))
+            for grid in self.grids
+        ]
+        notes = (*self.notes, *(f"{name}: {line}" for name, line in self.signatures))
+        return "".join(tables) + as_html("", ("Notes",), ((note,) for note in notes))
 
 
 def side_by_side(

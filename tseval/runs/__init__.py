@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tseval.analysis import ROW, as_names, no_accuracy, refuse_unknown_features, tally
 from tseval.analysis.measures import correlate, effects, with_effects
-from tseval.errors import LimitError, RunError, counted, one_line
+from tseval.errors import LimitError, RunError, as_html, counted, one_line
 from tseval.formats import ContentError
 from tseval.items import ENTRY
 from tseval.runs.directory import (
@@ -61,6 +61,11 @@ class Run:
         key, n_sentences = self.manifest.key, self.manifest.counts.sentences
         what = f"{key.model} on {key.suite}"
         return one_line(self, self.name, what, counted(n_sentences, "sentence"), f"score {key.score}")
+
+    def _repr_html_(self) -> str:
+        shown = self.table().drop(columns=["se", "df", "clusters", "fixed"], errors="ignore")
+        rows = shown.round(3).astype(str).itertuples(index=False, name=None)
+        return as_html(f"{self!r} {self.manifest.signature}", list(map(str, shown.columns)), rows)
 
     @classmethod
     def of(cls, manifest: Manifest, scored: pa.Table, verdicts: pa.Table) -> Run:
