@@ -46,6 +46,10 @@ COMMANDS = {
         "Check that a model's numbers can be believed: the same in any batch, finite, and more.",
     ),
     "expand": ("suites", "Write out the items of a suite."),
+    "new": (
+        "suites",
+        "Begin a suite of your own: a folder with a grammar and a lexicon that lint finds nothing in.",
+    ),
     "data": ("data", "Make data sets from treebanks and published files."),
     "export": ("suites", "Write suites and runs for other tools."),
     "lm-eval": ("models", "Run lm-eval, which then knows the model tseval."),
@@ -69,7 +73,7 @@ PURPOSES = {
     "Score models": ("run", "sweep", "babylm", "pair", "surprisal"),
     "Read results": ("table", "report", "analyze", "cite", "board", "export"),
     "Trust them": ("verify", "check-model", "lint"),
-    "Find or make suites": ("suites", "expand", "data"),
+    "Find or make suites": ("suites", "expand", "new", "data"),
     "Find or make models": ("models", "train", "convert", "oracle"),
     "Set up": ("completion", "lm-eval"),
 }

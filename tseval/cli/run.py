@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from shlex import quote
+from shutil import which
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -222,7 +223,9 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | N
     if sys.stderr.isatty():
         beside = run.manifest.suite.name == "marvin_linzen" and run.manifest.suite.complete and not run.rated
         then = f"table {quote(str(path))} bhatt2020" if beside else f"report {quote(str(path))} -o page.html"
-        click.echo(f"next: tseval {then}", err=True)
+        # As it was called, where it is not installed for all.
+        program = "tseval" if which("tseval") or not sys.argv[0].endswith("tseval") else sys.argv[0]
+        click.echo(f"next: {program} {then}", err=True)
 
 
 @click.command()

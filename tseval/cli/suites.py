@@ -1,8 +1,9 @@
-"""Commands about suites: suites, expand, lint, export."""
+"""Commands about suites: suites, expand, lint, new, export."""
 
 from __future__ import annotations
 
 import io
+import re
 import sys
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ import click
 from tseval.cli.console import busy, print_table, progress_bar
 from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group
 from tseval.errors import ModelError, SuiteError, counted, suggest
-from tseval.files import read_bytes, write_output
+from tseval.files import read_bytes, write_output, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -172,8 +173,12 @@ _BUNDLED = "bundled:"
     metavar="FILE or MODEL",
     help="Report words missing here: a text file with one word per line, a checkpoint, or bundled:NAME.",
 )
+@click.option("--sample", type=COUNT, metavar="N",
+              help="Look at N items of each grammar, drawn at random, where there are too many.")  # fmt: skip
 @COLUMNS_OPTION
-def lint_command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, str] | None) -> None:
+def lint_command(
+    suites: tuple[str, ...], vocab: str | None, sample: int | None, columns: dict[str, str] | None
+) -> None:
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
     from tseval.suites import find_suite
     from tseval.suites.data import is_data
@@ -187,7 +192,7 @@ def lint_command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, 
         for path in paths:
             if not is_data(path):
                 refuse_columns(path, columns)
-            found.append(lint_data(path, knows, columns) if is_data(path) else lint(path, knows))
+            found.append(lint_data(path, knows, columns) if is_data(path) else lint(path, knows, sample))
     findings = list(chain.from_iterable(found))
     for finding in findings:
         click.echo(str(finding))
@@ -197,6 +202,66 @@ def lint_command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, 
     click.echo(f"{how_many} in {items}.", err=True)
     if severe:
         sys.exit(1)
+
+
+GRAMMAR_OF_ONES_OWN = """\
+---
+construction: {title}
+phenomenon: {title}
+lexicon: lexicon.yaml
+slots:
+  subject:   noun.person      # either number: the plural adds -s, or is spelled out in the lexicon
+  attractor: noun.thing
+  verb:      verb.main
+features:
+  condition:     subject.number ~ "_" ~ attractor.number
+  n_intervening: 1
+  n_attractors:  0 if attractor.number == subject.number else 1
+expect:
+  items:         32
+  grammatical:   the author near the box laughs
+  ungrammatical: the author near the box laugh
+---
+grammatical:   the {{{{ subject }}}} near the {{{{ attractor }}}} {{{{ verb | agree(subject) }}}}
+ungrammatical: the {{{{ subject }}}} near the {{{{ attractor }}}} {{{{ verb | disagree(subject) }}}}
+"""
+LEXICON_OF_ONES_OWN = """\
+noun:
+  person: [author, guard]
+  thing:  [{sing: box, plur: boxes}, table]
+verb:
+  main: [laughs, waits]
+"""
+
+
+@click.command("new")
+@click.argument("name", metavar="PHENOMENON")
+def new_command(name: str) -> None:
+    """Begin a suite of your own: a folder with a grammar and a lexicon that lint finds nothing in.
+
+    Change its words and sentences, and its `expect`; docs/grammars.md says what a grammar can hold.
+    """
+    folder = Path(name)
+    case = folder.name.replace("-", "_")
+    if not re.fullmatch(r"[A-Za-z]\w*", case, re.ASCII):
+        raise SuiteError(
+            f"{name!r} cannot name a phenomenon.\n  Write letters, digits and _, such as my_agreement."
+        )
+    title = case.replace("_", " ").capitalize()
+    files = {
+        f"{case}.jinja": GRAMMAR_OF_ONES_OWN.format(title=title),
+        "lexicon.yaml": LEXICON_OF_ONES_OWN,
+        "suite.yaml": f"title: {title}\nsource: Your name and the year\nlanguage: english\n",
+    }
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise SuiteError(f"{folder}: exists already.\n  Choose another name, or remove it.") from None
+    for file, text in files.items():
+        write_text(folder / file, text)
+        click.echo(folder / file, err=True)
+    here = quote(name if folder.is_absolute() else f"./{name}")
+    click.echo(f"next: tseval lint {here}, then tseval run --model bundled:lstm --suite {here}", err=True)
 
 
 def _known_words(spec: str) -> Callable[[str], bool]:

@@ -9,6 +9,7 @@ pair be minimal.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -260,12 +261,13 @@ class Findings(list[LintFinding]):
     n_items = 0
 
 
-def lint(path: Path, knows: Callable[[str], bool] | None = None) -> Findings:
+def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | None = None) -> Findings:
     """Check a suite folder or a single grammar.
 
     Args:
         path: The folder, or one `.jinja` file; of its lexicon then only what it uses is judged.
         knows: Tells whether a model knows a word, where that is to be checked.
+        sample: How many items of each grammar are looked at, drawn at random, the first always; None for all.
 
     Returns:
         What was found, in the order of the cases; empty when all is well. What cannot be read or expanded is
@@ -278,8 +280,12 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None) -> Findings:
     for name in folder.files:
         try:
             (grammar,) = folder.load([name])
-            check_size(grammar, fix="Shorten the slots: all items are looked at.")
-            case = expand(grammar, folder.contrasts_of(grammar), range(grammar.n_items), folder.terminator)
+            check_size(grammar, sample, "All items are looked at: shorten the slots, or add --sample N.")
+            rows: Sequence[int] = range(grammar.n_items)
+            if sample is not None and sample < grammar.n_items:
+                drawn = random.Random(grammar.name).sample(rows, sample)  # noqa: S311 - no secret
+                rows = sorted({0, *drawn[1:]})
+            case = expand(grammar, folder.contrasts_of(grammar), rows, folder.terminator)
         except GrammarError as error:
             # What is wrong with a lexicon is wrong for every grammar that uses it, and said once.
             findings += [one for one in map(_as_finding, (error, *error.others)) if one not in findings]
@@ -356,7 +362,7 @@ def _case_findings(
 
 
 def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    found = {"items": case.n_items} | {
+    found = {"items": grammar.n_items} | {
         label: case.sentences.column(label)[0].as_py() for label in case.labels
     }
     for key, expected in grammar.expect.items():
