@@ -43,7 +43,7 @@ def make_docs(repository: Path, *options: str) -> subprocess.CompletedProcess:
 
 def make_changed_docs(repository: Path) -> subprocess.CompletedProcess:
     """Do what `make docs` does, but keep what is built already: Sphinx reads again what has changed."""
-    removal, build = make_docs(repository, "--dry-run").stdout.splitlines()
+    *_, removal, build = make_docs(repository, "--dry-run").stdout.splitlines()
     assert removal == "rm -rf build/docs"
     return subprocess.run(build, shell=True, cwd=repository, capture_output=True, text=True, check=False)  # noqa: S602 - the Makefile's own line
 

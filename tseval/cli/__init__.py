@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from contextlib import suppress
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import NoReturn
 
@@ -92,7 +93,17 @@ TRAININGS = {
 }
 
 
-@click.group(cls=Group, purposes=PURPOSES, summaries=COMMANDS,
+class Root(Group):
+    """All commands; says at the end where the pages are that messages name."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Give the address of the project."""
+        urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
+        formatter.write_paragraph()
+        formatter.write_text(f"Pages that messages name, such as docs/adapters.md, are at {urls['Homepage']}")
+
+
+@click.group(cls=Root, purposes=PURPOSES, summaries=COMMANDS,
              context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})  # fmt: skip
 @click.version_option(package_name="tseval", message="tseval %(version)s")
 def tseval() -> None:

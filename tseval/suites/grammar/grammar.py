@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import os
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -131,6 +131,39 @@ def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentence
         message = f"'draw' asks for {draw.n_items:,} items; {LARGEST_DRAW:,} are allowed."
         raise document.error(message, "draw", fix="Draw fewer.")
     return draw
+
+
+def read_where(
+    document: YamlDocument, slots: Sequence[Slot], sentences: Sentences
+) -> NDArray[np.int64] | None:
+    """Read `where` of a grammar's front matter: which of all combinations are items; None for all."""
+    if (source := document.data.get("where")) is None:
+        return None
+    if "draw" in document.data:
+        fix = "Put 'where' into 'draw', or leave one of them out."
+        raise document.error("'where' and 'draw' stand beside each other.", "where", fix=fix)
+    n_all = math.prod(slot.size for slot in slots)
+    if n_all > LARGEST_DRAW:
+        fix = "Put it into 'draw', with the slots that it names under 'for_each'."
+        message = f"'where' would be asked about {n_all:,} combinations; {LARGEST_DRAW:,} are allowed."
+        raise document.error(message, "where", fix=fix)
+    condition = sentences.expression(str(source), document.line("where"))
+    codes = slot_codes(slots, np.arange(n_all))
+    asked = [slot for slot in slots if slot.name in condition.slots]
+    columns = np.stack([codes[slot.name] for slot in asked] or [np.zeros(n_all, np.int64)], axis=1)
+    distinct, places = np.unique(columns, axis=0, return_inverse=True)
+    holds = [
+        bool(
+            condition.value(
+                {slot.name: slot.binding(int(code)) for slot, code in zip(asked, row, strict=False)}
+            )
+        )
+        for row in distinct
+    ]
+    kept = np.flatnonzero(np.array(holds)[places.reshape(-1)])
+    if not len(kept):
+        raise document.error("'where' holds for no combination.", "where", fix="Change it.")
+    return kept
 
 
 def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -> list[Slot]:
@@ -254,6 +287,7 @@ GRAMMAR_KEYS = (
     "source",
     "lexicon",
     "language",
+    "where",
     "slots",
     "draw",
     "features",
@@ -288,6 +322,7 @@ class Grammar:
         experiment: What it predicts of regions; None where whole sentences are compared.
         expect: What it says of itself: `items`, and labels with the first item's sentences.
         document: The front matter, for messages.
+        where: Places of the items among all combinations; None where all are items.
     """
 
     path: Path
@@ -306,18 +341,21 @@ class Grammar:
     experiment: Experiment | None
     expect: Mapping[str, str | int]
     document: YamlDocument
+    where: NDArray[np.int64] | None = field(default=None, compare=False)
 
     @property
     def n_items(self) -> int:
         """Number of items of the full expansion, known before anything is rendered."""
         if self.draw is not None:
             return self.draw.n_items
+        if self.where is not None:
+            return len(self.where)
         return math.prod(slot.size for slot in self.slots)
 
     def codes(self, rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         """Tell which value every slot has in the given items, as codes for `Slot.binding`, (items,) each."""
         if self.draw is None:
-            return slot_codes(self.slots, rows)
+            return slot_codes(self.slots, rows if self.where is None else self.where[rows])
         drawn = codes_of_draw(self.slots, self.draw, self.document)
         return {name: codes[rows] for name, codes in drawn.items()}
 
@@ -350,6 +388,7 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, langua
         "dependency": partial(_dependency, document),
         "source": partial(document.text, "source"),
         "draw": partial(read_draw, document, slots, sentences),
+        "where": partial(read_where, document, slots, sentences),
         "sentences": sentences.fragments,
         "features": partial(_features, document, sentences),
         "factors": partial(read_factors, document, slots, sentences),
