@@ -1,4 +1,4 @@
-"""`where` in the front matter: which combinations are items, counted exactly."""
+"""`where` and `numbers` in the front matter: which combinations are items, and more numbers than two."""
 
 from itertools import product
 
@@ -69,3 +69,57 @@ def test_what_it_cannot_be_is_one_message_with_its_line(tmp_path, where, said):
         load_suite(write(tmp_path / "case.jinja", where), limit=1)
     assert said in str(caught.value)
     assert "case.jinja:1" in str(caught.value)
+
+
+# Slovene: the friend works, the two friends work, the friends work.
+SLOVENE = """---
+construction: Agreement
+phenomenon: Agreement
+language: slovene
+{numbers}lexicon:
+  noun: {{person: [{{sing: prijatelj, dual: prijatelja, plur: prijatelji}}]}}
+  verb: {{main: [{{sing: dela, dual: delata, plur: delajo}}]}}
+slots: {{subject: {slot}, verb: verb.main}}
+---
+right: {{{{ subject }}}} {{{{ verb | agree(subject) }}}}
+wrong: {{{{ subject }}}} {{{{ verb | disagree({disagree}) }}}}
+"""
+
+
+def write_slovene(
+    path, numbers="numbers: [sing, dual, plur]\n", slot="noun.person", disagree="subject, 'plur'"
+):
+    path.write_text(SLOVENE.format(numbers=numbers, slot=slot, disagree=disagree), "utf-8")
+    return path
+
+
+def test_a_noun_may_have_three_numbers_and_who_disagrees_says_how(tmp_path):
+    dual = "{class: noun.person, number: dual}"
+    (case,) = load_suite(write_slovene(tmp_path / "case.jinja", slot=dual)).cases
+    assert case.sentences["right"].to_pylist() == ["prijatelja delata"]
+    assert case.sentences["wrong"].to_pylist() == ["prijatelja delajo"]
+    assert case.features["subject_number"].to_pylist() == ["dual"]
+    which = "subject, 'dual' if subject.number == 'plur' else 'plur'"
+    (case,) = load_suite(write_slovene(tmp_path / "case.jinja", disagree=which)).cases
+    assert case.sentences["right"].to_pylist() == ["prijatelj dela", "prijatelja delata", "prijatelji delajo"]
+    assert case.sentences["wrong"].to_pylist() == [
+        "prijatelj delajo",
+        "prijatelja delajo",
+        "prijatelji delata",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"disagree": "subject"}, "'dela' has 2 forms that disagree with 'sing'.\n  Say which is meant"),
+        ({"disagree": "subject, 'sing'"}, "'sing' does not disagree"),
+        ({"numbers": "", "slot": "{class: noun.person, number: dual}"}, "Others are named by 'numbers'."),
+        ({"numbers": "numbers: [plur, sing]\n"}, "[sing, dual, plur], in this order"),
+        ({"numbers": "numbers: [sing]\n"}, "two or more of [sing, dual, plur]"),
+    ],
+)
+def test_numbers_that_cannot_be_meant_are_one_message(tmp_path, options, said):
+    with pytest.raises(GrammarError) as caught:
+        load_suite(write_slovene(tmp_path / "case.jinja", **options))
+    assert said in str(caught.value)

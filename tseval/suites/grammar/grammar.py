@@ -287,6 +287,7 @@ GRAMMAR_KEYS = (
     "source",
     "lexicon",
     "language",
+    "numbers",
     "where",
     "slots",
     "draw",

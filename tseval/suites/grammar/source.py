@@ -227,6 +227,7 @@ def _scalar(text: str) -> YamlValue:
 
 
 NUMBERS = ("sing", "plur")
+ALL_NUMBERS = ("sing", "dual", "plur")  # of which a grammar's `numbers` may name more than the two
 
 
 @dataclass(frozen=True, slots=True)
