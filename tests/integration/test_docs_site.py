@@ -119,6 +119,24 @@ def test_the_search_index_is_a_script_and_knows_a_word(site):
     assert "docs/zoo" not in names
 
 
+def test_who_looks_for_a_model_of_their_own_finds_its_page_and_no_decision(site):
+    """A word of a title counts three times as much as one of a text; a query has all its words."""
+    script = (site / "searchindex.js").read_text("utf-8")
+    index = json.loads(script.removeprefix("Search.setIndex(").removesuffix(")"))
+    place = index["docnames"].index("docs/your-checkpoint")
+
+    def places(words, word):
+        found = words.get(word, [])
+        return {found} if isinstance(found, int) else set(found)
+
+    for words in (["custom", "model"], ["pytorch"], ["state_dict"]):
+        titled = set.intersection(*(places(index["titleterms"], word) for word in words))
+        assert titled == {place}, words
+    decisions = {at for at, name in enumerate(index["docnames"]) if "/decisions/" in name}
+    assert decisions
+    assert not decisions & set.union(*(places(index["terms"], word) for word in index["terms"]))
+
+
 def test_nothing_is_loaded_from_the_network(site, pages):
     for path, page in pages.items():
         assert [link for link in page.loaded if urlsplit(link).netloc] == [], path
