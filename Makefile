@@ -44,6 +44,7 @@ AGREEMENT ?= runs/agreement
 setup: .venv/ready
 
 .venv/ready: pyproject.toml constraints.txt
+	@echo "setup: an environment for developers, .venv, with every extra: 2.8 GB and some minutes"
 	$(PYTHON) -m venv .venv
 	$(INSTALL) --editable ".[dev]"
 	touch $@
@@ -63,6 +64,7 @@ demo: $(DEMO)/ready
 	@du -sh $(DEMO)
 	@echo "demo: scoring the bundled model on Marvin & Linzen (2018)"
 	@$(DEMO_BIN)/tseval run --model bundled:lstm
+	@echo "      $(DEMO_BIN)/tseval pair --model bundled:lstm 'the authors laugh .' 'the authors laughs .'"
 
 # For Linux the index has torch with the libraries of GPUs, several GB; where there is no GPU, its CPU build does.
 $(DEMO)/torch: pyproject.toml constraints.txt
@@ -86,6 +88,7 @@ $(DEMO)/ready: $(DEMO)/torch $(wildcard tseval/*.py tseval/*/*.py tseval/*/*/*.p
 	@touch $@
 
 test: setup .venv/kenlm
+	@echo "test: all tests, on all cores; make fast runs the quick ones alone"
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE) -m "not real"
 
 # Tests read what they wrote without naming an encoding, which Windows would choose by country.
@@ -115,6 +118,7 @@ dist: setup
 
 # Warnings, a broken link among them, are errors. Open build/docs/index.html.
 docs: setup
+	@echo "docs: building the site, a minute or two"
 	rm -rf build/docs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --conf-dir docs . build/docs
 

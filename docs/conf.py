@@ -77,6 +77,12 @@ def add_contents(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n:caption: {caption}\n\n{lines}\n```\n"
 
 
+def leave_out_of_search(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Keep decisions out of the search: who looks for a word wants the page on it, not why it is so."""
+    if docname.startswith("docs/decisions/"):
+        source[0] = f"---\nnosearch: true\n---\n\n{source[0]}"
+
+
 def add_index(app: Sphinx, error: Exception | None) -> None:
     """Put the first page where a browser looks for it."""
     if error is None:
@@ -119,6 +125,7 @@ def setup(app: Sphinx) -> None:
 
     app.connect("builder-inited", lambda app: reference.write(app.srcdir / API))
     app.connect("source-read", add_contents)
+    app.connect("source-read", leave_out_of_search)
     app.connect("autodoc-process-docstring", as_markdown, priority=400)  # before napoleon reads it
     app.connect("autodoc-process-signature", without_protocol_arguments)
     app.connect("missing-reference", accept_type_variable)

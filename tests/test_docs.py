@@ -60,7 +60,9 @@ def find_command(words: list[str]) -> tuple[click.Command | None, list[str]]:
     name, *arguments = words
     if isinstance(command, click.Group) and arguments and arguments[0] != "...":
         name, *arguments = arguments
-        command = command.commands.get(name)
+        command = (
+            command.get_command(click.Context(command), name) if name in command.list_commands(None) else None
+        )
     return command, arguments
 
 

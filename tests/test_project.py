@@ -155,7 +155,11 @@ def test_extras_that_messages_and_pages_name_exist():
 
 
 def test_the_readme_says_how_to_install_every_extra():
-    assert re.search(r"^    pip install tseval$", README, re.MULTILINE)
+    lines = (
+        f"    pip install git+{PLACEHOLDER}",
+        f"    uvx --from git+{PLACEHOLDER} tseval run --model bundled:lstm",
+    )
+    assert set(lines) <= set(README.splitlines())
     listed = set(re.findall(r"^\| `([\w-]+)` \|", README, re.MULTILINE))
     assert listed == EXTRAS.keys() - {"dev"}
 

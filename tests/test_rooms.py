@@ -10,7 +10,11 @@ from pathlib import Path
 import click
 import pytest
 
-from tseval.cli import COMMANDS, tseval
+from tseval.cli import COMMANDS, TRAININGS, train_command, tseval
+from tseval.cli.options import CLOCK_NAMES, FORMAT_NAMES, SCORE_NAMES, Group
+from tseval.questions import SCORES
+from tseval.report import FORMATS
+from tseval.runs import CLOCKS
 
 ROOT = Path(__file__).parents[1]
 # What more than one room of numbers needs; of others, only those that are named here may be imported at all.
@@ -37,8 +41,8 @@ ROOMS: dict[str, set[str]] = {
     "tseval.evidence": NUMBERS,
     "tseval.analysis": {"numpy", "pandas", "scipy"},
     "tseval.runs": NUMBERS | {"pandas"},
-    "tseval.report": NUMBERS | {"matplotlib", "pandas", "tabulate", "yaml"},
-    "tseval.evaluation": NUMBERS,
+    "tseval.report": NUMBERS | {"matplotlib", "pandas", "tabulate", "wcwidth", "yaml"},
+    "tseval.evaluation": NUMBERS | {"IPython"},
     "tseval.testing": NUMBERS | {"torch"},
     "tseval.lm_eval_tasks": NUMBERS | {"lm_eval"},
     "tseval.callbacks": {"torch", "transformers"},
@@ -263,8 +267,17 @@ def test_a_slip_in_the_name_of_a_model_is_answered_without_torch(model: str) -> 
     assert "torch" not in loaded(program)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_of_commands_says_what_each_says_itself(name: str) -> None:
-    _, line = COMMANDS[name]
-    command = tseval.get_command(click.Context(tseval), name)
-    assert command.help.partition("\n")[0] == line
+@pytest.mark.parametrize(
+    ("group", "name"), [(tseval, name) for name in COMMANDS] + [(train_command, name) for name in TRAININGS]
+)
+def test_the_list_of_commands_says_what_each_says_itself(group: Group, name: str) -> None:
+    _, line = group.summaries[name]
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    assert (command.help or "").partition("\n")[0] == line
+
+
+def test_names_that_stand_twice_for_the_sake_of_speed_are_the_same() -> None:
+    assert tuple(SCORE_NAMES.choices) == SCORES
+    assert tuple(FORMAT_NAMES.choices) == FORMATS
+    assert tuple(CLOCK_NAMES.choices) == CLOCKS

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import unicodedata
 from difflib import get_close_matches
+from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 
@@ -45,7 +46,12 @@ class GrammarError(TsevalError):
         path: The file, if there is one.
         line: The line in that file, counted from 1.
         fix: What the author can do about it.
+
+    Attributes:
+        others: What else is wrong with the same file.
     """
+
+    others: tuple[GrammarError, ...] = ()
 
     def __init__(
         self, message: str, path: Path | str | None = None, line: int | None = None, fix: str | None = None
@@ -169,6 +175,18 @@ def one_line(value: object, name: str, *facts: str) -> str:
     behind = _within(", ".join(facts), max(room - len(name), room * 2 // 3))
     before = f" {_within(name, room - len(behind))}" if name else ""
     return f"<{kind}{before}{': ' if behind else ''}{behind}>"
+
+
+def as_html(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Show a value as a table of a notebook; for `_repr_html_`. Texts from outside are escaped.
+
+    >>> as_html("one & two", ["case"], [["<b>"]])
+    '<p>one &amp; two</p><table><tr><th>case</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
+    """
+    lines = [[f"<th>{escape(plain(heading))}</th>" for heading in headings]]
+    lines += [[f"<td>{escape(plain(str(cell)))}</td>" for cell in row] for row in rows]
+    table = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
+    return f"<p>{escape(plain(title))}</p><table>{table}</table>"
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,8 +6,10 @@ plan → score → judge → write.
 from __future__ import annotations
 
 import json
+import sys
 import time
 from dataclasses import dataclass, replace
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.adapters import open_model
-from tseval.errors import ModelError, RunError, SuiteError, counted, quoted_text, suggest
+from tseval.errors import ModelError, RunError, SuiteError, counted, plain, quoted_text, suggest
 from tseval.items import Suite
 from tseval.questions import COMPARES_WORDS, SCORES, Score
 from tseval.questions.scored import Normalised
@@ -113,7 +115,8 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
         text: Form in which the sentences of a grammar are read (`FORMS`).
         out: Directory to write the run to; None keeps it in memory.
         resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
-        progress: Called with the numbers of sentences done and of all.
+        progress: Called with the numbers of sentences done and of all; where there is none, a notebook
+            shows them.
 
     Raises:
         SuiteError: If `score` is none of these, or the suite does not allow it.
@@ -123,7 +126,31 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     """
     suite = suite if isinstance(suite, Suite) else load_suite(suite)
     plan = make_plan(as_read(open_model(model), suite, text), suite, score)
+    progress = progress or _in_notebook(f"{plan.card.name} on {suite.name}")
     return carry_out(plan, None if out is None else Path(out), resume=resume, progress=progress)
+
+
+EVERY = 0.2  # seconds between two pictures of a bar
+
+
+def _in_notebook(title: str) -> Callable[[int, int], None] | None:
+    """Give what shows a bar below the cell of a notebook; nothing elsewhere."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None or not shell.has_trait("kernel"):
+        return None
+    from IPython.display import HTML, display  # noqa: PLC0415 - there in a notebook alone
+
+    shown = display(HTML(""), display_id=True)
+    last = 0.0
+
+    def show(done: int, of: int) -> None:
+        nonlocal last
+        if done == of or time.monotonic() - last > EVERY:
+            last = time.monotonic()
+            said = f"{escape(plain(title))}: {done:,} of {of:,} sentences"
+            shown.update(HTML(f'<progress value="{done}" max="{of}"></progress> {said}'))
+
+    return show
 
 
 def as_read(model: Model, suite: Suite, text: Form) -> Model:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted, one_line, suggest
+from tseval.errors import SuiteError, as_html, counted, one_line, suggest
 from tseval.questions import hash_column, named_columns
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class Item:
     def __repr__(self) -> str:
         return one_line(self, f"{self.case}[{self.index}]", *self.sentences.values())
 
+    def _repr_html_(self) -> str:
+        rows = [*self.sentences.items(), *self.features.items()]
+        return as_html(f"{self.case}[{self.index}]", ["", ""], rows)
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -95,6 +100,10 @@ class Case:
 
     def __repr__(self) -> str:
         return one_line(self, self.name, counted(self.n_items, "item"), counted(self.n_verdicts, "verdict"))
+
+    def _repr_html_(self) -> str:
+        rows = [tuple(item.sentences[label] for label in self.labels) for item in islice(self.items(), 5)]
+        return as_html(repr(self), self.labels, rows)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -228,6 +237,13 @@ class Suite:
         return one_line(
             self, self.name, counted(len(self.cases), "case"), counted(self.n_items, "item"), *part
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (one.phenomenon, one.construction, one.name, f"{one.n_items:,}", one.sentences[one.labels[0]][0])
+            for one in self.cases
+        ]
+        return as_html(repr(self), ("phenomenon", "construction", "case", "items", "first sentence"), rows)
 
     @property
     def n_items(self) -> int:

@@ -194,7 +194,7 @@ def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):
         (["attractors", "a", "--attractors", "5"], "no item has n_attractors '5'"),
         (["attractors", "a", "--where", "number"], "write FEATURE=VALUE"),
         (["attractors", "a", "--case", "xx"], "no item has case 'xx'.\n  Values: pp."),
-        (["attractors", "a", "--figure", "a.pdf"], "a.pdf: the name of a figure ends in .svg or .png"),
+        (["attractors", "a", "--figure", "a.gif"], "the name of a figure ends in .svg or .pdf or .png"),
         (["rows", "a", "b", "--group"], "lstm (a) and lstm (b) are of one model, not of two seeds"),
         (["rows", "a", "--by", "tense"], "no feature 'tense'"),
         (["profile", "p", "--words", "4"], "no item has 4 words before the verb.\n  There are items with 5."),

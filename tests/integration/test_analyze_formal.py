@@ -118,7 +118,7 @@ def test_names_stand_at_the_ends_of_their_lines_and_never_meet():
     [
         (("dyck0", "cross0"), "are over different items"),
         (("absent",), "absent"),
-        (("dyck0", "--figure", "figure.pdf"), "the name of a figure ends in .svg or .png"),
+        (("dyck0", "--figure", "figure.gif"), "the name of a figure ends in .svg or .pdf or .png"),
         ((), "Missing argument 'RUN...'"),
     ],
 )

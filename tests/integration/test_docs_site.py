@@ -43,7 +43,7 @@ def make_docs(repository: Path, *options: str) -> subprocess.CompletedProcess:
 
 def make_changed_docs(repository: Path) -> subprocess.CompletedProcess:
     """Do what `make docs` does, but keep what is built already: Sphinx reads again what has changed."""
-    removal, build = make_docs(repository, "--dry-run").stdout.splitlines()
+    *_, removal, build = make_docs(repository, "--dry-run").stdout.splitlines()
     assert removal == "rm -rf build/docs"
     return subprocess.run(build, shell=True, cwd=repository, capture_output=True, text=True, check=False)  # noqa: S602 - the Makefile's own line
 
@@ -117,6 +117,24 @@ def test_the_search_index_is_a_script_and_knows_a_word(site):
     names = {index["docnames"][place] for place in (found if isinstance(found, list) else [found])}
     assert "docs/adapters" in names
     assert "docs/zoo" not in names
+
+
+def test_who_looks_for_a_model_of_their_own_finds_its_page_and_no_decision(site):
+    """A word of a title counts three times as much as one of a text; a query has all its words."""
+    script = (site / "searchindex.js").read_text("utf-8")
+    index = json.loads(script.removeprefix("Search.setIndex(").removesuffix(")"))
+    place = index["docnames"].index("docs/your-checkpoint")
+
+    def places(words, word):
+        found = words.get(word, [])
+        return {found} if isinstance(found, int) else set(found)
+
+    for words in (["custom", "model"], ["pytorch"], ["state_dict"]):
+        titled = set.intersection(*(places(index["titleterms"], word) for word in words))
+        assert titled == {place}, words
+    decisions = {at for at, name in enumerate(index["docnames"]) if "/decisions/" in name}
+    assert decisions
+    assert not decisions & set.union(*(places(index["terms"], word) for word in index["terms"]))
 
 
 def test_nothing_is_loaded_from_the_network(site, pages):

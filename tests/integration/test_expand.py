@@ -13,7 +13,7 @@ from pathlib import Path
 import in_process
 import pyarrow.parquet as pq
 import pytest
-from in_process import Ended, call, refused, run_process
+from in_process import Ended, call, refuse, refused, run_process, succeeded
 from supplied import MARVIN_LINZEN
 from systems import needs_linux, needs_posix
 
@@ -257,10 +257,12 @@ def test_suites_lists_names_and_sizes(installed) -> None:
 def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("good\n.\n0\n1\n2\n3\n4\n")
     result = tseval("lint", "./mine", "--vocab", "words.txt")
-    assert (result.returncode, result.stderr) == (1, "")
+    assert (result.returncode, result.stderr) == (1, "1 finding in 8 items.\n")
     assert result.stdout == "mine: warning: words missing from the vocabulary (1): bad.\n"
     (mine / "one.jinja").write_text("---\n")
-    refused(tseval("lint", "./mine"))
+    result = tseval("lint", "./mine")
+    assert (result.returncode, result.stderr) == (1, "1 finding in 5 items.\n"), "the other file is looked at"
+    assert result.stdout.startswith("mine/one.jinja:1: error: the front matter does not end.")
     (tmp_path / "words.txt").write_bytes(b"\xff\xfe")
     result = refused(tseval("lint", "marvin_linzen", "--vocab", "words.txt"))
     assert result.stderr.startswith("tseval: words.txt: not a vocabulary.\n  Give UTF-8 text with one word")
@@ -271,7 +273,7 @@ def test_lint_takes_the_vocabulary_of_a_bundled_checkpoint(tseval, mine: Path) -
     assert result.stderr.startswith("tseval: there is no bundled checkpoint 'lst'.\n  Did you mean 'lstm'?")
     (mine / "one.jinja").write_text((mine / "one.jinja").read_text().replace("good\n", "qqzzq\n"))
     result = tseval("lint", "./mine", "--vocab", "bundled:lstm")
-    assert (result.returncode, result.stderr) == (1, "")
+    assert (result.returncode, result.stderr) == (1, "1 finding in 8 items.\n")
     assert "qqzzq" in result.stdout
 
 
@@ -281,11 +283,16 @@ def test_lint_of_too_many_items_advises_what_lint_can_do(tseval, mine: Path) -> 
         + "".join(f"  x{i}: {list(range(10))}\n" for i in range(7))
         + "---\na: {{ x1 }}\nb: b\n"
     )
-    result = refused(tseval("lint", "./mine"))
-    assert result.stderr == (
-        "tseval: mine/one.jinja:4: 10,000,000 items; a full expansion may have 2,000,000.\n"
-        "  Shorten the slots: all items are looked at.\n"
+    result = tseval("lint", "./mine")
+    assert result.returncode == 1
+    assert result.stdout == (
+        "mine/one.jinja:4: error: 10,000,000 items; a full expansion may have 2,000,000. "
+        "All items are looked at: shorten the slots, or add --sample N.\n"
     )
+    result = tseval("lint", "./mine", "--sample", "50")
+    assert (result.returncode, result.stderr.endswith(" in 55 items.\n")) == (1, True), result.stderr
+    assert "of 50 items repeat another" in result.stdout, "found in what was drawn"
+    assert tseval("lint", "./mine", "--sample", "50").stdout == result.stdout, "the same items at any time"
 
 
 def test_commands_import_neither_torch_nor_pandas() -> None:
@@ -296,3 +303,20 @@ def test_commands_import_neither_torch_nor_pandas() -> None:
     )
     result = run_process([sys.executable, "-c", code], check=True)
     assert result.stdout == "set()\n"
+
+
+def test_a_new_phenomenon_passes_lint_and_can_be_scored(tmp_path):
+    done = succeeded(call("new", "my_agreement", cwd=tmp_path))
+    files = [tmp_path / line for line in done.stderr.splitlines()[:-1]]
+    assert sorted(files) == sorted((tmp_path / "my_agreement").iterdir())
+    assert done.stderr.splitlines()[-1].startswith("next: tseval lint ./my_agreement, then ")
+    assert call("lint", "./my_agreement", cwd=tmp_path).stderr == "No findings in 32 items.\n"
+    command = ["run", "--model", "bundled:lstm", "--suite", "./my_agreement", "--by", "condition", "--quiet"]
+    assert "My agreement, condition plur_sing" in call(*command, cwd=tmp_path).stdout
+
+
+def test_a_new_phenomenon_writes_over_nothing_and_needs_a_name(tmp_path):
+    (tmp_path / "mine").mkdir()
+    assert "mine: exists already" in refuse("new", "mine", cwd=tmp_path).stderr
+    assert "cannot name a phenomenon" in refuse("new", "1 2", cwd=tmp_path).stderr
+    assert list((tmp_path / "mine").iterdir()) == []

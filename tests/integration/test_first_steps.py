@@ -111,7 +111,10 @@ def test_pairs_are_linted_too(tmp_path, pairs, known, code, said):
     (tmp_path / "words").write_text(known or "")
     done = call("lint", "./pairs.jsonl", *(["--vocab", "words"] if known else []), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (code, "".join(f"pairs.jsonl: {line}\n" for line in said))
-    assert done.stderr == ("" if code else "Notes only.\n" if said else "No findings.\n")
+    how_many = (
+        f"{len(said)} finding{'s' * (len(said) > 1)}" if code else "Notes only" if said else "No findings"
+    )
+    assert done.stderr == f"{how_many} in {len(pairs)} items.\n"
 
 
 def test_findings_of_several_cases_name_the_case(tmp_path):

@@ -84,7 +84,8 @@ def test_what_a_submitter_reads_links_to_what_is_there(followed):
     links = [link for page in pages for link in re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8"))]
     assert links
     assert [link for link in links if not (clone / link).exists()] == []
-    assert (clone / "requirements.txt").read_text() == f"tseval=={tseval.__version__}\n"
+    pinned = f"tseval @ git+https://example.org/tseval@v{tseval.__version__}\n"
+    assert (clone / "requirements.txt").read_text() == pinned, "no index has it: by the tag of the repository"
 
 
 def test_the_forge_names_a_pull_request_that_changes_counts(followed, tmp_path):

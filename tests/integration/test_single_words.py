@@ -112,7 +112,7 @@ def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):
         ),
         (["analyze", "robustness", "a", "--counts-from", "nowhere.txt"], "nowhere.txt"),
         (["analyze", "robustness", "a", "--figure", "a.jpg"],
-         "a.jpg: the name of a figure ends in .svg or .png\n"),
+         "a.jpg: the name of a figure ends in .svg or .pdf or .png\n"),
         (["analyze", "robustness", "a", "pairs"],
          "a (marvin_linzen@4a5b19cb) and pairs (pairs@818835dc) are over different items"),
         (["export", "glmm", "a", "-o", "no/where.csv"], "no/where.csv: No such file or directory"),

@@ -1,19 +1,18 @@
 """What stands in files, names and messages is no command to the terminal that shows it. On real terminals."""
 
+import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import zipfile
 
 import pytest
-from in_process import run_process
+from in_process import printed, run_process, succeed
 from systems import needs_posix
 from terminals import on_a_terminal
 
 from tseval.cli.console import escaped
-from tseval.report.boards import BUNDLED_BOARDS
 
 # A title, a cleared screen, an 8-bit control sequence, text turned around, a carriage return, a delete.
 HOSTILE = "a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\rf\x7f"
@@ -108,19 +107,124 @@ def test_a_bar_keeps_its_colours_and_shows_a_name_as_text(tmp_path):
     assert r"[/red]a\x1b]0;PWN" in rest
 
 
-@pytest.mark.slow
+def shown_lines(*arguments, cwd, width, **environment):
+    """Lines of a terminal without their style, and whether any has one."""
+    shown, code = on_a_terminal(*arguments, cwd=cwd, width=width, **environment)
+    assert code == 0, shown
+    return COLOURS.sub("", shown).splitlines(), "\x1b[" in shown
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two runs over a part of the bundled suite, in a folder."""
+    folder = tmp_path_factory.mktemp("screens")
+    for name in ("one", "two"):
+        succeed("run", "--model", "bundled:lstm", "--limit", "8", "--quiet", "--out", name, cwd=folder)
+    return folder
+
+
+# The screens that people look at most.
+SCREENS = [
+    ["table", "one"],
+    ["table", "one", "two"],
+    ["table", "bhatt2020"],
+    ["analyze", "rows", "one"],
+    ["suites"],
+    ["models"],
+    ["--help"],
+    ["analyze", "--help"],
+    ["train", "--help"],
+]
+
+
 @needs_posix
-@pytest.mark.parametrize(("width", "boards"), [(70, ["bhatt2020"]), (132, ["bhatt2020", "./other"])])
-def test_a_table_is_as_wide_as_its_terminal_allows(tmp_path, width, boards):
-    shutil.copytree(BUNDLED_BOARDS / "bhatt2020", tmp_path / "other")
-    shown, code = on_a_terminal("table", *boards, cwd=tmp_path, width=width)
-    table = [line for line in shown.splitlines() if line.startswith("|")]
-    assert code == 0
-    assert max(map(len, table)) <= width
-    headings = [line for line in table if line.startswith("| marvin_linzen ")]
-    assert len(headings) > 1
-    names = [name for line in headings for name in line.strip("|").split("|")[1:]]
-    assert len(names) == 7 * len(boards)
+@pytest.mark.parametrize("arguments", SCREENS, ids=" ".join)
+@pytest.mark.parametrize("width", [80, 160])
+def test_nothing_is_wider_than_its_terminal(runs, arguments, width):
+    lines, _ = shown_lines(*arguments, cwd=runs, width=width)
+    assert [line for line in lines if len(line) > width] == []
+    assert not [line for line in lines if "\\&" in line or "**" in line or line.startswith("|")]
+
+
+@needs_posix
+def test_a_run_is_one_table_of_80_columns_without_columns_of_zeros(runs):
+    lines, styled = shown_lines("table", "one", cwd=runs, width=80)
+    assert styled
+    headings = [line for line in lines if line.startswith("lstm on marvin_linzen")]
+    assert [line.split()[3:] for line in headings] == [["Items", "Worth", "Accuracy", "95%", "interval"]]
+    assert "- 0 in every row, so no column: Ties, Undecidable." in lines
+    piped = printed("table", "one", cwd=runs)
+    for line in piped.splitlines():  # every number of the file is on the screen
+        if line.startswith("|") and "0." in line:
+            label, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+            rows = [one for one in lines if one.startswith(label[:20])]
+            assert any(all(cell in one for cell in cells[:4]) for one in rows), line
+
+
+@needs_posix
+def test_a_count_that_is_not_always_zero_keeps_its_column(tmp_path):
+    pairs = [("the author laughs .", "the author laugh ."), ("the blorf .", "the glorf .")]
+    rows = [json.dumps({"good": good, "bad": bad}) for good, bad in pairs]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(rows))
+    succeed("run", "--model", "bundled:lstm", "--suite", "./pairs.jsonl", "--out", "run", cwd=tmp_path)
+    lines, _ = shown_lines("table", "run", cwd=tmp_path, width=80)
+    assert lines[0].split()[-1] == "Undecidable"
+    assert "- 0 in every row, so no column: Ties." in lines
+
+
+@needs_posix
+def test_models_that_do_not_fit_beside_each_other_stand_below(tmp_path):
+    lines, _ = shown_lines("table", "bhatt2020", cwd=tmp_path, width=70)
+    names = [name for line in lines if line.startswith("marvin_linzen ") for name in line.split()[1:]]
+    assert len(names) == 7
+    wide, _ = shown_lines("table", "bhatt2020", cwd=tmp_path, width=132)
+    assert len([line for line in wide if line.startswith("marvin_linzen ")]) == 1
+
+
+@needs_posix
+def test_the_signature_is_short_unless_asked_for_and_stands_once(runs):
+    whole = json.loads((runs / "one" / "manifest.json").read_text("utf-8"))["signature"]
+    short = "|".join(whole.split("|")[:2])
+    (brief,) = [line for line in shown_lines("table", "one", cwd=runs, width=0)[0] if short in line]
+    assert whole in brief, "no terminal: a pipe gets all of it"
+    text = " ".join(shown_lines("table", "one", cwd=runs, width=80)[0])
+    assert text.count(short) == 1
+    assert "score:sentence" not in text
+    for option in ("-v", "--verbose"):
+        lines, _ = shown_lines("table", "one", option, cwd=runs, width=80)
+        assert whole in "".join(line.strip() for line in lines)
+
+
+@needs_posix
+def test_a_run_ends_with_where_it_is_and_what_comes_next(tmp_path):
+    command = [
+        "run",
+        "--model",
+        "bundled:lstm",
+        "--case",
+        "simple_agrmt",
+        "--limit",
+        "4",
+        "--out",
+        "it is here",
+    ]
+    lines, _ = shown_lines(*command, cwd=tmp_path, width=80)
+    assert lines[-2:] == ["it is here", "next: tseval report 'it is here' -o page.html"]
+    assert "".join(lines).count("suite:marvin_linzen@") == 1
+
+
+@needs_posix
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_letters_have_no_style_where_there_is_none(tmp_path, environment):
+    lines, styled = shown_lines("table", "bhatt2020", cwd=tmp_path, width=80, **environment)
+    assert not styled
+    assert "Short-range dependency" in lines
+
+
+@needs_posix
+def test_a_format_that_is_asked_for_is_given_on_a_terminal_too(tmp_path):
+    lines, _ = shown_lines("table", "bhatt2020", "--format", "md", cwd=tmp_path, width=80)
+    assert "\n".join(lines) == printed("table", "bhatt2020").rstrip("\n")
 
 
 @needs_posix

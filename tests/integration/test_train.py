@@ -320,7 +320,7 @@ def test_the_figure_lies_beside_the_checkpoint_and_models_are_drawn_together(cor
     succeed(*command, "both.svg", cwd=corpus)
     assert "<svg" in (corpus / "both.svg").read_text()
     ended = refuse(*command, "both.gif", cwd=corpus)
-    assert "both.gif: the name of a figure ends in .svg or .png" in ended.stderr
+    assert "both.gif: the name of a figure ends in .svg or .pdf or .png" in ended.stderr
 
 
 def test_a_figure_that_cannot_be_drawn_does_not_spoil_the_training(corpus):

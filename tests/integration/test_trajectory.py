@@ -147,7 +147,7 @@ def test_a_checkpoint_of_tseval_knows_its_step(folder):
     course: Any = load_checkpoint(folder / "srn.pt").training["course"]
     best = min(course, key=lambda moment: moment["validation_perplexity"])
     assert (known["step"], known["tokens"]) == (best["step"], best["tokens"])
-    both = printed("table", "best", "kept", "--over", "step", cwd=folder)
+    both = succeed("table", "best", "kept", "--over", "step", cwd=folder).stdout
     assert "**srn by step**" in both
     assert f"|   {best['step']} |" in both
     assert "**kept by step**" in both
@@ -185,7 +185,7 @@ def test_a_row_above_chance_before_the_first_step_is_named(tmp_path):
 
 def test_a_run_without_a_step_is_left_out_and_named(runs):
     done = succeed("table", "m-step5", "m", "other", "--over", "step", cwd=runs)
-    assert done.stderr == "m: not known at which step of a training its model was, left out\n"
+    assert done.stderr.splitlines()[0] == "m: not known at which step of a training its model was, left out"
     assert "**m by step**" in done.stdout
     assert "**other by step**" in done.stdout
 
@@ -198,6 +198,37 @@ def test_runs_of_which_no_step_is_known_are_refused(runs):
     assert "known at which tokens" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("names", "over"),
+    [
+        (("step100", "step200", "step300"), "step"),
+        (("checkpoint-100", "checkpoint-200", "checkpoint-300"), "step"),
+        (("epoch100", "epoch200", "epoch300"), "epoch"),
+    ],
+)
+def test_checkpoints_that_are_called_by_their_number_alone_are_one_training(tmp_path, names, over):
+    for number, name in enumerate(names):
+        make_run(SUITE, {"laugh": -1.0 - number}, path=tmp_path / f"run{number}", model=name)
+    arguments = ["run0", "run1", "run2", "--over", over]
+    found = json.loads(printed("table", *arguments, "--json", cwd=tmp_path))
+    assert sorted({(row["training"], row[over]) for row in found["rows"]}) == [
+        ("native", 100), ("native", 200), ("native", 300),
+    ]  # fmt: skip
+    assert printed("analyze", "trajectory", *arguments, cwd=tmp_path).count("First above chance |") == 1
+    if over == "epoch":
+        said = refuse("table", *arguments[:3], "--over", "step", cwd=tmp_path).stderr
+        assert said.endswith("\n  Of some is known at which epoch: add --over epoch.\n")
+
+
+def test_a_run_that_joins_no_other_is_named_with_what_joins(tmp_path):
+    for place, step, hidden in (("a", 1, 8), ("b", 2, 9)):
+        make_run(SUITE, {"laugh": -2.0}, path=tmp_path / place, model="m", step=step, parameters=hidden)
+    assert succeed("analyze", "trajectory", "a", "b", cwd=tmp_path).stderr == (
+        "one run each, which is no course: m #1, m #2; runs join where name, sizes, words and protocol of "
+        "the models are the same but for the number\n"
+    )
+
+
 def test_two_runs_of_one_step_are_refused_and_both_named(runs):
     done = refuse("table", "m-step5", "m_step5", "--over", "step", cwd=runs)
     assert "m-step5 and m_step5 are both of m at step 5.\n  Leave one of them out." in done.stderr
@@ -206,7 +237,9 @@ def test_two_runs_of_one_step_are_refused_and_both_named(runs):
 def test_trainings_of_one_name_but_other_models_stay_apart(tmp_path):
     for place, step, hidden in (("a", 1, 8), ("b", 2, 8), ("c", 2, 9)):
         make_run(SUITE, {"laugh": -2.0}, path=tmp_path / place, model="m", step=step, parameters=hidden)
-    found = json.loads(printed("table", "a", "b", "c", "--over", "step", "--format", "json", cwd=tmp_path))
+    done = succeed("table", "a", "b", "c", "--over", "step", "--format", "json", cwd=tmp_path)
+    assert done.stderr.startswith("one run each, which is no course: m #2; ")
+    found = json.loads(done.stdout)
     assert {(row["training"], row["step"]) for row in found["rows"]} == {
         ("m #1", 1),
         ("m #1", 2),

@@ -18,6 +18,7 @@ from tseval.pages.items import Verdicts, choose_items, draw_items, show_items
 from tseval.pages.parts import bibtex, facts_of
 from tseval.report.boards import BUNDLED_BOARDS, bundled_boards
 from tseval.report.columns import column_of
+from tseval.runs import read_run
 from tseval.suites import load_suite
 
 NOUNS = ("author", "pilot", "guard", "chef")
@@ -177,6 +178,28 @@ def test_a_report_holds_its_items_or_says_why_not(root):
     said = refused("report", root / "run", "--suite", root / "fewer.jsonl", "-o", page)
     assert "has the digest" in said
     assert page.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize("n_others", [1, 7])
+def test_an_item_says_what_the_other_models_make_of_it(root, n_others):
+    for number in range(n_others):
+        shutil.copytree(root / "second", root / f"copy{number}")
+    runs = [root / "run", *(root / f"copy{number}" for number in range(n_others))]
+    page = root / "page.html"
+    done = call("report", *runs, "--suite", root / "pairs.jsonl", "-o", page)
+    assert (done.returncode, done.stderr) == (0, "")
+    first = page.read_text("utf-8").partition('<h3 id="m0">')[2].partition('<h3 id="m1">')[0]
+    told = re.findall(r"· (\w+\[(\d+)\])</span>.*?Other models: (.*?)</p>", first, re.DOTALL)
+    assert told
+    verdicts = read_run(root / "second").verdicts.set_index("item")
+    for _, item, others in told:
+        own = verdicts.loc[int(item)]
+        outcome = "tie" if own["tie"] else "right" if own["correct"] else "wrong"
+        margin = f" by {abs(own['better_score'] - own['worse_score']):.3g}"
+        if n_others == 1:
+            assert re.fullmatch(rf"<bdi>[^<]* {outcome}{re.escape(margin)}</bdi>", others), (item, others)
+        else:
+            assert others == f"<bdi>7 {outcome}</bdi>"
 
 
 def test_a_part_of_a_suite_has_items_too(root):

@@ -163,8 +163,8 @@ def test_files_that_are_no_curves_are_named(write, tmp_path):
 
 
 def test_a_figure_of_another_kind_is_refused_before_it_is_drawn(write, tmp_path):
-    with pytest.raises(TrainingError, match=r"a.pdf: the name of a figure ends in .svg or .png"):
-        write_curves_figure([read_curves(write())], [tmp_path / "a.svg", tmp_path / "a.pdf"])
+    with pytest.raises(TrainingError, match=r"a.gif: the name of a figure ends in .svg or .pdf or .png"):
+        write_curves_figure([read_curves(write())], [tmp_path / "a.svg", tmp_path / "a.gif"])
     assert not (tmp_path / "a.svg").exists()
 
 

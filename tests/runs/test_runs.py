@@ -504,16 +504,18 @@ def card(name, **details):
     [
         ("drnn-step1000", 1000, "drnn"),
         ("drnn_step_000500", 500, "drnn"),
-        ("checkpoint-500", 500, "checkpoint-500"),
+        ("checkpoint-500", 500, "hf"),  # the kind, where no folder is known either
+        ("step100", 100, "hf"),
+        ("mine-step_100-epoch2", 100, "mine"),
         ("gpt2-checkpoint-500", 500, "gpt2"),
         ("gpt2.ckpt-20k", 20_000, "gpt2"),
         ("EleutherAI/pythia-70m@step143000", 143_000, "EleutherAI/pythia-70m"),
         ("olmo-step140000-tokens294B", 140_000, "olmo-tokens294B"),
         ("lstm-step500-seed2", 500, "lstm-seed2"),
         ("global_step12-opt", 12, "opt"),
-        ("iter-0007", 7, "iter-0007"),
+        ("iter-0007", 7, "hf"),
         ("lstm", None, "lstm"),
-        ("gpt2-epoch3", None, "gpt2-epoch3"),  # no step
+        ("gpt2-epoch3", None, "gpt2"),  # no step
         ("footstep12", None, "footstep12"),
         ("step12b", None, "step12b"),
         ("stepping-500", None, "stepping-500"),
@@ -529,6 +531,8 @@ def test_what_the_model_knows_comes_before_its_revision_and_this_before_its_name
     assert progress_of(card("m-step1", revision="main")) == 1
     assert progress_of(card("m", step=True)) is None
     assert progress_of(card("m-step1"), "tokens") is None
+    assert progress_of(card("m-step1-epoch3"), "epoch") == progress_of(card("EPOCH_3"), "epoch") == 3
+    assert progress_of(card("m-step1"), "epoch") is None
     assert progress_of(card("m-step1", tokens=70), "tokens") == 70
     assert training_of(card("checkpoint-500", folder="mine")) == "mine"
 

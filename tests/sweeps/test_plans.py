@@ -166,3 +166,26 @@ def test_status_writes_nothing(checkpoints):
     (state,) = states_of(units, Records(Path("out/sweep")))
     assert state.record.stage == "waiting"
     assert not Path("out").exists()
+
+
+def test_a_sweep_takes_what_a_run_takes_and_scores_the_same(tmp_path):
+    options = (
+        "--model", "bundled:lstm", "--suite", "marvin_linzen", "--case", "vp_coord", "--sample", "7",
+        "--seed", "5", "--normalise", "penlp", "--precision", "bfloat16", "--quiet",
+    )  # fmt: skip
+    assert call("run", *options, "--out", "one", cwd=tmp_path).returncode == 0
+    done = call("sweep", *options, "--out", "many", "--workers", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (swept,) = (tmp_path / "many").glob("*/manifest.json")
+    one, same = (json.loads(path.read_bytes()) for path in (tmp_path / "one/manifest.json", swept))
+    assert one["signature"] == same["signature"]
+    assert (
+        "items:7 of each case, seed 5" in one["signature"]
+        or one["suite"]["sample"] == same["suite"]["sample"]
+    )
+    assert "precision:bfloat16" in same["signature"]
+    other = call(
+        "sweep", *options[:-1], "--unigrams", "none.csv", "--out", "more", "--workers", "1", cwd=tmp_path
+    )
+    assert other.returncode != 0
+    assert "none.csv" in other.stderr

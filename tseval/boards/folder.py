@@ -8,7 +8,7 @@ import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import metadata, version
 from pathlib import Path
 from shlex import quote
 from string import Template
@@ -445,6 +445,12 @@ _TEXTS = {
 }
 
 
+def _this_version() -> str:
+    """Name this version of tseval as pip takes it: by its tag in the repository, as no index has it yet."""
+    urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
+    return f"tseval @ git+{urls['Homepage']}@v{version('tseval')}"
+
+
 def new_repository(
     folder: Path,
     suite: str,
@@ -467,7 +473,7 @@ def new_repository(
         The board's folder.
     """
     # git would write other ends of lines on Windows, and other bytes have other digests.
-    others = {".gitattributes": "* -text\n", "requirements.txt": f"tseval=={version('tseval')}\n"}
+    others = {".gitattributes": "* -text\n", "requirements.txt": f"{_this_version()}\n"}
     for name in (*_TEXTS, *others):
         if (folder / name).exists():
             raise BoardError(f"{folder / name} exists.\n  Name another folder, or move the file away.")

@@ -11,14 +11,16 @@ import io
 import os
 import sys
 from contextlib import suppress
-from importlib import import_module
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import NoReturn
 
 import click
+from click.shell_completion import get_completion_class, shell_complete
 
 from tseval.cli.console import Stream
-from tseval.errors import TsevalError, shortened, suggest
+from tseval.cli.options import Group
+from tseval.errors import TsevalError, shortened
 
 # Command name to (module below tseval.cli, one-line help). The help stands here so that listing
 # the commands imports none of them; a test compares it with each command's own.
@@ -31,6 +33,7 @@ COMMANDS = {
     ),
     "table": ("table", "Print runs and published boards side by side, with ranks."),
     "report": ("table", "Write runs as a web page: the table, any two models compared, single items."),
+    "cite": ("table", "Write what a paper needs: BibTeX, a paragraph on methods, the table in LaTeX."),
     "verify": ("run", "Check that runs are whole, follow from suite and evidence, and can be."),
     "board": ("board", "Keep a leaderboard: a folder of entries that anyone can check."),
     "analyze": (
@@ -44,6 +47,10 @@ COMMANDS = {
         "Check that a model's numbers can be believed: the same in any batch, finite, and more.",
     ),
     "expand": ("suites", "Write out the items of a suite."),
+    "new": (
+        "suites",
+        "Begin a suite of your own: a folder with a grammar and a lexicon that lint finds nothing in.",
+    ),
     "data": ("data", "Make data sets from treebanks and published files."),
     "export": ("suites", "Write suites and runs for other tools."),
     "lm-eval": ("models", "Run lm-eval, which then knows the model tseval."),
@@ -55,36 +62,79 @@ COMMANDS = {
         "Write a recurrent language model that torch saved as a checkpoint of tseval's own, or one smaller.",
     ),
     "oracle": ("models", "Build a network that knows a Dyck language exactly, without training."),
-    "train": ("train", "Train models into checkpoints."),
+    "train": ("", "Train models into checkpoints."),
+    "completion": (
+        "",
+        "Print what makes a shell complete commands, models, suites, runs, cases and features.",
+    ),
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used."""
+PURPOSES = {
+    "Score models": ("run", "sweep", "babylm", "pair", "surprisal"),
+    "Read results": ("table", "report", "analyze", "cite", "board", "export"),
+    "Trust them": ("verify", "check-model", "lint"),
+    "Find or make suites": ("suites", "expand", "new", "data"),
+    "Find or make models": ("models", "train", "convert", "oracle"),
+    "Set up": ("completion", "lm-eval"),
+}
+TRAININGS = {
+    "lm": (
+        "train",
+        "Train a word-level language model on tokenised text, one sentence a line, or on a formal language.",
+    ),
+    "number": ("train", "Train a classifier that predicts a verb's number from the words before it."),
+    "grammaticality": ("train", "Train a classifier that judges whole sentences."),
+    "zoo": (
+        "train",
+        "Train every architecture on the same text, score each on Marvin & Linzen, print the ranked table.",
+    ),
+    "curves": ("train", "Draw the learning curves of several models into one figure."),
+}
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands in the order of use."""
-        return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command, or say the nearest name."""
-        if cmd_name not in COMMANDS:
-            ctx.fail(f"no such command {cmd_name!r}. {suggest(cmd_name, COMMANDS, 'Commands')}")
-        module, _ = COMMANDS[cmd_name]
-        command = getattr(import_module(f"tseval.cli.{module}"), f"{cmd_name.replace('-', '_')}_command")
-        assert isinstance(command, click.Command)
-        return command
+class Root(Group):
+    """All commands; says at the end where the pages are that messages name."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Give the address of the project."""
+        urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
+        formatter.write_paragraph()
+        formatter.write_text(f"Pages that messages name, such as docs/adapters.md, are at {urls['Homepage']}")
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Root, purposes=PURPOSES, summaries=COMMANDS,
+             context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})  # fmt: skip
 @click.version_option(package_name="tseval", message="tseval %(version)s")
 def tseval() -> None:
     """Targeted syntactic evaluation: does a model prefer the grammatical sentence to its twin?"""
+
+
+# It stands here, so that its commands are listed without torch.
+@click.group(cls=Group, summaries=TRAININGS,
+             purposes={"Language models": ("lm", "zoo"), "Classifiers": ("number", "grammaticality"),
+                       "Figures": ("curves",)})  # fmt: skip
+def train_command() -> None:
+    """Train models into checkpoints."""
+
+
+SHELLS = ("bash", "zsh", "fish")
+ASKED = "_TSEVAL_COMPLETE"  # by which a shell asks what may stand on a line
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion_command(shell: str) -> None:
+    """Print what makes a shell complete commands, models, suites, runs, cases and features.
+
+    For bash, in ~/.bashrc: eval "$(tseval completion bash)". For zsh, in ~/.zshrc: eval "$(tseval completion
+    zsh)". For fish: tseval completion fish > ~/.config/fish/completions/tseval.fish
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    if shell == "bash":  # would take bundled:lstm for three words
+        click.echo("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}")
+    click.echo(kind(tseval, {}, "tseval", ASKED).source())
 
 
 def main() -> None:
@@ -96,6 +146,8 @@ def main() -> None:
     # objects of torch would take as long as a third of its import.
     gc.set_threshold(200_000, 50, 100)
     _open_streams()
+    if asked := os.environ.get(ASKED):
+        sys.exit(shell_complete(tseval, {}, "tseval", ASKED, asked))
     try:
         # Not `tseval.main`: click would turn a reader that has gone into exit code 1.
         with tseval.make_context("tseval", sys.argv[1:]) as context:
@@ -103,6 +155,9 @@ def main() -> None:
         sys.stdout.flush()
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()  # the list of commands, which is as long as it is
+        sys.exit(2)
     except click.ClickException as error:
         message = io.StringIO()
         error.show(message)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COLUMNS_OPTION, FILE
-from tseval.questions import SCORES
+from tseval.cli.options import COLUMNS_OPTION, FILE, SCORE_NAMES, SUITE, Group
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,16 +16,18 @@ if TYPE_CHECKING:
     from tseval.questions import Score
 
 
-@click.group()
+@click.group(cls=Group, purposes={"Entries": ("new", "add", "check"), "Pages": ("write", "build")})
 def board_command() -> None:
     """Keep a leaderboard: a folder of entries that anyone can check."""
 
 
 @board_command.command("new")
 @click.argument("board", type=FILE)
-@click.option("--suite", required=True, help="Name of a suite, or its path as seen from the board's folder.")
+@click.option(
+    "--suite", type=SUITE, required=True, help="Name of a suite, or its path as seen from the board's folder."
+)
 @click.option("--title", help="As a reader would cite it; else that of the suite.")
-@click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
+@click.option("--score", type=SCORE_NAMES, help="What sentences are compared by.")
 @COLUMNS_OPTION
 @click.option("--repository", is_flag=True,
               help="A folder that a forge can host: the board is in its folder board.")  # fmt: skip
@@ -100,7 +101,8 @@ def write(board: Path) -> None:
 
 @board_command.command("build")
 @click.argument("board")
-@click.option("-o", "site", type=FILE, required=True, help="Folder of the page: new, or of an earlier one.")
+@click.option("-o", "--out", "site", type=FILE, required=True,
+              help="Folder of the page: new, or of an earlier one.")  # fmt: skip
 def build_page(board: str, site: Path) -> None:
     """Write the page of a BOARD: its folder, or the name of one that comes with tseval.
 

@@ -15,6 +15,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, TextIO
 
 import click
+from click.core import ParameterSource
 
 from tseval.errors import RunError, counted, shortened
 
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from tseval.report import Format
-    from tseval.report.document import Document
+    from tseval.report.document import Document, Screen
     from tseval.report.table import Table
+    from tseval.report.trajectories import Training
     from tseval.sweeps import UnitState, Watcher
 
 
@@ -127,6 +129,33 @@ def width_of(stream: TextIO) -> int | None:
         return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
     except OSError:
         return None
+
+
+WHOLE = f"{__name__}.whole"  # among what a command was told: whether signatures are shown to their end
+
+
+def screen_of(stream: TextIO) -> Screen | None:
+    """Say what a terminal can show; None for what is none, and where it does not say how wide it is."""
+    from tseval.report.document import Screen
+
+    if (width := width_of(stream)) is None:
+        return None
+    styled = "NO_COLOR" not in os.environ and os.environ.get("TERM", "dumb") != "dumb"
+    return Screen(width, styled, whole=click.get_current_context().meta.get(WHOLE, False))
+
+
+def was_given(name: str) -> bool:
+    """Tell whether the user gave an option, or it is as it is by itself."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def print_table(
+    rows: Sequence[Sequence[str]], headings: Sequence[str], align: Sequence[str] | None = None
+) -> None:
+    """Print a list, on a terminal within its width."""
+    from tseval.report.document import fitted
+
+    click.echo(fitted(rows, headings, align or ["left"] * len(headings), width_of(sys.stdout)))
 
 
 def open_console(quiet: bool = False) -> Console:
@@ -289,21 +318,32 @@ def say_progress(state: UnitState) -> str:
 
 
 def print_or_write(content: Document | Table, form: Format = "md", output: Path | None = None) -> None:
-    """Print for whoever reads, on a terminal in tables that it is wide enough for; or write to a file."""
+    """Print for whoever reads, as a terminal can show it unless a format was asked for; or write a file."""
     from tseval.files import write_text
     from tseval.report import render
     from tseval.runs.directory import RUN_FILES
     from tseval.runs.manifest import NAME as MANIFEST
 
     if output is None:
-        click.echo(render(content, form, width_of(sys.stdout)), nl=False)
+        screen = screen_of(sys.stdout) if form == "md" and not was_given("form") else None
+        text = render(content, form, screen)
+        if screen is None:
+            click.echo(text, nl=False)
+        else:
+            print(text, end="", file=drawable(sys.stdout), flush=True)  # all text in it has been made plain
     else:
         if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
             raise RunError(f"{output} is a file of the run there.\n  Write elsewhere with -o.")
         write_text(output, render(content, form))
 
 
-def say_without_moment(runs: Iterable[str], over: str) -> None:
-    """Name the runs that a trajectory leaves out, on standard error."""
-    for run in runs:
+def say_what_does_not_join(left_out: Iterable[str], trainings: Sequence[Training], over: str) -> None:
+    """Name the runs that a trajectory leaves out, and those that join no other, on standard error."""
+    for run in left_out:
         click.echo(f"{run}: not known at which {over} of a training its model was, left out", err=True)
+    alone = [training.name for training in trainings if len(training.runs) == 1]
+    if alone and len(trainings) > 1:
+        joined = (
+            "runs join where name, sizes, words and protocol of the models are the same but for the number"
+        )
+        click.echo(f"one run each, which is no course: {', '.join(alone)}; {joined}", err=True)

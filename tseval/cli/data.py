@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.console import busy, print_or_write, progress_bar
-from tseval.cli.options import COUNT, FILE, FiniteRange
+from tseval.cli.options import COUNT, FILE, FORMAT, JSON_FORMAT, FiniteRange, Group
 from tseval.errors import SuiteError
-from tseval.report import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,14 +16,16 @@ if TYPE_CHECKING:
     from tseval.report import Format
 
 
-@click.group()
+@click.group(
+    cls=Group, purposes={"Make examples": ("parse", "agreement"), "Look at them": ("count", "compare")}
+)
 def data_command() -> None:
     """Make data sets from treebanks and published files."""
 
 
 @data_command.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, metavar="FILE",
+@click.option("-o", "--out", "output", type=FILE, required=True, metavar="FILE",
               help="The examples, .parquet, .tsv or .tsv.gz.")  # fmt: skip
 @click.option("--source", metavar="NAME", help="What the column source says.  [default: name of each file]")
 @click.option("--train", type=FiniteRange(0, 100), default=80.0, show_default=True, metavar="PERCENT",
@@ -73,7 +74,7 @@ def agreement(
 
 @data_command.command("parse")
 @click.argument("text", type=FILE, metavar="TEXT")
-@click.option("-o", "--output", type=FILE, required=True, metavar="FILE",
+@click.option("-o", "--out", "output", type=FILE, required=True, metavar="FILE",
               help="The trees, .conllu or .conllu.gz.")  # fmt: skip
 @click.option("--parser", "model", required=True, metavar="MODEL",
               help="A model of spaCy: an installed package, or a folder.")  # fmt: skip
@@ -122,10 +123,11 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
 @data_command.command("count")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...", type=FILE)
 @click.option("--split", "splits", multiple=True, metavar="SPLIT", help="Only this split; may be repeated.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
-@click.option("-o", "output", type=FILE, metavar="FILE", help="Write the numbers to a file.")
+@FORMAT
+@JSON_FORMAT
+@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Write the numbers to a file.")
 @click.option("--figure", "figures", type=FILE, multiple=True, metavar="FILE",
-              help="Draw bars into a .svg or .png file; may be repeated.")  # fmt: skip
+              help="Draw bars into a .svg, .pdf or .png file; may be repeated.")  # fmt: skip
 def count_command(
     tables: tuple[Path, ...], splits: tuple[str, ...], form: Format, output: Path | None,
     figures: tuple[Path, ...],
@@ -155,8 +157,9 @@ def count_command(
 @data_command.command("compare")
 @click.argument("gold", type=FILE)
 @click.argument("parsed", type=FILE)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
-@click.option("-o", "output", type=FILE, metavar="FILE", help="Write to a file.")
+@FORMAT
+@JSON_FORMAT
+@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Write to a file.")
 def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None) -> None:
     """Print how good examples from parsed trees are, by attractors.
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 import click
-from tabulate import tabulate
 
-from tseval.cli.console import busy, progress_bar, unguarded
+from tseval.cli.console import busy, print_table, progress_bar, unguarded
 from tseval.cli.options import (
     COLUMNS_OPTION,
     COUNT,
     DEVICE,
     FILE,
+    MODEL,
     MODEL_ARGS,
     FiniteRange,
     check_new,
@@ -49,16 +49,17 @@ def models_command() -> None:
 
     with busy("opening adapters"):
         kinds = [(name, _opened_by(entry)) for name, entry in adapters().items()]
-    click.echo(tabulate(kinds, ["adapter", "opened by"]))
+    print_table(kinds, ["adapter", "opened by"])
     click.echo()
     rows = []
     for name, path in bundled_checkpoints().items():
         checkpoint = load_checkpoint(path)
         sizes, perplexity = checkpoint.model.sizes, checkpoint.validation_perplexity
-        rows.append((f"bundled:{name}", sizes.arch, sizes.vocabulary, sizes.embedding, sizes.hidden,
-                     sizes.layers, "–" if perplexity is None else f"{perplexity:.1f}"))  # fmt: skip
-    headings = ["model", "architecture", "words", "embedding", "hidden", "layers", "perplexity"]
-    click.echo(tabulate(rows, headings))
+        numbers = sizes.vocabulary, sizes.embedding, sizes.hidden, sizes.layers
+        known = "–" if perplexity is None else f"{perplexity:.1f}"
+        rows.append((f"bundled:{name}", sizes.arch, *map(str, numbers), known))
+    headings = ["model", "arch", "words", "embedding", "hidden", "layers", "perplexity"]
+    print_table(rows, headings, ["left", "left", *["right"] * 5])
 
 
 def _opened_by(entry: EntryPoint) -> str:
@@ -74,7 +75,7 @@ def _opened_by(entry: EntryPoint) -> str:
 
 
 @click.command(help="Check that a model's numbers can be believed: the same in any batch, finite, and more.")
-@click.argument("spec")
+@click.argument("spec", type=MODEL)
 @MODEL_ARGS
 @DEVICE
 @click.option("--sentences", "file", type=click.File(encoding="utf-8", errors="strict"),
@@ -103,7 +104,7 @@ _COLUMNS, _WINDOW = 32, 35  # how a validation text is read: side by side, and w
 
 @click.command()
 @click.argument("old", type=FILE)
-@click.option("-o", "--output", "new", type=FILE, required=True, metavar="FILE",
+@click.option("-o", "--out", "new", type=FILE, required=True, metavar="FILE",
               help="The new checkpoint, .pt or .safetensors.")  # fmt: skip
 @click.option("--vocab", type=FILE, metavar="FILE",
               help="The words of a pickle, one a line, in the order of their ids.")  # fmt: skip
@@ -182,7 +183,7 @@ def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> flo
 @click.option("-m", "m", type=COUNT, required=True, help="Most brackets that are open at once.")
 @click.option("--code", default="log", show_default=True,
               help="How a bracket is spelt in units: log (binary digits) or one-hot.")  # fmt: skip
-@click.option("-o", "--output", type=FILE, metavar="FILE",
+@click.option("-o", "--out", "output", type=FILE, metavar="FILE",
               help="Save it as a checkpoint, .pt or .safetensors.")  # fmt: skip
 @click.option("--show-gates", "symbols", metavar="SYMBOLS",
               help="Read these symbols and show the stack in its units after each.")  # fmt: skip

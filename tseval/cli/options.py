@@ -3,29 +3,226 @@
 from __future__ import annotations
 
 import io
+import json
 import math
+import os
+import re
 import zlib
+from contextlib import suppress
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
+from click.shell_completion import CompletionItem, split_arg_string
 
-from tseval.cli.console import busy
-from tseval.errors import ModelError, SuiteError, reason
+from tseval.cli.console import WHOLE, busy
+from tseval.errors import ModelError, SuiteError, reason, suggest
 from tseval.files import bounded_lines, open_limited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from tseval.scoring.protocol import Model
 
 
 Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
 
+# Long spellings of earlier versions. They work until the next one, with a line of advice.
+RENAMED = {"--output": "--out"}
+
+
+class Group(click.Group):
+    """A group that lists its commands whole, and by what a person wants to do.
+
+    Args:
+        name: Of the group.
+        purposes: What a person wants to do, to the commands for it.
+        summaries: Command to (module below tseval.cli, one-line help), of commands that are imported when
+            they are used; "" is the package itself.
+        attributes: As click has them.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        purposes: Mapping[str, Sequence[str]],
+        summaries: Mapping[str, tuple[str, str]] | None = None,
+        **attributes: Any,
+    ) -> None:
+        super().__init__(name, **attributes)
+        self.purposes, self.summaries = purposes, summaries or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order of use."""
+        return [name for names in self.purposes.values() for name in names]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find one command, imported if need be, or say the nearest name."""
+        if cmd_name in self.summaries:
+            place = f"tseval.cli.{self.summaries[cmd_name][0]}".rstrip(".")
+            command = getattr(import_module(place), f"{cmd_name.replace('-', '_')}_command")
+            assert isinstance(command, click.Command)
+            return command
+        if cmd_name not in self.commands:
+            names = self.list_commands(ctx)
+            ctx.fail(f"no such command {cmd_name!r}. {suggest(cmd_name, names, 'Commands')}")
+        return self.commands[cmd_name]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is meant, with what it is given in the spelling of today."""
+        name, command, given = super().resolve_command(ctx, args)
+        if command is not None and not isinstance(command, click.Group):
+            known = {option for parameter in command.params for option in parameter.opts}
+            given = [_respelt(word, known) for word in given]
+        return name, command, given
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        if name in self.summaries:
+            return self.summaries[name][1]
+        command = self.get_command(ctx, name)
+        assert command is not None
+        return command.get_short_help_str(limit=200)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by purpose, without importing them."""
+        for purpose, names in self.purposes.items():
+            with formatter.section(purpose):
+                formatter.write_dl([(name, self._summary(ctx, name)) for name in names])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands without importing them."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=self._summary(ctx, name)) for name in names]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def _respelt(word: str, known: Collection[str]) -> str:
+    """Give a word of the command line as options are spelt today, and say so."""
+    option, equals, value = word.partition("=")
+    today = RENAMED.get(option)
+    if today not in known or option in known:
+        return word
+    click.echo(f"{option} is now {today}; the old spelling works in this version", err=True)
+    return f"{today}{equals}{value}"
+
+
+class Examples(click.Command):
+    """A command whose help begins with examples of what it is used for; they are its `epilog`."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples between the usage and what the command does."""
+        with formatter.section("Examples"):
+            for line in (self.epilog or "").splitlines():
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+        super().format_help_text(ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write nothing: the examples have been shown."""
+
+
+class Name(click.ParamType[str]):
+    """The name of something that is here, or a path, which a shell completes.
+
+    Args:
+        known: Gives the names that are here.
+        example: How to write one, for who has written none.
+    """
+
+    name = "text"
+
+    def __init__(self, known: Callable[[click.Context], Iterable[str]], example: str = "") -> None:
+        self.known, self.example = known, example
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
+        """Say how to write one."""
+        return self.example or None
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer what is here; where nothing is, the shell offers files."""
+        found = sorted({name for name in self.known(ctx) if name.startswith(incomplete)})
+        return [
+            CompletionItem(incomplete, type="file"),
+            *map(CompletionItem, found),
+        ]  # bash: files first, else alone
+
+
+# What a shell is offered is found by names and texts of files alone: whoever presses a key does not wait for
+# libraries.
+PACKAGE = Path(__file__).parents[1]
+SCHEMES = ("hf:", "lm-eval:", "mlm:", "ngram:", "oracle:")
+
+
+def _models_here(_: click.Context) -> Iterator[str]:
+    bundled = (PACKAGE / "models" / "bundled").glob("*.pt")
+    own = (path for ending in ("pt", "safetensors") for path in Path().glob(f"*.{ending}"))
+    return chain((f"bundled:{path.stem}" for path in bundled), map(str, own), SCHEMES)
+
+
+def _suite_folders() -> tuple[Path, Path]:
+    from tseval.files import data_folder
+
+    return PACKAGE / "templates", data_folder()
+
+
+def _suites_here(_: click.Context) -> Iterator[str]:
+    bundled, fetched = _suite_folders()
+    return chain(
+        (path.parent.name for path in bundled.glob("*/suite.yaml")), (path.name for path in fetched.glob("*"))
+    )
+
+
+def _files_of_suites() -> Iterator[Path]:
+    """Find the grammars and data of the suites that the line names, or whose runs it names."""
+    for word in split_arg_string(os.environ.get("COMP_WORDS", "")):
+        named = [word]
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            named.append(json.loads((Path(word) / "manifest.json").read_bytes())["suite"]["name"])
+        for folder in (above / str(name) for name in named for above in (*_suite_folders(), Path())):
+            yield from chain(folder.glob("*.jinja"), folder.glob("*.jsonl"))
+
+
+def _cases_here(_: click.Context) -> Iterator[str]:
+    return (path.stem for path in _files_of_suites())
+
+
+_FEATURES = re.compile(r"^features:\n((?:(?: .*)?\n)+)", re.MULTILINE)
+
+
+def _features_here(_: click.Context) -> Iterator[str]:
+    """Name the features that grammars state in their front matter."""
+    for path in _files_of_suites():
+        if path.suffix == ".jinja" and (found := _FEATURES.search(path.read_text("utf-8"))):
+            yield from re.findall(r"^  (\w+):", found[1], re.MULTILINE)
+
+
+def _runs_here(_: click.Context) -> Iterator[str]:
+    patterns = ("*/manifest.json", "runs/*/manifest.json", "runs/*/*/manifest.json")
+    runs = (str(path.parent) for pattern in patterns for path in Path().glob(pattern))
+    return chain(runs, (path.name for path in (PACKAGE / "leaderboards").glob("*")))
+
+
+MODEL = Name(_models_here, "For example:\n\t--model bundled:lstm, which comes with tseval\n"
+                           "\t--model drnn.pt, a checkpoint of yours (docs/your-checkpoint.md)")  # fmt: skip
+SUITE, CASE, RUN = Name(_suites_here), Name(_cases_here), Name(_runs_here)
 FILE = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
+# Names as `tseval.questions.SCORES`, `tseval.report.FORMATS` and `tseval.runs.CLOCKS` have them, which take
+# too long to import while a shell completes a line; a test compares them.
+SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choices", "mean"])
+FORMAT_NAMES = click.Choice(["md", "csv", "json", "latex"])
+CLOCK_NAMES = click.Choice(["step", "tokens", "epoch"])
+FORMAT = click.option("--format", "form", type=FORMAT_NAMES, default="md", show_default=True,
+                      help="Of what is printed, or written.")  # fmt: skip
+JSON_FORMAT = click.option("--json", "form", flag_value="json", help="As --format json.")
 DEVICE = click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
-BY = click.option("--by", multiple=True, metavar="FEATURE",
+BY = click.option("--by", multiple=True, metavar="FEATURE", type=Name(_features_here),
                   callback=lambda _context, _option, given: _listed(given),
                   help="Break rows down by a feature; several as A,B, or by repeating it.")  # fmt: skip
 # The default is `tseval.analysis.comparisons.DEFAULT_MARGIN`, which takes too long to import for a help text.
@@ -35,6 +232,9 @@ TEXT = click.option("--text", type=click.Choice(["auto", "natural", "tokenised"]
                     show_default=True,
                     help="Form of a grammar's sentences: natural (The author laughs.), tokenised (the author "
                          "laughs .), or as the model was trained.")  # fmt: skip
+VERBOSE = click.option("-v", "--verbose", "whole_signatures", is_flag=True, expose_value=False,
+                       callback=lambda context, _option, given: context.meta.update({WHOLE: given}),
+                       help="Show signatures whole on a terminal, as files have them.")  # fmt: skip
 QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
 
 
@@ -60,9 +260,11 @@ def _listed(given: Sequence[str]) -> tuple[str, ...]:
 
 def _columns(context: click.Context, given: str | None) -> dict[str, str] | None:
     """Read what the columns of a table are, and the layout beside them."""
-    from tseval.suites.data.roles import read_columns
+    columns: dict[str, str] = {}
+    if given is not None:
+        from tseval.suites.data.roles import read_columns
 
-    columns = {} if given is None else read_columns(given)
+        columns = read_columns(given)
     if (layout := context.meta.get(_LAYOUT)) is not None:
         columns["layout"] = layout
     return columns or None
@@ -120,9 +322,12 @@ def check_new(checkpoint: Path) -> None:
         raise ModelError(f"{checkpoint}: exists already. Choose another -o, or remove it.")
 
 
-MODEL_ARGS = click.option("--model-args", default="", help="key=value,... for the model's adapter.")
+MODEL_ARGS = click.option(
+    "--model-args", default="", metavar="KEY=VALUE,...", help="key=value,... for the model's adapter."
+)
 model_options = take_all([
-    click.option("--model", "spec", required=True, help="Checkpoint, or SCHEME:REST (bundled:lstm)."),
+    click.option("--model", "spec", type=MODEL, required=True, metavar="MODEL",
+                 help="Checkpoint, or SCHEME:REST (bundled:lstm)."),
     MODEL_ARGS,
     DEVICE,
 ])  # fmt: skip
@@ -132,9 +337,7 @@ def open_chosen(
     spec: str, model_args: str, device: str, precision: str = "float32", quiet: bool = False
 ) -> Model:
     """Open the model that was named, and say so where it takes long; brings torch along."""
-    arguments = read_arguments(model_args)
-    if precision != "float32" and arguments.setdefault("precision", precision) != precision:
-        raise ModelError(f"--precision {precision} and --model-args {model_args} exclude each other")
+    arguments = with_precision(read_arguments(model_args), precision)
     with busy(f"opening {spec}", quiet):
         from tseval.adapters import open_model
 
@@ -145,6 +348,15 @@ def open_chosen(
     if precision not in {"float32", model.card.protocol.get("precision")}:
         raise ModelError(f"--precision {precision}: {model.card.name} is not computed in it. Leave it out.")
     return model
+
+
+def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
+    """Put what --precision says among the arguments of a model."""
+    if precision == "float32":
+        return arguments
+    if (other := arguments.get("precision", precision)) != precision:
+        raise ModelError(f"--precision {precision} and --model-args precision={other} exclude each other")
+    return {**arguments, "precision": precision}
 
 
 def say_warnings(model: Model) -> None:

@@ -8,33 +8,38 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
+from shlex import quote
+from shutil import which
 from typing import TYPE_CHECKING, Literal
 
 import click
 from click.core import ParameterSource
 
-from tseval.analysis import check_features
 from tseval.cli.console import busy, progress_bar
 from tseval.cli.options import (
     BY,
+    CASE,
     COLUMNS_OPTION,
     COUNT,
     DEVICE,
     FILE,
+    MODEL,
     MODEL_ARGS,
     QUIET,
+    RUN,
+    SCORE_NAMES,
+    SUITE,
     TEXT,
+    VERBOSE,
+    Examples,
     model_options,
     open_chosen,
     read_arguments,
     say_warnings,
+    take_all,
+    with_precision,
 )
 from tseval.errors import RunError, SuiteError, counted, shortened
-from tseval.items import cluster_by
-from tseval.questions import SCORES
-from tseval.questions.scored import Normalised
-from tseval.suites import load_suite, taken_before, what_was_read
-from tseval.suites.data.ratings import read_unigrams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
     from tseval.babylm import TaskResult
     from tseval.items import Suite
     from tseval.questions import Score
+    from tseval.questions.scored import Normalised
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
     from tseval.sweeps import UnitState, Workforce
@@ -53,45 +59,58 @@ if TYPE_CHECKING:
 
 
 RUNS = Path("runs")
+EXAMPLES = """\
+tseval run --model bundled:lstm                # comes with tseval
+tseval run --model drnn.pt --suite ./mine      # your checkpoint and grammars
+tseval run --model hf:gpt2 --limit 50          # a look at 50 items a case"""
 
 
-@click.command()
+how_suites_are_read = take_all([
+    click.option("--case", "cases", type=CASE, multiple=True, help="Only these cases."),
+    click.option("--limit", type=COUNT, help="Only the first N items of each case."),
+    click.option("--sample", type=COUNT, metavar="N",
+                 help="Only N items of each case, drawn at random; the same ones at any time."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of --sample, and of :judgement."),
+    click.option("--tokenise", is_flag=True,
+                 help="Split punctuation and clitics off the words of data, for word-level models."),
+    click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
+                 help="Items with the same value are not independent, whatever the suite says; may be "
+                      "repeated."),
+    COLUMNS_OPTION,
+    TEXT,
+    click.option("--exclude", metavar="known-errors or FILE",
+                 help="Items of data to leave out: errors that are known of a published set, or a list of "
+                      "paradigm and pairID."),
+])  # fmt: skip
+how_sentences_are_compared = take_all([
+    click.option("--score", type=SCORE_NAMES,
+                 help="Compare whole sentences, the first word that differs, endings, or means per word; "
+                      "else what the suite was published with."),
+    click.option("--normalise", default="none", show_default=True, metavar="NAME",
+                 help="What log-probabilities of whole sentences are divided by: none, words, tokens, slor, "
+                      "penlp or alpha=A."),
+    click.option("--unigrams", type=FILE, metavar="FILE",
+                 help="How often single tokens occur, for slor: a table of token,count."),
+    click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32",
+                 show_default=True, help="Of products in tseval's own checkpoints; sums stay in float32."),
+    click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
+                 help="Where a sentence is longer than the model reads, count its pairs as undecidable, or "
+                      "refuse the run."),
+])  # fmt: skip
+
+
+@click.command(cls=Examples, epilog=EXAMPLES)
 @model_options
-@click.option("--suite", "suites", multiple=True, default=["marvin_linzen"], show_default=True,
+@click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
               help="Name of a suite, or path of grammars or data; with :METHOD, something else about it.",
 )  # fmt: skip
-@click.option("--case", "cases", multiple=True, help="Only these cases.")
-@click.option("--limit", type=COUNT, help="Only the first N items of each case.")
-@click.option("--sample", type=COUNT, metavar="N",
-              help="Only N items of each case, drawn at random; the same ones at any time.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of --sample, and of :judgement.")
-@click.option("--tokenise", is_flag=True,
-              help="Split punctuation and clitics off the words of data, for word-level models.")  # fmt: skip
-@click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
-              help="Items with the same value are not independent, whatever the suite says; may be repeated.",
-)  # fmt: skip
-@COLUMNS_OPTION
-@TEXT
-@click.option("--exclude", metavar="known-errors or FILE",
-              help="Items of data to leave out: errors that are known of a published set, or a list of "
-                   "paradigm and pairID.")  # fmt: skip
-@click.option("--score", type=click.Choice(SCORES),
-              help="Compare whole sentences, the first word that differs, endings, or means per word; "
-                   "else what the suite was published with.")  # fmt: skip
-@click.option("--normalise", default="none", show_default=True, metavar="NAME",
-              help="What log-probabilities of whole sentences are divided by: none, words, tokens, slor, "
-                   "penlp or alpha=A.")  # fmt: skip
-@click.option("--unigrams", type=FILE, metavar="FILE",
-              help="How often single tokens occur, for slor: a table of token,count.")  # fmt: skip
-@click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True,
-              help="Of products in tseval's own checkpoints; sums stay in float32.")  # fmt: skip
-@click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
-              help="Where a sentence is longer than the model reads, count its pairs as undecidable, or "
-                   "refuse the run.")  # fmt: skip
+@how_suites_are_read
+@how_sentences_are_compared
 @BY
-@click.option("--out", type=FILE, help="Directory for the run.")
+@click.option("-o", "--out", type=FILE, help="Directory for the run.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
+@VERBOSE
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
     sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...],
@@ -100,6 +119,11 @@ def run_command(
     out: Path | None, resume: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
+    from tseval.analysis import check_features
+    from tseval.items import cluster_by
+    from tseval.suites import load_suite, taken_before, what_was_read
+    from tseval.suites.data.ratings import chosen_score
+
     if out == Path():
         raise RunError("--out is empty: name a directory for the run")
     with busy(f"reading {', '.join(suites)}", quiet):
@@ -127,7 +151,7 @@ def run_command(
         if suite.left_out and not quiet:
             several = f"{suite.name}: {len(suite.left_out)} cases compare more than two sentences"
             click.echo(f"{several}, and are left out: {', '.join(suite.left_out)}", err=True)
-    chosen = _chosen_score(score, normalise, unigrams, loaded)
+    chosen = chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
@@ -146,25 +170,6 @@ def _refuse_too_long(model: Model, suites: Sequence[Suite]) -> None:
 
     for suite in suites:
         refuse_too_long(model, suite)
-
-
-def _chosen_score(
-    score: Score | None, by: str, unigrams: Path | None, suites: Sequence[Suite]
-) -> Score | Normalised | None:
-    """Make one of the options on scores; the mean per word is a score by itself."""
-    if by == "none":
-        if unigrams is not None:
-            raise SuiteError("--unigrams is for --normalise slor.\n  Add that, or leave it out.")
-        return score
-    for suite in suites:
-        if (compared := score or suite.score) != "sentence":
-            raise SuiteError(
-                f"--normalise is for whole sentences, and {suite.name} is compared by {compared!r}.\n"
-                "  Add --score sentence, or leave out --normalise."
-            )
-    if by == "words" and unigrams is None:
-        return "mean"
-    return Normalised(by, None if unigrams is None else read_unigrams(unigrams))
 
 
 def _score(
@@ -198,7 +203,7 @@ def _score(
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | None) -> None:
     """Print the table, and on standard error what was read, where the run is and what it took."""
-    from tseval.cli.console import print_or_write
+    from tseval.cli.console import print_or_write, screen_of
     from tseval.report import document_of
 
     with busy("making the table", quiet):
@@ -210,16 +215,24 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | N
         click.echo(read, err=True)
     counts, seconds = run.manifest.counts, run.manifest.timings.scoring_seconds
     took = f"{counts.sentences:,} sentences, {counts.contexts:,} contexts, {seconds:.1f} s"
-    click.echo(f"{took}\n{path}\n{run.manifest.signature}", err=True)
+    click.echo(f"{took}\n{path}", err=True)
+    if screen_of(sys.stdout) is None:  # on a terminal it stands below the table
+        click.echo(run.manifest.signature, err=True)
     for warning in run.manifest.warnings:
         click.echo(f"warning: {warning}", err=True)
+    if sys.stderr.isatty():
+        beside = run.manifest.suite.name == "marvin_linzen" and run.manifest.suite.complete and not run.rated
+        then = f"table {quote(str(path))} bhatt2020" if beside else f"report {quote(str(path))} -o page.html"
+        # As it was called, where it is not installed for all.
+        program = "tseval" if which("tseval") or not sys.argv[0].endswith("tseval") else sys.argv[0]
+        click.echo(f"next: {program} {then}", err=True)
 
 
 @click.command()
 @model_options
 @click.option("--data", type=FILE, required=True,
               help="The folder full_eval or fast_eval of BabyLM's evaluation data.")  # fmt: skip
-@click.option("--out", type=FILE, default=Path("results"), show_default=True,
+@click.option("-o", "--out", type=FILE, default=Path("results"), show_default=True,
               help="Folder for the predictions, laid out as BabyLM's pipeline has it.")  # fmt: skip
 @QUIET
 @click.pass_context
@@ -299,23 +312,13 @@ _STATUS = "status"
 
 @click.command()
 @click.argument("words", nargs=-1, metavar=f"[{_STATUS}] [PLAN]")
-@click.option("--model", "models", multiple=True,
+@click.option("--model", "models", type=MODEL, metavar="MODEL", multiple=True,
               help="As tseval run takes it, or several: step*.pt, hf:ID@step{1000,2000}.")  # fmt: skip
 @MODEL_ARGS
-@click.option("--suite", "suites", multiple=True, default=["marvin_linzen"], show_default=True,
+@click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
               help="As tseval run takes it, or several.")  # fmt: skip
-@click.option("--case", "cases", multiple=True, help="Only these cases.")
-@click.option("--limit", type=COUNT, help="Only the first N items of each case.")
-@click.option("--tokenise", is_flag=True,
-              help="Split punctuation and clitics off the words of data, for word-level models.")  # fmt: skip
-@click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
-              help="Items with the same value are not independent, whatever the suite says; may be repeated.",
-)  # fmt: skip
-@COLUMNS_OPTION
-@TEXT
-@click.option("--score", type=click.Choice(SCORES), help="What sentences are compared by.")
-@click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
-              help="Where a sentence is longer than the model reads.")  # fmt: skip
+@how_suites_are_read
+@how_sentences_are_compared
 @DEVICE
 @click.option("--engine", "engine_name", type=click.Choice(["local", "slurm", "ray"]), default="local",
               show_default=True, help="Where workers are started.")  # fmt: skip
@@ -324,9 +327,11 @@ _STATUS = "status"
 @click.option("--quiet", is_flag=True, help="Print failures and errors only.")
 def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
-    cases: tuple[str, ...], limit: int | None, tokenise: bool, clusters: tuple[str, ...],
-    columns: dict[str, str] | None, text: Form, score: Score | None, too_long: Literal["skip", "refuse"],
-    device: str, engine_name: str, workers: int | None, out: Path | None, quiet: bool,
+    cases: tuple[str, ...], limit: int | None, sample: int | None, seed: int, tokenise: bool,
+    clusters: tuple[str, ...], columns: dict[str, str] | None, exclude: str | None, text: Form,
+    score: Score | None, normalise: str, unigrams: Path | None, precision: str,
+    too_long: Literal["skip", "refuse"], device: str, engine_name: str, workers: int | None,
+    out: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Score many models on many suites, by as many workers as there are.
 
@@ -345,8 +350,11 @@ def sweep_command(
         _refuse_beside_plan(click.get_current_context())
         plan = read_plan(Path(files[0]))
     else:
-        arguments = read_arguments(model_args)
-        options = Options(cases, limit, tokenise, clusters, score, too_long, device, columns, text)
+        arguments = with_precision(read_arguments(model_args), precision)
+        options = Options(
+            cases, limit, tokenise, clusters, score, too_long, device, columns, text, sample, seed, exclude,
+            normalise, None if unigrams is None else str(unigrams),
+        )  # fmt: skip
         plan = SweepPlan(
             tuple(ModelEntry(model, arguments) for model in models), suites, options, str(RUNS / "sweep")
         )
@@ -436,9 +444,11 @@ class Share(click.ParamType[float]):
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
-@click.option("--suite", help="Where the suite is; else the name that the run states.")
-@click.option("--model", "spec", help="Ask the model again: checkpoint, or SCHEME:REST.")
+@click.argument("paths", type=RUN, nargs=-1, required=True, metavar="RUN_OR_BOARD...")
+@click.option("--suite", type=SUITE, help="Where the suite is; else the name that the run states.")
+@click.option(
+    "--model", "spec", type=MODEL, metavar="MODEL", help="Ask the model again: checkpoint, or SCHEME:REST."
+)
 @MODEL_ARGS
 @DEVICE
 @click.option("--rescore", "share", type=Share(),

@@ -1,37 +1,38 @@
-"""Commands about suites: suites, expand, lint, export."""
+"""Commands about suites: suites, expand, lint, new, export."""
 
 from __future__ import annotations
 
 import io
+import re
 import sys
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.console import busy, progress_bar
-from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, QUIET
-from tseval.errors import ModelError, SuiteError, suggest
-from tseval.files import read_bytes, write_output
+from tseval.cli.console import busy, print_table, progress_bar
+from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group
+from tseval.errors import ModelError, SuiteError, counted, suggest
+from tseval.files import read_bytes, write_output, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tseval.items import Case
-    from tseval.suites.lint import LintFinding
 
 
-@click.group(invoke_without_command=True, help="List the suites.")
+@click.group(
+    cls=Group, purposes={"Published": ("fetch",)}, invoke_without_command=True, help="List the suites."
+)
 @click.pass_context
 def suites_command(context: click.Context) -> None:
     """List the bundled suites with their sizes, those that can be fetched, and formal languages."""
     if context.invoked_subcommand is not None:
         return
-    from tabulate import tabulate
-
     from tseval.files import data_folder
     from tseval.suites import available_suites, bundled_sizes, load_suite
     from tseval.suites.data.catalogue import CATALOGUE, ELSEWHERE
@@ -46,7 +47,7 @@ def suites_command(context: click.Context) -> None:
             sizes.append((name, title, len(suite.cases), suite.n_items, suite.n_contrasts))
     rows = [(name, title, *(f"{count:,}" for count in counts)) for name, title, *counts in sizes]
     headings, align = ("name", "title", "cases", "items", "contrasts"), ("left", "left", *["right"] * 3)
-    click.echo(tabulate(rows, headings, colalign=align, disable_numparse=True))
+    print_table(rows, headings, align)
     absent = [
         (name, published.title, f"{published.n_cases:,}", f"{published.n_items:,}", published.licence)
         for name, published in CATALOGUE.items() if name not in here
@@ -54,13 +55,13 @@ def suites_command(context: click.Context) -> None:
     if absent:
         click.echo("\nTo download with tseval suites fetch NAME:\n")
         headings, align = ("name", "title", "cases", "items", "licence"), (*align[:4], "left")
-        click.echo(tabulate(absent, headings, colalign=align, disable_numparse=True))
+        print_table(absent, headings, align)
     click.echo("\nTo download with git clone ADDRESS, and to open with --suite ./FOLDER:\n")
     away = [(other.address, other.title, other.licence) for other in ELSEWHERE.values()]
-    click.echo(tabulate(away, ("address", "title", "licence"), disable_numparse=True))
+    print_table(away, ("address", "title", "licence"))
     click.echo("\nFormal languages, drawn when they are used:\n")
     languages = [(usage(name), kind.source.partition(", ")[0]) for name, kind in FORMAL_LANGUAGES.items()]
-    click.echo(tabulate(languages, ("name and settings", "source"), disable_numparse=True))
+    print_table(languages, ("name and settings", "source"))
 
 
 @suites_command.command()
@@ -101,8 +102,10 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 
 
 @click.command(help="Write out the items of a suite.")
-@click.argument("suite")
-@click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case; may be repeated.")
+@click.argument("suite", type=SUITE)
+@click.option(
+    "--case", "cases", type=CASE, multiple=True, metavar="NAME", help="Only this case; may be repeated."
+)
 @click.option("--format", "format_", type=click.Choice(["tsv", "jsonl", "parquet"]), default="tsv",
               show_default=True,
               help="tsv: the case, then the sentences in label order (and the features of strings of "
@@ -113,7 +116,7 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 @COLUMNS_OPTION
 @click.option("--text", type=click.Choice(["tokenised", "natural"]), default="tokenised", show_default=True,
               help="the author laughs . or The author laughs.")  # fmt: skip
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Default: print.")
+@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Default: print.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def expand_command(
     suite: str, cases: tuple[str, ...], format_: str, limit: int | None, sample: int | None, seed: int,
@@ -164,14 +167,18 @@ _BUNDLED = "bundled:"
 
 
 @click.command(help="Check grammars and data sets.")
-@click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
+@click.argument("suites", type=SUITE, nargs=-1, required=True, metavar="SUITE...")
 @click.option(
     "--vocab",
     metavar="FILE or MODEL",
     help="Report words missing here: a text file with one word per line, a checkpoint, or bundled:NAME.",
 )
+@click.option("--sample", type=COUNT, metavar="N",
+              help="Look at N items of each grammar, drawn at random, where there are too many.")  # fmt: skip
 @COLUMNS_OPTION
-def lint_command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, str] | None) -> None:
+def lint_command(
+    suites: tuple[str, ...], vocab: str | None, sample: int | None, columns: dict[str, str] | None
+) -> None:
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
     from tseval.suites import find_suite
     from tseval.suites.data import is_data
@@ -181,18 +188,80 @@ def lint_command(suites: tuple[str, ...], vocab: str | None, columns: dict[str, 
     knows = None if vocab is None else _known_words(vocab)
     paths = [find_suite(suite) for suite in suites]
     with busy(f"checking {', '.join(suites)}"):
-        findings: list[LintFinding] = []
+        found = []
         for path in paths:
-            if is_data(path):
-                findings += lint_data(path, knows, columns)
-            else:
+            if not is_data(path):
                 refuse_columns(path, columns)
-                findings += lint(path, knows)
+            found.append(lint_data(path, knows, columns) if is_data(path) else lint(path, knows, sample))
+    findings = list(chain.from_iterable(found))
     for finding in findings:
         click.echo(str(finding))
-    if any(finding.severity != "note" for finding in findings):
+    items = counted(sum(one.n_items for one in found), "item")
+    severe = [finding for finding in findings if finding.severity != "note"]
+    how_many = counted(len(severe), "finding") if severe else "Notes only" if findings else "No findings"
+    click.echo(f"{how_many} in {items}.", err=True)
+    if severe:
         sys.exit(1)
-    click.echo("Notes only." if findings else "No findings.", err=True)
+
+
+GRAMMAR_OF_ONES_OWN = """\
+---
+construction: {title}
+phenomenon: {title}
+lexicon: lexicon.yaml
+slots:
+  subject:   noun.person      # either number: the plural adds -s, or is spelled out in the lexicon
+  attractor: noun.thing
+  verb:      verb.main
+features:
+  condition:     subject.number ~ "_" ~ attractor.number
+  n_intervening: 1
+  n_attractors:  0 if attractor.number == subject.number else 1
+expect:
+  items:         32
+  grammatical:   the author near the box laughs
+  ungrammatical: the author near the box laugh
+---
+grammatical:   the {{{{ subject }}}} near the {{{{ attractor }}}} {{{{ verb | agree(subject) }}}}
+ungrammatical: the {{{{ subject }}}} near the {{{{ attractor }}}} {{{{ verb | disagree(subject) }}}}
+"""
+LEXICON_OF_ONES_OWN = """\
+noun:
+  person: [author, guard]
+  thing:  [{sing: box, plur: boxes}, table]
+verb:
+  main: [laughs, waits]
+"""
+
+
+@click.command("new")
+@click.argument("name", metavar="PHENOMENON")
+def new_command(name: str) -> None:
+    """Begin a suite of your own: a folder with a grammar and a lexicon that lint finds nothing in.
+
+    Change its words and sentences, and its `expect`; docs/grammars.md says what a grammar can hold.
+    """
+    folder = Path(name)
+    case = folder.name.replace("-", "_")
+    if not re.fullmatch(r"[A-Za-z]\w*", case, re.ASCII):
+        raise SuiteError(
+            f"{name!r} cannot name a phenomenon.\n  Write letters, digits and _, such as my_agreement."
+        )
+    title = case.replace("_", " ").capitalize()
+    files = {
+        f"{case}.jinja": GRAMMAR_OF_ONES_OWN.format(title=title),
+        "lexicon.yaml": LEXICON_OF_ONES_OWN,
+        "suite.yaml": f"title: {title}\nsource: Your name and the year\nlanguage: english\n",
+    }
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise SuiteError(f"{folder}: exists already.\n  Choose another name, or remove it.") from None
+    for file, text in files.items():
+        write_text(folder / file, text)
+        click.echo(folder / file, err=True)
+    here = quote(name if folder.is_absolute() else f"./{name}")
+    click.echo(f"next: tseval lint {here}, then tseval run --model bundled:lstm --suite {here}", err=True)
 
 
 def _known_words(spec: str) -> Callable[[str], bool]:
@@ -227,15 +296,15 @@ def _bundled(name: str) -> Path:
     return known[name]
 
 
-@click.group()
+@click.group(cls=Group, purposes={"Suites": ("lm-eval",), "Runs": ("glmm", "eee")})
 def export_command() -> None:
     """Write suites and runs for other tools."""
 
 
 @export_command.command("lm-eval")
-@click.argument("suite")
+@click.argument("suite", type=SUITE)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR"
+    "-o", "--out", "output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR"
 )
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
@@ -262,9 +331,14 @@ def lm_eval(
 
 
 @export_command.command("glmm")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.csv"
+    "-o",
+    "--out",
+    "output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE.csv",
 )
 @QUIET
 def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
@@ -288,7 +362,8 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
 @click.argument("run", type=FILE)
 @click.option(
     "-o",
-    "--output",
+    "--out",
+    "output",
     type=FILE,
     metavar="FILE.json|DIR",
     help="A file, or a folder in which the record gets the place that it has in the store.",

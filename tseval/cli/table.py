@@ -1,4 +1,4 @@
-"""Commands that show runs: table, analyze, report."""
+"""Commands that show runs: table, analyze, report, cite."""
 
 from __future__ import annotations
 
@@ -9,37 +9,38 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from tseval.boards.sources import open_against, open_runs, open_sources
-from tseval.cli.console import busy, print_or_write, say_without_moment
-from tseval.cli.options import BY, COUNT, FILE, MARGIN_OPTION, take_all
-from tseval.errors import RunError
-from tseval.report import FORMATS, Format, Table, document_of
-from tseval.report.figures import (
-    ACCURACY_DOTS,
-    BANDS,
-    BARS,
-    DOTS,
-    LONG_LINES,
-    SCATTER,
-    SMALL_LINES,
-    TRAJECTORIES,
-    check_figure_names,
-    write_figure,
+from tseval.cli.console import busy, print_or_write, say_what_does_not_join
+from tseval.cli.options import (
+    BY,
+    CASE,
+    CLOCK_NAMES,
+    COUNT,
+    FILE,
+    FORMAT,
+    JSON_FORMAT,
+    MARGIN_OPTION,
+    RUN,
+    SUITE,
+    VERBOSE,
+    Group,
+    take_all,
 )
-from tseval.runs import CLOCKS, runs_below
+from tseval.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tseval.report import Format, Table
     from tseval.report.document import Document
-    from tseval.report.figures import Look, Panel
+    from tseval.report.figures import Panel
     from tseval.report.opened import RunSet
     from tseval.runs import Clock
 
 
 @click.command("table")
-@click.argument("sources", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True)
+@click.argument("sources", type=RUN, nargs=-1, required=True, metavar="RUN_OR_BOARD...")
+@FORMAT
+@JSON_FORMAT
 @BY
 @click.option(
     "--against",
@@ -50,12 +51,13 @@ if TYPE_CHECKING:
 @click.option(
     "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
 )
-@click.option("--over", type=click.Choice(CLOCKS),
+@click.option("--over", type=CLOCK_NAMES,
               help="A column for each step of a training that the models are checkpoints of.")  # fmt: skip
 @click.option("--human", type=FILE, metavar="FILE",
               help="What people get right, beside the models: a table of case,accuracy or case,accuracy,n.",
 )  # fmt: skip
-@click.option("-o", "output", type=FILE, help="Write to a file.")
+@click.option("-o", "--out", "output", type=FILE, help="Write to a file.")
+@VERBOSE
 @click.pass_context
 def table_command(
     context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
@@ -73,6 +75,10 @@ def table_command(
         raise click.UsageError("--over stands alone: leave out --group and --against.")
     if human is not None and (group or by or over is not None or against is not None):
         raise click.UsageError("--human stands alone: leave out --by, --group, --against and --over.")
+    from tseval.boards.sources import open_against, open_runs, open_sources
+    from tseval.report import document_of
+    from tseval.runs import runs_below
+
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
         click.echo(f"{path}: not finished, left out", err=True)
     with busy("reading runs"):
@@ -95,11 +101,12 @@ def table_command(
 
 
 def _over(sources: tuple[str, ...], over: Clock, by: tuple[str, ...]) -> Document:
+    from tseval.boards.sources import open_runs
     from tseval.report.trajectories import find_trainings, over_steps
 
     opened = open_runs(sources)
     trainings, left_out = find_trainings(opened, over, by)
-    say_without_moment(left_out, over)
+    say_what_does_not_join(left_out, trainings, over)
     return over_steps(opened, trainings, over)
 
 
@@ -107,22 +114,29 @@ ANALYSING = "analysing runs"
 NOTHING_TO_DRAW = "no model could decide any of these items, so there is nothing to draw."
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 run_options = take_all([
-    click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
-    click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case; may be repeated."),
+    click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN..."),
+    click.option("--case", "cases", type=CASE, multiple=True, metavar="NAME",
+                 help="Only this case; may be repeated."),
     click.option("--where", "where", multiple=True, metavar="FEATURE=VALUE",
                  help="Only items with this value; may be repeated."),
-    click.option("--format", "form", type=click.Choice(FORMATS), default="md", show_default=True),
-    click.option("-o", "output", type=NEW_FILE, metavar="FILE", help="Write the numbers to a file."),
+    FORMAT,
+    JSON_FORMAT,
+    click.option("-o", "--out", "output", type=NEW_FILE, metavar="FILE", help="Write the numbers to a file."),
+    VERBOSE,
 ])  # fmt: skip
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
-                      help="Draw into a .svg or .png file; may be repeated.")  # fmt: skip
+                      help="Draw into a .svg, .pdf or .png file; may be repeated.")  # fmt: skip
 
 SEEDS_TOGETHER = click.option(
     "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
 )
 
 
-@click.group()
+@click.group(cls=Group, purposes={
+    "Any runs": ("rows", "pairwise", "robustness", "trajectory"),
+    "Agreement": ("attractors", "profile"),
+    "Designs, ratings, formal languages": ("effects", "ratings", "formal"),
+})  # fmt: skip
 def analyze_command() -> None:
     """Analyse runs: rows, attractors, profiles, pairs, words, designs, ratings, trainings, languages."""
 
@@ -145,6 +159,9 @@ class Chosen:
             rated: Whether the analysis is about ratings of sentences.
             fixed: Features that must have a value.
         """
+        from tseval.boards.sources import open_runs
+        from tseval.report.figures import check_figure_names
+
         check_figure_names(self.figures, RunError)
         chosen = [("case", case) for case in self.cases]
         given = (f"{name}={value}" for name, value in fixed.items() if value is not None)
@@ -155,14 +172,21 @@ class Chosen:
             chosen.append((name, value))
         return open_runs(self.runs, chosen, rated=rated)
 
-    def draw(self, panels: Callable[[], Sequence[Panel]], look: Look) -> None:
-        """Draw panels into the files of `--figure`, if there are any."""
+    def draw(self, panels: Callable[[], Sequence[Panel]], look: str) -> None:
+        """Draw panels into the files of `--figure`, if there are any.
+
+        Args:
+            panels: Makes them.
+            look: Name of their look in `tseval.report.figures`.
+        """
         if not self.figures:
             return
+        from tseval.report import figures
+
         drawable = panels()
         if not any(panel.series for panel in drawable):
             raise RunError(NOTHING_TO_DRAW)
-        write_figure(drawable, look, self.figures, RunError)
+        figures.write_figure(drawable, getattr(figures, look), self.figures, RunError)
 
     def write(self, found: Document) -> None:
         """Print the numbers, or write them to the file of `-o`."""
@@ -184,10 +208,10 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
         opened = asked.open(distance=distance, n_attractors=n_attractors)
         if n_attractors is None:
             found = analyses.attractors(opened)
-            asked.draw(lambda: analyses.attractor_panels(found), SMALL_LINES)
+            asked.draw(lambda: analyses.attractor_panels(found), "SMALL_LINES")
         else:
             found = analyses.non_attractors(opened)
-            asked.draw(lambda: analyses.non_attractor_panels(found), SMALL_LINES)
+            asked.draw(lambda: analyses.non_attractor_panels(found), "SMALL_LINES")
     asked.write(found)
 
 
@@ -205,7 +229,7 @@ def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
         opened = asked.open()
         groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
         found = seeds_table(opened, groups, by)
-        asked.draw(lambda: [row_bars(found, f"Accuracy on {opened.suite}")], BARS)
+        asked.draw(lambda: [row_bars(found, f"Accuracy on {opened.suite}")], "BARS")
     asked.write(found)
 
 
@@ -220,7 +244,7 @@ def profile_command(words: int | None, **given: Any) -> None:
     asked = Chosen(**given)
     with busy(ANALYSING):
         found = analyses.profiles(asked.open(), words)
-        asked.draw(lambda: analyses.profile_panels(found), LONG_LINES)
+        asked.draw(lambda: analyses.profile_panels(found), "LONG_LINES")
     asked.write(found)
 
 
@@ -251,7 +275,7 @@ def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
     with busy(ANALYSING):
         opened = asked.open()
         found = analyse_words(opened, _count_words(texts) if texts else None)
-        asked.draw(lambda: word_panels(found), ACCURACY_DOTS)
+        asked.draw(lambda: word_panels(found), "ACCURACY_DOTS")
     asked.write(found)
 
 
@@ -272,14 +296,14 @@ def effects_command(**given: Any) -> None:
     asked = Chosen(**given)
     with busy(ANALYSING):
         found = design_effects(asked.open())
-        asked.draw(lambda: surprisal_panels(found), DOTS)
+        asked.draw(lambda: surprisal_panels(found), "DOTS")
     asked.write(found)
 
 
 @analyze_command.command("trajectory")
 @run_options
 @FIGURE
-@click.option("--over", type=click.Choice(CLOCKS), default="step", show_default=True,
+@click.option("--over", type=CLOCK_NAMES, default="step", show_default=True,
               help="What a training is measured in.")  # fmt: skip
 def trajectory_command(over: Clock, **given: Any) -> None:
     """Print when each row rises above chance along a training, from runs of its checkpoints."""
@@ -289,9 +313,9 @@ def trajectory_command(over: Clock, **given: Any) -> None:
     with busy(ANALYSING):
         opened = asked.open()
         trainings, left_out = find_trainings(opened, over)
-        say_without_moment(left_out, over)
+        say_what_does_not_join(left_out, trainings, over)
         found = rises(opened, trainings, over)
-        asked.draw(lambda: trajectory_panels(trainings, over), TRAJECTORIES)
+        asked.draw(lambda: trajectory_panels(trainings, over), "TRAJECTORIES")
     asked.write(found)
 
 
@@ -307,7 +331,7 @@ def ratings_command(by: tuple[str, ...], **given: Any) -> None:
     with busy(ANALYSING):
         opened = asked.open(rated=True)
         found = ratings(opened, by)
-        asked.draw(lambda: scatter_panels(opened, found), SCATTER)
+        asked.draw(lambda: scatter_panels(opened, found), "SCATTER")
     asked.write(found)
 
 
@@ -324,14 +348,14 @@ def formal_command(group: bool, **given: Any) -> None:
     with busy(ANALYSING):
         opened = asked.open()
         found = analyses.formal_of_seeds(opened, seeds_of(opened)) if group else analyses.formal(opened)
-        asked.draw(lambda: [analyses.formal_panel(opened, found)], BANDS)
+        asked.draw(lambda: [analyses.formal_panel(opened, found)], "BANDS")
     asked.write(found)
 
 
 @click.command("report")
-@click.argument("sources", nargs=-1, required=True, metavar="RUN_OR_BOARD...")
-@click.option("-o", "output", type=FILE, required=True, help="The page, one file: page.html.")
-@click.option("--suite", help="Where the suite of the runs is; else the name that they state.")
+@click.argument("sources", type=RUN, nargs=-1, required=True, metavar="RUN_OR_BOARD...")
+@click.option("-o", "--out", "output", type=FILE, required=True, help="The page, one file: page.html.")
+@click.option("--suite", type=SUITE, help="Where the suite of the runs is; else the name that they state.")
 @click.option("--title", help="Of the page.")
 def report_command(sources: tuple[str, ...], output: Path, suite: str | None, title: str | None) -> None:
     """Write runs as a web page: the table, any two models compared, single items.
@@ -345,3 +369,32 @@ def report_command(sources: tuple[str, ...], output: Path, suite: str | None, ti
         lacking = write_report(sources, output, suite, title)
     if lacking is not None:
         click.echo(f"{output}: no items: {lacking}. Name the suite with --suite.", err=True)
+
+
+PAPER_FILES = ("references.bib", "methods.tex", "table.tex")
+
+
+@click.command("cite")
+@click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
+@click.option("--intervals", is_flag=True, help="Put intervals beside accuracies in the table.")
+@click.option("-o", "--out", "output", type=FILE, metavar="DIR",
+              help=f"Write {', '.join(PAPER_FILES)} to a folder, instead of printing them.")  # fmt: skip
+def cite_command(runs: tuple[str, ...], intervals: bool, output: Path | None) -> None:
+    """Write what a paper needs: BibTeX, a paragraph on methods, the table in LaTeX.
+
+    Cited are the software, the suite and the methods that were used; the paragraph says what the signatures
+    of the runs say. Citations are natbib's, the table's rules booktabs'.
+    """
+    from tseval.boards.sources import open_runs
+    from tseval.files import write_text
+    from tseval.report.paper import write_up
+
+    with busy("reading runs"):
+        paper = write_up(open_runs(runs), intervals=intervals)
+    if output is None:
+        click.echo(str(paper), nl=False)
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(PAPER_FILES, (paper.references, paper.methods, paper.table), strict=True):
+        write_text(output / name, text)
+        click.echo(output / name, err=True)

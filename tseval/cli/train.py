@@ -75,7 +75,7 @@ TRAIN, VALID = ("train",), ("valid", "dev")
 @click.command()
 @classifier_options
 @click.pass_context
-def number(context: click.Context, /, **_: object) -> None:
+def number_command(context: click.Context, /, **_: object) -> None:
     """Train a classifier that predicts a verb's number from the words before it."""
     _train(context, "number")
 
@@ -83,7 +83,7 @@ def number(context: click.Context, /, **_: object) -> None:
 @click.command()
 @classifier_options
 @click.pass_context
-def grammaticality(context: click.Context, /, **_: object) -> None:
+def grammaticality_command(context: click.Context, /, **_: object) -> None:
     """Train a classifier that judges whole sentences."""
     _train(context, "grammaticality")
 
@@ -121,7 +121,7 @@ def _train(context: click.Context, task: str) -> None:
 @click.command()
 @lm_options
 @click.pass_context
-def lm(
+def lm_command(
     context: click.Context, /, out: Path, resume: bool, save_every: float, preset: str | None,
     eval_suites: tuple[str, ...], eval_every: int | None, eval_limit: int | None, eval_sample: int | None,
     eval_runs: Path | None, figure: bool, device: str, quiet: bool, **_: object,
@@ -160,7 +160,7 @@ def lm(
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=FILE)
-@click.option("--out", "-o", type=FILE, required=True, help="Figure to write (.svg or .png).")
+@click.option("-o", "--out", type=FILE, required=True, help="Figure to write (.svg, .pdf or .png).")
 @click.option(
     "--error", is_flag=True, help="Draw error on the --eval-suite against the training loss instead."
 )
@@ -168,7 +168,9 @@ def lm(
               help="Draw what the --eval-suite, a formal language, tells instead: loss and error by epoch. "
                    "Names that end in -seed1, -seed2, ... are one line.")  # fmt: skip
 @click.option("--numbers", type=FILE, help="Write the numbers behind the figure to a .csv file.")
-def curves(files: tuple[Path, ...], out: Path, error: bool, strings: bool, numbers: Path | None) -> None:
+def curves_command(
+    files: tuple[Path, ...], out: Path, error: bool, strings: bool, numbers: Path | None
+) -> None:
     """Draw the learning curves of several models into one figure."""
     if error and strings:
         raise click.UsageError("--error and --strings exclude each other.")
@@ -217,7 +219,7 @@ def _load_suites(names: tuple[str, ...], limit: int | None, sample: int | None) 
               help="Folder with train.txt.gz and valid.txt.gz.")  # fmt: skip
 @click.option("--train", "more_texts", type=FILE, multiple=True,
               help="More training text, after the corpus's own, whose words it adds none to.")  # fmt: skip
-@click.option("--out", type=FILE, required=True, help="Folder of the zoo: models, runs and logs.")
+@click.option("-o", "--out", type=FILE, required=True, help="Folder of the zoo: models, runs and logs.")
 @click.option("--recipe", "recipe_name", default="paper", show_default=True,
               help="paper, wide, cpu, small, or a YAML file.")  # fmt: skip
 @click.option("--arch", "archs", type=click.Choice(list(CELLS)), multiple=True,
@@ -319,7 +321,7 @@ def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:
     for arch in archs:
         files = ["--train", "train.txt.gz", "--valid", "valid.txt.gz", "--out", "model.pt"]
         try:
-            context = lm.make_context("lm", ["--arch", arch, *files, *recipe.arguments(arch)])
+            context = lm_command.make_context("lm", ["--arch", arch, *files, *recipe.arguments(arch)])
             chosen_settings(context, Settings)
             chosen_sizes(context)
         except (click.UsageError, TsevalError) as error:
@@ -342,12 +344,3 @@ def _say(state: UnitState) -> str:
         details = read_run(state.unit.run).manifest.model.details
         return f"validation perplexity {details['validation_perplexity']:.2f}"
     return say_progress(state)
-
-
-@click.group()
-def train_command() -> None:
-    """Train models into checkpoints."""
-
-
-for _one in (number, grammaticality, zoo_command, lm, curves):
-    train_command.add_command(_one)

@@ -96,7 +96,7 @@ def preset_option(presets: Mapping[str, Preset]) -> Callable[[Function], Functio
 LOWERCASE = click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring.")
 # Where the checkpoint goes, and how an interrupted training goes on.
 CHECKPOINT = [
-    click.option("--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
+    click.option("-o", "--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
     click.option("--resume", is_flag=True, help="Go on with an interrupted training, to the same result."),
     click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
                  help="Seconds between savings that --resume goes on from."),

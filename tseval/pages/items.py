@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,14 @@ class Verdicts:
         case, contrast = (whole_column(table, name) for name in ("case", "contrast"))
         return cls(case, table["item"].to_numpy(), contrast, better - worse, *flags)
 
+    def answer(self, place: int) -> tuple[str, float | None]:
+        """Give the outcome of one, and the margin in nats, if anything was compared."""
+        margin = float(self.margin[place])
+        if self.undecidable[place]:
+            return "undecidable", None
+        outcome = "tie" if self.tie[place] else "right" if self.correct[place] else "wrong"
+        return outcome, None if np.isnan(margin) else margin
+
 
 @dataclass(frozen=True, slots=True)
 class ShownWord:
@@ -94,6 +103,7 @@ class ShownItem:
         outcome: `right`, `wrong`, `tie` or `undecidable`.
         margin: In nats; None where nothing was compared.
         sentences: The better one first.
+        others: What the other models of the page make of it, in words.
     """
 
     name: str
@@ -101,6 +111,7 @@ class ShownItem:
     outcome: str
     margin: float | None
     sentences: tuple[ShownSentence, ...]
+    others: tuple[str, ...] = ()
 
 
 def draw_items(suite_digest: str, verdicts: Verdicts, rows: NDArray[np.int64]) -> list[list[int]]:
@@ -215,16 +226,15 @@ class _Told:
 def _item(
     told: _Told, verdicts: Verdicts, place: int, why: tuple[str, ...], texts: list[tuple[str, str]]
 ) -> ShownItem:
-    undecidable, margin = bool(verdicts.undecidable[place]), float(verdicts.margin[place])
-    if not undecidable and not all(told.knows(text) for _, text in texts):
+    outcome, margin = verdicts.answer(place)
+    if outcome != "undecidable" and not all(told.knows(text) for _, text in texts):
         raise RunError(f"{texts[0][1]!r} was not scored")
     differs = _differing([text.split() for _, text in texts])
     return ShownItem(
         name=f"{verdicts.case[place]}[{verdicts.item[place]}]",
         why=why,
-        outcome="undecidable" if undecidable else "tie" if verdicts.tie[place]
-        else "right" if verdicts.correct[place] else "wrong",
-        margin=None if undecidable or np.isnan(margin) else margin,
+        outcome=outcome,
+        margin=margin,
         sentences=tuple(
             told.sentence(label, text, marked) for (label, text), marked in zip(texts, differs, strict=True)
         ),
@@ -244,6 +254,7 @@ def _differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
 
 
 MOST_VALUES = 8
+MOST_NAMED = 6  # models that are told one by one what they make of an item
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,14 +370,21 @@ class ItemPages:
         whole = first.run.load_verdicts()
         self._parts = break_down(whole, list(answers.values()))
         self._drawn = draw_items(suite.digest, Verdicts.of(whole), self._rows)
+        self._answered = {
+            place: Verdicts.of(one.verdicts()) for place, one in enumerate(kept) if one is not None
+        }
 
     def rows(self, place: int) -> list[RowPage]:
         """Give the rows of one model."""
         kept, column = self._kept[place], self._table.columns[place]
         assert kept is not None
-        verdicts = Verdicts.of(kept.verdicts())
+        verdicts = self._answered[place]
         chosen = choose_items(self._drawn, verdicts, self._rows)
-        items = show_items(self._suite, kept.run.load_sentences(), verdicts, chosen)
+        shown = show_items(self._suite, kept.run.load_sentences(), verdicts, chosen)
+        items = [
+            [replace(one, others=self._across(at, place)) for one, at in zip(of_row, asked, strict=True)]
+            for of_row, asked in zip(shown, chosen, strict=True)
+        ]
         labels = row_labels(self._table.rows)
         counts = dict(zip(column.keys(()), column.rows.to_dict("records"), strict=True))
         found = []
@@ -387,6 +405,18 @@ class ItemPages:
                 )
             )
         return found
+
+    def _across(self, at: int, place: int) -> tuple[str, ...]:
+        """Tell what the other models make of an item; of many, how many make what of it."""
+        others = {other: verdicts.answer(at) for other, verdicts in self._answered.items() if other != place}
+        if len(others) > MOST_NAMED:
+            counts = Counter(outcome for outcome, _ in others.values())
+            return tuple(f"{count} {outcome}" for outcome, count in counts.most_common())
+        return tuple(
+            f"{self._table.columns[other].heading} {outcome}"
+            + ("" if margin is None else f" by {abs(margin):.3g}")
+            for other, (outcome, margin) in others.items()
+        )
 
     def _told(self, breakdown: Breakdown, place: int) -> list[PartOfRow]:
         at = self._places[place]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from tseval.errors import RunError
 from tseval.report.boards import Board
 from tseval.report.columns import read_humans
-from tseval.report.document import Document, as_csv, as_json, as_latex, as_markdown
+from tseval.report.document import Document, Screen, as_csv, as_json, as_latex, as_markdown, as_screen
 from tseval.report.layout import lay_out
 from tseval.report.opened import for_analysis
 from tseval.report.table import Table, build_table
@@ -30,21 +30,20 @@ WRITERS: dict[Format, Callable[[Document], str]] = {
 FORMATS = tuple(WRITERS)
 
 
-def render(content: Document | Table, format: Format = "md", width: int | None = None) -> str:
+def render(content: Document | Table, format: Format = "md", screen: Screen | None = None) -> str:
     """Render a table or an analysis.
 
     Args:
         content: From `tseval.report.build_table` or an analysis.
         format: `md` and `latex` print what people read, accuracies cut to a few decimals; `csv` and
             `json` hold counts and full precision, accuracy as a fraction.
-        width: Characters of a line of the terminal that `md` is shown on: wider tables are cut into several.
-            None, and every other format, for tables in one piece.
+        screen: The terminal that it is shown on, instead of a format.
 
     Returns:
         The text, with a line break at its end. Names from outside are escaped for the format.
     """
     document = content if isinstance(content, Document) else lay_out(content)
-    return as_markdown(document, width) if format == "md" else WRITERS[format](document)
+    return WRITERS[format](document) if screen is None else as_screen(document, screen)
 
 
 def document_of(

@@ -1,19 +1,23 @@
-"""Documents: what readers see of tables and analyses, and how it is written: Markdown, CSV, JSON, LaTeX."""
+"""Documents: what readers see of tables and analyses; as Markdown, CSV, JSON, LaTeX, and on a terminal."""
 
 from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from itertools import zip_longest
 from math import ceil, floor, isnan, trunc
 from typing import TYPE_CHECKING, Literal, cast
 
 import pandas as pd
 from tabulate import tabulate
+from wcwidth import wcswidth
 
-from tseval.errors import plain
+from tseval.errors import as_html, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -180,6 +184,14 @@ class Document:
     notes: Sequence[str]
     signatures: Sequence[tuple[str, str]]
 
+    def _repr_html_(self) -> str:
+        tables = [
+            as_html(grid.title, [field.heading for field in grid.fields], map(grid.texts, grid.lines))
+            for grid in self.grids
+        ]
+        notes = (*self.notes, *(f"{name}: {line}" for name, line in self.signatures))
+        return "".join(tables) + as_html("", ("Notes",), ((note,) for note in notes))
+
 
 def side_by_side(
     keys: Sequence[Field], frames: Mapping[str, pd.DataFrame], measures: Sequence[Field]
@@ -299,7 +311,21 @@ def latex(text: str) -> str:
     return SPECIAL.sub(lambda match: ESCAPED[match[0]], plain(text))
 
 
-def _tabular(grid: Grid) -> Iterator[str]:
+def as_latex_float(grid: Grid, caption: str, label: str) -> str:
+    """Write a grid as a floating table with caption and label; of several models the best is bold.
+
+    Args:
+        grid: Accuracies; fields that are joined to others say more of these.
+        caption: In LaTeX.
+        label: Behind `tab:`.
+    """
+    inside = "\n".join(_tabular(grid, bold=sum(not field.joined for field in grid.fields[1:]) > 1))
+    caption, label = rf"\caption{{{caption}}}", rf"\label{{tab:{label}}}"
+    start, end = "\\begin{table}[t]\n\\centering", r"\end{table}"
+    return "\n".join([PREAMBLE, start, inside, caption, label, end]) + "\n"
+
+
+def _tabular(grid: Grid, bold: bool = False) -> Iterator[str]:
     """Write a grid line by line; space before each section but the first."""
     yield rf"\begin{{tabular}}{{{''.join(field.align[0] for field in grid.fields)}}}"
     yield r"\toprule"
@@ -308,18 +334,30 @@ def _tabular(grid: Grid) -> Iterator[str]:
     for place, line in enumerate(grid.lines):
         if line.kind == "section" and place:
             yield r"\addlinespace"
-        yield _row(_cells(grid, line))
+        yield _row(_cells(grid, line, bold))
     yield r"\bottomrule"
     yield r"\end{tabular}"
 
 
-def _cells(grid: Grid, line: Line) -> list[str]:
+def _cells(grid: Grid, line: Line, bold: bool) -> list[str]:
     """Give the cells of a line; the label of a section or a group stands across all columns."""
     label, *others = map(latex, grid.texts(line))
     if line.kind == "row":
-        return [label, *others]
+        values = [_measured(*pair) for pair in zip(grid.fields[1:], line.cells[1:], strict=False)]
+        known = [value for value in values if value is not None] if bold else []
+        best = max(known, default=None)
+        marked = zip_longest(others, values)
+        return [label, *(rf"\textbf{{{one}}}" if known and value == best else one for one, value in marked)]
     font = r"\textbf" if line.kind == "section" else r"\textit"
     return [rf"\multicolumn{{{len(grid.fields)}}}{{l}}{{{font}{{{label}}}}}"]
+
+
+def _measured(field: Field, cell: object) -> Fraction | float | None:
+    """Give what was measured, a mean before its spread; nothing for what says more of another field."""
+    value = cell[0] if isinstance(cell, tuple) else cell
+    if field.joined or not isinstance(value, (int, float, Fraction)):
+        return None
+    return None if isnan(value) else value
 
 
 def _row(cells: list[str]) -> str:
@@ -343,18 +381,12 @@ RANKS = re.compile(r"\\\[(\d+(?:–\d+)?)\\\](?![(:\\])")
 MARKS = {"section": "**{}**", "group": "*{}*", "row": "{}"}
 
 
-def as_markdown(document: Document, width: int | None = None) -> str:
-    """Write a document in Markdown.
-
-    Args:
-        document: What is told.
-        width: Characters that a line of a table may have, as far as columns can be parted: a wider table is
-            cut into several, each with the labels of the lines. None for tables of any width.
-    """
+def as_markdown(document: Document) -> str:
+    """Write a document in Markdown."""
     blocks = []
     for grid in document.grids:
         blocks += [f"**{markdown(grid.title)}**"] if grid.title else []
-        blocks += [_pipes(grid)] if width is None else map(_pipes, _cut(grid, width))
+        blocks += [_pipes(grid)]
     notes = [f"- {markdown(note)}" for note in document.notes]
     notes += [f"- {markdown(name)}: {code(line)}" for name, line in document.signatures]
     return "\n\n".join([*blocks, "\n".join(notes)]).rstrip() + "\n"
@@ -386,17 +418,130 @@ def _pipes(grid: Grid) -> str:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A terminal that a document is shown on.
+
+    Attributes:
+        width: Characters of a line.
+        styled: Whether it has bold and italic letters.
+        whole: Whether signatures are shown to their end.
+    """
+
+    width: int
+    styled: bool = False
+    whole: bool = False
+
+    def style(self, kind: str, text: str) -> str:
+        """Set the label of a section in bold, that of a group in italic."""
+        return f"\x1b[{STYLES[kind]}m{text}\x1b[0m" if self.styled and kind in STYLES and text else text
+
+
+STYLES = {"section": 1, "group": 3}
+NARROWEST = 16  # characters that a column of text keeps, however little room there is
+LEFT_OUT = "0 in every row, so no column: {}."
+
+
+def as_screen(document: Document, screen: Screen) -> str:
+    """Write a document for a terminal: columns as wide as there is room, none of zeros, short signatures."""
+    blocks, notes = [], list(document.notes)
+    for grid in document.grids:
+        shown, zeros = _without_zeros(grid)
+        blocks += [screen.style("section", plain(grid.title))] if grid.title else []
+        blocks += [_on_screen(part, screen) for part in _cut(shown, screen.width)]
+        notes += [LEFT_OUT.format(", ".join(zeros))] if zeros else []
+    for name, signature in document.signatures:
+        parts = signature.split("|")
+        notes.append(f"{name}: {signature if screen.whole else '|'.join(parts[:2])}")
+    if document.signatures and not screen.whole:
+        notes[-1] += " (-v: the whole signature)"
+    fill = partial(textwrap.fill, width=screen.width, initial_indent="- ", subsequent_indent="  ")
+    return "\n\n".join([*blocks, "\n".join(fill(plain(note)) for note in notes)]).rstrip() + "\n"
+
+
+def _without_zeros(grid: Grid) -> tuple[Grid, list[str]]:
+    """Leave out the counts that are 0 in every row, and name them."""
+    cells = [line.cells for line in grid.lines if line.kind == "row"]
+    columns = {
+        place: [line[place] for line in cells if len(line) > place] for place in range(len(grid.fields))
+    }
+    zeros = [
+        place
+        for place, field in enumerate(grid.fields)
+        if place
+        and field.show is format_count
+        and columns[place]
+        and all(v in (0, "") for v in columns[place])
+    ]
+    kept = grid.only([place for place in range(len(grid.fields)) if place not in zeros])
+    return kept, [grid.fields[place].heading for place in zeros]
+
+
+def _on_screen(grid: Grid, screen: Screen) -> str:
+    rows = []
+    for line in grid.lines:
+        label, *others = map(plain, grid.texts(line))
+        rows.append([screen.style(line.kind, label), *others])
+    headings = [plain(field.heading) for field in grid.fields]
+    return fitted(rows, headings, [field.align for field in grid.fields], screen.width)
+
+
+def fitted(
+    rows: Sequence[Sequence[str]], headings: Sequence[str], align: Sequence[str], width: int | None
+) -> str:
+    """Draw a table without rules between its columns; where it is too wide, its text is broken into lines.
+
+    Headings are broken between words; numbers and addresses never.
+    """
+    if width is None:
+        return tabulate(rows, headings, tablefmt="simple", colalign=align, disable_numparse=True)
+    room, least = [], []
+    for side, heading, *column in zip(align, headings, *rows, strict=True):
+        needed = _widest(column)
+        room.append(max(_shown_width(heading), needed))
+        whole = [*heading.split(), *(word for text in column for word in text.split() if "://" in word)]
+        least.append(max(_widest(whole), needed if side == "right" else min(NARROWEST, needed)))
+    while sum(room) + 2 * (len(room) - 1) > width:
+        place = max(range(len(room)), key=lambda place: (room[place] > least[place], room[place]))
+        if room[place] <= least[place]:
+            break
+        room[place] -= 1
+    # tabulate would break texts itself, but takes 1,680 for a number that it then cannot read; and would give
+    # headings two columns more than they need.
+    cut = [[_broken(text, own) for text, own in zip(row, room, strict=True)] for row in (headings, *rows)]
+    rule = ["-" * _widest("\n".join(column).split("\n")) for column in zip(*cut, strict=True)]
+    lines = [cut[0], rule, *cut[1:]]
+    return tabulate(lines, tablefmt="plain", colalign=align, disable_numparse=True)
+
+
+def _widest(texts: Sequence[str]) -> int:
+    return max(map(_shown_width, texts), default=0)
+
+
+def _broken(text: str, width: int) -> str:
+    """Break a text into lines, each in its style."""
+    style, bare, end = re.fullmatch(r"(\x1b\[\d+m)?(.*?)(\x1b\[0m)?", text, re.DOTALL).groups("")  # type: ignore[union-attr]
+    if (shown := _shown_width(bare)) <= width:
+        return text
+    letters = max(1, width * len(bare) // shown)  # wide ones take two columns
+    return "\n".join(f"{style}{line}{end}" for line in textwrap.wrap(bare, letters))
+
+
+def _shown_width(text: str) -> int:
+    return max(0, wcswidth(UNSTYLED.sub("", text)))
+
+
+UNSTYLED = re.compile("\x1b\\[[0-9]*m")
+
+
 def _cut(grid: Grid, width: int) -> Iterator[Grid]:
-    """Cut a grid into as few as stand within a width; one column of values is never cut."""
+    """Cut a grid into as few as stand within a width, each with the labels; no column of values is cut."""
     labels, *parts = grid.parts
     shown = labels
     for part in parts:
-        if shown != labels and _width(grid.only([*shown, *part])) > width:
+        drawn = _on_screen(grid.only([*shown, *part]), Screen(width))
+        if shown != labels and _widest(drawn.splitlines()) > width:
             yield grid.only(shown)
             shown = labels
         shown = [*shown, *part]
     yield grid.only(shown)
-
-
-def _width(grid: Grid) -> int:
-    return max(map(len, _pipes(grid).splitlines()))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tseval.errors import TsevalError
 
 
-FIGURE_ENDINGS = (".svg", ".png")
+FIGURE_ENDINGS = (".svg", ".pdf", ".png")
 LONGEST = 40  # characters of a model's name
 LONGEST_WORD = 46  # of a word at an axis
 # Paul Tol's "muted" colours, told apart with any colour vision, black and grey. The first seven, as many
@@ -200,7 +200,7 @@ def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
 def write_figure(
     panels: Sequence[Panel], look: Look, paths: Sequence[Path], error: type[TsevalError]
 ) -> None:
-    """Draw panels into files, SVG or PNG by their names. The same panels give the same SVG."""
+    """Draw panels into files, SVG, PDF or PNG by their names. The same panels give the same file."""
     check_figure_names(paths, error)
     try:
         from matplotlib import rcParams, style  # noqa: PLC0415 - an optional dependency
@@ -212,7 +212,8 @@ def write_figure(
         rcParams["svg.fonttype"] = "path" if _is_drawable(figure) else "none"
         for path in paths:
             buffer, kind = io.BytesIO(), path.suffix.lower()[1:]
-            figure.savefig(buffer, format=kind, dpi=160, metadata={"Date": None} if kind == "svg" else {})
+            undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+            figure.savefig(buffer, format=kind, dpi=160, metadata=undated)
             write_whole(path, buffer.getbuffer())
 
 

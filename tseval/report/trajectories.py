@@ -24,7 +24,7 @@ from tseval.report.document import (
 from tseval.report.figures import SHARES, Axis, Panel, Series
 from tseval.report.layout import in_full, row_labels, rows_and_means
 from tseval.report.opened import interval_note
-from tseval.runs import progress_of, training_of
+from tseval.runs import CLOCKS, progress_of, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -107,9 +107,12 @@ def find_trainings(
             )
         own[moment] = name
     if not found:
+        models = [manifest.model for manifest in opened.manifests.values()]
+        other = [one for one in CLOCKS if any(progress_of(model, one) is not None for model in models)]
         raise RunError(
             f"of none of these runs is known at which {over} of a training its model was.\n"
             "  A checkpoint says it by its content, its revision or its name, such as drnn-step1000.pt."
+            + "".join(f"\n  Of some is known at which {one}: add --over {one}." for one in other)
         )
     trainings = []
     for training, name in _distinct(names).items():
@@ -138,7 +141,7 @@ def _distinct(names: Mapping[str, str]) -> dict[str, str]:
     return distinct
 
 
-_SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens"}
+_SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens", "epoch": "epoch"}
 
 
 def over_steps(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tseval.analysis import ROW, as_names, no_accuracy, refuse_unknown_features, tally
 from tseval.analysis.measures import correlate, effects, with_effects
-from tseval.errors import LimitError, RunError, counted, one_line
+from tseval.errors import LimitError, RunError, as_html, counted, one_line
 from tseval.formats import ContentError
 from tseval.items import ENTRY
 from tseval.runs.directory import (
@@ -65,6 +65,11 @@ class Run:
         key, n_sentences = self.manifest.key, self.manifest.counts.sentences
         what = f"{key.model} on {key.suite}"
         return one_line(self, self.name, what, counted(n_sentences, "sentence"), f"score {key.score}")
+
+    def _repr_html_(self) -> str:
+        shown = self.table().drop(columns=["se", "df", "clusters", "fixed"], errors="ignore")
+        rows = shown.round(3).astype(str).itertuples(index=False, name=None)
+        return as_html(f"{self!r} {self.manifest.signature}", list(map(str, shown.columns)), rows)
 
     @classmethod
     def of(cls, manifest: Manifest, scored: pa.Table, verdicts: pa.Table) -> Run:
@@ -253,15 +258,17 @@ def cache_runs(runs: Sequence[Run]) -> list[CachedRun]:
     return kept
 
 
-Clock = Literal["step", "tokens"]
+Clock = Literal["step", "tokens", "epoch"]
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
 
-# How names say a step: `checkpoint-500`, `drnn_step1000`, `step143000-tokens300B`, `ckpt.5k`. An epoch is
-# none.
-_MARK = re.compile(
-    r"(?<![^\W_])(?:global[-_]?step|steps?|checkpoint|ckpt|iter(?:ation)?)[-_.=]?(\d{1,12})(k?)(?![^\W_])",
-    re.IGNORECASE,
-)
+# How names say a moment: `checkpoint-500`, `drnn_step1000`, `step143000-tokens300B`, `ckpt.5k`; `epoch3`.
+_MARKS = {
+    clock: re.compile(rf"(?<![^\W_])(?:{words})[-_.=]?(\d{{1,12}})(k?)(?![^\W_])", re.IGNORECASE)
+    for clock, words in (
+        ("step", "global[-_]?step|steps?|checkpoint|ckpt|iter(?:ation)?"),
+        ("epoch", "epochs?|ep"),
+    )
+}
 _SEPARATORS = "-_.@/ "
 
 
@@ -274,28 +281,29 @@ def progress_of(card: ModelCard, over: Clock = "step") -> int | None:
 
     Args:
         card: Of the model, as in the manifest of a run.
-        over: Optimiser steps (of tseval's own trainings: windows), or tokens learnt from.
+        over: Optimiser steps (of tseval's own trainings: windows), tokens learnt from, or epochs.
     """
     known = card.details.get(over)
     if isinstance(known, int) and not isinstance(known, bool):
         return known
-    if over == "step":
-        for text in (card.details.get("revision"), card.name):
-            if isinstance(text, str) and (mark := _MARK.search(text)):
-                return int(mark[1]) * (1000 if mark[2] else 1)
+    for text in (card.details.get("revision"), card.name) if over in _MARKS else ():
+        if isinstance(text, str) and (mark := _MARKS[over].search(text)):
+            return int(mark[1]) * (1000 if mark[2] else 1)
     return None
 
 
 def training_of(card: ModelCard) -> str:
-    """Name the training that a model is a checkpoint of: its own name, without the step.
+    """Name the training that a model is a checkpoint of: its own name, without step and epoch.
 
-    Where the name says a step and nothing else, as `checkpoint-500` does, it is the folder that it lies in.
+    Where the name says nothing else, as `checkpoint-500` does, it is the folder that it lies in, or, where
+    that is not known, the kind of model.
     """
-    mark = _MARK.search(card.name)
-    if mark is None:
-        return card.name
-    before, after = card.name[: mark.start()].rstrip(_SEPARATORS), card.name[mark.end() :].strip(_SEPARATORS)
-    return "-".join(part for part in (before, after) if part) or str(card.details.get("folder") or card.name)
+    left = card.name
+    for mark in filter(None, (pattern.search(left) for pattern in _MARKS.values())):
+        left = f"{left[: mark.start()].rstrip(_SEPARATORS)}-{left[mark.end() :].strip(_SEPARATORS)}".strip(
+            "-"
+        )
+    return left or str(card.details.get("folder") or card.kind)
 
 
 __all__ = [

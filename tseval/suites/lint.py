@@ -9,22 +9,24 @@ pair be minimal.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tseval.errors import counted, shortened
+from tseval.errors import GrammarError, counted, shortened
 from tseval.questions.regions import ALL_PREDICTIONS, Operation, Region, Regions, parse, parts_of, regions_of
 from tseval.suites.data import read_data
 from tseval.suites.data.exclusions import KNOWN_ERRORS, count_known
 from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.expand import check_size, expand
-from tseval.suites.grammar.source import class_names
+from tseval.suites.grammar.source import class_names, find_class
+from tseval.suites.inflection import doubted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from tseval.items import Case
     from tseval.questions.regions import Prediction
@@ -253,28 +255,77 @@ def _cut(question: Regions, region: Region, words: _Words) -> list[tuple[str, st
     ]
 
 
-def lint(path: Path, knows: Callable[[str], bool] | None = None) -> list[LintFinding]:
+class Findings(list[LintFinding]):
+    """What was found, and in how many items; none of those of a grammar that cannot be read."""
+
+    n_items = 0
+
+
+def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | None = None) -> Findings:
     """Check a suite folder or a single grammar.
 
     Args:
         path: The folder, or one `.jinja` file; of its lexicon then only what it uses is judged.
         knows: Tells whether a model knows a word, where that is to be checked.
+        sample: How many items of each grammar are looked at, drawn at random, the first always; None for all.
 
     Returns:
-        What was found, in the order of the cases; empty when all is well.
+        What was found, in the order of the cases; empty when all is well. What cannot be read or expanded is
+        an error among others.
     """
     folder = read_folder(path)
-    grammars = folder.load()
-    findings: list[LintFinding] = []
+    findings = Findings()
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
-    for grammar in grammars:
-        check_size(grammar, fix="Shorten the slots: all items are looked at.")
-        case = expand(grammar, folder.contrasts_of(grammar), range(grammar.n_items), folder.terminator)
+    grammars: list[Grammar] = []
+    for name in folder.files:
+        try:
+            (grammar,) = folder.load([name])
+            check_size(grammar, sample, "All items are looked at: shorten the slots, or add --sample N.")
+            rows: Sequence[int] = range(grammar.n_items)
+            if sample is not None and sample < grammar.n_items:
+                drawn = random.Random(grammar.name).sample(rows, sample)  # noqa: S311 - no secret
+                rows = sorted({0, *drawn[1:]})
+            case = expand(grammar, folder.contrasts_of(grammar), rows, folder.terminator)
+        except GrammarError as error:
+            # What is wrong with a lexicon is wrong for every grammar that uses it, and said once.
+            findings += [one for one in map(_as_finding, (error, *error.others)) if one not in findings]
+            continue
+        grammars.append(grammar)
+        findings.n_items += case.n_items
         findings += _case_findings(grammar, case, folder.terminator, knows)
         words |= dict.fromkeys(word for text in _sentences(case) for word in text.split())
-    if path.is_dir():
+    findings += _doubtful_forms(grammars)
+    if len(grammars) == len(folder.files):
+        folder.load()  # what is wrong only with all of them together
+    if path.is_dir() and len(grammars) == len(folder.files):
         findings += _folder_findings(folder, grammars)
-    return [*findings, *missing_words(list(words), path, knows)]
+    findings += missing_words(list(words), path, knows)
+    return findings
+
+
+def _as_finding(error: GrammarError) -> LintFinding:
+    """Tell an error of a grammar as a finding, on one line."""
+    assert error.path is not None
+    said = " ".join(filter(None, (error.message, error.fix)))
+    return LintFinding("error", Path(error.path), error.line, said)
+
+
+def _doubtful_forms(grammars: Sequence[Grammar]) -> Iterator[LintFinding]:
+    """Doubt what rules make of words that may not be regular, once each."""
+    words = {
+        (word.path, word.line, word.lemma): word
+        for grammar in grammars
+        if grammar.lexicon is not None
+        for slot in grammar.slots
+        if slot.class_name is not None
+        for word in find_class(grammar.lexicon, slot.class_name)
+        if word.part is not None and "plur" in word.forms
+    }
+    for (path, line, lemma), word in words.items():
+        if (why := doubted(str(word.part), lemma)) is not None:
+            message = f"{lemma!r} is inflected by rule to {word.forms['plur']!r}, which may be wrong: {why}."
+            fix = f"Write {{sing: ..., plur: ...}} for {lemma!r}, or state the suite's 'language'."
+            yield LintFinding("warning", path, line, f"{message} {fix}")
 
 
 def minimal_step(one: str, other: str) -> bool:
@@ -311,7 +362,7 @@ def _case_findings(
 
 
 def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    found = {"items": case.n_items} | {
+    found = {"items": grammar.n_items} | {
         label: case.sentences.column(label)[0].as_py() for label in case.labels
     }
     for key, expected in grammar.expect.items():
@@ -400,7 +451,7 @@ def _sentences(case: Case) -> Iterator[str]:
 
 def lint_data(
     path: Path, knows: Callable[[str], bool] | None = None, columns: Mapping[str, str] | None = None
-) -> list[LintFinding]:
+) -> Findings:
     """Check a file of data or a folder of such files.
 
     Args:
@@ -413,7 +464,8 @@ def lint_data(
     """
     data = read_data(path, columns=columns)
     cases = data.cases
-    findings = [LintFinding("note", path, None, f"{note}.") for note in data.notes]
+    findings = Findings(LintFinding("note", path, None, f"{note}.") for note in data.notes)
+    findings.n_items = sum(case.n_items for case in cases)
     for error, n_items in count_known(data):
         said = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
         findings.append(LintFinding("warning", path, None, f"{said}; tseval run --exclude {KNOWN_ERRORS}."))
@@ -427,4 +479,5 @@ def lint_data(
         for label in case.labels:
             texts = case.sentences[label].unique().to_pylist()
             words |= dict.fromkeys(word for text in texts for word in str(text).split())
-    return [*findings, *missing_words(list(words), path, knows)]
+    findings += missing_words(list(words), path, knows)
+    return findings

@@ -43,6 +43,11 @@ class Options:
     device: str = "auto"
     columns: Mapping[str, str] | None = None
     text: Form = "auto"
+    sample: int | None = None
+    seed: int = 0
+    exclude: str | None = None
+    normalise: str = "none"
+    unigrams: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +91,9 @@ class SweepUnit:
         return _files(str(named[0])), *map(_files, self.arguments.values())
 
     def suite_files(self) -> tuple[Files, ...]:
-        """Say which files the suite is, as the name stands and without its method."""
-        return _files(self.suite), _files(self.suite.rpartition(":")[0])
+        """Say which files the suite is, as the name stands and without its method, and which its options."""
+        options = _files(self.options.exclude or ""), _files(self.options.unigrams or "")
+        return _files(self.suite), _files(self.suite.rpartition(":")[0]), *options
 
 
 def _files(name: str) -> Files:

@@ -23,6 +23,7 @@ from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
 from tseval.items import cluster_by
 from tseval.scoring.numerics import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
+from tseval.suites.data.ratings import chosen_score
 from tseval.sweeps.engines import end_process
 from tseval.sweeps.units import Records, UnitRecord, n_saved
 
@@ -186,10 +187,11 @@ class UnitScorer:
         suite, model = self._suite(unit), self._open(unit)
         if options.too_long == "refuse":
             refuse_too_long(model, suite)
+        unigrams = None if options.unigrams is None else Path(options.unigrams)
         run = evaluate(
             model,
             suite,
-            score=options.score,
+            score=chosen_score(options.score, options.normalise, unigrams, [suite]),
             text=options.text,
             out=unit.run,
             resume=True,
@@ -214,13 +216,13 @@ class UnitScorer:
         """Load the suite of a unit, unless an earlier one had the same and it was kept."""
         options = unit.options
         columns = tuple((options.columns or {}).items())
-        chosen = options.case, options.limit, options.tokenise, options.cluster, columns
+        chosen = replace(options, score=None, device="", columns=None), columns
         wanted = unit.suite, chosen, unit.suite_files()
         suite = self._suites.pop(wanted, None)
         if suite is None:
             suite = load_suite(
                 unit.suite, cases=options.case, limit=options.limit, tokenise=options.tokenise,
-                columns=options.columns,
+                columns=options.columns, sample=options.sample, seed=options.seed, exclude=options.exclude,
             )  # fmt: skip
             suite = cluster_by(suite, options.cluster)
         self._suites[wanted] = suite  # behind those that were not used for longer

@@ -260,7 +260,11 @@ def test_the_file(tmp_path, message, raw, what):
         ("noun:\n  person: [{sing: [a]}]", 2, "the form 'sing' must be text.\n  Write the word."),
         ("noun:\n  person: [{number: a}]", 2, "'number' cannot name a form."),
         ("irregular:\n  is: []", 2, "the irregular plural of 'is' is empty.\n  Write 'singular: plural'"),
-        ("noun: {person: [box]}", 1, "'box' has no form 'plur'.\n  Regular are nouns that add a plain -s"),
+        (
+            "noun: {person: [box]}",
+            1,
+            "'box' has no form 'plur'.\n  Regular are English nouns that add a plain -s",
+        ),
         ("noun: {person: [city]}", 1, "'city' has no form 'plur'."),
         ("noun: {person: [a]}\nverb: {main: [said]}", 2, "'said' has no form 'plur'."),
         ("noun: {person: [a]}\nverb: {main: [watches]}", 2, "'watches' has no form 'plur'."),

@@ -8,7 +8,6 @@ agree count too; coordinated subjects are left out.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from tseval.errors import SuiteError
 from tseval.files import beyond, limits
 from tseval.formats import numbered_lines
 from tseval.suites.agreement import EXAMPLE_NUMBERS, NO_NOUN, PLURAL, SINGULAR, Example, split_of
+from tseval.suites.inflection import IRREGULAR, add_s, remove_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -210,51 +210,12 @@ def _word(token: Token, penn: bool) -> TaggedWord:
     )
 
 
-# Singular to plural; a clitic `'s` is `has` or `is` by its lemma.
-IRREGULAR = {"is": "are", "has": "have", "does": "do"}
+# A clitic `'s` is `has` or `is` by its lemma.
 CLITICS = {("'s", "have"): "'ve", ("’s", "have"): "’ve", ("'s", "be"): "'re", ("’s", "be"): "’re"}
 # Penn tags stand in for rare words in Linzen's table.
 TAGS = {"VBZ": "VBP", "VBP": "VBZ"}
 _PLURALS = IRREGULAR | {"'s": "'re", "’s": "’re"}
 _SINGULARS = {plural: singular for singular, plural in [*_PLURALS.items(), ("'ve", "'s"), ("’ve", "’s")]}
-
-_SIBILANT = re.compile(r"(s|x|z|ch|sh)$")
-_ES = re.compile(r"(ss|x|zz|ch|sh|o)es$")
-# Singular forms whose ending does not tell where the plural one ends.
-_BASES = {
-    **{f"{base}s": base for base in ("ache", "axe", "belie", "die", "hoe", "lie", "overlie", "shoe", "tie")},
-    **{f"{base}s": base for base in ("tiptoe", "underlie", "untie", "vie")},
-    **{f"{base}es": base for base in ("bias", "bus", "canvas", "focus", "gas", "refocus")},
-    "quizzes": "quiz",
-}
-
-
-def add_s(base: str) -> str:
-    """Inflect a base form for the third person singular, by rule.
-
-    >>> [add_s(base) for base in ("laugh", "push", "carry", "play", "go")]
-    ['laughs', 'pushes', 'carries', 'plays', 'goes']
-    """
-    if re.search(r"[^aeiou]y$", base):
-        return base[:-1] + "ies"
-    if _SIBILANT.search(base) or re.search(r"[^aeiou]o$", base):
-        return base + "es"
-    return base + "s"
-
-
-def remove_s(form: str) -> str | None:
-    """Give the base form of a regular third person singular, by rule; None if it does not end in -s.
-
-    >>> [remove_s(form) for form in ("laughs", "passes", "carries", "uses", "lies", "can")]
-    ['laugh', 'pass', 'carry', 'use', 'lie', None]
-    """
-    if form in _BASES:
-        return _BASES[form]
-    if form.endswith("ies"):
-        return form[:-3] + "y"
-    if _ES.search(form):
-        return form[:-2]
-    return form[:-1] if re.search(r"[^s']s$", form) else None
 
 
 def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str, str] | None:

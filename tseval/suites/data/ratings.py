@@ -15,7 +15,7 @@ from tseval.errors import SuiteError
 from tseval.formats import bare_name, fits, read_jsonl
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.pairs import RATED, Ratings
-from tseval.questions.scored import Unigrams
+from tseval.questions.scored import Normalised, Unigrams
 from tseval.suites.data.entries import DataItem, table_row
 from tseval.suites.data.records import columns_of, read_records
 from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, find_columns, parts_of, value_of
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.items import Case, Feature
+    from tseval.items import Case, Feature, Suite
+    from tseval.questions import Score
     from tseval.suites.data.entries import Reading, TableRow
     from tseval.suites.data.roles import Header
 
@@ -326,6 +327,32 @@ def read_unigrams(path: Path) -> Unigrams:
     elif kind[1] == "probability":
         found = {token: log(share) for token, share in found.items()}
     return Unigrams(found)
+
+
+def chosen_score(
+    score: Score | None, by: str, unigrams: Path | None, suites: Sequence[Suite]
+) -> Score | Normalised | None:
+    """Make one of what a user says of scores; the mean per word is a score by itself.
+
+    Args:
+        score: What sentences are compared by; else what each suite says.
+        by: What log-probabilities are divided by; `none` for nothing.
+        unigrams: The file for it, if there is one.
+        suites: For which this must do.
+    """
+    if by == "none":
+        if unigrams is not None:
+            raise SuiteError("--unigrams is for --normalise slor.\n  Add that, or leave it out.")
+        return score
+    for suite in suites:
+        if (compared := score or suite.score) != "sentence":
+            raise SuiteError(
+                f"--normalise is for whole sentences, and {suite.name} is compared by {compared!r}.\n"
+                "  Add --score sentence, or leave out --normalise."
+            )
+    if by == "words" and unigrams is None:
+        return "mean"
+    return Normalised(by, None if unigrams is None else read_unigrams(unigrams))
 
 
 def _columns(place: str, row: Mapping[str, object]) -> tuple[str, str]:

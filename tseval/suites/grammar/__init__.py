@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from tseval.errors import GrammarError, SuiteError, suggest
 from tseval.items import refuse_unknown_cases
 from tseval.questions import Contrast
-from tseval.suites.grammar.grammar import Grammar, load_grammar, read_contrasts
+from tseval.suites.grammar.grammar import ENGLISH, Grammar, load_grammar, read_contrasts
 from tseval.suites.grammar.source import YamlDocument, describe, parse_yaml, read_grammar_text
 from tseval.writing import LANGUAGES, Writing, read_writing
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SUITE_FILE = "suite.yaml"
 GRAMMAR_SUFFIX = ".jinja"
-SUITE_KEYS = ("title", "source", "terminator", "contrasts", "cases", "writing")
+SUITE_KEYS = ("title", "source", "terminator", "contrasts", "cases", "writing", "language")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class SuiteFolder:
         unlisted: Grammar files in the folder that `suite.yaml` leaves out.
         path: The folder or file.
         writing: How its tokens are written as natural text.
+        language: Whose words it has; English ones are inflected by rule.
     """
 
     name: str
@@ -57,13 +58,16 @@ class SuiteFolder:
     unlisted: tuple[Path, ...]
     path: Path
     writing: Writing | None = LANGUAGES["english"]
+    language: str = ENGLISH
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
         """Read the grammars of the given cases, or all, in the suite's order."""
         refuse_unknown_cases(self.name, self.files, cases)
         lexicons: dict[Path, Lexicon] = {}
         grammars = [
-            load_grammar(file, lexicons) for name, file in self.files.items() if not cases or name in cases
+            load_grammar(file, lexicons, self.language)
+            for name, file in self.files.items()
+            if not cases or name in cases
         ]
         first = grammars[0]
         for grammar in grammars:
@@ -117,7 +121,7 @@ def read_folder(path: Path) -> SuiteFolder:
         return SuiteFolder(name, name, None, ".", None, found, (), path)
     document = parse_yaml(read_grammar_text(path / SUITE_FILE), path / SUITE_FILE)
     document.check_keys(SUITE_KEYS)
-    files = _listed(document, found)
+    files, writing = _listed(document, found), document.data.get("writing")
     return SuiteFolder(
         name=name,
         title=document.text("title") or name,
@@ -127,7 +131,8 @@ def read_folder(path: Path) -> SuiteFolder:
         files=files,
         unlisted=tuple(file for case, file in found.items() if case not in files),
         path=path,
-        writing=read_writing(document.data.get("writing", "english"), str(path / SUITE_FILE)),
+        writing=read_writing(document.data.get("writing", ENGLISH), str(path / SUITE_FILE)),
+        language=document.text("language") or (writing if isinstance(writing, str) else ENGLISH),
     )
 
 

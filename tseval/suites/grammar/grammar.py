@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 import os
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from tseval.suites.grammar.source import (
     YamlDocument,
     YamlValue,
     describe,
+    gathered,
     load_lexicon,
     parse_yaml,
     read_grammar_text,
@@ -40,7 +42,7 @@ from tseval.suites.grammar.source import (
 from tseval.suites.grammar.template import Sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
     from tseval.suites.grammar.slots import Slot
     from tseval.suites.grammar.source import YamlDocument, YamlValue
     from tseval.suites.grammar.template import Code
+
+
+ENGLISH = "english"
 
 
 def read_factors(
@@ -126,6 +131,39 @@ def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentence
         message = f"'draw' asks for {draw.n_items:,} items; {LARGEST_DRAW:,} are allowed."
         raise document.error(message, "draw", fix="Draw fewer.")
     return draw
+
+
+def read_where(
+    document: YamlDocument, slots: Sequence[Slot], sentences: Sentences
+) -> NDArray[np.int64] | None:
+    """Read `where` of a grammar's front matter: which of all combinations are items; None for all."""
+    if (source := document.data.get("where")) is None:
+        return None
+    if "draw" in document.data:
+        fix = "Put 'where' into 'draw', or leave one of them out."
+        raise document.error("'where' and 'draw' stand beside each other.", "where", fix=fix)
+    n_all = math.prod(slot.size for slot in slots)
+    if n_all > LARGEST_DRAW:
+        fix = "Put it into 'draw', with the slots that it names under 'for_each'."
+        message = f"'where' would be asked about {n_all:,} combinations; {LARGEST_DRAW:,} are allowed."
+        raise document.error(message, "where", fix=fix)
+    condition = sentences.expression(str(source), document.line("where"))
+    codes = slot_codes(slots, np.arange(n_all))
+    asked = [slot for slot in slots if slot.name in condition.slots]
+    columns = np.stack([codes[slot.name] for slot in asked] or [np.zeros(n_all, np.int64)], axis=1)
+    distinct, places = np.unique(columns, axis=0, return_inverse=True)
+    holds = [
+        bool(
+            condition.value(
+                {slot.name: slot.binding(int(code)) for slot, code in zip(asked, row, strict=False)}
+            )
+        )
+        for row in distinct
+    ]
+    kept = np.flatnonzero(np.array(holds)[places.reshape(-1)])
+    if not len(kept):
+        raise document.error("'where' holds for no combination.", "where", fix="Change it.")
+    return kept
 
 
 def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -> list[Slot]:
@@ -248,6 +286,9 @@ GRAMMAR_KEYS = (
     *_ROW_KEYS,
     "source",
     "lexicon",
+    "language",
+    "numbers",
+    "where",
     "slots",
     "draw",
     "features",
@@ -282,6 +323,7 @@ class Grammar:
         experiment: What it predicts of regions; None where whole sentences are compared.
         expect: What it says of itself: `items`, and labels with the first item's sentences.
         document: The front matter, for messages.
+        where: Places of the items among all combinations; None where all are items.
     """
 
     path: Path
@@ -300,18 +342,21 @@ class Grammar:
     experiment: Experiment | None
     expect: Mapping[str, str | int]
     document: YamlDocument
+    where: NDArray[np.int64] | None = field(default=None, compare=False)
 
     @property
     def n_items(self) -> int:
         """Number of items of the full expansion, known before anything is rendered."""
         if self.draw is not None:
             return self.draw.n_items
+        if self.where is not None:
+            return len(self.where)
         return math.prod(slot.size for slot in self.slots)
 
     def codes(self, rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         """Tell which value every slot has in the given items, as codes for `Slot.binding`, (items,) each."""
         if self.draw is None:
-            return slot_codes(self.slots, rows)
+            return slot_codes(self.slots, rows if self.where is None else self.where[rows])
         drawn = codes_of_draw(self.slots, self.draw, self.document)
         return {name: codes[rows] for name, codes in drawn.items()}
 
@@ -321,38 +366,39 @@ class Grammar:
         return tuple(self.sentences)
 
 
-def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None) -> Grammar:
+def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, language: str = ENGLISH) -> Grammar:
     """Read and check a grammar file; nothing is rendered yet.
 
     Args:
         path: The `.jinja` file.
         lexicons: Lexicons already read, by path; shared by the grammars of a suite.
+        language: Of the suite; English words are inflected by rule. The grammar may state another.
     """
     front, body, body_line = _split_front_matter(path)
     document = parse_yaml(front, path, 2)
     document.check_keys(GRAMMAR_KEYS)
-    lexicon = _lexicon(document, front, {} if lexicons is None else lexicons)
+    english = (document.text("language") or language).casefold() == ENGLISH
+    lexicon = _lexicon(document, front, {} if lexicons is None else lexicons, english)
     slots = read_slots(document, lexicon)
     sentences = Sentences(body, path, body_line, [slot.name for slot in slots])
     _check_names(document, slots, sentences)
-    return Grammar(
-        path=path,
-        name=path.stem,
-        construction=_required(document, "construction"),
-        phenomenon=_required(document, "phenomenon"),
-        dependency=_dependency(document),
-        source=document.text("source"),
-        lexicon=lexicon,
-        slots=slots,
-        draw=read_draw(document, slots, sentences),
-        sentences=sentences.fragments(),
-        features=_features(document, sentences),
-        factors=read_factors(document, slots, sentences),
-        contrasts=read_contrasts(document, tuple(sentences.labels)),
-        experiment=read_experiment(document, tuple(sentences.labels)),
-        expect=_expect(document, tuple(sentences.labels)),
-        document=document,
-    )
+    labels = tuple(sentences.labels)
+    parts: dict[str, Callable[[], Any]] = {
+        "construction": partial(_required, document, "construction"),
+        "phenomenon": partial(_required, document, "phenomenon"),
+        "dependency": partial(_dependency, document),
+        "source": partial(document.text, "source"),
+        "draw": partial(read_draw, document, slots, sentences),
+        "where": partial(read_where, document, slots, sentences),
+        "sentences": sentences.fragments,
+        "features": partial(_features, document, sentences),
+        "factors": partial(read_factors, document, slots, sentences),
+        "contrasts": partial(read_contrasts, document, labels),
+        "experiment": partial(read_experiment, document, labels),
+        "expect": partial(_expect, document, labels),
+    }
+    read = dict(zip(parts, gathered(parts.values()), strict=True))
+    return Grammar(path=path, name=path.stem, lexicon=lexicon, slots=slots, document=document, **read)
 
 
 def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tuple[Contrast, ...] | None:
@@ -400,10 +446,12 @@ def _split_front_matter(path: Path) -> tuple[str, str, int]:
     raise GrammarError("the front matter does not end.", path, 1, "Close it with a line '---'.")
 
 
-def _lexicon(document: YamlDocument, front: str, lexicons: dict[Path, Lexicon]) -> Lexicon | None:
+def _lexicon(
+    document: YamlDocument, front: str, lexicons: dict[Path, Lexicon], english: bool
+) -> Lexicon | None:
     if isinstance(document.data.get("lexicon"), dict):
         # Read again: in a lexicon, every scalar is a word.
-        return read_lexicon(parse_yaml(front, document.path, 2, words=True).part("lexicon"))
+        return read_lexicon(parse_yaml(front, document.path, 2, words=True).part("lexicon"), english)
     name = document.text("lexicon")
     if name is None:
         return None
@@ -417,7 +465,7 @@ def _lexicon(document: YamlDocument, front: str, lexicons: dict[Path, Lexicon]) 
             f"there is no lexicon {name!r}.", "lexicon", fix="It must lie beside the grammar."
         )
     if path not in lexicons:
-        lexicons[path] = load_lexicon(path)
+        lexicons[path] = load_lexicon(path, english)
     return lexicons[path]
 
 

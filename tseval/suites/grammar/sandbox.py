@@ -14,7 +14,7 @@ from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tseval.errors import GrammarError
-from tseval.suites.grammar.source import LARGEST_NUMBER, NUMBERS, Word, describe
+from tseval.suites.grammar.source import ALL_NUMBERS, LARGEST_NUMBER, NUMBERS, Word, describe
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
@@ -92,9 +92,19 @@ def agree(word: object, with_: object) -> Word:
     return _word(word).inflected(_number(with_))
 
 
-def disagree(word: object, with_: object) -> Word:
-    """Inflect a word for the number that the other does not have."""
-    return _word(word).inflected(NUMBERS[1 - NUMBERS.index(_number(with_))])
+def disagree(word: object, with_: object, number: object = None) -> Word:
+    """Inflect a word for the number that the other does not have; of several, for the one that is named."""
+    inflected, own = _word(word), _number(with_)
+    others = [one for one in ALL_NUMBERS if one != own and (one in inflected.forms or one in NUMBERS)]
+    if number is None and len(others) > 1:
+        fix = f"Say which is meant: {{{{ ... | disagree(..., '{others[0]}') }}}}, or {others[1]!r}."
+        raise GrammarError(f"{_kind(word)} has {len(others)} forms that disagree with {own!r}.", fix=fix)
+    chosen = others[0] if number is None else _number(number)
+    if chosen == own:
+        raise GrammarError(
+            f"{chosen!r} does not disagree: the other word has it.", fix=f"Name {others[0]!r}."
+        )
+    return inflected.inflected(chosen)
 
 
 def match(word: object, with_: object) -> str:
@@ -267,7 +277,7 @@ def _word(value: object) -> Word:
 def _number(value: object) -> str:
     if isinstance(value, Word) and value.number is not None:
         return value.number
-    if isinstance(value, str) and value in NUMBERS:
+    if isinstance(value, str) and value in ALL_NUMBERS:
         return value
     raise GrammarError(f"{_kind(value)} has no number.", fix="Name a noun slot, or write 'sing' or 'plur'.")
 

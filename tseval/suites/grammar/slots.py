@@ -7,12 +7,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tseval.errors import GrammarError, suggest
-from tseval.suites.grammar.source import NUMBERS, Lexicon, Word, YamlDocument, YamlValue, describe, find_class
+from tseval.suites.grammar.source import (
+    ALL_NUMBERS,
+    NUMBERS,
+    Lexicon,
+    Word,
+    YamlDocument,
+    YamlValue,
+    describe,
+    find_class,
+    gathered,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +52,7 @@ class Slot:
         name: As used in the sentences.
         fillers: What one place can hold; a noun of either number stands here twice in a row.
         class_name: The lexicon class, or several joined by `+`; None for a literal list.
-        numbers: Fillers per lexicon entry: 2 for a noun of either number, else 1.
+        numbers: Fillers per lexicon entry: 2 for a noun of either number, 3 beside a dual, else 1.
         repeat: How many fillers the slot holds at once, as a list, or at most; None for a single filler.
         differs_from: An earlier slot whose lexicon entry this one never takes.
         repeated_by: An earlier slot whose filler says how many fillers this one holds.
@@ -139,11 +150,14 @@ def skip_taken(slots: Sequence[Slot], codes: dict[str, NDArray[np.int64]]) -> di
 def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, ...]:
     """Read the `slots` of a grammar's front matter."""
     slots: dict[str, Slot] = {}
-    for name, value in document.mapping("slots").items():
+
+    def read(name: str, value: YamlValue) -> None:
         if not _NAME.fullmatch(name) or name in TAKEN_NAMES:
             fix = "Use letters, digits and underscores, and no word of the template language."
             raise document.error(f"a slot cannot be called {name!r}.", "slots", name, fix=fix)
         slots[name] = _read_slot(document, name, value, lexicon, slots)
+
+    gathered(partial(read, name, value) for name, value in document.mapping("slots").items())
     if not slots:
         raise document.error("there are no slots.", "slots", fix="Add 'slots:' with 'name: class' lines.")
     return tuple(slots.values())
@@ -219,18 +233,31 @@ def _numbered(
     document: YamlDocument, name: str, class_name: str, words: tuple[Word, ...], number: YamlValue
 ) -> tuple[tuple[Filler, ...], int]:
     """Give nouns their numbers: both, singular first, unless the slot fixes one."""
-    if number is not None and number not in NUMBERS:
-        raise document.error(
-            f"{number!r} is not a number.", "slots", name, "number", fix="Write sing or plur."
-        )
+    known = _numbers(document)
+    if number is not None and number not in known:
+        fix = f"Write {' or '.join(known)}." + ("" if "dual" in known else " Others are named by 'numbers'.")
+        raise document.error(f"{number!r} is not a number.", "slots", name, "number", fix=fix)
     if not class_name.startswith("noun."):
         if number is not None:
             fix = "Inflect other words where they stand: {{ " + name + " | agree(...) }}."
             message = f"the slot {name!r} fixes a number, but {class_name!r} is not a class of nouns."
             raise document.error(message, "slots", name, "number", fix=fix)
         return words, 1
-    numbers = NUMBERS if number is None else (str(number),)
-    return tuple(word.inflected(each) for word in words for each in numbers), len(numbers)
+    numbers = known if number is None else (str(number),)
+    inflected = gathered(partial(word.inflected, each) for word in words for each in numbers)
+    return tuple(inflected), len(numbers)
+
+
+def _numbers(document: YamlDocument) -> tuple[str, ...]:
+    """Read which numbers the nouns of a grammar have."""
+    given = document.data.get("numbers")
+    if given is None:
+        return NUMBERS
+    named = given if isinstance(given, list) else []
+    if len(named) < 2 or [one for one in ALL_NUMBERS if one in named] != named:
+        fix = f"Write two or more of [{', '.join(ALL_NUMBERS)}], in this order."
+        raise document.error(f"'numbers' is {describe(given)}.", "numbers", fix=fix)
+    return tuple(map(str, named))
 
 
 def _repeat(document: YamlDocument, name: str, repeat: YamlValue) -> int | None:

@@ -3,8 +3,8 @@
 Words: lexicon files, their classes, and the two numbers of a word.
 
 A lexicon lists classes under parts of speech. Regular inflection is deliberately small (Marvin & Linzen
-2018 need no more): a noun adds `s`; a verb phrase is listed in the singular and its first word drops
-its final `s`. Everything else is spelled out, in `irregular` or entry by entry.
+2018 need no more), and of English alone: a noun adds `s`; a verb phrase is listed in the singular and its
+first word drops its final `s`. Everything else is spelled out, in `irregular` or entry by entry.
 
 Reading grammar, lexicon and suite files: text, YAML with line numbers, and errors that name the line.
 
@@ -16,18 +16,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import yaml
 
 from tseval.errors import GrammarError, suggest
 from tseval.files import how_to_raise, limits, open_regular
+from tseval.suites.inflection import plural_by_rule, right_plural
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
 
+Read = TypeVar("Read")
 YamlValue = str | int | float | bool | None | list["YamlValue"] | dict[str, "YamlValue"]
 Keys = tuple[str | int, ...]
 
@@ -224,10 +227,7 @@ def _scalar(text: str) -> YamlValue:
 
 
 NUMBERS = ("sing", "plur")
-
-# Adding or dropping a bare `s` gives no English word here: box, city, watches, goes, tries, has.
-_NOUN_EXCEPTIONS = ("s", "x", "z", "ch", "sh", *(f"{letter}y" for letter in "bcdfghjklmnpqrstvwxz"))
-_VERB_EXCEPTIONS = ("ss", "xes", "zes", "ches", "shes", "sses", "oes", "ies")
+ALL_NUMBERS = ("sing", "dual", "plur")  # of which a grammar's `numbers` may name more than the two
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +240,7 @@ class Word:
         path: The lexicon file.
         line: The line of the entry.
         number: `sing`, `plur`, or None for a word that has no number of its own.
+        part: Its part of speech, where its plural is by rule, or would be; else None.
     """
 
     lemma: str
@@ -247,6 +248,7 @@ class Word:
     path: Path
     line: int
     number: str | None = None
+    part: str | None = None
 
     def form(self, name: str) -> str:
         """Look up one form."""
@@ -256,12 +258,14 @@ class Word:
         if name not in NUMBERS:
             where = f"It is defined at {self.path}:{self.line}."
             raise GrammarError(message, fix=f"{suggest(name, self.forms, 'Forms')} {where}")
+        known = None if self.part is None else right_plural(self.part, self.lemma)
+        fix = f"{{sing: {self.lemma}, plur: {known or '...'}}}"
         raise GrammarError(
             message,
             self.path,
             self.line,
-            "Regular are nouns that add a plain -s and verb phrases whose first word drops one: "
-            "write {sing: ..., plur: ...} here, or add the word to 'irregular'.",
+            "Regular are English nouns that add a plain -s and verb phrases whose first word drops one: "
+            f"write {fix} here, or add the word to 'irregular'.",
         )
 
     def inflected(self, number: str) -> Word:
@@ -299,12 +303,28 @@ class Lexicon:
     unused_irregular: tuple[str, ...]
 
 
-def load_lexicon(path: Path) -> Lexicon:
-    """Read a lexicon file."""
-    return read_lexicon(parse_yaml(read_grammar_text(path), path, words=True))
+def gathered(readers: Iterable[Callable[[], Read]]) -> list[Read]:
+    """Read several things, and say all that is wrong with them: the first error brings the others along."""
+    read: list[Read] = []
+    errors: list[GrammarError] = []
+    for reader in readers:
+        try:
+            read.append(reader())
+        except GrammarError as error:
+            errors += [error, *error.others]
+    if errors:
+        first, *others = errors
+        first.others = tuple(others)
+        raise first
+    return read
 
 
-def read_lexicon(document: YamlDocument) -> Lexicon:
+def load_lexicon(path: Path, english: bool) -> Lexicon:
+    """Read a lexicon file; by rule only English is inflected."""
+    return read_lexicon(parse_yaml(read_grammar_text(path), path, words=True), english)
+
+
+def read_lexicon(document: YamlDocument, english: bool) -> Lexicon:
     """Read the classes of a lexicon, in a file of its own or in the front matter of a grammar."""
     irregular = _irregular(document)
     classes: dict[str, tuple[Word, ...]] = {}
@@ -316,10 +336,9 @@ def read_lexicon(document: YamlDocument) -> Lexicon:
             if not isinstance(entries, list) or not entries:
                 fix = f"Write '{name}: [word, ...]'."
                 raise document.error(f"the class '{part}.{name}' lists no words.", part, name, fix=fix)
-            classes[f"{part}.{name}"] = tuple(
-                _word(document, (part, name, position), entry, irregular, used)
-                for position, entry in enumerate(entries)
-            )
+            read = partial(_word, document, irregular=irregular, used=used, english=english)
+            words = [partial(read, (part, name, position), entry) for position, entry in enumerate(entries)]
+            classes[f"{part}.{name}"] = tuple(gathered(words))
     return Lexicon(document, classes, tuple(word for word in irregular if word not in used))
 
 
@@ -340,17 +359,27 @@ def _word(
     entry: YamlValue,
     irregular: Mapping[str, str],
     used: set[str],
+    english: bool,
 ) -> Word:
     """Read one entry: a text that inflects by rule, or a mapping of its forms."""
     line = document.line(*keys)
     if isinstance(entry, str) and entry.split():
         lemma = " ".join(entry.split())
-        return Word(lemma, _regular_forms(keys[0], lemma, irregular, used), document.path, line)
+        part = keys[0] if keys[0] in {"noun", "verb"} else None
+        if part is None:
+            return Word(lemma, {}, document.path, line)
+        first, space, rest = (lemma, "", "") if part == "noun" else lemma.partition(" ")
+        if first in irregular:
+            used.add(first)
+            return Word(lemma, {"sing": lemma, "plur": irregular[first] + space + rest}, document.path, line)
+        plural = plural_by_rule(part, lemma) if english else None
+        forms = {"sing": lemma} if plural is None else {"sing": lemma, "plur": plural}
+        return Word(lemma, forms, document.path, line, part=part if english else None)
     if not isinstance(entry, dict) or not entry:
         fix = "Write the word, or its forms: {sing: child, plur: children}."
         message = f"a word is text or a mapping of forms, not {describe(entry or None)}."
         raise document.error(message, *keys, fix=fix)
-    forms: dict[str, str] = {}
+    forms = {}
     for name, text in entry.items():
         if not isinstance(text, str) or not text.split():
             raise document.error(f"the form {name!r} must be text.", *keys, name, fix="Write the word.")
@@ -359,24 +388,6 @@ def _word(
             raise document.error(f"{name!r} cannot name a form.", *keys, name, fix=fix)
         forms[name] = " ".join(text.split())
     return Word(next(iter(forms.values())), forms, document.path, line)
-
-
-def _regular_forms(part: str, lemma: str, irregular: Mapping[str, str], used: set[str]) -> dict[str, str]:
-    """Inflect by rule; a word the rules do not cover has its singular only."""
-    if part == "noun":
-        if lemma in irregular:
-            used.add(lemma)
-            return {"sing": lemma, "plur": irregular[lemma]}
-        regular = not lemma.lower().endswith(_NOUN_EXCEPTIONS)
-        return {"sing": lemma, "plur": f"{lemma}s"} if regular else {"sing": lemma}
-    if part == "verb":
-        first, space, rest = lemma.partition(" ")
-        if first in irregular:
-            used.add(first)
-            return {"sing": lemma, "plur": irregular[first] + space + rest}
-        regular = first.endswith("s") and len(first) > 3 and not first.endswith(_VERB_EXCEPTIONS)
-        return {"sing": lemma, "plur": first[:-1] + space + rest} if regular else {"sing": lemma}
-    return {}
 
 
 def class_names(name: str) -> list[str]:

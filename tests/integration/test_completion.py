@@ -1,0 +1,202 @@
+"""What a shell offers, and what the command says of itself before anything is run."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import click
+import pytest
+from in_process import call, refuse, run_process, succeed
+from systems import needs_posix
+from terminals import on_a_terminal
+
+from tseval.cli import SHELLS, tseval
+from tseval.cli.options import RENAMED, Group
+
+HERE = {**os.environ, "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
+COMMAND = "import sys; from tseval.cli import main; sys.argv[0] = 'tseval'; main()"
+
+
+def offered(line, cwd, **options):
+    """Ask as zsh asks: what may stand at the end of a line."""
+    asked = {"_TSEVAL_COMPLETE": "zsh_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    done = run_process(
+        [sys.executable, *options.get("python", ()), "-c", COMMAND], check=True, cwd=cwd, env=HERE | asked
+    )
+    kinds_and_names = done.stdout.splitlines()
+    return kinds_and_names[1::3] if not options.get("whole") else done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a run, a checkpoint and a suite of one's own."""
+    folder = tmp_path_factory.mktemp("completion")
+    succeed("run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "2", "--quiet",
+            "--out", "runs/first", cwd=folder)  # fmt: skip
+    (folder / "mine.pt").touch()
+    (folder / "mine").mkdir()
+    (folder / "mine" / "gender.jinja").write_text("---\nfeatures:\n  animacy: \"'x'\"\n  zeal: 1\n---\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("line", "some"),
+    [
+        ("tseval ", {"run", "table", "completion"}),
+        ("tseval tr", {"train"}),
+        ("tseval train ", {"lm", "zoo", "curves"}),
+        ("tseval analyze r", {"rows", "robustness", "ratings"}),
+        ("tseval run --prec", {"--precision"}),
+        ("tseval run --precision ", {"float32", "bfloat16"}),
+        ("tseval run --model ", {"bundled:lstm", "mine.pt", "hf:"}),
+        ("tseval run --model bundled:", {"bundled:lstm"}),
+        ("tseval run --suite mar", {"marvin_linzen"}),
+        ("tseval run --suite marvin_linzen --case simple_a", {"simple_agrmt"}),
+        ("tseval run --suite mine --case ", {"gender"}),
+        ("tseval run --suite mine --by ", {"animacy", "zeal"}),
+        ("tseval table runs/first --by n_", {"n_attractors", "n_intervening"}),
+        ("tseval table r", {"runs/first"}),
+        ("tseval table b", {"bhatt2020", "blimp2020"}),
+        ("tseval analyze rows runs/first --case prep", {"prep_anim", "prep_inanim"}),
+        ("tseval export glmm ", {"runs/first"}),
+    ],
+)
+def test_a_shell_is_offered_what_is_here(folder, line, some):
+    found = set(offered(line, folder))
+    assert some <= found
+    begun = line.rpartition(" ")[2]
+    assert {name for name in found if not name.startswith(begun)} == set()
+
+
+def test_nobody_waits_for_libraries_while_a_line_is_completed(folder):
+    for line in ("tseval run --model ", "tseval table ", "tseval train ", "tseval run --suite mine --by "):
+        said = offered(line, folder, python=("-X", "importtime"), whole=True).stderr
+        loaded = set(re.findall(r"\| +([a-z]+)$", said, re.MULTILINE))
+        assert loaded & {"torch", "pandas", "pyarrow", "numpy", "jinja2", "rich"} == set(), line
+    assert min(seconds_of("tseval run --model ", folder) for _ in range(3)) < 0.3
+
+
+def seconds_of(line, folder):
+    """What the process computed: other programs do not delay that."""
+    before = os.times()
+    offered(line, folder)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+@needs_posix
+def test_bash_completes_names_with_a_colon(folder):
+    """A real bash reads the script, and is asked as the Tab key asks it."""
+    script = f"""
+        tseval() {{ {sys.executable} -m tseval "$@"; }}
+        eval "$(tseval completion bash)"
+        COMP_WORDS=(tseval run --model bundled:l); COMP_CWORD=3
+        env() {{ command env "$@"; }}
+        _tseval_completion tseval
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+        printf 'breaks:%s' "$COMP_WORDBREAKS"
+    """
+    (folder / "tseval").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{COMMAND}" "$@"\n')
+    (folder / "tseval").chmod(0o755)
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script.replace("_tseval_completion tseval", "_tseval_completion ./tseval")],
+        cwd=folder, capture_output=True, text=True, check=True, env=HERE,
+    )  # fmt: skip
+    names, _, breaks = done.stdout.partition("breaks:")
+    assert names.split() == ["bundled:lstm"]
+    assert ":" not in breaks
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_has_its_script(shell):
+    text = succeed("completion", shell).stdout
+    assert f"_TSEVAL_COMPLETE={shell}_complete" in text
+    assert "complet" in text
+
+
+def test_another_shell_is_told_which_there_are():
+    assert "'bash', 'zsh', 'fish'" in refuse("completion", "powershell").stderr
+
+
+def groups(group=tseval, path=()):
+    yield path, group
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            yield from groups(command, (*path, name))
+
+
+@pytest.mark.parametrize("path", [path for path, _ in groups() if path != ("suites",)], ids=" ".join)
+def test_a_group_alone_lists_every_command_by_what_a_person_wants(path):
+    (group,) = (one for other, one in groups() if other == path)
+    assert isinstance(group, Group)
+    named = [name for names in group.purposes.values() for name in names]
+    assert sorted(named) == sorted({*group.commands, *group.summaries}), "each stands once"
+    done = call(*path)
+    assert done.returncode == 2
+    assert [name for name in named if not re.search(rf"^  {name} ", done.stderr, re.MULTILINE)] == []
+    assert "…" not in done.stderr
+    assert "..." not in done.stderr.partition("COMMAND [ARGS]...")[2]
+    assert max(map(len, done.stderr.splitlines())) <= 80
+
+
+@needs_posix
+def test_help_is_as_wide_as_its_terminal(tmp_path):
+    for width in (80, 120):
+        shown, code = on_a_terminal("run", "--help", cwd=tmp_path, width=width, COLUMNS="")
+        longest = max(map(len, shown.splitlines()))
+        assert (code, width - 24 < longest <= width) == (0, True)
+
+
+def test_help_of_run_begins_with_examples_that_work():
+    told = succeed("run", "--help").stdout
+    examples = re.findall(r"^  tseval (run .*?) *#", told.partition("Options:")[0], re.MULTILINE)
+    assert len(examples) == 3
+    command = tseval.get_command(click.Context(tseval), "run")
+    for example in examples:
+        assert command.make_context("run", example.split()[1:]).params["spec"]
+
+
+def test_a_run_without_a_model_is_shown_two():
+    assert refuse("run").stderr.endswith(
+        "Error: Missing option '--model'. For example:\n"
+        "\t--model bundled:lstm, which comes with tseval\n"
+        "\t--model drnn.pt, a checkpoint of yours (docs/your-checkpoint.md)\n"
+    )
+
+
+def commands():
+    for path, group in groups():
+        for name in group.list_commands(click.Context(group)):
+            command = group.get_command(click.Context(group), name)
+            if not isinstance(command, click.Group) and command.name != "lm-eval":
+                yield (*path, name), command
+
+
+def test_an_option_has_one_spelling_in_all_commands():
+    for path, command in commands():
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert ("-o" in known) == ("--out" in known), path
+        assert not known & set(RENAMED), path
+        formats = [one for one in command.params if "--format" in one.opts]
+        assert "json" not in getattr(formats[0].type if formats else None, "choices", ()) or "--json" in known
+
+
+def test_the_old_spelling_works_with_a_line_of_advice(tmp_path):
+    said = "--output is now --out; the old spelling works in this version\n"
+    for given in (["--output", "items.tsv"], ["--output=items.tsv"]):
+        done = succeed(
+            "expand", "marvin_linzen", "--case", "simple_agrmt", "--limit", "2", *given, cwd=tmp_path
+        )
+        assert done.stderr == said
+        assert (tmp_path / "items.tsv").read_text("utf-8").count("\n") == 2
+        (tmp_path / "items.tsv").unlink()
+    # What is no option is left alone, and so is what another command calls so.
+    assert "--output" in call("pair", "--output", "a b", "--model", "bundled:lstm").stderr
+
+
+def test_json_is_short_for_its_format():
+    short = succeed("table", "bhatt2020", "--json").stdout
+    assert json.loads(short) == json.loads(succeed("table", "bhatt2020", "--format", "json").stdout)

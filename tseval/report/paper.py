@@ -1,0 +1,198 @@
+"""For a paper: what to cite, what was done, and the table, in BibTeX and LaTeX; true to the signatures."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tseval.errors import counted, plain
+from tseval.report.comparisons import seeds_table
+from tseval.report.document import as_latex_float, latex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tseval.formats import Json
+    from tseval.report.document import Grid
+    from tseval.report.opened import RunSet
+    from tseval.runs.manifest import Manifest
+
+# By key; the fields of each in the order of the file.
+REFERENCES = r"""
+@software{tseval, title = {tseval: targeted syntactic evaluation of language models},
+  author = {{The tseval developers}}, version = {VERSION}}
+@inproceedings{marvin-linzen-2018, title = {Targeted Syntactic Evaluation of Language Models},
+  author = {Marvin, Rebecca and Linzen, Tal}, booktitle = {Proceedings of EMNLP}, year = {2018},
+  pages = {1192--1202}, doi = {10.18653/v1/D18-1151}}
+@inproceedings{mueller-etal-2020, title = {Cross-Linguistic Syntactic Evaluation of Word Prediction Models},
+  author = {Mueller, Aaron and Nicolai, Garrett and Petrou-Zeniou, Panayiota and Talmina, Natalia and
+    Linzen, Tal},
+  booktitle = {Proceedings of ACL}, year = {2020}, pages = {5523--5539},
+  doi = {10.18653/v1/2020.acl-main.490}}
+@article{warstadt-etal-2020, title = {{BLiMP}: The Benchmark of Linguistic Minimal Pairs for {E}nglish},
+  author = {Warstadt, Alex and Parrish, Alicia and Liu, Haokun and Mohananey, Anhad and Peng, Wei and
+    Wang, Sheng-Fu and Bowman, Samuel R.},
+  journal = {TACL}, volume = {8}, pages = {377--392}, year = {2020}, doi = {10.1162/tacl_a_00321}}
+@article{linzen-etal-2016, title = {Assessing the Ability of {LSTM}s to Learn Syntax-Sensitive Dependencies},
+  author = {Linzen, Tal and Dupoux, Emmanuel and Goldberg, Yoav},
+  journal = {TACL}, volume = {4}, pages = {521--535}, year = {2016}, doi = {10.1162/tacl_a_00115}}
+@inproceedings{gulordava-etal-2018, title = {Colorless Green Recurrent Networks Dream Hierarchically},
+  author = {Gulordava, Kristina and Bojanowski, Piotr and Grave, Edouard and Linzen, Tal and Baroni, Marco},
+  booktitle = {Proceedings of NAACL-HLT}, year = {2018}, pages = {1195--1205}, doi = {10.18653/v1/N18-1108}}
+@inproceedings{hewitt-etal-2020,
+  title = {{RNN}s can generate bounded hierarchical languages with optimal memory},
+  author = {Hewitt, John and Hahn, Michael and Ganguli, Surya and Liang, Percy and Manning, Christopher D.},
+  booktitle = {Proceedings of EMNLP}, year = {2020}, pages = {1978--2010},
+  doi = {10.18653/v1/2020.emnlp-main.156}}
+@inproceedings{salazar-etal-2020, title = {Masked Language Model Scoring},
+  author = {Salazar, Julian and Liang, Davis and Nguyen, Toan Q. and Kirchhoff, Katrin},
+  booktitle = {Proceedings of ACL}, year = {2020}, pages = {2699--2712},
+  doi = {10.18653/v1/2020.acl-main.240}}
+@article{bell-mccaffrey-2002,
+  title = {Bias Reduction in Standard Errors for Linear Regression with Multi-Stage Samples},
+  author = {Bell, Robert M. and McCaffrey, Daniel F.},
+  journal = {Survey Methodology}, volume = {28}, number = {2}, pages = {169--181}, year = {2002}}
+@article{cameron-etal-2011, title = {Robust Inference With Multiway Clustering},
+  author = {Cameron, A. Colin and Gelbach, Jonah B. and Miller, Douglas L.},
+  journal = {Journal of Business \& Economic Statistics}, volume = {29}, number = {2}, pages = {238--249},
+  year = {2011}, doi = {10.1198/jbes.2010.07136}}
+"""
+ENTRY = re.compile(r"^@\w+\{([\w-]+),.*?\}\}$", re.MULTILINE | re.DOTALL)
+# Beginnings of the names of suites; others are cited by their own title and source.
+OF_SUITES = {
+    "marvin_linzen": "marvin-linzen-2018", "clams": "mueller-etal-2020", "blimp": "warstadt-etal-2020",
+    "linzen": "linzen-etal-2016", "gulordava": "gulordava-etal-2018", "dyck": "hewitt-etal-2020",
+}  # fmt: skip
+COMPARED = {
+    "sentence": "the sum of the log-probabilities of all tokens of a sentence",
+    "critical": "the log-probability of the first word in which the two sentences differ",
+    "ending": "the log-probability of all that follows the first difference of the two sentences",
+    "mean": "the mean log-probability per word",
+    "regions": "the surprisals of regions, by the formula of each prediction",
+    "choices": "the probabilities of single symbols after a prefix",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Three texts for a paper.
+
+    Attributes:
+        references: BibTeX.
+        methods: A paragraph in LaTeX.
+        table: A floating table in LaTeX, with caption and label.
+    """
+
+    references: str
+    methods: str
+    table: str
+
+    def __str__(self) -> str:
+        parts = ("references.bib", self.references), ("methods.tex", self.methods), ("table.tex", self.table)
+        return "\n".join(f"% {name}\n{text}" for name, text in parts)
+
+
+def write_up(opened: RunSet, *, intervals: bool = False) -> Paper:
+    """Write what a paper says of runs over one suite.
+
+    Args:
+        opened: The runs.
+        intervals: Whether the table has them.
+    """
+    found = seeds_table(opened, {name: [name] for name in opened.verdicts})
+    (about,) = [note for note in found.notes if note.startswith("Intervals")]
+    cited = _cited(list(opened.manifests.values()), "clustered" in about)
+    references = _references(cited, next(iter(opened.manifests.values())))
+    return Paper(references, _methods(opened, cited, about), _table(opened, found.grids[0], intervals))
+
+
+def _cited(manifests: Sequence[Manifest], clustered: bool) -> dict[str, str]:
+    """Map what is cited to its key: the software, the suite, and the methods that were used."""
+    suite = manifests[0].suite.name
+    known = (key for name, key in OF_SUITES.items() if re.match(rf"{name}(?:$|_|\()", suite))
+    found = {"tseval": "tseval", "suite": next(known, _key(suite))}
+    if any("pll" in one.key.protocol for one in manifests):
+        found["pll"] = "salazar-etal-2020"
+    if clustered:
+        found |= {"cr2": "bell-mccaffrey-2002", "several": "cameron-etal-2011"}
+    return found
+
+
+def _key(name: str) -> str:
+    """Make a name one that BibTeX and LaTeX take for a key."""
+    return re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-") or "suite"
+
+
+def _references(cited: dict[str, str], manifest: Manifest) -> str:
+    entries = {found[1]: found[0] for found in ENTRY.finditer(REFERENCES)}
+    if cited["suite"] not in entries:
+        suite = manifest.suite
+        entries[cited["suite"]] = (
+            f"@misc{{{cited['suite']}, title = {{{{{latex(suite.title)}}}}},\n"
+            f"  note = {{{latex(suite.source or 'source not stated')}}}}}"
+        )
+    chosen = [entries[key] for key in dict.fromkeys(cited.values())]
+    return "\n".join(chosen).replace("VERSION", latex(manifest.key.tseval)) + "\n"
+
+
+def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str:
+    """Say what was done; whatever the runs differ in is said of each, by its signature."""
+    first = next(iter(opened.manifests.values()))
+    key, suite = first.key, first.suite
+    versions = sorted({one.key.tseval for one in opened.manifests.values()})
+    part = "" if suite.complete else f", a part of the suite ({latex(key.items)})"
+    said = [
+        f"We scored {latex(', '.join(opened.manifests))} on {latex(suite.title)} \\citep{{{cited['suite']}}} "
+        f"({counted(suite.n_items, 'item')}{part}; SHA-256 {suite.digest[:8]}) with tseval "
+        f"{latex(', '.join(versions))} \\citep{{tseval}}.",
+        f"Compared was {_compared(key.score)}; a tie counts as wrong, and what a model cannot decide is left "
+        "out.",
+        *_protocols(opened, cited),
+        latex(about_intervals),
+    ]
+    if "cr2" in cited:
+        said.append(
+            "They have the correction CR2 and the degrees of freedom of Bell and McCaffrey "
+            f"\\citep{{{cited['cr2']}}}; several factors are combined as by \\citet{{{cited['several']}}}."
+        )
+    if key.exclude:
+        said.append(f"Left out were {latex(key.exclude)}.")
+    signatures = [f"% {plain(name)}: {line}" for name, line in opened.signatures.items()]
+    return "\n".join([*said, "% Signatures:", *signatures]) + "\n"
+
+
+def _compared(score: str) -> str:
+    return latex(COMPARED.get(score) or f"the log-probability of a sentence, normalised as {score} says")
+
+
+def _protocols(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
+    """Say how each model was asked, those that were asked alike together."""
+    by_protocol: dict[str, list[str]] = {}
+    for name, manifest in opened.manifests.items():
+        parts = {**manifest.key.protocol, "terminator": manifest.key.terminator}
+        told = ", ".join(f"{part} {_value(value)}" for part, value in sorted(parts.items()))
+        by_protocol.setdefault(told, []).append(name)
+    for told, names in by_protocol.items():
+        whose = "The models" if len(by_protocol) == 1 else ", ".join(names)
+        yield f"{latex(whose)} read with: {latex(told)}."
+    if "pll" in cited:
+        yield f"Masked models were scored by pseudo-log-likelihood \\citep{{{cited['pll']}}}."
+
+
+def _value(value: Json) -> str:
+    """Say a part of a protocol in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+def _table(opened: RunSet, grid: Grid, intervals: bool) -> str:
+    """Write accuracies as a floating table, the best of each row in bold."""
+    if not intervals:
+        grid = grid.only([place for place, field in enumerate(grid.fields) if not field.joined])
+    title = next(iter(opened.manifests.values())).suite.title
+    said = [f"Accuracy on {latex(title)}."]
+    said += ["The best of each row is bold."] if len(opened.verdicts) > 1 else []
+    said += ["With 95\\% intervals."] if intervals else []
+    return as_latex_float(grid, " ".join(said), _key(opened.suite))
