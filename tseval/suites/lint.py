@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from tseval.questions.regions import Prediction
     from tseval.suites.grammar.grammar import Grammar
     from tseval.suites.grammar.source import Lexicon
+    from tseval.writing import Writing
 
 
 _SHOWN = 8
+ENDS_SENTENCE = (".", "?", "!")
 Severity = Literal["error", "warning", "note"]
 
 
@@ -293,6 +295,8 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | N
         grammars.append(grammar)
         findings.n_items += case.n_items
         findings += _case_findings(grammar, case, folder.terminator, knows)
+        if folder.writing is not None:
+            findings += _as_written(grammar, case, folder.terminator, folder.writing)
         words |= dict.fromkeys(word for text in _sentences(case) for word in text.split())
     findings += _doubtful_forms(grammars)
     if len(grammars) == len(folder.files):
@@ -398,6 +402,41 @@ def _linked(texts: Sequence[str]) -> bool:
         reached += near
         waiting = [text for text in waiting if text not in near]
     return True
+
+
+def _as_written(
+    grammar: Grammar, case: Case, terminator: str | None, writing: Writing
+) -> Iterator[LintFinding]:
+    """Report what is lost or odd where sentences are read as people write them."""
+    end = "" if terminator is None else f" {terminator}"
+    texts = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
+    written = {text: writing.write(text + end)[0] for column in texts.values() for text in column}
+    for contrast in case.contrasts:
+        pairs = list(zip(texts[contrast.better], texts[contrast.worse], strict=True))
+        equal = [pair for pair in pairs if pair[0] != pair[1] and written[pair[0]] == written[pair[1]]]
+        loose = [pair for pair in pairs if minimal_step(*pair) and not _stays_minimal(*pair, written)]
+        for found, what in ((equal, "become equal"), (loose, "are no longer minimal")):
+            if found:
+                line = grammar.sentences[contrast.worse][0].line
+                example = quoted_texts([written[text] for text in found[0]])
+                message = (
+                    f"{len(found):,} of {len(pairs):,} pairs of {str(contrast)!r} {what} as people write"
+                )
+                yield LintFinding("warning", grammar.path, line, f"{message} them, for example {example}.")
+    inside = {word: text for text in written for word in text.split()[1:]}
+    for word, text in inside.items():
+        if word in ENDS_SENTENCE and not text.endswith(word):
+            message = f"{word!r} stands inside {text!r}: the word behind it is written as within a sentence."
+            yield LintFinding("warning", grammar.path, None, message)
+        elif word[:1].isupper() and word[:1].lower() + word[1:] in inside:
+            message = f"{word!r} stands inside {text!r}, and is written small elsewhere."
+            yield LintFinding("warning", grammar.path, None, message)
+
+
+def _stays_minimal(one: str, other: str, written: Mapping[str, str]) -> bool:
+    """Tell whether a pair differs minimally as people write it, but for the capital of the first word."""
+    first, second = (written[text].lower() for text in (one, other))
+    return first == second or minimal_step(first, second)
 
 
 def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:

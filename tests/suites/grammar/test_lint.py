@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from tseval.suites.lint import lint
 
 BODY = "a: {{ subject }} {{ verb | agree(subject) }}\nb: {{ subject }} {{ verb | disagree(subject) }}"
@@ -121,3 +123,35 @@ def test_contrasts_that_nothing_decides_are_reported(write_grammar):
         "differs is unknown, for example 'author laughs' / 'author laugh'.",
         "case.jinja: warning: words missing from the vocabulary (2): laughs, laugh.",
     ]
+
+
+NATURAL = """---
+construction: C
+phenomenon: P
+lexicon: {adverb: {a: [today, now]}}
+slots: {adverb: adverb.a}
+---
+"""
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "said"),
+    [
+        ("the author ca n't laugh", "the author can't laugh",
+         "2 of 2 pairs of 'good > bad' become equal as people write them, for example"
+         ' "The author can\'t laugh today." / "The author can\'t laugh today.".'),
+        ("she said no . then she laughs", "she said no . then she laugh",
+         "'.' stands inside 'she said no . then she laugh now': the word behind it is"),
+        ("near the guard The author laughs", "near the guard The author laugh",
+         "'The' stands inside 'near the guard The author laugh now', and is written small elsewhere."),
+        ("the author laughs", "the author laugh", None),
+        ("can the author that laughs sing", "the author that laughs can sing", None),
+    ],
+)  # fmt: skip
+def test_what_is_lost_or_odd_as_people_write_it_is_reported(tmp_path, good, bad, said):
+    (tmp_path / "case.jinja").write_text(
+        f"{NATURAL}good: {good} {{{{ adverb }}}}\nbad: {bad} {{{{ adverb }}}}\n", "utf-8"
+    )
+    found = [text for text in messages(tmp_path / "case.jinja") if "write" in text or "written" in text]
+    assert found == ([] if said is None else found[:1])
+    assert said is None or said in found[0]
