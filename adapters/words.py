@@ -119,7 +119,11 @@ class Pieces:
         self._seen: dict[bytes, tuple[str, bool]] = {}
         self._chunks: dict[tuple[str, bool], tuple[np.ndarray, np.ndarray]] = {}
         self._by_chunk = white_space == "single" and self._by_backend
-        self._by_chunk = self._by_chunk and self._chunks_are_apart(self._made_up())
+        if self._by_chunk:
+            try:
+                self._by_chunk = self._chunks_are_apart(self._made_up())
+            except Exception:  # a tokenizer of few letters, without an unknown piece, refuses made-up words
+                self._by_chunk = False
 
     def writing(self, rules: Writing) -> Pieces:
         """Give pieces of the same vocabulary, of sentences that are written as natural text."""
@@ -190,7 +194,7 @@ class Pieces:
             close = self._writing.are_close(distinct)
             if close is None:
                 return None
-            before, after = (one[words.indices.to_numpy()] for one in close)
+            before, after = (np.array(one, dtype=np.bool_)[words.indices.to_numpy()] for one in close)
             joined = (before | np.append(False, after[:-1])) & ~first
             begins = np.flatnonzero(~joined)
             lists = pa.ListArray.from_arrays(
@@ -256,7 +260,8 @@ class Pieces:
             longest: Tokens that the model reads at most, if there is a limit.
             n_special: Number of special tokens that are added to a sentence.
         """
-        self._split(sample_of(sentences, 8 * HELD))  # here are all of a run: see `_chunks_are_apart`
+        if self._by_chunk:
+            self._split(sample_of(sentences, 8 * HELD))  # here are all of a run: see `_chunks_are_apart`
         found = np.zeros(len(sentences), dtype=np.bool_)
         if longest is not None:
             prefix = " " if self.leading_space else ""

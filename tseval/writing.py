@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
-import numpy as np
-
 from tseval.errors import SuiteError, suggest
 
 if TYPE_CHECKING:
@@ -60,18 +58,16 @@ class Writing:
             close = opens or token in self.close_after
         return text, starts
 
-    def are_close(self, tokens: Sequence[str]) -> tuple[np.ndarray, np.ndarray] | None:
-        """Tell which tokens have no space before them, and which none behind them, (tokens,) bool each.
+    def are_close(self, tokens: Sequence[str]) -> tuple[list[bool], list[bool]] | None:
+        """Tell which tokens have no space before them, and which none behind them.
 
         None where it depends on more than the token: of quotes, and where no spaces stand between words.
         """
         if not self.spaces or any(token in self.quotes for token in tokens):
             return None
-        before, after = (
-            np.array([token in rules for token in tokens], dtype=np.bool_)
-            for rules in (self.close_before, self.close_after)
-        )
-        return before, after
+        return [token in self.close_before for token in tokens], [
+            token in self.close_after for token in tokens
+        ]
 
     def extended(self, given: Mapping[str, object], where: str) -> Writing:
         """Add what a suite says of its own words.

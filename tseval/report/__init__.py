@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from tseval.errors import RunError
 from tseval.report.boards import Board
@@ -67,7 +67,7 @@ def document_of(
         return build_table(sources, by, [read_humans(human, runs[0])])
     if not rated:
         made = None if len(sources) > 1 or by or isinstance(sources[0], Board) else sources[0].document
-        return made or build_table(sources, by)
+        return build_table(sources, by) if made is None else cast("Document | Table", made)
     if other := [source for source in sources if source not in rated]:
         raise RunError(
             f"{rated[0].name} has correlations with ratings and {other[0].name} accuracies, so one table "

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tseval.analysis import Correctness
-    from tseval.report.document import Document
-    from tseval.report.table import Table
     from tseval.scoring.protocol import ModelCard
 
 
@@ -51,7 +49,7 @@ class Run:
         load_sentences: Gives the scored sentences.
         load_verdicts: Gives the verdicts.
         path: The run's directory, as it was named; None where there is none.
-        document: Its own table, laid out, where that was made just now.
+        document: Its own table, as `tseval.report.document_of` gives it, where that was made just now.
     """
 
     name: str
@@ -59,7 +57,7 @@ class Run:
     load_sentences: Callable[[], pa.Table]
     load_verdicts: Callable[[], pa.Table]
     path: Path | None = None
-    document: Document | Table | None = None
+    document: object | None = None
 
     def __repr__(self) -> str:
         key, n_sentences = self.manifest.key, self.manifest.counts.sentences
