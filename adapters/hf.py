@@ -319,10 +319,6 @@ class CausalModel:
         for token in reversed(self.starts[1:]):
             yield token, False
 
-    def logprobs_by(self, method: Method, trie: Trie, batch_tokens: int) -> np.ndarray:
-        """Score a trie in one of the ways that a model may allow, (nodes,) float32."""
-        return self._nodes_by(method, trie, batch_tokens, NO_PARTS)[:, 0]
-
     @torch.inference_mode()
     def _nodes_by(self, method: Method, trie: Trie, batch_tokens: int, parts: np.ndarray) -> np.ndarray:
         """Score nodes of a trie, and parts of the vocabulary in their place, (nodes, 1 + parts) float32."""

@@ -28,6 +28,7 @@ from small import make_case, make_suite
 
 import tseval
 from tseval.adapters import open_model
+from tseval.adapters.methods import NO_PARTS
 from tseval.errors import ModelError
 from tseval.scoring import numerics
 from tseval.scoring.numerics import HAS_ONEDNN, NOTHING_GAINED, has_fast_products
@@ -50,6 +51,11 @@ METHODS = dict.fromkeys(CONFIGS, "packed tree, tiled head") | {
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hf")
     return lambda kind="gpt2": folder / kind if (folder / kind).exists() else save_causal(folder / kind, kind)
+
+
+def logprobs_of_nodes(model, trie):
+    """Log-probability of every node of a trie, (nodes,)."""
+    return model._nodes_by(model.method, trie, 1024, NO_PARTS)[:, 0]
 
 
 def plain(model, sentence, start):
@@ -144,7 +150,7 @@ def test_half_precision_weights_give_float32_log_probabilities(tmp_path):
     n = len(model.tokenizer)
     trie = build_trie(np.array([(7, token) for token in range(n)]).ravel(), np.full(n, 2))
     assert len(contexts_of(trie, 0).targets) == n + 1
-    logprobs = model.logprobs_by(model.method, trie, 1024)[1:]
+    logprobs = logprobs_of_nodes(model, trie)[1:]
     # A softmax rounded to bfloat16 would miss 1 by some 1e-3, and give many tokens the same value.
     assert np.exp(logprobs.astype(float)).sum() == pytest.approx(1, abs=1e-5)
     assert len(np.unique(logprobs)) > 0.99 * n
@@ -161,9 +167,7 @@ def test_probabilities_of_all_continuations_sum_to_one(saved):
         model: Any = open_model(f"hf:{saved(kind)}")
         n = len(model.tokenizer)
         trie = build_trie(np.array([(7, 5, token) for token in range(n)]).ravel(), np.full(n, 3))
-        assert np.exp(model.logprobs_by(model.method, trie, 1024)[2:].astype(float)).sum() == pytest.approx(
-            1, abs=1e-5
-        )
+        assert np.exp(logprobs_of_nodes(model, trie)[2:].astype(float)).sum() == pytest.approx(1, abs=1e-5)
 
 
 def test_a_leading_space_is_part_of_the_first_word(saved):
@@ -529,7 +533,7 @@ def test_tokens_that_bfloat16_cannot_tell_apart_do_not_tie(tmp_path, manner, kin
     assert (NOTHING_GAINED in model.warnings) == (manner == "plain")
     n = len(model.tokenizer)
     trie = build_trie(np.array([(7, token) for token in range(n)]).ravel(), np.full(n, 2))
-    logprobs = model.logprobs_by(model.method, trie, 1024)[1:]
+    logprobs = logprobs_of_nodes(model, trie)[1:]
     assert len(np.unique(logprobs)) > 0.98 * n
     assert np.exp(logprobs.astype(float)).sum() == pytest.approx(1, abs=1e-5)
     # Rounded, as the model gives them itself, a good part are the same.
@@ -547,7 +551,7 @@ def test_logits_are_products_of_the_last_hidden_states_in_float32(tmp_path, mann
         logits = hidden @ model.model.lm_head.weight.double().t()
     expected = logits.log_softmax(1)[torch.arange(4), ids[0, 1:]]
     trie = build_trie(ids[0, 1:].numpy(), np.array([4]))
-    found = model.logprobs_by(model.method, trie, 1024)[trie.paths]
+    found = logprobs_of_nodes(model, trie)[trie.paths]
     # The hidden states are bfloat16 in both; attention adds in another order, which may move one of them.
     assert np.abs(found - expected.numpy()).max() < 0.02
     with torch.inference_mode(), model._products.rerouted(whole=True):
