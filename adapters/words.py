@@ -64,9 +64,9 @@ class SplitUp:
     joined: np.ndarray | None
 
     def equals(self, other: SplitUp) -> bool:
-        """Tell whether another has the same pieces of the same words."""
-        pairs = (self.tokens, other.tokens), (self.pieces, other.pieces)
-        return all(np.array_equal(one, two) for one, two in pairs)
+        """Tell whether another has the same pieces of the same words, joined alike."""
+        names = ("tokens", "pieces", "joined")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
 def sample_of(sentences: pa.StringArray, most: int) -> pa.StringArray:
@@ -260,8 +260,8 @@ class Pieces:
             longest: Tokens that the model reads at most, if there is a limit.
             n_special: Number of special tokens that are added to a sentence.
         """
-        if self._by_chunk:
-            self._split(sample_of(sentences, 8 * HELD))  # here are all of a run: see `_chunks_are_apart`
+        if self._by_chunk:  # here are all sentences of a run
+            self._by_chunk = self._chunks_are_apart(sample_of(sentences, 8 * HELD))
         found = np.zeros(len(sentences), dtype=np.bool_)
         if longest is not None:
             prefix = " " if self.leading_space else ""

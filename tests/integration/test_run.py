@@ -65,6 +65,10 @@ def test_the_whole_suite_is_scored_and_counted(whole_run):
     assert len(pd.read_parquet(path / "verdicts.parquet")) == 184_772
     assert (path / "table.md").read_text() == result.stdout
     assert manifest["signature"] in result.stderr
+    assert {*manifest["timings"]} == {
+        f"{part}_seconds" for part in ("planning", "scoring", "verdict", "table")
+    }
+    assert min(manifest["timings"].values()) > 0
 
 
 def test_every_case_scores_as_sentence_by_sentence(whole_run, checkpoint):
