@@ -35,15 +35,17 @@ def number_prep():
 def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
     texts = [sentence for pair in untokenised_pairs() for sentence in pair]
     save_causal(tmp_path / "gpt2", tokenizer=bpe_tokenizer(size=500, texts=texts), n_positions=128)
+    save_causal(tmp_path / "smollm2", tokenizer=bpe_tokenizer(size=500, texts=texts), n_positions=128)
     save_masked(tmp_path / "bert", tokenizer=wordpiece_tokenizer(500, texts), max_position_embeddings=128)
     some = gzip.decompress(BLIMP_SAMPLE.read_bytes()).splitlines(keepends=True)[::20]
     (tmp_path / "blimp.jsonl.gz").write_bytes(gzip.compress(b"".join(some), mtime=0))
     (tmp_path / "number_prep.json").write_text(json.dumps(number_prep()))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     followed = follow(PAGE, tmp_path)
-    assert len(followed) == 8
+    assert len(followed) == 10
     signatures = [command.printed for command in followed]
     assert ["leading_space:true" in text for text in signatures].count(True) == 1
+    assert ["text:natural" in text for text in signatures].count(True) == 1
     assert ["first_token:unscored" in text for text in signatures].count(True) == 1
     assert ["pll:original" in text for text in signatures].count(True) == 1
     assert ["pll:within_word_l2r" in text for text in signatures].count(True) == 1
