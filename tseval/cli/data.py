@@ -11,13 +11,16 @@ from tseval.cli.options import COUNT, FILE, FORMAT, JSON_FORMAT, FiniteRange, Gr
 from tseval.errors import SuiteError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tseval.report import Format
+    from tseval.suites.agreement.minimal_pairs import Phenomenon
 
 
 @click.group(
-    cls=Group, purposes={"Make examples": ("parse", "agreement"), "Look at them": ("count", "compare")}
+    cls=Group,
+    purposes={"Make examples": ("parse", "agreement", "pairs"), "Look at them": ("count", "compare")},
 )
 def data_command() -> None:
     """Make data sets from treebanks and published files."""
@@ -51,12 +54,7 @@ def agreement(
     from tseval.suites.agreement.convert import convert, summarise, warnings_about
     from tseval.suites.agreement.published import Frequent
 
-    if not output.name.endswith(EXAMPLE_ENDINGS):
-        raise SuiteError(f"{output}: the name of a table of examples ends in {', '.join(EXAMPLE_ENDINGS)}")
-    if output.exists():
-        raise SuiteError(f"{output}: exists already. Choose another -o, or remove it.")
-    if not output.absolute().parent.is_dir():
-        raise SuiteError(f"{output.parent}: no such folder")
+    _check_new(output, EXAMPLE_ENDINGS, "examples")
     if train + valid > 100:
         raise click.UsageError(f"--train {train:g} and --valid {valid:g} are more than 100 percent.")
     if counted and frequent is None:
@@ -70,6 +68,101 @@ def agreement(
     if not quiet:
         click.echo(f"{summarise(table, tally)}\n")
         click.echo(output, err=True)
+
+
+@data_command.command("pairs")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
+@click.option(
+    "--request", metavar="FILE|TEXT", help="What is looked for: a file, or 'pattern { ... }' itself."
+)
+@click.option(
+    "--change", metavar="NODE.FEATURE[=VALUE]", help="What is changed.  [default: each other value]"
+)
+@click.option("--phenomenon", metavar="NAME", help="A request that comes with tseval; --list names them.")
+@click.option("--forms", type=FILE, multiple=True, metavar="FILE",
+              help="More forms: another treebank (.conllu), or a table of UniMorph; repeatable.")  # fmt: skip
+@click.option(
+    "--controller",
+    metavar="NODE",
+    help="What the changed word depends on.  [default: what shares the feature]",
+)
+@click.option(
+    "--per-cell", type=COUNT, metavar="N", help="At most N pairs of each value and number of attractors."
+)
+@click.option("--frequency", type=FILE, metavar="TEXT", help="Count both forms of every pair in a text.")
+@click.option("--list", "listed", is_flag=True, help="Count what each phenomenon gives, and write nothing.")
+@click.option("-o", "--out", "output", type=FILE, metavar="FILE",
+              help="The pairs, a suite: .parquet, .tsv or .csv, perhaps with .gz.")  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
+def pairs_command(
+    files: tuple[Path, ...], request: str | None, change: str | None, phenomenon: str | None,
+    forms: tuple[Path, ...], controller: str | None, per_cell: int | None, frequency: Path | None,
+    listed: bool, output: Path | None, quiet: bool,
+) -> None:  # fmt: skip
+    """Make minimal pairs of any treebank: find words, change one of their features.
+
+    FILE is a treebank in CoNLL-U, in any language, perhaps compressed (.gz). The pairs are a suite.
+    """
+    from tabulate import tabulate
+
+    from tseval.suites.agreement import minimal_pairs as mp
+
+    if listed:
+        if request or phenomenon or output:
+            raise click.UsageError("--list counts all phenomena: leave --request, --phenomenon and -o out.")
+        with busy("counting pairs", quiet):
+            rows = [
+                (one.name, one.title, f"{own.table.num_rows:,}" if own else "–")
+                for one, own in mp.list_phenomena(files)
+            ]
+        headers = ("Phenomenon", "", "Pairs")
+        click.echo(tabulate(rows, headers, "pipe", disable_numparse=True, colalign=("left", "left", "right")))
+        return
+    wanted = _wanted_phenomenon(request, phenomenon, change, controller)
+    if output is None:
+        raise click.UsageError("say where the pairs go: -o pairs.parquet.")
+    _check_new(output, mp.PAIR_ENDINGS, "pairs")
+    with busy("finding pairs", quiet):
+        pairs = mp.make_pairs(files, wanted, forms)
+        if per_cell:
+            pairs = mp.draw_per_cell(pairs, per_cell)
+        if frequency:
+            pairs = mp.count_forms(pairs, frequency)
+        mp.write_pairs(pairs.table, output)
+    if not quiet:
+        click.echo(f"{mp.summarise_pairs(pairs)}\n")
+        click.echo(output, err=True)
+
+
+def _wanted_phenomenon(
+    request: str | None, phenomenon: str | None, change: str | None, controller: str | None
+) -> Phenomenon:
+    """Open what is looked for: by name, from a file, or as it was typed."""
+    from pathlib import Path
+
+    from tseval.formats import read_text
+    from tseval.suites.agreement.minimal_pairs import open_phenomenon, read_phenomenon
+
+    if request is not None and phenomenon is None:
+        if "{" in request:
+            return read_phenomenon(request, "pairs", "--request", change, controller)
+        path = Path(request)
+        return read_phenomenon(read_text(path), path.stem, request, change, controller)
+    if phenomenon is None or request is not None:
+        raise click.UsageError(
+            "say what is looked for: --phenomenon NAME, or --request FILE with --change NODE.FEATURE."
+        )
+    return open_phenomenon(phenomenon, change, controller)
+
+
+def _check_new(output: Path, endings: Sequence[str], what: str) -> None:
+    """Refuse to write a table where one cannot, or must not, be written."""
+    if not output.name.endswith(tuple(endings)):
+        raise SuiteError(f"{output}: the name of a table of {what} ends in {', '.join(endings)}")
+    if output.exists():
+        raise SuiteError(f"{output}: exists already. Choose another -o, or remove it.")
+    if not output.absolute().parent.is_dir():
+        raise SuiteError(f"{output.parent}: no such folder")
 
 
 @data_command.command("parse")

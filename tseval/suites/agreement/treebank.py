@@ -88,10 +88,7 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
             "and no Number in column 6.\n  Agreement needs a treebank with one of them."
         )
     document: str | None = None
-    for line, block in _blocks(path):
-        tokens = _parse(path, line, block)
-        if not tokens:
-            continue
+    for line, tokens in read_trees(path):
         about = tokens.metadata
         if {"newdoc", "newdoc id"} & about.keys():
             document = about.get("newdoc id")
@@ -103,6 +100,13 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
             document=document or _document_of(sent_id) or " ".join(token["form"] for token in words),
             penn=penn,
         )
+
+
+def read_trees(path: Path) -> Iterator[tuple[int, TokenList]]:
+    """Read the sentences of a file in CoNLL-U, each with the number of its first line."""
+    for line, block in _blocks(path):
+        if tokens := _parse(path, line, block):
+            yield line, tokens
 
 
 def _document_of(sent_id: str | None) -> str | None:
@@ -181,6 +185,15 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
                 f"{path}:{line}: the head of {token['form']!r} is {'_' if head is None else head}, "
                 f"but the words are 1 to {len(words)}"
             )
+    rooted, heads = {0}, [0, *(token["head"] for _, token in words)]
+    for line, token in words:
+        above, at = set[int](), token["id"]
+        while at not in rooted:
+            if at in above:
+                raise SuiteError(f"{path}:{line}: heads of words go in a circle from {token['form']!r}")
+            above.add(at)
+            at = heads[at]
+        rooted |= above
 
 
 def _word(token: Token, penn: bool) -> TaggedWord:

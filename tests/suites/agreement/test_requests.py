@@ -1,0 +1,130 @@
+"""Requests on trees: every construct finds what it says, and what cannot be read is named with its place."""
+
+import pytest
+
+from tseval.errors import SuiteError
+from tseval.suites.agreement.requests import Word, read_request
+
+
+def word(form, upos, head, relation, **features):
+    return Word({"form": form, "lemma": form.lower(), "upos": upos, **features}, head, relation)
+
+
+# "Die Katze sieht den Hund und schläft ."
+TREE = (
+    word("Die", "DET", 1, "det", Gender="Fem", Number="Sing"),
+    word("Katze", "NOUN", 2, "nsubj", Gender="Fem", Number="Sing"),
+    word("sieht", "VERB", None, "root", Number="Sing", VerbForm="Fin"),
+    word("den", "DET", 4, "det", Gender="Masc", Number="Sing"),
+    word("Hund", "NOUN", 2, "obj", Gender="Masc", Number="Sing", **{"Number[psor]": "Plur"}),
+    word("und", "CCONJ", 6, "cc"),
+    word("schläft", "VERB", 2, "conj:and", Number="Sing", VerbForm="Fin", Person="3"),
+    word(".", "PUNCT", 2, "punct"),
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "found"),
+    [
+        # features
+        ("pattern { A [upos=DET] }", [{"A": 0}, {"A": 3}]),
+        ("match { A [upos=DET|CCONJ] }", [{"A": 0}, {"A": 3}, {"A": 5}]),
+        ("pattern { A [upos<>DET|NOUN|VERB] }", [{"A": 5}, {"A": 7}]),
+        ("pattern { A [Gender<>Fem] }", [{"A": 3}, {"A": 4}]),
+        ("pattern { A [Person] }", [{"A": 6}]),
+        ("pattern { A [Person=*] }", [{"A": 6}]),
+        ("pattern { A [upos=VERB, !Person] }", [{"A": 2}]),
+        ("pattern { A [form=Hund] }", [{"A": 4}]),
+        ('pattern { A [form="Hund"|"und"] }', [{"A": 4}, {"A": 5}]),
+        ("pattern { A [lemma=hund] }", [{"A": 4}]),
+        ('pattern { A [form=re".*nd"] }', [{"A": 4}, {"A": 5}]),
+        ('pattern { A [upos=NOUN, form<>re".*nd"] }', [{"A": 1}]),
+        ("pattern { A [Number[psor]=Plur] }", [{"A": 4}]),
+        ('pattern { A ["Number[psor]"] }', [{"A": 4}]),
+        ("pattern { A []; A.Person = 3 }", [{"A": 6}]),
+        # edges
+        ("pattern { A -[nsubj]-> B }", [{"A": 2, "B": 1}]),
+        ("pattern { A -[conj]-> B }", []),
+        ("pattern { A -[1=conj]-> B }", [{"A": 2, "B": 6}]),
+        ("pattern { A -[1=conj, 2=and]-> B }", [{"A": 2, "B": 6}]),
+        ("pattern { A -[1=conj, 2<>and]-> B }", []),
+        ("pattern { A -[1=conj, !2]-> B }", []),
+        ("pattern { A -[nsubj|obj]-> B }", [{"A": 2, "B": 1}, {"A": 2, "B": 4}]),
+        ("pattern { A -[^nsubj|obj|det|cc]-> B }", [{"A": 2, "B": 6}, {"A": 2, "B": 7}]),
+        ('pattern { A -[re"conj:.*"]-> B }', [{"A": 2, "B": 6}]),
+        ("pattern { A --> B; B [upos=CCONJ] }", [{"A": 6, "B": 5}]),
+        ("pattern { A -> B; B [upos=CCONJ] }", [{"A": 6, "B": 5}]),
+        # order
+        ("pattern { A [upos=DET]; B [upos=NOUN]; A < B }", [{"A": 0, "B": 1}, {"A": 3, "B": 4}]),
+        ("pattern { A [form=Die]; B [upos=NOUN]; A << B }", [{"A": 0, "B": 1}, {"A": 0, "B": 4}]),
+        ("pattern { A [form=Hund]; B [upos=DET]; A > B }", [{"A": 4, "B": 3}]),
+        ("pattern { A [form=Hund]; B [upos=DET]; A >> B }", [{"A": 4, "B": 0}, {"A": 4, "B": 3}]),
+        # two nodes are two words
+        ("pattern { A [upos=DET]; B [upos=DET] }", [{"A": 0, "B": 3}, {"A": 3, "B": 0}]),
+        # comparisons
+        ("pattern { A [upos=DET]; B [upos=NOUN]; A.Gender = B.Gender }",
+         [{"A": 0, "B": 1}, {"A": 3, "B": 4}]),
+        ("pattern { A [upos=DET]; B [upos=NOUN]; A.Gender <> B.Gender }",
+         [{"A": 0, "B": 4}, {"A": 3, "B": 1}]),
+        ('pattern { A [upos=DET]; B []; A.Number <> B."Number[psor]" }',
+         [{"A": 0, "B": 4}, {"A": 3, "B": 4}]),
+        # what refutes, each alone
+        ("pattern { A [upos=VERB] } without { A -[nsubj]-> B }", [{"A": 6}]),
+        ("pattern { A [upos=VERB] } without { A -[nsubj]-> B } without { A [Person] }", []),
+        ("pattern { A [upos=NOUN] } without { B -[nsubj]-> A; A [Gender=Masc] }", [{"A": 1}, {"A": 4}]),
+        ("% a note\npattern { A [form=und]; % another\n }", [{"A": 5}]),
+    ],
+)  # fmt: skip
+def test_every_construct_finds_what_it_says(request_, found):
+    (request,) = read_request(request_, "-").requests
+    assert sorted(request.matches(TREE), key=lambda match: [*match.values()]) == found
+
+
+def test_a_file_holds_several_requests_and_says_what_they_are_for():
+    text = """% title: Verbs
+    % change: V.Number
+    pattern { V [upos=VERB] }
+    without { V [Person] }
+    pattern { V [upos=AUX] }"""
+    file = read_request(text, "-")
+    assert [[*one.matches(TREE)] for one in file.requests] == [[{"V": 2}], []]
+    assert file.notes == {"title": "Verbs", "change": "V.Number"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("pattern { V [upos=VERB }", r"x:1:24: '}' stands where = or <> with a value, a comma or \] should"),
+        ("pattern { V upos=VERB }", r"x:1:13: 'upos=VERB' stands where \[, -\[label\]->"),
+        ("pattern {\n  V [upos=VERB];\n  V.Number == N.Number }", "x:3:13: '=' stands where a value should"),
+        ("pattern { V -[nsubj]-> }", "x:1:24: '}' stands where a node should"),
+        ("pattern { V -[]-> N }", "x:1:15: ']' stands where a relation, such as nsubj should"),
+        ("pattern { V [upos=VERB]", "x:1:24: the end stands where ; or } should"),
+        ("pattern { V [upos=VERB] N [] }", "x:1:25: 'N' stands where ; or } should"),
+        ('pattern { V [form=re"("] }', "x:1:19: .* stands where a regular expression should: missing"),
+        ("", "x: no request: it holds no pattern { ... }"),
+        ("without { V [] }", "x:1:1: 'without' stands where pattern { ... } should"),
+        ("pattern { }", "stands where a node, such as V"),
+        (
+            "pattern { e: V -[nsubj]-> N }",
+            "x:1:11: a named edge is a part of Grew's language that is not read",
+        ),
+        ("pattern { * -[nsubj]-> V }", "a node without a name is a part"),
+        ("pattern { V ->> N }", "an edge over any distance"),
+        ("pattern { V =[x]=> N }", "an edge of another layer"),
+        ("pattern { id(N) < id(V) }", "a function is a part"),
+        ("pattern { V [] } with { N [] }", "x:1:18: with is a part"),
+        ("global { is_projective }", "x:1:1: global is a part"),
+        ("rule r { pattern { V [] } }", "rewriting is a part"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(text, message):
+    with pytest.raises(SuiteError, match=message):
+        read_request(text, "x")
+
+
+def test_a_request_that_fits_in_too_many_ways_ends():
+    words = [word("a", "X", None, "root") for _ in range(200)]
+    (request,) = read_request("pattern { A []; B []; C []; D [upos=Y] }", "-").requests
+    with pytest.raises(SuiteError, match="more than a million ways"):
+        next(request.matches(words), None)

@@ -1,0 +1,191 @@
+"""The forms that words have in treebanks and in tables, from which one with another feature is taken.
+
+Source of the tables: UniMorph (Kirov et al. 2018), whose features are read as those of Universal
+Dependencies, after McCarthy et al. (2018).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError
+from tseval.formats import read_lines
+from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS
+from tseval.suites.agreement.treebank import with_capitals
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.suites.agreement.requests import Word
+
+NO_FORM = "no other form is known"
+SEVERAL = "several other forms are equally frequent"
+SAME = "the other form has the same letters"
+AMBIGUOUS = "the other form also has the first's features"
+_NEVER_SHARED = {"Typo", "Abbr"}
+
+
+Paradigm = tuple[str, str, tuple[tuple[str, str], ...]]
+
+
+def _paradigm(word: Word, feature: str) -> Paradigm | None:
+    """Give what forms share that differ in one feature alone."""
+    lemma = word.values.get(LEMMA)
+    if lemma is None or feature not in word.values:
+        return None
+    apart = {feature, *OWN, *_NEVER_SHARED}
+    rest = tuple(sorted((name, value) for name, value in word.values.items() if name not in apart))
+    return lemma, word.values.get(UPOS, ""), rest
+
+
+@dataclass(slots=True)
+class SeenForms:
+    """The forms of a treebank by paradigm and by the value of the feature that is changed, in lower case."""
+
+    origin: str
+    feature: str
+    _seen: dict[Paradigm, dict[str, Counter[str]]] = field(default_factory=dict)
+
+    def add(self, word: Word) -> None:
+        """Note a word."""
+        paradigm = _paradigm(word, self.feature)
+        if paradigm and word.values.get("Typo") != "Yes":
+            values = self._seen.setdefault(paradigm, {})
+            values.setdefault(word.values[self.feature], Counter())[word.values[FORM].lower()] += 1
+
+    def of(self, word: Word) -> Mapping[str, Counter[str]]:
+        """Give the forms of a word's paradigm by value."""
+        paradigm = _paradigm(word, self.feature)
+        return self._seen.get(paradigm, {}) if paradigm else {}
+
+    def lemmas(self) -> set[str]:
+        """Name the lemmas that have the feature."""
+        return {lemma for lemma, _, _ in self._seen}
+
+
+@dataclass(slots=True)
+class ListedForms:
+    """The forms of a table of UniMorph, of lemmas that the treebanks have."""
+
+    origin: str
+    feature: str
+    _listed: Mapping[tuple[str, str], Sequence[tuple[str, Mapping[str, str]]]]
+
+    def of(self, word: Word) -> Mapping[str, Counter[str]]:
+        """Give the forms of a word's paradigm by value: rows that differ from one of its own in it alone."""
+        rows = self._listed.get((word.values.get(LEMMA, ""), word.values.get(UPOS, "")), ())
+        found: dict[str, Counter[str]] = defaultdict(Counter)
+        for form, features in rows:
+            if form.lower() != word.values[FORM].lower() or not _fits(features, word, self.feature):
+                continue
+            for other, values in rows:
+                if self.feature in values and {**values, self.feature: ""} == {**features, self.feature: ""}:
+                    found[values[self.feature]][other.lower()] = 1
+        return found
+
+
+def _fits(features: Mapping[str, str], word: Word, feature: str) -> bool:
+    """Whether a row may be about a word: it has the word's value, and no other feature speaks against it."""
+    return features.get(feature) == word.values.get(feature) and all(
+        word.values.get(name, value) == value for name, value in features.items()
+    )
+
+
+# Tags of UniMorph as features of Universal Dependencies; its parts of speech.
+_UNIMORPH_POS = {
+    "N": ("NOUN",), "PROPN": ("PROPN",), "V": ("VERB", "AUX"), "V.PTCP": ("VERB", "AUX", "ADJ"),
+    "V.CVB": ("VERB",), "V.MSDR": ("NOUN", "VERB"), "ADJ": ("ADJ",), "DET": ("DET",), "ART": ("DET",),
+    "PRO": ("PRON", "DET"), "NUM": ("NUM",), "ADV": ("ADV",), "AUX": ("AUX",),
+}  # fmt: skip
+_UNIMORPH = {
+    "Number": {"SG": "Sing", "PL": "Plur", "DU": "Dual"},
+    "Gender": {"MASC": "Masc", "FEM": "Fem", "NEUT": "Neut"},
+    "Animacy": {"ANIM": "Anim", "INAN": "Inan"},
+    "Person": {"1": "1", "2": "2", "3": "3"},
+    "Case": {
+        "NOM": "Nom", "ACC": "Acc", "GEN": "Gen", "DAT": "Dat", "INS": "Ins", "VOC": "Voc", "ERG": "Erg",
+        "ABS": "Abs", "COM": "Com", "PRT": "Par", "ESS": "Ess", "TRANS": "Tra", "PRIV": "Abe", "LOC": "Loc",
+        "IN+ESS": "Ine", "IN+ABL": "Ela", "IN+ALL": "Ill", "AT+ESS": "Ade", "AT+ABL": "Abl", "AT+ALL": "All",
+    },
+    "Tense": {"PRS": "Pres", "PST": "Past", "FUT": "Fut"},
+    "Mood": {"IND": "Ind", "SBJV": "Sub", "IMP": "Imp", "COND": "Cnd"},
+    "VerbForm": {"FIN": "Fin", "NFIN": "Inf"},
+    "Aspect": {"PFV": "Perf", "IPFV": "Imp"},
+    "Voice": {"ACT": "Act", "PASS": "Pass"},
+    "Definite": {"DEF": "Def", "NDEF": "Ind"},
+    "Degree": {"POS": "Pos", "CMPR": "Cmp", "SPRL": "Sup"},
+    "Polarity": {"NEG": "Neg"},
+}  # fmt: skip
+_TAGS = {tag: (name, value) for name, tags in _UNIMORPH.items() for tag, value in tags.items()}
+
+
+def read_unimorph(path: Path, feature: str, lemmas: set[str]) -> ListedForms:
+    """Read a table of UniMorph: lemma, form and tags, with tabs between.
+
+    Raises:
+        SuiteError: A line is of another form, or the table shares no lemma with the treebanks.
+    """
+    listed: dict[tuple[str, str], list[tuple[str, Mapping[str, str]]]] = defaultdict(list)
+    for place, line in read_lines(path):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        if len(cells) < 3 or not cells[2]:
+            raise SuiteError(
+                f"{place}: not lemma, form and tags of UniMorph with tabs between: {line[:80]!r}"
+            )
+        lemma, form, tags = cells[:3]
+        if lemma not in lemmas:
+            continue
+        kind, *rest = tags.split(";")
+        features = dict(_TAGS[tag] for tag in rest if tag in _TAGS)
+        if kind == "V.PTCP":
+            features["VerbForm"] = "Part"
+        for upos in _UNIMORPH_POS.get(kind, ()):
+            listed[lemma, upos].append((form, features))
+    if not listed:
+        raise SuiteError(
+            f"{path}: shares no lemma with the treebanks that has {feature}: is it of another language?"
+        )
+    return ListedForms("unimorph", feature, listed)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherForm:
+    """A form with another value of the changed feature; several values that share it are joined by `|`."""
+
+    value: str
+    form: str
+    origin: str
+
+
+def other_forms(
+    word: Word, feature: str, wanted: str | None, tables: Sequence[SeenForms | ListedForms]
+) -> tuple[list[OtherForm], str | None]:
+    """Give the forms of a word with other values, or the wanted one, or say why none is sure."""
+    own, form = word.values[feature], word.values[FORM]
+    known = [(table.origin, table.of(word)) for table in tables]
+    values = {value for _, forms in known for value in forms} - {own}
+    found: dict[str, tuple[list[str], str]] = {}
+    reason = NO_FORM
+    for value in sorted(values if wanted is None else values & {wanted}):
+        origin, counted = next((origin, forms[value]) for origin, forms in known if value in forms)
+        best = max(counted.values())
+        frequent = [one for one, times in counted.items() if times == best]
+        other = frequent[0]
+        if len(frequent) > 1:
+            reason = SEVERAL
+        elif other == form.lower():
+            reason = SAME
+        elif any(other in forms.get(own, ()) for _, forms in known):
+            reason = AMBIGUOUS
+        else:
+            found.setdefault(other, ([], origin))[0].append(value)
+    forms = [
+        OtherForm("|".join(values), with_capitals(other, form), origin)
+        for other, (values, origin) in found.items()
+    ]
+    return forms, None if forms else reason
