@@ -170,7 +170,7 @@ def _place(error: BaseException) -> str:
 
 # What may be the name of a model on the hub, and what is surely a file.
 ON_THE_HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
-CHECKPOINTS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt"}
+CHECKPOINTS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf"}
 
 if __name__ != "tseval.adapters":
     raise ImportError("import tseval.adapters: the folder adapters/ is a part of the tseval package")
@@ -221,7 +221,7 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
     scheme, colon, rest = spec.partition(":")
     known = adapters()
     if not colon or Path(spec).exists():
-        scheme, rest = "native", spec
+        scheme, rest = "hf" if Path(spec).suffix == ".gguf" else "native", spec
         if not Path(spec).exists():
             raise ModelError(f"{spec}: no such checkpoint{_meant(spec)}")
         if Path(spec).suffix == ".py":

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,6 +28,7 @@ from tseval.adapters.folders import (
     refuse_hostile,
     stored_type,
 )
+from tseval.adapters.gguf_files import opened_gguf
 from tseval.adapters.tokenizer import open_tokenizer
 from tseval.errors import ModelError, one_line, suggest
 from tseval.scoring.numerics import pick_device
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from tseval.adapters.gguf_files import Gguf
     from tseval.scoring.protocol import Encoded
 
 
@@ -339,11 +343,58 @@ def open_pretrained(
         own: Names of the adapter's own arguments, for messages.
     """
     try:
-        import transformers  # noqa: PLC0415  optional, and heavy
+        import transformers  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
         raise ModelError(f'{scheme}: needs transformers.\n  pip install "tseval[hf]"') from None
     if not rest:
         raise ModelError(f"{scheme}: names no model.\n  Give a folder, or an id on the hub: {scheme}:PATH.")
+    with opened_gguf(f"{scheme}:{rest}", rest) as gguf:
+        if gguf is None:
+            return _open_saved(scheme, head, rest, arguments, device, own)
+        return _open_gguf(scheme, head, gguf, arguments, device)
+
+
+def _open_gguf(scheme: str, head: str, gguf: Gguf, arguments: Mapping[str, str], device: str) -> Pretrained:
+    """Open a GGUF as what transformers makes of it; what is computed with are plain weights, dequantised."""
+    import transformers  # noqa: PLC0415  optional, and heavy
+
+    where = f"{scheme}:{gguf.path.name}"
+    options = {name: _typed(name, text) for name, text in arguments.items()}
+    if foreign := sorted(options.keys() - {"dtype", "attn_implementation", "device_map"}):
+        raise ModelError(
+            f"--model-args {foreign[0]}: a GGUF takes dtype, attn_implementation and device_map alone"
+        )
+    keywords: dict[str, object] = {"dtype": torch.float32, **options}
+    target = _place(keywords, device, quantised=False)
+    place = {"pretrained_model_name_or_path": str(gguf.path.parent), "gguf_file": gguf.path.name}
+    # Bars of tqdm's that nothing else can silence.
+    quiet = redirect_stderr(StringIO())
+    with plain_errors(scheme, gguf.path.name), TemporaryDirectory() as folder, quiet:
+        transformers.AutoTokenizer.from_pretrained(**place).save_pretrained(folder)
+        tokenizer, notes = open_tokenizer(where, folder, {})
+        model, info = getattr(transformers, head).from_pretrained(
+            **place, **keywords, output_loading_info=True
+        )
+        if target is not None:
+            model = model.to(target)
+    _refuse_lacking(where, model, info["missing_keys"])
+    # The weights are plain ones now; what says otherwise would be saved with them.
+    model.config.__dict__.pop("quantization_config", None)
+    model.hf_quantizer, model.is_quantized = None, False
+    fuse_activations(model)
+    recorded = {name: value for name, value in options.items() if name not in UNRECORDED}
+    recorded["quantisation"] = f"{gguf.quantisation},dequantised"
+    opened = Pretrained(gguf.path.stem, model.eval(), tokenizer, gguf.digest, recorded)
+    note = f"stored as {gguf.quantisation}, dequantised; llama.cpp rounds activations too: other numbers"
+    return probe(replace(opened, notes=(*notes, note)))
+
+
+def _open_saved(
+    scheme: str, head: str, rest: str, arguments: Mapping[str, str], device: str, own: Sequence[str]
+) -> Pretrained:
+    """Open what was saved in a folder, or lies on the hub."""
+    import transformers  # noqa: PLC0415  optional, and heavy
+
     lora = find_lora(scheme, rest)
     source = rest if lora is None else lora.base.base_model_name_or_path
     options = {name: _typed(name, text) for name, text in arguments.items()}

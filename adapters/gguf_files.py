@@ -1,0 +1,208 @@
+"""Files in GGUF, llama.cpp's format: looked through within bounds before anything else opens them.
+
+Their weights are dequantised, and scored as any model of transformers is; llama.cpp itself computes with
+activations of eight bits, and gives other numbers.
+
+Source: the specification of the format, github.com/ggml-org/ggml, docs/gguf.md, version 3.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import struct
+import tempfile
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from tseval.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MAGIC = b"GGUF"
+ENDING = ".gguf"
+# Bytes of the fixed kinds of values by number; 8 is a string, 9 a list.
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+_STRING, _LIST, _DEEPEST = 8, 9, 4
+MOST_ENTRIES, LONGEST_NAME, LONGEST_TEXT = 100_000, 1_024, 16_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gguf:
+    """A file in GGUF whose parts are where they should be.
+
+    Attributes:
+        path: The file.
+        quantisation: How most of its weights are stored: `Q4_1`.
+        digest: SHA-256 of its bytes.
+    """
+
+    path: Path
+    quantisation: str
+    digest: str
+
+
+@contextmanager
+def opened_gguf(where: str, rest: str) -> Iterator[Gguf | None]:
+    """Find the GGUF that a name stands for: a file, a folder with one inside, or with one cut into parts.
+
+    Parts are put together in a folder that is gone afterwards.
+
+    Raises:
+        ModelError: It is damaged, or it is not clear which is meant; or the package gguf is lacking.
+    """
+    path = Path(rest)
+    parts = [path] if path.is_file() else _inside(where, path)
+    if not parts or (len(parts) == 1 and not _begins(parts[0]) and not parts[0].name.endswith(ENDING)):
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        whole = parts[0] if len(parts) == 1 else _joined(parts, Path(folder, f"{path.name}{ENDING}"))
+        quantisation = _look_through(where, whole)
+        with whole.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        yield Gguf(whole, quantisation, digest)
+
+
+def _begins(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def _inside(where: str, folder: Path) -> list[Path]:
+    """List the parts of the one GGUF in a folder that holds no other model, in the order of their numbers."""
+    if not folder.is_dir() or (folder / "config.json").exists():
+        return []
+    files = [path for path in folder.iterdir() if ENDING in path.name and path.is_file()]
+    files.sort(key=lambda path: [int(n) if n.isdigit() else n for n in re.split(r"(\d+)", path.name)])
+    if sum(map(_begins, files)) > 1:
+        names = ", ".join(path.name for path in files[:4])
+        raise ModelError(f"{where} holds several models ({names}).\n  Name one: {where}/{files[0].name}")
+    return files
+
+
+def _joined(parts: Sequence[Path], into: Path) -> Path:
+    with into.open("wb") as whole:
+        for part in parts:
+            with part.open("rb") as file:
+                shutil.copyfileobj(file, whole)
+    return into
+
+
+class _DamagedError(Exception):
+    """What is wrong with a file."""
+
+
+def _look_through(where: str, path: Path) -> str:
+    """Read the head of a file without believing its sizes; give how most of its weights are stored."""
+    try:
+        import gguf  # noqa: F401, PLC0415  optional
+    except ImportError:
+        raise ModelError(f'{where} is a GGUF, which needs gguf.\n  pip install "tseval[gguf]"') from None
+    with path.open("rb") as file:
+        head = _Head(file, path.stat().st_size)
+        try:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise _DamagedError("it does not begin with GGUF")
+            version, n_tensors, n_entries = head.take("<IQQ")
+            if version not in {2, 3}:
+                raise _DamagedError(f"version {version} is none of 2 and 3")
+            if max(n_tensors, n_entries) > MOST_ENTRIES:
+                raise _DamagedError(f"it claims {max(n_tensors, n_entries):,} entries")
+            stored = _weights(head, n_tensors, _alignment(head, n_entries))
+        except _DamagedError as error:
+            raise ModelError(f"{where} cannot be read as GGUF: {error}.\n  Fetch the file anew.") from None
+    if not stored:
+        raise ModelError(f"{where} holds no weights")
+    return stored.most_common(1)[0][0]
+
+
+def _alignment(head: _Head, n_entries: int) -> int:
+    """Read over what a file says of its model; give to how many bytes its weights are aligned."""
+    alignment = 32
+    for _ in range(n_entries):
+        name, kind = head.name(), head.take("<I")[0]
+        value = head.value(kind)
+        if name == "general.alignment" and value:
+            alignment = value
+        if name == "split.count" and value and value > 1:
+            raise _DamagedError(f"it is one of {value} files; join them: llama-gguf-split --merge")
+    return alignment
+
+
+def _weights(head: _Head, n_tensors: int, alignment: int) -> Counter[str]:
+    """Count weights by how they are stored; the file has to be long enough for all."""
+    from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType  # noqa: PLC0415  optional
+
+    stored, end = Counter[str](), 0
+    for _ in range(n_tensors):
+        name, n_dimensions = head.name(), head.take("<I")[0]
+        if n_dimensions > _DEEPEST:
+            raise _DamagedError(f"{name} has {n_dimensions} dimensions")
+        size = prod(head.take(f"<{n_dimensions}Q"))
+        number, offset = head.take("<IQ")
+        if number not in GGML_QUANT_SIZES:
+            raise _DamagedError(f"{name} is stored in a way that is not known (number {number})")
+        kind = GGMLQuantizationType(number)
+        block, n_bytes = GGML_QUANT_SIZES[kind]
+        stored[kind.name] += size
+        end = max(end, offset + size // block * n_bytes)
+    end += -(-head.file.tell() // alignment) * alignment
+    if end > head.size:
+        raise _DamagedError(f"its weights end at byte {end:,}, the file at {head.size:,}")
+    return stored
+
+
+class _Head:
+    """The head of a file: numbers, texts and lists, none of which may be longer than what is left."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self.file, self.size = file, size
+
+    def take(self, layout: str) -> tuple[int, ...]:
+        """Read numbers."""
+        n_bytes = struct.calcsize(layout)
+        found = self.file.read(n_bytes)
+        if len(found) < n_bytes:
+            raise _DamagedError("it ends within its head")
+        return struct.unpack(layout, found)
+
+    def name(self) -> str:
+        """Read the name of an entry."""
+        return self.text(LONGEST_NAME).decode("utf-8", "replace")
+
+    def text(self, longest: int) -> bytes:
+        """Read a text that is no longer than that."""
+        (length,) = self.take("<Q")
+        if length > min(longest, self.size - self.file.tell()):
+            raise _DamagedError(f"a text of {length:,} bytes")
+        return self.file.read(length)
+
+    def value(self, kind: int, depth: int = 0) -> int | None:
+        """Read over a value; whole numbers are given."""
+        if kind in _SIZES:
+            found = self.file.read(_SIZES[kind])
+            if len(found) < _SIZES[kind]:
+                raise _DamagedError("it ends within its head")
+            return int.from_bytes(found, "little")
+        if kind == _STRING:
+            self.text(LONGEST_TEXT)
+            return None
+        if kind != _LIST or depth >= _DEEPEST:
+            raise _DamagedError(f"a value of unknown kind {kind}")
+        of, length = self.take("<IQ")
+        left = self.size - self.file.tell()
+        if length * _SIZES.get(of, 8) > left:
+            raise _DamagedError(f"a list of {length:,} values")
+        if of in _SIZES:
+            self.file.seek(length * _SIZES[of], 1)
+        else:
+            for _ in range(length):
+                self.value(of, depth + 1)
+        return None

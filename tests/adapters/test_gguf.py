@@ -1,0 +1,188 @@
+"""Models in GGUF: what transformers makes of the file is what is scored, and a damaged file is named."""
+
+import json
+import struct
+
+import gguf
+import numpy as np
+import pytest
+import torch
+import transformers
+from checkpoints import TEXT, bpe_tokenizer, spread
+from in_process import refuse, succeed
+
+from tseval import load_model
+from tseval.adapters.gguf_files import opened_gguf
+from tseval.errors import ModelError
+from tseval.scoring.surprisal import surprisals
+
+HIDDEN, LAYERS, HEADS, INNER = 64, 2, 4, 96
+NAMES = {
+    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+}  # fmt: skip
+
+
+def interleaved(weight):
+    """Rotary halves as llama.cpp lays them out: pairs beside each other."""
+    rows, columns = weight.shape
+    return weight.reshape(HEADS, 2, rows // HEADS // 2, columns).swapaxes(1, 2).reshape(rows, columns)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A tiny Llama as GGUF, written by the package gguf; matrices in Q8_0."""
+    torch.manual_seed(0)
+    tokenizer = bpe_tokenizer()
+    model = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(
+            vocab_size=len(tokenizer), hidden_size=HIDDEN, num_hidden_layers=LAYERS,
+            num_attention_heads=HEADS, intermediate_size=INNER, max_position_embeddings=64,
+        )
+    )  # fmt: skip
+    spread(model)
+    path = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
+    writer = gguf.GGUFWriter(str(path), "llama")
+    writer.add_context_length(64)
+    writer.add_embedding_length(HIDDEN)
+    writer.add_block_count(LAYERS)
+    writer.add_feed_forward_length(INNER)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
+    writer.add_layer_norm_rms_eps(1e-6)
+    writer.add_rope_freq_base(10_000.0)
+    writer.add_vocab_size(len(tokenizer))
+    backend = tokenizer.backend_tokenizer
+    pieces = sorted(backend.get_vocab(), key=backend.get_vocab().get)
+    merges = json.loads(backend.to_str())["model"]["merges"]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(pieces)
+    writer.add_token_types(
+        [3 if piece.startswith("<") and piece.endswith(">") and len(piece) > 2 else 1 for piece in pieces]
+    )
+    writer.add_token_merges([" ".join(pair) for pair in merges])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(0)
+    writer.add_add_bos_token(value=False)
+    tensors = {
+        "token_embd": model.model.embed_tokens.weight,
+        "output": model.lm_head.weight,
+        "output_norm": model.model.norm.weight,
+    }
+    for number, layer in enumerate(model.model.layers):
+        for theirs, name in NAMES.items():
+            tensors[f"blk.{number}.{name}"] = layer.get_submodule(theirs).weight
+    for name, weight in tensors.items():
+        array = weight.detach().numpy()
+        if name.endswith(("attn_q", "attn_k")):
+            array = interleaved(array)
+        if array.ndim == 1:
+            writer.add_tensor(f"{name}.weight", array.astype(np.float32))
+        else:
+            packed = gguf.quants.quantize(array.astype(np.float32), gguf.GGMLQuantizationType.Q8_0)
+            writer.add_tensor(f"{name}.weight", packed, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def plain_surprisals(path):
+    """Nats a token of each text, by transformers alone."""
+    place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(**place)
+    model = transformers.AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)
+    found = []
+    for text in TEXT:
+        ids = torch.tensor([[0, *tokenizer(text, add_special_tokens=False)["input_ids"]]])
+        with torch.no_grad():
+            logs = model(ids).logits[0].log_softmax(-1)
+        found.append(-logs[:-1].gather(1, ids[0, 1:, None])[:, 0])
+    return found
+
+
+def test_scores_are_those_of_transformers_on_the_dequantised_weights(written):
+    model = load_model(written, device="cpu")
+    for one, expected in zip(surprisals(model, TEXT), plain_surprisals(written), strict=True):
+        assert np.allclose([token.surprisal for token in one], expected.numpy(), atol=1e-4)
+    assert model.card.protocol["quantisation"] == "Q8_0,dequantised"
+    assert any("dequantised; llama.cpp" in warning for warning in model.warnings)
+
+
+def test_nothing_says_afterwards_that_it_is_quantised(written, tmp_path):
+    model = load_model(written, device="cpu").opened.model
+    model.save_pretrained(tmp_path)
+    assert "quantization_config" not in (tmp_path / "config.json").read_text()
+    assert model.dtype == torch.float32
+
+
+def test_a_folder_with_one_inside_and_one_in_parts_are_the_same_model(written, tmp_path):
+    whole = written.read_bytes()
+    for number, start in enumerate(range(0, len(whole), len(whole) // 11 + 1), 1):
+        (tmp_path / f"tiny.gguf.part{number}").write_bytes(whole[start : start + len(whole) // 11 + 1])
+    assert len([*tmp_path.iterdir()]) == 11
+    models = [load_model(spec, device="cpu") for spec in (written, f"hf:{written.parent}", f"hf:{tmp_path}")]
+    assert len({model.card.fingerprint for model in models}) == 1
+
+
+def test_the_command_takes_it(written, tmp_path):
+    done = succeed(
+        "run", "--model", written, "--limit", "5", "--case", "simple_agrmt", "--out", "run", cwd=tmp_path
+    )
+    assert "quantisation:Q8_0,dequantised" in done.stdout
+
+
+def packed(magic=b"GGUF", version=3, tensors=0, entries=0, rest=b""):
+    return magic + struct.pack("<IQQ", version, tensors, entries) + rest
+
+
+def entry(name, kind, value):
+    return struct.pack("<Q", len(name)) + name + struct.pack("<I", kind) + value
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "does not begin with GGUF"),
+        (packed(b"GGML"), "does not begin with GGUF"),
+        (packed(version=1), "version 1 is none of 2 and 3"),
+        (packed(tensors=2**60), "it claims 1,152,921,504,606,846,976 entries"),
+        (packed(entries=1), "it ends within its head"),
+        (packed(entries=1, rest=struct.pack("<Q", 3_000_000_000)), "a text of 3,000,000,000 bytes"),
+        (packed(entries=1, rest=entry(b"a", 8, struct.pack("<Q", 2**40))), "a text of 1,099,511"),
+        (packed(entries=1, rest=entry(b"a", 9, struct.pack("<IQ", 4, 2**40))), "a list of 1,099,511"),
+        (packed(entries=1, rest=entry(b"a", 77, b"")), "a value of unknown kind 77"),
+        (packed(entries=1, rest=entry(b"split.count", 2, struct.pack("<H", 3))), "one of 3 files; join them"),
+        (packed(tensors=1, rest=struct.pack("<Q", 1) + b"w" + struct.pack("<I", 9)), "w has 9 dimensions"),
+        (packed(tensors=1, rest=struct.pack("<Q1sIQIQ", 1, b"w", 1, 8, 250, 0)), "w is stored in a way that"),
+        (packed(tensors=1, rest=struct.pack("<Q1sIQIQ", 1, b"w", 1, 2**30, 0, 0)), "its weights end at byte"),
+        (packed(rest=bytes(8)), "holds no weights"),
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_one_message(tmp_path, content, message):
+    (tmp_path / "bad.gguf").write_bytes(content)
+    done = refuse("pair", "a b", "b a", "--model", "bad.gguf", cwd=tmp_path)
+    assert message in done.stderr
+
+
+def test_a_file_that_is_cut_off_is_refused(written, tmp_path):
+    (tmp_path / "cut.gguf").write_bytes(written.read_bytes()[:-100])
+    assert "its weights end at byte" in refuse("pair", "a", "b", "--model", "cut.gguf", cwd=tmp_path).stderr
+
+
+def test_of_several_one_has_to_be_named(written, tmp_path):
+    for name in ("a.gguf", "b.gguf"):
+        (tmp_path / name).write_bytes(written.read_bytes())
+    with (
+        pytest.raises(ModelError, match=r"holds several models \(a.gguf, b.gguf\)"),
+        opened_gguf("hf:x", str(tmp_path)),
+    ):
+        pass
+
+
+def test_arguments_that_a_gguf_does_not_take_are_refused(written):
+    with pytest.raises(ModelError, match="a GGUF takes dtype, attn_implementation and device_map alone"):
+        load_model(written, {"revision": "main"})
