@@ -37,11 +37,7 @@ def all_sentences(suite: Suite) -> pa.StringArray:
 
 
 def sentences_of(suite: Suite) -> pa.StringArray:
-    """List the distinct sentences of a suite, as the model will be given them.
-
-    Returns:
-        Sentences with the suite's terminator appended, sorted by code point, each once.
-    """
+    """List the distinct sentences of a suite as a model is given them, terminator and all, by code point."""
     distinct = pc.unique(all_sentences(suite))
     return distinct.take(pc.sort_indices(distinct))
 
@@ -69,8 +65,7 @@ def judge(
     Args:
         suite: The items and what is asked about them.
         scored: One row per distinct sentence, as `ScoredSentences` takes it.
-        score: What sentences are compared by (`tseval.questions`), normalised perhaps:
-            `sentence/penlp` (`tseval.questions.scored`).
+        score: What sentences are compared by (`tseval.questions`), normalised perhaps: `sentence/penlp`.
         too_long: Sentences that were not scored: their items are undecidable.
 
     Returns:

@@ -48,8 +48,7 @@ def agreement(
     all may be compressed (.gz).
     """
     from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, write_examples
-    from tseval.suites.agreement.convert import convert, summarise, warnings_about
-    from tseval.suites.agreement.published import Frequent
+    from tseval.suites.agreement.published import Frequent, convert, summarise, warnings_about
 
     if not output.name.endswith(EXAMPLE_ENDINGS):
         raise SuiteError(f"{output}: the name of a table of examples ends in {', '.join(EXAMPLE_ENDINGS)}")

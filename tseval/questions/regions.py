@@ -1,7 +1,5 @@
 """Regions: do formulas over the surprisals of regions hold? As in SyntaxGym (Gauthier et al. 2020).
 
-Formulas over surprisals of regions, such as `(5;%match%) < (5;%mismatch%)`.
-
 `(5;%match%)` is the surprisal of region 5 under the condition `match`, `(*;%match%)` that of its whole
 sentence. Where regions have names, `match.critical` is that of the region `critical`, `match.critical+1` that
 of the first word behind it, and `match.*` that of the whole sentence. Numbers, `+ -`, the comparisons
@@ -214,15 +212,7 @@ def interactions_of(node: Node) -> Iterator[list[str]]:
 
 
 def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np.bool_]:
-    """Evaluate a formula for many items at once.
-
-    Args:
-        node: The formula, or a part of it.
-        surprisal: Gives the surprisal of a region under a condition, in nats, (items,).
-
-    Returns:
-        Numbers or truth values, (items,).
-    """
+    """Evaluate a formula, or a part of it, for many items at once; surprisals are in nats, (items,)."""
     # Down the left parts by a loop: `1 + 1 + ... + 1` is as deep there as it is long.
     above: list[Operation] = []
     while isinstance(node, Operation):
@@ -272,19 +262,12 @@ def with_all(predictions: Sequence[Prediction]) -> tuple[Prediction, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Regions(Question):
-    """Predictions on the regions of sentences, whose labels are conditions.
-
-    Attributes:
-        predictions: What counts.
-        lengths: The number of words of each region: one list column per label, (items, labels).
-        metric: What makes one number of the words of a region.
-        named: Label to the regions that have names there, with their numbers.
-    """
+    """Predictions on the regions of sentences, whose labels are conditions."""
 
     predictions: tuple[Prediction, ...]
-    lengths: pa.Table
-    metric: Metric = "sum"
-    named: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    lengths: pa.Table  # words of each region: one list column per label, (items, labels)
+    metric: Metric = "sum"  # what makes one number of the words of a region
+    named: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by label; name to number
 
     def regions_of(self, condition: str) -> list[list[int]]:
         """Give the number of words of each region of each sentence under a condition."""
@@ -318,16 +301,12 @@ class Regions(Question):
             return self._surprisal(scored.words, rows[condition], condition, place)
 
         compared = {str(region): surprisal(region.place, region.condition) for region in self.compared()}
-        told = pa.table({name: pa.array(column, pa.float64()) for name, column in compared.items()})
+        features = pa.table({name: pa.array(column, pa.float64()) for name, column in compared.items()})
         for prediction in self.predictions:
-            yield replace(self._decide(prediction, scored, rows, surprisal), features=told)
+            yield replace(self._decide(prediction, scored, rows, surprisal), features=features)
 
     def _decide(
-        self,
-        prediction: Prediction,
-        scored: ScoredSentences,
-        rows: RowsByLabel,
-        surprisal: Callable[[RegionPlace, str], NDArray[np.float64]],
+        self, prediction: Prediction, scored: ScoredSentences, rows: RowsByLabel, surprisal: Surprisal
     ) -> Decided:
         formula = parse(prediction.formula)
         n_items = len(next(iter(rows.values())))
@@ -351,11 +330,7 @@ class Regions(Question):
         return Decided(str(prediction), better, worse, correct, undecidable)
 
     def _unknown(
-        self,
-        node: Operation,
-        scored: ScoredSentences,
-        rows: RowsByLabel,
-        surprisal: Callable[[RegionPlace, str], NDArray[np.float64]],
+        self, node: Operation, scored: ScoredSentences, rows: RowsByLabel, surprisal: Surprisal
     ) -> NDArray[np.bool_]:
         """Tell in which items nothing says whether a statement holds, (items,).
 

@@ -12,7 +12,7 @@ import hashlib
 import json
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -35,17 +35,11 @@ LOOK_SECONDS = 0.5  # between looks at the records
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """How far a unit is.
-
-    Attributes:
-        unit: The unit.
-        record: What is known of it.
-        was_done: Whether it was done before this sweep.
-    """
+    """How far a unit is."""
 
     unit: SweepUnit
     record: UnitRecord
-    was_done: bool = False
+    was_done: bool = False  # before this sweep
 
 
 class Watcher(Protocol):
@@ -57,40 +51,25 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workforce:
-    """Who does the work.
-
-    Attributes:
-        engine: Starts workers.
-        workers: How many; None for what suits.
-        settings: What the plan says to the engine.
-    """
+    """Who does the work."""
 
     engine: Engine
-    workers: int | None = None
-    settings: Mapping[str, Json] | None = None
+    workers: int | None = None  # None for what suits
+    settings: Mapping[str, Json] | None = None  # what the plan says to the engine
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """How a sweep ended.
+    """How a sweep ended."""
 
-    Attributes:
-        states: How far each unit is, in order.
-        complaints: Why workers could not go on.
-    """
-
-    states: list[UnitState]
-    complaints: list[str]
+    states: list[UnitState]  # in order of the units
+    complaints: list[str]  # why workers could not go on
 
 
 def sweep(units: Sequence[SweepUnit], place: Records, force: Workforce, watch: Watcher) -> SweepResult:
-    """Do all units that are not done; one that fails stops no other.
+    """Do all units that are not done, given model by model; one that fails stops no other.
 
-    Args:
-        units: Model by model.
-        place: For their records. Other sweeps may work there: no unit is done twice.
-        force: Who does the work.
-        watch: Hears of the progress.
+    Other sweeps may work in the same place: no unit is done twice.
     """
     with _writable(place.folder):
         left = place.open_again(units)
@@ -155,7 +134,7 @@ def states_of(units: Sequence[SweepUnit], place: Records) -> list[UnitState]:
 def _write_task(place: Records, units: Sequence[SweepUnit]) -> Path:
     """Write what workers are to do; its name is that of its content, so that two sweeps never share one."""
     task = WorkerTask(tuple(units), str(Path.cwd()), str(place.folder.resolve()), str(place.logs.resolve()))
-    content = json.dumps(task.to_mapping()).encode()
+    content = json.dumps(asdict(task)).encode()
     path = place.folder.resolve() / f"task-{hashlib.sha256(content).hexdigest()[:16]}"
     write_whole(path, content, shared=True)
     return path

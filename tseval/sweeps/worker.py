@@ -40,13 +40,7 @@ LOOKS_AGAIN_SECONDS = 0.3
 
 
 class Worker:
-    """Does units, each of which one worker has at a time.
-
-    Args:
-        task: What is to be done.
-        number: Which worker this is, from 0.
-        of: How many there are.
-    """
+    """Does units, each of which one worker has at a time; the worker with this number, from 0, of so many."""
 
     def __init__(self, task: WorkerTask, number: int, of: int) -> None:
         self.place, self.number = Records(Path(task.place), Path(task.logs)), number
@@ -105,7 +99,6 @@ class Worker:
 
     @cached_property
     def _scorer(self) -> UnitScorer:
-
         return UnitScorer(self.place, self.number)
 
     def _fail(self, unit: SweepUnit, why: str) -> None:
@@ -156,12 +149,7 @@ KEPT_ITEMS = 500_000  # of suites that stay in memory for the next model: some 1
 
 
 class UnitScorer:
-    """Scores one unit after another; keeps the model of the last one open for the next, and suites.
-
-    Args:
-        place: Of records.
-        number: Which worker this is, from 0.
-    """
+    """Scores one unit after another; keeps the model of the last one open for the next, and suites."""
 
     def __init__(self, place: Records, number: int) -> None:
         self.place, self.number = place, number
@@ -169,12 +157,7 @@ class UnitScorer:
         self._suites: dict[tuple[object, ...], Suite] = {}
 
     def score(self, unit: SweepUnit, begun: UnitRecord) -> None:
-        """Score a unit, and write down now and then how far it is, and at last that it is done.
-
-        Args:
-            unit: Whose lock is held.
-            begun: What is known of it so far.
-        """
+        """Score a unit whose lock is held, and write down now and then how far it is, and that it is done."""
         options, stamp, record, written = unit.options, unit.stamp(), begun, 0.0
 
         def progress(done: int, of: int) -> None:

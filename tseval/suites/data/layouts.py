@@ -21,7 +21,6 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text, suggest
-from tseval.suites.data.designs import as_name, ask_design, distinct_names, read_template, template_of
 from tseval.suites.data.entries import (
     DataItem,
     are_marked,
@@ -31,7 +30,16 @@ from tseval.suites.data.entries import (
     without_mark,
 )
 from tseval.suites.data.records import columns_of, read_records
-from tseval.suites.data.regions import PREFERS_GOOD, ask_continuations, continued
+from tseval.suites.data.regions import (
+    PREFERS_GOOD,
+    as_name,
+    ask_continuations,
+    ask_design,
+    continued,
+    distinct_names,
+    read_template,
+    template_of,
+)
 from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, find_columns, text_in, value_of
 
 if TYPE_CHECKING:
@@ -59,13 +67,7 @@ _PREFIX = ("prefix", "continuation")
 
 
 def layout_of(columns: Header, first: DataRecord, how: Mapping[str, str]) -> str | None:
-    """Name the layout that the roles of columns imply, or None.
-
-    Args:
-        columns: Of the table.
-        first: Its first record.
-        how: What its user says.
-    """
+    """Name the layout that the roles of the columns of a table, or its user, imply, or None."""
     if "layout" in how:
         return "alternating" if how["layout"] in ALTERNATING else "regions"
     if columns.of("candidates") or fills(columns, first):
@@ -93,25 +95,15 @@ def _is_words(columns: Header, first: DataRecord) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that becomes an item together with others.
+    """A sentence that becomes an item together with others."""
 
-    Attributes:
-        place: `file:row`.
-        row: Of the table.
-        pieces: Names and texts of its regions, in order.
-        item: Which it belongs to.
-        condition: Its condition, or nothing.
-        label: What is said of its grammaticality, or nothing.
-        features: Of its row.
-    """
-
-    place: str
+    place: str  # `file:row`
     row: TableRow
-    pieces: Pieces
-    item: str
-    condition: str
-    label: str
-    features: Mapping[str, Feature | None]
+    pieces: Pieces  # its regions, in order
+    item: str  # which it belongs to
+    condition: str  # or nothing
+    label: str  # what is said of its grammaticality, or nothing
+    features: Mapping[str, Feature | None]  # of its row
 
     @property
     def text(self) -> str:
@@ -143,11 +135,7 @@ def read_sentences(reading: Reading) -> tuple[Case, ...]:
 def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = False) -> list[Sentence]:
     """Give the sentences of a file, each with its regions, before they become items.
 
-    Args:
-        file: A table.
-        stem: What it is called.
-        how: What its user says.
-        apart: Whether words of a row each are regions of their own, called like their places.
+    Words of a row each may be kept apart, as regions of their own that are called like their places.
     """
     place, names, first = columns_of(file, how)
     columns = find_columns(place, names, how)
@@ -252,10 +240,7 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
 def _of_words(
     records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str, apart: bool = False
 ) -> Iterator[Sentence]:
-    """Put the words of each sentence together; those of one region that follow one another are one.
-
-    Where they are kept apart, each is a region that is called like its place.
-    """
+    """Put the words of each sentence together; those of one region that follow one another are one."""
     word, region, order, number = (columns.of(role) for role in ("word", "region", "order", "number"))
     roles, rows = _roles_of(columns), columns.rows(spelt=True)
     keys = [number] if roles[0] is None else [*roles]
@@ -428,13 +413,7 @@ def _item_alone(_: Sentence) -> object:
 
 
 def _item(chosen: Mapping[str, Sentence], item: str, whole: bool = False) -> DataItem:
-    """Make an item of its sentences; what differs among their rows is no feature of it.
-
-    Args:
-        chosen: Label to sentence.
-        item: Which it is.
-        whole: Whether sentences without regions are one each.
-    """
+    """Make an item of its sentences; what differs among their rows is no feature of it."""
     first, *others = chosen.values()
     features = {
         name: value

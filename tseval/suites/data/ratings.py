@@ -35,16 +35,11 @@ if TYPE_CHECKING:
 def standard_errors(ratings: Sequence[Mapping[str, float]]) -> list[float]:
     """Estimate the standard error of the mean rating of each sentence, as far as sentences are compared.
 
-    It is s/√k for k ratings. Where the same people rated all sentences, what one of them gives more than the
-    others on average is the same in every mean, so it is taken off before; s² is then, on average over
-    sentences, the mean square of the interaction in a two-way analysis of variance. Where others rated each
-    sentence it is no less noise than everything else, and stays.
-
-    Args:
-        ratings: Of each sentence: who rated it to the rating.
-
-    Returns:
-        (sentences,); not a number for a sentence with a single rating.
+    Ratings are by who gave them, of each sentence. It is s/√k for k ratings; not a number for a single one.
+    Where the same people rated all sentences, what one of them gives more than the others on average is the
+    same in every mean, so it is taken off before; s² is then, on average over sentences, the mean square of
+    the interaction in a two-way analysis of variance. Where others rated each sentence it is no less noise
+    than everything else, and stays.
 
     Source: Shrout & Fleiss 1979, "Intraclass correlations: uses in assessing rater reliability",
     Psychological Bulletin 86(2): with 1 - mean(s.e.²) / variance of the means, case 1 and case 3.
@@ -332,13 +327,10 @@ def read_unigrams(path: Path) -> Unigrams:
 def chosen_score(
     score: Score | None, by: str, unigrams: Path | None, suites: Sequence[Suite]
 ) -> Score | Normalised | None:
-    """Make one of what a user says of scores; the mean per word is a score by itself.
+    """Make one of what a user says of scores, for these suites; the mean per word is a score by itself.
 
-    Args:
-        score: What sentences are compared by; else what each suite says.
-        by: What log-probabilities are divided by; `none` for nothing.
-        unigrams: The file for it, if there is one.
-        suites: For which this must do.
+    Without a score, sentences are compared by what each suite says; `by`, which may be `none`, is what their
+    log-probabilities are divided by.
     """
     if by == "none":
         if unigrams is not None:

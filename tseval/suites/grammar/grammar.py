@@ -87,17 +87,11 @@ _ROUNDS = 200  # of exchanging fillers until no two items of a cell are the same
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How many items are drawn in each cell.
+    """How many items are drawn in each cell."""
 
-    Attributes:
-        items: Items in each cell.
-        for_each: Slots whose combinations are the cells.
-        cells: The combinations, as codes of those slots.
-    """
-
-    items: int
-    for_each: tuple[str, ...]
-    cells: tuple[tuple[int, ...], ...]
+    items: int  # in each cell
+    for_each: tuple[str, ...]  # slots whose combinations are the cells
+    cells: tuple[tuple[int, ...], ...]  # these, as codes of those slots
 
     @property
     def n_items(self) -> int:
@@ -213,13 +207,7 @@ def _cells(
 def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> dict[str, NDArray[np.int64]]:
     """Tell which value every slot has in every item, as `slot_codes` does for all combinations.
 
-    Args:
-        slots: All slots of the grammar, in order.
-        draw: How many items of which cells.
-        document: The front matter, for messages; its file's name is the seed.
-
-    Returns:
-        Slot name to codes for `Slot.binding`, (items,) each; cell after cell.
+    Codes for `Slot.binding`, (items,) each, cell after cell. The seed is the name of the document's file.
     """
     codes: dict[str, list[int]] = {slot.name: [] for slot in slots}
     free = [slot for slot in slots if slot.name not in draw.for_each]
@@ -281,21 +269,9 @@ def _made_distinct(columns: list[list[int]], n_items: int, chance: random.Random
     return False
 
 
-_ROW_KEYS = ("construction", "phenomenon", "dependency")
 GRAMMAR_KEYS = (
-    *_ROW_KEYS,
-    "source",
-    "lexicon",
-    "language",
-    "numbers",
-    "where",
-    "slots",
-    "draw",
-    "features",
-    "factors",
-    "contrasts",
-    *EXPERIMENT_KEYS,
-    "expect",
+    *("construction", "phenomenon", "dependency", "source", "lexicon", "language", "numbers", "where"),
+    *("slots", "draw", "features", "factors", "contrasts", *EXPERIMENT_KEYS, "expect"),
 )
 _DEPENDENCIES = ("short", "long")
 _MAX_BODY = 1 << 16
@@ -304,44 +280,25 @@ _FENCE = "---"
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """One case: its slots, its sentences with their labels, and its features.
-
-    Attributes:
-        path: The grammar file.
-        name: Case id, the file's stem.
-        construction: For example `Across an object RC`.
-        phenomenon: For example `Subject-verb agreement`.
-        dependency: `short`, `long` or None.
-        source: Reference, or None.
-        lexicon: The lexicon it draws on, or None.
-        slots: What varies, leftmost slowest.
-        draw: Which part of all combinations is taken, or None for all.
-        sentences: Label to fragments, in order.
-        features: Name of each declared feature to its code, or to its value where that is fixed.
-        factors: Name of each lexical factor to the slot that it is, or to its code.
-        contrasts: The contrasts it declares, or None.
-        experiment: What it predicts of regions; None where whole sentences are compared.
-        expect: What it says of itself: `items`, and labels with the first item's sentences.
-        document: The front matter, for messages.
-        where: Places of the items among all combinations; None where all are items.
-    """
+    """One case: its slots, its sentences with their labels, and its features."""
 
     path: Path
-    name: str
+    name: str  # case id, the file's stem
     construction: str
     phenomenon: str
-    dependency: str | None
-    source: str | None
+    dependency: str | None  # `short`, `long` or None
+    source: str | None  # reference
     lexicon: Lexicon | None
-    slots: tuple[Slot, ...]
-    draw: Draw | None
-    sentences: Mapping[str, Sequence[Code]]
-    features: Mapping[str, Code | Feature]
-    factors: Mapping[str, Code | Slot]
-    contrasts: tuple[Contrast, ...] | None
-    experiment: Experiment | None
-    expect: Mapping[str, str | int]
-    document: YamlDocument
+    slots: tuple[Slot, ...]  # what varies, leftmost slowest
+    draw: Draw | None  # which part of all combinations is taken; None for all
+    sentences: Mapping[str, Sequence[Code]]  # label to fragments, in order
+    features: Mapping[str, Code | Feature]  # declared ones: code, or a value where that is fixed
+    factors: Mapping[str, Code | Slot]  # lexical factors: the slot that each is, or code
+    contrasts: tuple[Contrast, ...] | None  # those it declares
+    experiment: Experiment | None  # what it predicts of regions; None where whole sentences are compared
+    expect: Mapping[str, str | int]  # of itself: `items`, and labels with the first item's sentences
+    document: YamlDocument  # the front matter
+    # Places of the items among all combinations; None where all are items.
     where: NDArray[np.int64] | None = field(default=None, compare=False)
 
     @property
@@ -369,10 +326,8 @@ class Grammar:
 def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, language: str = ENGLISH) -> Grammar:
     """Read and check a grammar file; nothing is rendered yet.
 
-    Args:
-        path: The `.jinja` file.
-        lexicons: Lexicons already read, by path; shared by the grammars of a suite.
-        language: Of the suite; English words are inflected by rule. The grammar may state another.
+    Lexicons that were read already are by path; the grammars of a suite share them. The language is the
+    suite's, English words being inflected by rule; the grammar may state another.
     """
     front, body, body_line = _split_front_matter(path)
     document = parse_yaml(front, path, 2)
@@ -402,11 +357,9 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, langua
 
 
 def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tuple[Contrast, ...] | None:
-    """Read `contrasts`, a list of `better > worse`; None where there is none.
+    """Read `contrasts` of front matter or a suite file, a list of `better > worse`; None where there is none.
 
-    Args:
-        document: Front matter or suite file.
-        labels: The labels that exist, where they are known.
+    Labels are those that exist, where they are known.
     """
     entries = document.data.get("contrasts")
     if entries is None:
@@ -527,13 +480,9 @@ def _expect(document: YamlDocument, labels: tuple[str, ...]) -> dict[str, str | 
             raise document.error(
                 f"'expect' names {key!r}.", "expect", key, fix=suggest(key, known, "It may hold")
             )
-        _expected(document, key, value, expect)
+        wanted = int if key == "items" else str
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            fix = "Write a whole number." if key == "items" else "Write the first item's sentence."
+            raise document.error(f"'expect: {key}' is {describe(value)}.", "expect", key, fix=fix)
+        expect[key] = value
     return expect
-
-
-def _expected(document: YamlDocument, key: str, value: YamlValue, expect: dict[str, str | int]) -> None:
-    wanted = int if key == "items" else str
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        fix = "Write a whole number." if key == "items" else "Write the first item's sentence."
-        raise document.error(f"'expect: {key}' is {describe(value)}.", "expect", key, fix=fix)
-    expect[key] = value

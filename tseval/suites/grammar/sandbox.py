@@ -113,20 +113,15 @@ def match(word: object, with_: object) -> str:
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Compiles and runs the code of one grammar.
-
-    Attributes:
-        budget: What rendering may still cost.
-        macro_costs: Macro name to the cost of one call.
-    """
+    """Compiles and runs the code of one grammar."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
     def __init__(self) -> None:
         # Without the optimizer nothing is evaluated at compile time, outside the budget.
         super().__init__(undefined=StrictUndefined, autoescape=False, optimized=False)
-        self.budget = Budget()
-        self.macro_costs: Mapping[str, int] = {}
+        self.budget = Budget()  # what rendering may still cost
+        self.macro_costs: Mapping[str, int] = {}  # of one call of each macro
         self.finalize = self._print
         self.filters = {
             "agree": agree,
